@@ -90,6 +90,7 @@ def write_shard(folder: Path, name: str, made: list[list[int]], number: int, **c
         "tokens": len(ids),
         "docs": len(made),
         "bytes": sum(raw),
+        "digest": digests["bin"],
         "sha256": digests,
     }
 
@@ -103,6 +104,39 @@ def write_data(folder: Path, splits: dict[str, list[list[list[int]]]], **changes
         for number, made in enumerate(shards)
     ]
     (folder / "vocab.json").write_bytes(vocab_json())
-    manifest = {"format": "slmtok-shards", "version": 1, "fingerprint": FINGERPRINT, "shards": entries}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "manifest.json").write_text(json.dumps(manifest(entries, frame=changes.get("flags", 3))))
     return folder
+
+
+def manifest(entries: list[dict[str, Any]], domains: list[str] | None = None, *, frame: int = 3) -> dict[str, Any]:
+    """A manifest of these shards; `frame` is the flags of their headers."""
+    splits = {}
+    for split in dict.fromkeys(entry["split"] for entry in entries):
+        members = [entry for entry in entries if entry["split"] == split]
+        sizes = {key: sum(entry[key] for entry in members) for key in ("tokens", "docs", "bytes")}
+        splits[split] = {**sizes, "digest": digest_of(members), "shards": len(members)}
+    return {
+        "format": "slmtok-shards",
+        "version": 1,
+        "fingerprint": FINGERPRINT,
+        "n_vocab": N_VOCAB,
+        "dtype": "u16",
+        "frame": ("none", "bos", "eos", "bos_eos")[frame & 3],
+        "digest": digest_of(entries),
+        "skipped": 0,
+        "splits": splits,
+        "shards": entries,
+        "plan": {
+            "format": "slmtok-pack-plan",
+            "version": 1,
+            "tokenizer": {"fingerprint": FINGERPRINT, "sha256": FINGERPRINT},
+            "options": {},
+            "sources": [],
+            "split": {"rule": "none"},
+        },
+        **({"domains": domains} if domains else {}),
+    }
+
+
+def digest_of(entries: list[dict[str, Any]]) -> str:
+    return f"{sum(int(entry['digest'], 16) for entry in entries) % (1 << 256):064x}"

@@ -13,11 +13,11 @@ import struct
 from bisect import bisect_right
 from collections import namedtuple
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from slmmodel.data.packing import Ints
 from slmmodel.data.source import (
@@ -32,7 +32,8 @@ from slmmodel.data.source import (
     unreadable,
     wrong_version,
 )
-from slmmodel.errors import Mismatch, MissingInput, first_fault
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput, first_fault
+from slmmodel.json_files import read_object
 from slmmodel.vocab import VocabMeta
 
 MANIFEST, VOCAB = "manifest.json", "vocab.json"
@@ -40,34 +41,87 @@ MAGIC, VERSION = b"SLMSHARD", 1
 HEADER_BYTES = 4096
 MAX_VOCAB_U16 = 65536
 FLAG_BOS, FLAG_EOS = 1, 2
+FRAMES = {"bos_eos": (True, True), "bos": (True, False), "eos": (False, True), "none": (False, False)}
+"""Whether each document is stored with its opening id, and with its closing id."""
 _HEADER = struct.Struct("<8sIIQQQII32sQ")
 Header = namedtuple("Header", "magic version width tokens docs bytes n_vocab flags fingerprint number")
 """The fields of a shard's header; `width` is bytes per id, and `number` that of the shard within its split."""
 
 
-class _Entry(BaseModel):
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _Totals(_Strict):
+    """The size of a shard or split; `digest` is the sum modulo 2^256 of the SHA-256 of its documents."""
+
+    tokens: Count
+    docs: Count
+    bytes: Count
+    digest: Digest
+
+
+class _Entry(_Totals):
     """A shard as the manifest lists it."""
 
     name: str
-    split: str
-    tokens: int
-    docs: int
-    bytes: int
-    sha256: dict[str, str]
+    split: Literal["train", "val"]
+    sha256: dict[Literal["bin", "off", "nb", "dom"], Digest]
+    """Of each of its files, by ending."""
 
 
-class _Manifest(BaseModel):
-    """The keys of a manifest that this package uses."""
+class _Split(_Totals):
+    shards: Count
+
+
+class _Manifest(_Strict):
+    """A manifest. Names of shards become paths, so only the expected ones are valid."""
 
     format: Literal["slmtok-shards"]
-    version: Literal[1]
-    fingerprint: str
+    version: Annotated[int, Field(ge=VERSION, le=VERSION)]
+    fingerprint: Digest
+    n_vocab: Annotated[int, Field(ge=1, lt=1 << 24)]
+    dtype: Literal["u16", "u32"]
+    frame: Literal["bos_eos", "bos", "eos", "none"]
+    digest: Digest
+    skipped: Count
+    domains: list[str] = []
+    splits: dict[Literal["train", "val"], _Split]
     shards: list[_Entry]
-    splits: dict[str, dict[str, Any]] = {}
-    domains: tuple[str, ...] = ()
+    plan: dict[str, Any]
+    subset: Count | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> _Manifest:
+        if (self.dtype == "u16") != (self.n_vocab <= MAX_VOCAB_U16):
+            raise ValueError(f"dtype {self.dtype} contradicts n_vocab {self.n_vocab}")
+        by_split = {split: [entry for entry in self.shards if entry.split == split] for split in ("train", "val")}
+        expected = [f"{split}-{number:05d}" for split, found in by_split.items() for number in range(len(found))]
+        for entry, name in zip(self.shards, expected, strict=True):
+            if entry.name != name:
+                raise ValueError(f"the shard {entry.name!r} stands where {name!r} belongs")
+            if set(entry.sha256) != {"bin", "off", "nb", *(["dom"] if self.domains else [])}:
+                raise ValueError(f"the shard {name} has the files {', '.join(sorted(entry.sha256))}")
+        sums = {split: _sum(found) | {"shards": len(found)} for split, found in by_split.items() if found}
+        if {name: split.model_dump() for name, split in self.splits.items()} != sums:
+            raise ValueError("splits contradicts the entries of the shards")
+        if self.digest != _sum(self.shards)["digest"]:
+            raise ValueError("digest contradicts the entries of the shards")
+        return self
 
 
-def open_shard(path: Path, header: Header, delimiters: Delimiters) -> Shard:
+def _sum(entries: list[_Entry]) -> dict[str, Any]:
+    """The fields of `_Totals` over some shards."""
+    digest = sum(int(entry.digest, 16) for entry in entries) % (1 << 256)
+    counts = {key: sum(getattr(entry, key) for entry in entries) for key in ("tokens", "docs", "bytes")}
+    return {**counts, "digest": f"{digest:064x}"}
+
+
+def open_shard(path: Path, header: Header, delimiters: Delimiters, *, has_domains: bool) -> Shard:
     """The files of one shard, memory-mapped. Checks sizes, offsets and the sum of bytes, not the ids."""
     off, nb = path.with_suffix(".off"), path.with_suffix(".nb")
     ids = map_array(path, f"<u{header.width}", header.tokens, HEADER_BYTES)
@@ -82,8 +136,7 @@ def open_shard(path: Path, header: Header, delimiters: Delimiters) -> Shard:
     total = int(nbytes.sum(dtype=np.uint64))
     if total != header.bytes:
         raise corrupt(nb, f"sums to {total:,} bytes; the header has {header.bytes:,}")
-    dom = path.with_suffix(".dom")
-    domains = map_array(dom, "<u2", header.docs) if dom.exists() else None
+    domains = map_array(path.with_suffix(".dom"), "<u2", header.docs) if has_domains else None
     return Shard(ids, offsets[:-1], offsets[1:], nbytes, domains)
 
 
@@ -97,7 +150,7 @@ class ShardSource(DocumentBlock, TokenSource):
         """Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`."""
         manifest = read_manifest(folder)
         self.split, self.vocab = split, VocabMeta.load(folder / VOCAB)
-        self._check_fingerprint(folder / MANIFEST, manifest.fingerprint)
+        self._check_vocabulary(folder / MANIFEST, manifest)
         entries = [entry for entry in manifest.shards if entry.split == split]
         if not entries:
             splits = sorted({entry.split for entry in manifest.shards})
@@ -110,24 +163,30 @@ class ShardSource(DocumentBlock, TokenSource):
         self.paths = [folder / f"{entry.name}.bin" for entry in entries]
         try:
             headers = [self._read_header(*numbered) for numbered in enumerate(entries)]
-            flags = headers[0].flags
-            if any(header.flags != flags for header in headers):
-                raise corrupt(folder, "has shards with different delimiters")
-            stores_opening, stores_closing = bool(flags & FLAG_BOS), bool(flags & FLAG_EOS)
+            stores_opening, stores_closing = FRAMES[manifest.frame]
+            flags = FLAG_BOS * stores_opening | FLAG_EOS * stores_closing
+            for path, header in zip(self.paths, headers, strict=True):
+                if header.flags != flags:
+                    raise corrupt(path, f"has flags {header.flags}, the manifest has frame {manifest.frame!r}")
             delimiters = delimiters_of(self.vocab, stores_opening=stores_opening, stores_closing=stores_closing)
-            shards = [open_shard(path, header, delimiters) for path, header in zip(self.paths, headers, strict=True)]
+            has_domains = bool(manifest.domains)
+            shards = [
+                open_shard(path, header, delimiters, has_domains=has_domains)
+                for path, header in zip(self.paths, headers, strict=True)
+            ]
         except OSError as error:
             raise unreadable(folder, error) from error
         super().__init__(shards, delimiters)
         self._unchecked = set(range(len(shards)))
-        digest = manifest.splits.get(split, {}).get("digest")
-        self.documents_digest = digest if isinstance(digest, str) else None
-        self.domain_names = manifest.domains
-        self._sums = [entry.sha256 for entry in entries]
+        self.documents_digest = next(found.digest for name, found in manifest.splits.items() if name == split)
+        self.domain_names = tuple(manifest.domains)
+        self._sums: list[dict[Any, str]] = [entry.sha256 for entry in entries]
 
     def _read_header(self, number: int, entry: _Entry) -> Header:
         """The header of a shard, which must agree with its entry in the manifest and with the vocabulary."""
         path = self.paths[number]
+        for suffix in entry.sha256:
+            _refuse_link(path.with_suffix(f".{suffix}"))
         with path.open("rb") as file:
             data = file.read(HEADER_BYTES)
         if len(data) < HEADER_BYTES or data[:8] != MAGIC:
@@ -147,6 +206,11 @@ class ShardSource(DocumentBlock, TokenSource):
             raise corrupt(path, f"has nonzero bytes after the header's fields, from byte {_HEADER.size} on")
         self._check_fingerprint(path, header.fingerprint.hex())
         return header
+
+    def _check_vocabulary(self, path: Path, manifest: _Manifest) -> None:
+        if manifest.n_vocab != self.vocab.n_vocab:
+            raise corrupt(path, f"has n_vocab {manifest.n_vocab}, {VOCAB} has {self.vocab.n_vocab}")
+        self._check_fingerprint(path, manifest.fingerprint)
 
     def _check_fingerprint(self, path: Path, fingerprint: str) -> None:
         if fingerprint != self.vocab.fingerprint:
@@ -190,19 +254,33 @@ class ShardSource(DocumentBlock, TokenSource):
                 raise corrupt(path, f"does not {verb} its document {int(wrong.argmax())} with id {id}")
 
 
+def _refuse_link(path: Path) -> None:
+    """Raises `CorruptFile` for a pipe or a device, and for a symbolic link to a file outside of the folder."""
+    if path.exists() and not path.is_file():
+        raise corrupt(path, "is not a regular file")
+    if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
+        fact = f"is a symbolic link out of its folder, to {str(path.readlink())!r}"
+        raise corrupt(path, fact, fix="copy the file into the folder: cp -L")
+
+
 def read_manifest(folder: Path) -> _Manifest:
     """The manifest of a folder. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`."""
     path = folder / MANIFEST
     try:
-        return _Manifest.model_validate_json(path.read_bytes(), strict=True)
+        _refuse_link(path)
+        table = read_object(path)
     except OSError as error:
         raise MissingInput(
             f"{folder} is not finished token data: cannot read {MANIFEST} ({error.strerror})",
             where=str(path),
             fix="slmtok pack CORPUS -t TOK -o DIR; the same command finishes an interrupted one",
         ) from error
+    except ValueError as error:
+        raise (error if isinstance(error, CorruptFile) else corrupt(path, str(error))) from None
+    try:
+        return _Manifest.model_validate(table)
     except ValidationError as error:
         name, value, limit = first_fault(error)
         if name == "version":
             raise wrong_version(path, value, 1) from None
-        raise corrupt(path, f"has {name} {value!r:.40}" if name else "is not JSON", limit=limit) from None
+        raise corrupt(path, f"has {name} {value!r:.40}" if name else "contradicts itself", limit=limit) from None

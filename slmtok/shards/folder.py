@@ -1,6 +1,6 @@
 """The output folder of a run: ownership, removal of old files, atomic writes, and failures of its disk.
 
-Only files with names of the format are ever removed.
+Only files that a manifest or a journal in the folder names are ever removed, and symbolic links are never followed.
 """
 
 from __future__ import annotations
@@ -8,22 +8,48 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
 from slmtok import atomic
 from slmtok.errors import DiskFull, OutputExists, Setting, SlmtokError, Unreadable
-from slmtok.shards.format import JOURNAL, MANIFEST, PLAN, SPLITS, TOKENIZER, VOCAB, is_shard_file, is_subset, shard_name
-from slmtok.shards.journal import State, sync_folder
+from slmtok.shards.format import (
+    JOURNAL,
+    MANIFEST,
+    PLAN,
+    SPLITS,
+    TOKENIZER,
+    VOCAB,
+    is_shard_file,
+    is_subset,
+    read_manifest,
+    shard_name,
+)
+from slmtok.shards.journal import Journal, State, sync_folder
 
+REMOVED = ".manifest.removed.json"
+"""The manifest of a folder whose files are being removed."""
 _FORMAT_FILES = {MANIFEST, PLAN, JOURNAL, VOCAB, TOKENIZER}
 
 
 def make(folder: Path) -> None:
-    """Creates the folder, and those above it. Raises `OutputExists` where a file has its name."""
-    if folder.exists() and not folder.is_dir():
+    """Creates the folder, and those above it. Raises `OutputExists` for the name of a file or of a broken link."""
+    if os.path.lexists(folder) and not folder.is_dir():
         raise OutputExists(f"output {str(folder)!r} is a file", fix="name a folder, or a new one", path=str(folder))
     folder.mkdir(parents=True, exist_ok=True)
+
+
+def make_inner(folder: Path) -> None:
+    """As `make`, for a folder within an output. Raises `OutputExists` for a symbolic link, which is not followed."""
+    if folder.is_symlink():
+        raise OutputExists(
+            f"{str(folder)!r} is a symbolic link; files behind it are not replaced",
+            where=str(folder.parent),
+            fix="remove the link",
+            path=str(folder),
+        )
+    make(folder)
 
 
 def is_own_file(name: str) -> bool:
@@ -52,37 +78,83 @@ def finished(folder: Path) -> OutputExists:
     )
 
 
-def wipe(folder: Path) -> None:
-    """Removes what an earlier run left, the manifest first, so that a half-removed folder is not complete."""
-    for name in (MANIFEST, PLAN, VOCAB, TOKENIZER):
-        (folder / name).unlink(missing_ok=True)
+def wipe(folder: Path, shards_of_run: Collection[str] = ()) -> None:
+    """Removes the files that the manifest names, and those of `shards_of_run`; links are removed, never followed.
+
+    The manifest is renamed first, so that a half-removed folder is not complete, and a killed removal is continued.
+    Raises `OutputExists`, before anything is removed, for shards that neither names.
+    """
+    stale = {folder: _files_of_manifest(folder) | _files_of(folder, shards_of_run)}
     for path in sorted(folder.iterdir()):
-        if is_shard_file(path.name):
-            path.unlink()
-        elif is_subset(path.name) and path.is_dir():
-            wipe(path)
+        if is_subset(path.name) and path.is_dir() and not path.is_symlink() and (named := _files_of_manifest(path)):
+            stale[path] = named | {VOCAB, TOKENIZER}
+    for path, names in stale.items():
+        _refuse_unknown_shards(path, names)
+    for path, names in stale.items():
+        if (path / MANIFEST).exists():
+            (path / MANIFEST).replace(path / REMOVED)
+        for name in sorted(names):
+            (path / name).unlink(missing_ok=True)
+        (path / REMOVED).unlink(missing_ok=True)
+        if path != folder:
             with suppress(OSError):
                 # Other files stay, and the folder with them.
                 path.rmdir()
+    (folder / PLAN).unlink(missing_ok=True)
     if (folder / JOURNAL).exists():
         os.truncate(folder / JOURNAL, 0)
 
 
-def discard(folder: Path) -> None:
-    """Removes what a run without a result left, and the folder, if nothing else lies in it."""
-    wipe(folder)
-    (folder / JOURNAL).unlink(missing_ok=True)
-    with suppress(OSError):
-        folder.rmdir()
+def _files_of_manifest(folder: Path) -> set[str]:
+    """The files of shards that a manifest names, also one that a killed removal left; none where it is damaged."""
+    found: set[str] = set()
+    for name in (MANIFEST, REMOVED):
+        with suppress(SlmtokError):
+            entries = read_manifest(folder, name)["shards"]
+            found |= {f"{entry['name']}.{suffix}" for entry in entries for suffix in entry["sha256"]}
+    return found
 
 
-def remove_unknown(folder: Path, state: State) -> None:
-    """Removes the files of shards that the journal does not know."""
+def _files_of(folder: Path, shards: Collection[str]) -> set[str]:
+    """The files of these shards that are in a folder, finished or not."""
+    names = map(_name, folder.iterdir())
+    return {name for name in names if is_shard_file(name) and name.partition(".")[0] in shards}
+
+
+def shards_of_run(folder: Path, journal: Journal) -> set[str]:
+    """The shards of an unfinished run: those that its journal names, and the next one of each split."""
+    if not (folder / PLAN).exists():
+        return set()
+    names = journal.shard_names()
+    return names | {shard_name(split, sum(name.startswith(split) for name in names)) for split in SPLITS}
+
+
+def _name(path: Path) -> str:
+    return path.name
+
+
+def _refuse_unknown_shards(folder: Path, known: Collection[str]) -> None:
+    """Raises `OutputExists` for a shard that is not among `known` files: this package did not write it here."""
+    for name in sorted(map(_name, folder.iterdir())):
+        if is_shard_file(name) and name not in known:
+            raise OutputExists(
+                f"the folder {str(folder)!r} holds {name!r}, which no manifest or journal of it names",
+                where=str(folder),
+                fix=("remove the file, or name another ", Setting("output")),
+                path=str(folder / name),
+            )
+
+
+def remove_unfinished(folder: Path, state: State) -> None:
+    """Removes the shard behind the last one in the journal, unless the journal says that it is open.
+
+    Raises `OutputExists` for shards that the journal cannot explain.
+    """
     known = {shard["name"] for shard in state.shards}
-    known |= {shard_name(split, len(state.closed(split))) for split in SPLITS if state.open[split].docs}
-    for path in sorted(folder.iterdir()):
-        if is_shard_file(path.name) and path.name.partition(".")[0] not in known:
-            path.unlink()
+    upcoming = {split: shard_name(split, len(state.closed(split))) for split in SPLITS}
+    _refuse_unknown_shards(folder, _files_of(folder, {*known, *upcoming.values()}))
+    for name in sorted(_files_of(folder, [upcoming[split] for split in SPLITS if not state.open[split].docs])):
+        (folder / name).unlink()
 
 
 def replace(path: Path, data: bytes) -> None:

@@ -13,7 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from slmtok import schema
 from slmtok.errors import CorruptFile, CorruptShard, Message, MissingInput, UnsupportedVersion
+from slmtok.files import MAX_FILE_BYTES
+from slmtok.schema import read_object
+from slmtok.strict_json import FaultError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,14 +32,12 @@ HEADER_BYTES = 4096
 BOS_FLAG, EOS_FLAG = 1, 2
 SPLITS = ("train", "val")
 MANIFEST, PLAN, JOURNAL, VOCAB, TOKENIZER = "manifest.json", "plan.json", "journal.jsonl", "vocab.json", "tok.json"
+MAX_VOCAB = (1 << 24) - 1
 TEMPORARY = ".tmp"
 """Suffix of a shard file that is being written."""
 
 _FIELDS = struct.Struct("<8sIIQQQII32sQ")
 _SHARD_FILE = re.compile(r"(train|val)-\d{5,}\.(bin|off|nb|dom)(\.tmp)?")
-_MANIFEST_KEYS = {
-    *("format", "version", "fingerprint", "n_vocab", "dtype", "frame", "digest", "skipped", "splits", "shards"),
-}
 _REQUIRED_ROLES = ("bos", "eos", "pad")
 
 FRAMES: dict[str, tuple[bool, bool]] = {
@@ -163,6 +165,15 @@ def corrupt(path: Path | str, fault: str, *, kind: str = "shard", fix: Message =
     return CorruptShard(f"{path} is not a valid {kind}: {fault}", where=str(path), fix=fix, path=str(path))
 
 
+def refuse_link(path: Path) -> None:
+    """Raises `CorruptShard` for a pipe or a device, and for a symbolic link to a file outside of the folder."""
+    if path.exists() and not path.is_file():
+        raise corrupt(path, "it is not a regular file")
+    if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
+        fault = f"it is a symbolic link out of its folder, to {str(path.readlink())!r}"
+        raise corrupt(path, fault, fix="copy the file into the folder: cp -L")
+
+
 def corrupt_file(path: Path, fault: str, *, limit: str | None = None) -> CorruptFile:
     """The error for a damaged file of another layout."""
     return CorruptFile(f"{path} is not valid: {fault}", where=str(path), limit=limit, fix=_REPACK, path=str(path))
@@ -233,14 +244,19 @@ def make_manifest(
     }
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
     """The manifest in a folder; it exists once the folder is complete.
 
     Raises `MissingInput`, `CorruptShard`, `UnsupportedVersion`.
     """
-    path = folder / MANIFEST
+    path = folder / name
+    refuse_link(path)
     try:
-        content: Any = json.loads(path.read_bytes())
+        content = read_object(path, _check_version, max_bytes=MAX_FILE_BYTES["manifest"])
+        if content["version"] != MANIFEST_VERSION:
+            raise unsupported(f"{path} has version {content['version']!r}", MANIFEST_VERSION, path)
+        _MANIFEST(content, "")
+        _check_agreement(content)
     except FileNotFoundError:
         unfinished = (folder / JOURNAL).exists()
         raise MissingInput(
@@ -249,38 +265,84 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             fix="run its command again" if unfinished else "slmtok pack CORPUS -t tok.json -o DATA",
             path=str(folder),
         ) from None
-    except (OSError, ValueError) as error:
-        raise corrupt(path, f"it cannot be read as JSON ({error})", kind="manifest") from None
-    if not isinstance(content, dict) or content.get("format") != MANIFEST_FORMAT:
-        raise corrupt(path, f"its format is not {MANIFEST_FORMAT!r}", kind="manifest")
-    if content.get("version") != MANIFEST_VERSION:
-        raise unsupported(f"{path} has version {content.get('version')!r}", MANIFEST_VERSION, path)
-    missing = sorted(_MANIFEST_KEYS - set(content))
-    fault = f"the key {missing[0]!r} is missing" if missing else _manifest_fault(content)
-    if fault:
-        raise corrupt(path, fault, kind="manifest")
+    except UnsupportedVersion:
+        raise
+    except (FaultError, OSError) as error:
+        fault = str(error) if isinstance(error, FaultError) else f"it cannot be read ({error.strerror or error})"
+        raise corrupt(path, fault, kind="manifest") from None
     return content
 
 
-def _manifest_fault(content: dict[str, Any]) -> str | None:
-    """The first invalid value that reading relies on. Shard names become paths, so only expected ones are valid."""
-    if content["frame"] not in FRAMES or not isinstance(content["n_vocab"], int):
-        return "frame or n_vocab is invalid"
-    if not isinstance(content["shards"], list):
-        return "shards is not a list"
+def _check_version(content: dict[str, Any], where: str) -> None:
+    schema.choice(MANIFEST_FORMAT)(content.get("format"), "format")
+    schema.integer(1)(content.get("version"), "version")
+
+
+def _check_agreement(content: dict[str, Any]) -> None:
+    """Raises `FaultError` where values contradict each other. Names of shards become paths: only expected ones pass."""
+    if content["dtype"] != f"u{8 * id_bytes(content['n_vocab'])}":
+        raise FaultError(f"dtype is {content['dtype']!r} for n_vocab {content['n_vocab']}")
     expected = dict.fromkeys(SPLITS, 0)
-    for entry in content["shards"]:
-        split = entry.get("split") if isinstance(entry, dict) else None
-        if split not in SPLITS or entry.get("name") != shard_name(split, expected[split]):
-            return f"shard {entry.get('name') if isinstance(entry, dict) else entry!r} is not the next of its split"
-        expected[split] += 1
-        counts = [entry.get(key) for key in ("docs", "tokens", "bytes")]
-        suffixes = entry.get("sha256")
-        if not all(type(count) is int and count >= 0 for count in counts) or not isinstance(suffixes, dict):
-            return f"shard {entry['name']} lacks its numbers"
-        if not {"bin", "off", "nb"} <= set(suffixes) <= {"bin", "off", "nb", "dom"}:
-            return f"shard {entry['name']} has files {sorted(suffixes)}"
-    return None
+    for index, entry in enumerate(content["shards"]):
+        name = shard_name(entry["split"], expected[entry["split"]])
+        if entry["name"] != name:
+            raise FaultError(f"shards[{index}].name is {entry['name']!r}, expected {name!r}")
+        expected[entry["split"]] += 1
+        if ("dom" in entry["sha256"]) != ("domains" in content):
+            raise FaultError(f"shards[{index}].sha256 has the files {', '.join(sorted(entry['sha256']))}")
+    totals = manifest_totals(content["shards"])
+    for key in ("shards", "splits", "digest"):
+        if content[key] != totals[key]:
+            raise FaultError(f"{key} contradicts the entries of the shards")
+
+
+_SIZES = {name: schema.integer() for name in ("tokens", "docs", "bytes")} | {"digest": schema.digest}
+TOTALS = schema.table(_SIZES)
+"""`Totals` in JSON."""
+ENTRY = schema.table(
+    {
+        "name": schema.text,
+        "split": schema.choice(*SPLITS),
+        "sha256": schema.table(dict.fromkeys(("bin", "off", "nb"), schema.digest), {"dom": schema.digest}),
+        **_SIZES,
+    }
+)
+"""A shard in manifest and journal."""
+PLAN_KEYS: dict[str, schema.Check] = {
+    "format": schema.text,
+    "version": schema.integer(),
+    "tokenizer": schema.table({"fingerprint": schema.digest, "sha256": schema.digest}),
+    "options": schema.mapping(schema.plain),
+    "sources": schema.array(
+        schema.table(
+            {
+                "name": schema.text,
+                "bytes": schema.nullable(schema.integer()),
+                "edges": schema.nullable(schema.digest),
+            }
+        )
+    ),
+    "split": schema.table(
+        {"rule": schema.text},
+        {"first": schema.array(schema.integer(), length=2), "cut": schema.nullable(schema.integer())},
+    ),
+}
+_MANIFEST = schema.table(
+    {
+        "format": schema.choice(MANIFEST_FORMAT),
+        "version": schema.choice(MANIFEST_VERSION),
+        "fingerprint": schema.digest,
+        "n_vocab": schema.integer(1, MAX_VOCAB),
+        "dtype": schema.choice("u16", "u32"),
+        "frame": schema.choice(*FRAMES),
+        "digest": schema.digest,
+        "skipped": schema.integer(),
+        "splits": schema.table({}, dict.fromkeys(SPLITS, schema.table({**_SIZES, "shards": schema.integer(1)}))),
+        "shards": schema.array(ENTRY),
+        "plan": schema.table(PLAN_KEYS),
+    },
+    {"domains": schema.array(schema.text), "subset": schema.integer()},
+)
 
 
 # --- vocab.json -------------------------------------------------------------------------------------------------------

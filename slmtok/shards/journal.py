@@ -1,25 +1,46 @@
 """`journal.jsonl`: the durable progress of a run, from which it resumes after it was killed.
 
-Each line holds the shards closed since the line before, how far each open shard has got, the position in the corpus,
-and the records skipped so far. A line is synced after the files that it describes; a torn last line is dropped.
+The first line names the plan and the state of the sources. Each other line holds the shards closed since the line
+before, how far each open shard has got, the position in the corpus, and the records skipped so far. Each carries a
+digest of itself and of the line before it, so a line that was edited, removed or moved is noticed. A line is synced
+after the files that it describes; a torn last line is dropped.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from slmtok import schema
 from slmtok.corpus.batches import START, ChunkStart, FilePosition, Position
 from slmtok.corpus.contents import UNUSUAL
-from slmtok.shards.format import JOURNAL, SPLITS, Totals
+from slmtok.errors import Setting
+from slmtok.shards.format import ENTRY, JOURNAL, SPLITS, TOTALS, Totals, corrupt, shard_name
+from slmtok.strict_json import FaultError, parse_object
 
-_MAX_POSITION = 1 << 63
+_MAX_DEPTH = 4
+_FIRST_LINE = schema.table(dict.fromkeys(("plan", "sources", "sha256"), schema.digest))
+_LINE = schema.table(
+    {
+        "shards": schema.array(ENTRY),
+        "open": schema.table(dict.fromkeys(SPLITS, TOTALS)),
+        "cursor": schema.array(schema.integer(), length=2),
+        "unit": schema.nullable(schema.integer()),
+        "place": schema.nullable(schema.array(schema.integer(), length=4)),
+        "first": schema.integer(),
+        "skipped": schema.integer(),
+        "unusual": schema.array(schema.integer(), length=len(UNUSUAL)),
+        "sha256": schema.digest,
+    }
+)
 _LOCKED_BYTE = 1 << 30
 """The byte that Windows locks: beyond the end of any journal, since a locked byte cannot be read by others."""
 
@@ -55,22 +76,33 @@ class State:
 class Journal:
     """The journal of one folder, open for appending. One process at a time holds it."""
 
+    stamp: str | None = None
+    """The state of the sources when their documents were last known to be those of the journal."""
+
     def __init__(self, folder: Path) -> None:
         """Opens or creates it; `held` says whether another process holds it."""
         self._path = folder / JOURNAL
-        self._file = self._path.open("ab")
-        self.held = not _lock(self._file.fileno())
+        self._file, is_ours = _open_locked(self._path)
+        self.held = not is_ours
         self._written = 0
         self._failed = False
+        self._last = ""
+        """The digest of the last line."""
 
-    def read(self) -> State:
-        """The state that the valid lines give; what follows the last of them is truncated."""
+    def read(self, plan: bytes) -> State:
+        """The state that the lines give. A torn last line is truncated.
+
+        Raises `CorruptShard` for a damaged line before the last one, and for lines of another plan.
+        """
         data = self._path.read_bytes()
-        state, valid = State(), 0
-        for row in data.split(b"\n")[:-1]:
+        rows, state, valid = data.split(b"\n")[:-1], State(), 0
+        for number, row in enumerate(rows, 1):
             try:
-                state = _apply(state, json.loads(row))
-            except (ValueError, KeyError, TypeError, AttributeError):
+                state = self._take(row, state, hashlib.sha256(plan).hexdigest())
+            except FaultError as fault:
+                if number < len(rows):
+                    fix = ("restore the file, or ", Setting("force", True), " starts again")
+                    raise corrupt(self._path, f"line {number}: {fault}", kind="journal", fix=fix) from None
                 break
             valid += len(row) + 1
         if valid < len(data):
@@ -78,27 +110,69 @@ class Journal:
         self._written = len(state.shards)
         return state
 
+    def _take(self, row: bytes, state: State, plan: str) -> State:
+        """The state after one line."""
+        entry = parse_object(row, _MAX_DEPTH)
+        if not self._last:
+            _FIRST_LINE(entry, "")
+            if entry["plan"] != plan:
+                raise FaultError("it belongs to another plan.json")
+            self.stamp = entry["sources"]
+        elif "plan" in entry:
+            _FIRST_LINE(entry, "")
+            self.stamp = entry["sources"]
+        else:
+            _LINE(entry, "")
+            state = _apply(state, entry)
+        if entry.pop("sha256") != self._digest(entry):
+            raise FaultError("it does not match its sha256; it, or the line before, was changed")
+        self._last = self._digest(entry)
+        return state
+
+    def _digest(self, entry: Mapping[str, Any]) -> str:
+        return hashlib.sha256((self._last + _dumps(entry)).encode()).hexdigest()
+
+    def shard_names(self) -> set[str]:
+        """The shards that any line names, damaged lines included where they are JSON."""
+        names: set[str] = set()
+        for row in self._path.read_bytes().split(b"\n"):
+            with suppress(FaultError):
+                entries = parse_object(row, _MAX_DEPTH).get("shards", [])
+                schema.array(ENTRY)(entries, "shards")
+                names.update(entry["name"] for entry in entries)
+        return names
+
+    def begin(self, plan: bytes, stamp: str) -> None:
+        """Appends the line that names the plan and the state of the sources."""
+        self._append({"plan": hashlib.sha256(plan).hexdigest(), "sources": stamp})
+        self.stamp = stamp
+
     def write(self, state: State) -> None:
         """Appends one line and syncs it. After a failed write later ones are ignored."""
+        position, chunk = state.position, state.position.chunk
+        self._append(
+            {
+                "shards": list(state.shards[self._written :]),
+                "open": {split: totals.to_json() for split, totals in state.open.items()},
+                "cursor": [position.source, position.record],
+                "unit": chunk and chunk.number,
+                "place": chunk and chunk.position,
+                "first": chunk.record if chunk else 0,
+                "skipped": state.skipped,
+                "unusual": state.unusual,
+            }
+        )
+        self._written = len(state.shards)
+
+    def _append(self, entry: Mapping[str, Any]) -> None:
         if self._failed:
             return
         self._failed = True
-        position, chunk = state.position, state.position.chunk
-        entry = {
-            "shards": list(state.shards[self._written :]),
-            "open": {split: totals.to_json() for split, totals in state.open.items()},
-            "cursor": [position.source, position.record],
-            "unit": chunk and chunk.number,
-            "place": chunk and chunk.position,
-            "first": chunk.record if chunk else 0,
-            "skipped": state.skipped,
-            "unusual": state.unusual,
-        }
-        line = json.dumps(entry, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        self._file.write(line.encode() + b"\n")
+        digest = self._digest(entry)
+        self._file.write(_dumps({**entry, "sha256": digest}).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
-        self._written = len(state.shards)
+        self._last = digest
         self._failed = False
 
     def remove(self) -> None:
@@ -106,49 +180,77 @@ class Journal:
         try:
             self._path.unlink(missing_ok=True)
         except PermissionError:
-            self.close()
+            self._file.close()
             self._path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Closes the file, which releases the lock."""
-        with suppress(OSError):
-            # A line that a full disk did not take is a torn line.
-            self._file.close()
+        """Closes the file, which releases the lock; removes one without a line."""
+        try:
+            with suppress(OSError):
+                if not self.held and not self._path.stat().st_size:
+                    self.remove()
+        finally:
+            with suppress(OSError):
+                # A line that a full disk did not take is a torn line.
+                self._file.close()
+
+
+def _dumps(entry: Mapping[str, Any]) -> str:
+    return json.dumps(entry, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _apply(state: State, entry: dict[str, Any]) -> State:
-    """The state after one line."""
+    """The state after one line. Raises `FaultError`."""
+    for shard in entry["shards"]:
+        if shard["name"] != shard_name(shard["split"], len(state.closed(shard["split"]))):
+            raise FaultError(f"the shard {shard['name']!r} is not the next one")
+        state = replace(state, shards=(*state.shards, shard))
     chunk = None
     if entry["unit"] is not None:
-        chunk = ChunkStart(int(entry["unit"]), int(entry["first"]), _file_position(entry.get("place")))
-    source, record = map(int, entry["cursor"])
+        chunk = ChunkStart(entry["unit"], entry["first"], _file_position(entry["place"]))
+    source, record = entry["cursor"]
     return State(
-        shards=(*state.shards, *entry["shards"]),
+        shards=state.shards,
         open={split: Totals.from_json(entry["open"][split]) for split in SPLITS},
         position=Position(source, record, chunk),
-        skipped=int(entry["skipped"]),
-        unusual=tuple(map(int, entry["unusual"])),
+        skipped=entry["skipped"],
+        unusual=tuple(entry["unusual"]),
     )
 
 
 def _file_position(numbers: list[int] | None) -> FilePosition | None:
-    found = None if numbers is None else FilePosition(*map(int, numbers))
-    invalid = found is not None and (min(found) < 0 or max(found) >= _MAX_POSITION)
-    if invalid or (found is not None and (found.line < 1 or found.uncompressed > found.offset)):
-        raise ValueError(f"not a position in a file: {numbers}")
+    found = None if numbers is None else FilePosition(*numbers)
+    if found is not None and (found.line < 1 or found.uncompressed > found.offset):
+        raise FaultError(f"{numbers} is not a position in a file")
     return found
 
 
+def _open_locked(path: Path) -> tuple[IO[bytes], bool]:
+    """The file, open for appending, and whether this process now holds its lock; closing the file releases it."""
+    while True:
+        file = path.open("ab")
+        if not _lock(file.fileno()):
+            return file, False
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file, True
+        # Another process removed the file between opening and locking it.
+        file.close()
+
+
 def _lock(descriptor: int) -> bool:
-    """Whether this process now holds the lock of an open file; closing the file releases it."""
+    """Whether this process now holds the lock of an open file; closing the file releases it.
+
+    A file system without locks is no reason to refuse the work: then nothing keeps a second process out.
+    """
     try:
         import fcntl
     except ImportError:
         return _lock_on_windows(descriptor)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+    except OSError as error:
+        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
     return True
 
 

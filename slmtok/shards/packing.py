@@ -7,15 +7,14 @@ the layout from them. `meta.json` comes last and marks a complete folder; then t
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from slmtok import atomic
 from slmtok.errors import CorpusTooSmall
 from slmtok.options import PackOptions, build_options, documents_options
 from slmtok.shards import folder
@@ -24,7 +23,7 @@ from slmtok.shards.layouts import LAYOUTS, Layout, require_u16, require_validati
 from slmtok.shards.reader import Shards
 from slmtok.shards.run import pack_shards
 from slmtok.shards.subset import subset_folder, write_subsets
-from slmtok.shards.token_files import META, META_FORMAT, make_meta
+from slmtok.shards.token_files import META, make_meta, read_meta
 
 if TYPE_CHECKING:
     from slmtok.shards.run import OnProgress, RemoteEncoder
@@ -89,7 +88,6 @@ def pack(
             remote=remote,
         )
     except CorpusTooSmall:
-        folder.discard(work)
         with suppress(OSError):
             out.rmdir()
         raise
@@ -120,22 +118,22 @@ def _lacks_subsets(out: Path, options: PackOptions) -> bool:
 
 def _begin(out: Path, *, force: bool) -> None:
     """Makes the folder of another layout. Raises `OutputExists` for files that this run has not written."""
-    if not force and not (out / WORK_FOLDER).exists():
+    work = out / WORK_FOLDER
+    if not force and not work.exists():
         if (out / META).exists():
             raise folder.finished(out)
         folder.refuse_files(out)
     folder.make(out)
-    if force:
-        shutil.rmtree(out / WORK_FOLDER, ignore_errors=True)
-        if (out / MANIFEST).exists():
-            folder.wipe(out)
+    folder.make_inner(work)
+    if force and (out / MANIFEST).exists():
+        folder.wipe(out)
 
 
 def _publish(shards: Shards, out: Path, layout: Layout, options: PackOptions) -> list[str]:
     """Writes the files of the layout, then moves them to the output folder; meta.json last. Returns their names."""
     assert layout.files is not None
-    work = out / WORK_FOLDER / "files"
-    shutil.rmtree(work, ignore_errors=True)
+    atomic.remove_stale(shards.folder / "files")
+    work = atomic.temporary_path(shards.folder / "files")
     work.mkdir()
     digests = {name: _write(work / name, blocks) for name, blocks in layout.files(shards, options)}
     for name in digests:
@@ -144,8 +142,19 @@ def _publish(shards: Shards, out: Path, layout: Layout, options: PackOptions) ->
         folder.replace(out / name, (shards.folder / name).read_bytes())
     folder.replace(out / META, make_meta(shards, layout.name, digests, options.chunk_size))
     shards.close()
-    shutil.rmtree(out / WORK_FOLDER)
+    work.rmdir()
+    _remove_work(shards.folder)
     return list(digests)
+
+
+def _remove_work(work: Path) -> None:
+    """Removes the shards from which the files were made."""
+    folder.wipe(work)
+    for name in (VOCAB, TOKENIZER):
+        (work / name).unlink()
+    with suppress(OSError):
+        # Other files stay, and the folder with them.
+        work.rmdir()
 
 
 def _write(path: Path, blocks: Iterable[Any]) -> str:
@@ -162,12 +171,8 @@ def _write(path: Path, blocks: Iterable[Any]) -> str:
 
 def _remove_layout(out: Path) -> None:
     """Removes the files of an earlier layout: a loader that takes all files of a pattern would read stale ones."""
-    try:
-        content: Any = json.loads((out / META).read_bytes())
-        names = content["files"] if content["format"] == META_FORMAT else []
-    except (OSError, ValueError, TypeError, KeyError):
-        return
-    (out / META).unlink()
-    for name in [*names, VOCAB, TOKENIZER]:
-        if isinstance(name, str) and Path(name).name == name:
+    meta = read_meta(out)
+    if meta is not None:
+        for name in meta["files"]:
             (out / name).unlink(missing_ok=True)
+        (out / META).unlink()

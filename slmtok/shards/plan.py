@@ -9,15 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from slmtok import schema
 from slmtok.corpus import STDIN
 from slmtok.corpus.paths import HUGGING_FACE
 from slmtok.errors import OptionError, PlanMismatch, Setting
-from slmtok.files import unreadable
-from slmtok.shards.format import PLAN
+from slmtok.files import MAX_FILE_BYTES, unreadable
+from slmtok.schema import read_object
+from slmtok.shards.format import PLAN, PLAN_KEYS, corrupt, refuse_link
+from slmtok.strict_json import FaultError
 
 FORMAT = "slmtok-pack-plan"
 VERSION = 1
@@ -76,13 +80,43 @@ def _edges_of_folder(source: str) -> str | None:
     return hashlib.sha256(json.dumps(entries).encode()).hexdigest()
 
 
+def stamp(paths: Sequence[str]) -> str:
+    """A digest of the inodes, sizes and times of change of the sources: equal while nobody writes to their files.
+
+    No file that is missing or no file at all has a lasting state, so a stamp with one never equals another.
+    """
+    digest = hashlib.sha256()
+    for path in paths:
+        folder = Path(path.removeprefix(HUGGING_FACE))
+        files = sorted(folder.rglob("*")) if folder.is_dir() else [folder]
+        for file in files:
+            try:
+                status = file.stat()
+                is_file = stat.S_ISREG(status.st_mode) and path != STDIN
+            except (OSError, ValueError):
+                is_file = False
+            if is_file:
+                state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+                digest.update(repr(state).encode())
+            elif not file.is_dir():
+                digest.update(os.urandom(16))
+    return digest.hexdigest()
+
+
 def read(folder: Path) -> dict[str, Any] | None:
-    """The plan in a folder; None where there is none, or where it is damaged."""
+    """The plan in a folder; None where there is none. Raises `CorruptShard` for one that is damaged."""
+    path = folder / PLAN
     try:
-        content: Any = json.loads((folder / PLAN).read_bytes())
-    except (OSError, ValueError):
+        refuse_link(path)
+        return read_object(path, _PLAN, max_bytes=MAX_FILE_BYTES["plan"])
+    except FileNotFoundError:
         return None
-    return content if isinstance(content, dict) and content.get("format") == FORMAT else None
+    except FaultError as fault:
+        fix = ("restore the file, or ", Setting("force", True), " starts again")
+        raise corrupt(path, str(fault), kind="plan", fix=fix) from None
+
+
+_PLAN = schema.table({**PLAN_KEYS, "format": schema.choice(FORMAT), "version": schema.choice(VERSION)})
 
 
 def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> None:

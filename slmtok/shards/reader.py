@@ -25,6 +25,7 @@ from slmtok.shards.format import (
     id_dtype,
     map_array,
     read_manifest,
+    refuse_link,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Shard:
     @cached_property
     def header(self) -> Header:
         """The header of the `.bin`. Raises `CorruptShard`, `UnsupportedVersion`."""
+        refuse_link(self.path("bin"))
         try:
             return Header.read(self.path("bin"))
         except OSError as error:
@@ -75,6 +77,7 @@ class Shard:
         sizes = file_sizes(header.n_tokens, header.n_docs, header.id_bytes)
         for suffix in self.entry["sha256"]:
             path = self.path(suffix)
+            refuse_link(path)
             size = path.stat().st_size if path.is_file() else -1
             if size != sizes[suffix]:
                 fault = f"has {size:,} bytes" if size >= 0 else "is missing"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from slmtok.corpus import STDIN, Batch, Corpus, Position, find
 from slmtok.corpus.contents import UNUSUAL, no_text
 from slmtok.corpus.paths import domain_of
-from slmtok.errors import CorpusTooSmall, OutputExists, Setting, SlmtokError
+from slmtok.errors import CorpusTooSmall, OutputExists, PlanMismatch, Setting, SlmtokError
 from slmtok.options import PackOptions
 from slmtok.shards import folder, plan, split
 from slmtok.shards.format import (
@@ -30,6 +30,7 @@ from slmtok.shards.format import (
     TOKENIZER,
     VOCAB,
     Header,
+    Totals,
     canonical_json,
     frame_flags,
     id_bytes,
@@ -41,7 +42,7 @@ from slmtok.shards.format import (
 )
 from slmtok.shards.journal import Journal, State, sync_folder
 from slmtok.shards.reader import Shards, open_shards
-from slmtok.shards.writer import Committer, Encoded, Limits
+from slmtok.shards.writer import Committer, Encoded, Limits, digest_sum
 from slmtok.vocabulary import render_metadata
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ def pack_shards(
             return open_shards(out)
         run.begin(force=force)
         run.write(options.threads or physical_cores(), on_progress)
+    except CorpusTooSmall:
+        run.discard()
+        raise
     except OSError as error:
         raise folder.explained(error, run.folder, run.state, run.bytes_left) from error
     finally:
@@ -152,7 +156,7 @@ class BatchEncoder:
             ids=row,
             offsets=offsets,
             nbytes=batch.texts.sizes.astype(np.uint64),
-            digests=np.frombuffer(batch.texts.digests, dtype=np.uint8).reshape(-1, 32),
+            digests=_digests(batch),
             unusual=np.stack([batch.texts.occurrences(needle) for needle in UNUSUAL.values()], axis=1),
         )
 
@@ -176,6 +180,7 @@ class PackRun:
             "options": {"frame": self._frame, **options.pack_record(), "read": options.read_record()},
             "sources": plan.sources(sources, self.names),
         }
+        self._stamp = plan.stamp(sources)
         self._journal: Journal | None = None
         self._committer: Committer | None = None
         self._peeked: list[Batch] = []
@@ -245,15 +250,14 @@ class PackRun:
                 path=str(self.folder),
             )
         found = None if force else plan.read(self.folder)
+        state = State() if found is None else self._resume(found, journal)
         if found is None:
-            state = self._start()
-        else:
-            resolved = found.pop("split")
-            plan.check_same(found, self.plan, self.folder)
-            self.plan["split"] = resolved
-            self._split = self._resume_split(resolved)
-            state = journal.read()
-            folder.remove_unknown(self.folder, state)
+            folder.wipe(self.folder, folder.shards_of_run(self.folder, journal))
+            self._split = self._resolve_split()
+            self.plan["split"] = self._split.to_json()
+            folder.replace(self.folder / PLAN, canonical_json(self.plan))
+        if journal.stamp != self._stamp:
+            journal.begin(canonical_json(self.plan), self._stamp)
         options = self.options
         self._committer = Committer(
             self.folder,
@@ -266,12 +270,41 @@ class PackRun:
             domains=[domain_of(options, path) for path in self.corpus.sources] if options.domains else None,
         )
 
-    def _start(self) -> State:
-        folder.wipe(self.folder)
-        self._split = self._resolve_split()
-        self.plan["split"] = self._split.to_json()
-        folder.replace(self.folder / PLAN, canonical_json(self.plan))
-        return State()
+    def _resume(self, found: dict[str, Any], journal: Journal) -> State:
+        """The state of an earlier run of this plan. Raises `PlanMismatch`, `CorruptShard`, `OutputExists`."""
+        plan.check_same({key: value for key, value in found.items() if key != "split"}, self.plan, self.folder)
+        state = journal.read(canonical_json(found))
+        self.plan["split"] = found["split"]
+        self._split = self._resume_split(found["split"])
+        folder.remove_unfinished(self.folder, state)
+        if journal.stamp != self._stamp:
+            self._check_read(state)
+        return state
+
+    def _check_read(self, state: State) -> None:
+        """Reads what is already packed again; raises `PlanMismatch` unless it has the digest of the packed documents.
+
+        Sources that have changed since the run began may have changed before the position at which it resumes.
+        """
+        packed = sum(map(state.totals, SPLITS), Totals())
+        if not packed.docs or STDIN in self.corpus.sources:
+            return
+        docs, digest = 0, 0
+        with closing(self.corpus.batches(threads=0 if self.corpus.blocks else self.options.threads or 1)) as batches:
+            for batch, _ in batches:
+                count = batch.index_of(state.position)
+                docs, digest = docs + count, digest + digest_sum(_digests(batch)[:count])
+                if count < len(batch):
+                    break
+        if (docs, digest % (1 << 256)) != (packed.docs, packed.digest):
+            raise PlanMismatch(
+                f"the corpus has changed since {str(self.folder)!r} was started",
+                where=str(self.folder / JOURNAL),
+                limit=f"the first {packed.docs:,} documents are packed, and have other bytes now",
+                fix=("restore the corpus, or ", Setting("force", True), " to start again"),
+                path=str(self.folder),
+                field="sources",
+            )
 
     # --- split --------------------------------------------------------------------------------------------------------
 
@@ -372,12 +405,29 @@ class PackRun:
         else:
             self._journal.remove()
 
+    def discard(self) -> None:
+        """Removes what a run without a result wrote, and the folder, if nothing else lies in it."""
+        if self._committer is not None:
+            self._committer.leave()
+        if self._journal is not None:
+            folder.wipe(self.folder, folder.shards_of_run(self.folder, self._journal))
+            self._journal.remove()
+            with suppress(OSError):
+                self.folder.rmdir()
+
     def leave(self) -> None:
         """Closes all files and releases the folder."""
         if self._committer is not None:
             self._committer.leave()
         if self._journal is not None:
             self._journal.close()
+
+
+def _digests(batch: Batch) -> NDArray[np.uint8]:
+    """The sha256 of each document, uint8[n, 32]."""
+    import numpy as np
+
+    return np.frombuffer(batch.texts.digests, dtype=np.uint8).reshape(-1, 32)
 
 
 def _cut_in_two(batches: list[Batch], cut: int) -> Batch:

@@ -8,11 +8,13 @@ earlier one comes first.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok import atomic
 from slmtok.errors import OptionError, Setting
 from slmtok.shards import folder
 from slmtok.shards.format import (
@@ -25,6 +27,7 @@ from slmtok.shards.format import (
     frame_flags,
     manifest_totals,
 )
+from slmtok.shards.journal import sync_folder
 from slmtok.shards.reader import Shard, Shards
 from slmtok.shards.writer import Encoded, ShardWriter
 
@@ -62,6 +65,7 @@ def write_subsets(shards: Shards, tokenizer: Tokenizer, numbers: Sequence[int]) 
     found: dict[int, str] = {}
     for number in numbers:
         path = subset_folder(shards.folder, number)
+        folder.make_inner(path)
         if not (path / MANIFEST).exists():
             _write(path, shards, np.sort(order[:number]), digests, number)
         found[number] = str(path)
@@ -83,8 +87,25 @@ def _keys(shards: Shards, tokenizer: Tokenizer) -> tuple[NDArray[np.uint64], NDA
 
 
 def _write(path: Path, shards: Shards, chosen: NDArray[np.int64], digests: NDArray[np.uint8], number: int) -> None:
-    """One subset: the chosen documents of each shard in a shard of its own; validation as it is."""
-    folder.make(path)
+    """One subset: the chosen documents of each shard in a shard of its own; validation as it is.
+
+    It is written beside its place and moved there, the manifest last.
+    """
+    atomic.remove_stale(path)
+    part = atomic.temporary_path(path)
+    part.mkdir()
+    try:
+        _fill(part, shards, chosen, digests, number)
+        names = sorted((file.name for file in part.iterdir()), key=lambda name: (name == MANIFEST, name))
+        for name in names:
+            (part / name).replace(path / name)
+        sync_folder(path)
+    finally:
+        shutil.rmtree(part)
+
+
+def _fill(path: Path, shards: Shards, chosen: NDArray[np.int64], digests: NDArray[np.uint8], number: int) -> None:
+    """The files of a subset in a new folder, synced."""
     entries: list[dict[str, Any]] = []
     first = 0
     for shard in shards.shards["train"]:
@@ -95,11 +116,17 @@ def _write(path: Path, shards: Shards, chosen: NDArray[np.int64], digests: NDArr
         first = end
     for shard in shards.shards.get("val", []):
         for suffix in shard.entry["sha256"]:
-            shutil.copyfile(shard.path(suffix), path / shard.path(suffix).name)
+            _copy_file(shard.path(suffix), path / shard.path(suffix).name)
         entries.append(shard.entry)
     for name in (VOCAB, TOKENIZER):
         folder.replace(path / name, (shards.folder / name).read_bytes())
     folder.replace(path / MANIFEST, canonical_json({**shards.manifest, **manifest_totals(entries), "subset": number}))
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    shutil.copyfile(source, target)
+    with target.open("r+b") as file:
+        os.fsync(file.fileno())
 
 
 def _copy(

@@ -65,7 +65,7 @@ class Encoded:
             ids=[self.ids[start:stop] for start, stop in bounds],
             lengths=self.lengths[index],
             nbytes=self.nbytes[index],
-            digest=_digest_sum(self.digests[index]),
+            digest=digest_sum(self.digests[index]),
             domains=None if domains is None else domains[index],
         )
 
@@ -374,7 +374,7 @@ class Committer:
             shard.abandon()
 
 
-def _digest_sum(digests: NDArray[np.uint8]) -> int:
+def digest_sum(digests: NDArray[np.uint8]) -> int:
     """The sum modulo 2^256 of digests, uint8[n, 32], as big-endian numbers."""
     import numpy as np
 

@@ -54,8 +54,7 @@ def test_delimiters_that_are_not_stored_are_added(tmp_path: Path, flags: int, op
 
 
 def test_domains(data: Path) -> None:
-    for name, domains in (("train-00000", [0, 1, 0]), ("train-00001", [1, 1])):
-        (data / f"{name}.dom").write_bytes(np.array(domains, "<u2").tobytes())
+    name_domains(data, {"train-00000": [0, 1, 0], "train-00001": [1, 1], "val-00000": [0]})
     found = open_source(data, "train").domains()
     assert found is not None and found.tolist() == [0, 1, 0, 1, 1]
 
@@ -77,6 +76,22 @@ def edit_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> N
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
+def edit_shard(folder: Path, number: int, **changes: Any) -> None:
+    """Changes the entry of a shard, and the totals with it."""
+    entries = json.loads((folder / "manifest.json").read_text())["shards"]
+    entries[number] |= changes
+    (folder / "manifest.json").write_text(json.dumps(made.manifest(entries)))
+
+
+def name_domains(folder: Path, domains: dict[str, list[int]]) -> None:
+    """Adds the `.dom` file of each shard to the folder."""
+    entries = json.loads((folder / "manifest.json").read_text())["shards"]
+    for entry in entries:
+        (folder / f"{entry['name']}.dom").write_bytes(np.array(domains[entry["name"]], "<u2").tobytes())
+        entry["sha256"]["dom"] = "00" * 32
+    (folder / "manifest.json").write_text(json.dumps(made.manifest(entries, ["a", "b"])))
+
+
 FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
     (lambda d: (d / "manifest.json").unlink(), MissingInput, r"not finished token data"),
     (lambda d: (d / "manifest.json").write_text("{"), CorruptFile, r"manifest.json is not JSON"),
@@ -88,9 +103,9 @@ FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
         Mismatch,
         r"different tokenizers",
     ),
-    (lambda d: edit_manifest(d, lambda m: m["shards"][1].update(tokens=1)), CorruptFile, r"00001.bin has tokens"),
-    (lambda d: edit_manifest(d, lambda m: m["shards"][0].update(docs=9)), CorruptFile, r"00000.bin has docs 3"),
-    (lambda d: edit_manifest(d, lambda m: m["shards"][0].update(bytes=9)), CorruptFile, r"00000.bin has bytes"),
+    (lambda d: edit_shard(d, 1, tokens=1), CorruptFile, r"00001.bin has tokens"),
+    (lambda d: edit_shard(d, 0, docs=9), CorruptFile, r"00000.bin has docs 3"),
+    (lambda d: edit_shard(d, 0, bytes=9), CorruptFile, r"00000.bin has bytes"),
     (lambda d: (d / "train-00001.bin").unlink(), MissingInput, r"train-00001.bin"),
     (lambda d: (d / "train-00001.off").unlink(), MissingInput, r"train-00001.off"),
     (lambda d: falsify(d / "train-00000.bin", 0, b"X"), CorruptFile, r"is not a token shard"),
@@ -98,7 +113,11 @@ FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
     (lambda d: falsify(d / "train-00000.bin", 12, b"\4"), CorruptFile, r"has width 4, expected 2"),
     (lambda d: falsify(d / "train-00000.bin", 40, b"\2"), CorruptFile, r"n_vocab"),
     (lambda d: falsify(d / "train-00000.bin", 44, b"\7"), CorruptFile, r"unknown flags 0x7"),
-    (lambda d: falsify(d / "train-00001.bin", 44, b"\1"), CorruptFile, r"different delimiters"),
+    (
+        lambda d: falsify(d / "train-00001.bin", 44, b"\1"),
+        CorruptFile,
+        r"00001.bin has flags 1, the manifest",
+    ),
     (lambda d: falsify(d / "train-00000.bin", 48, b"\0"), Mismatch, r"different tokenizers"),
     (lambda d: falsify(d / "train-00000.bin", 80, b"\5"), CorruptFile, r"has number 5, expected 0"),
     (lambda d: falsify(d / "train-00000.bin", 2000, b"\1"), CorruptFile, r"after the header's fields"),
@@ -109,7 +128,11 @@ FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
     (lambda d: falsify(d / "train-00000.off", 8, b"\x50"), CorruptFile, r"document 1 fewer than 2 ids"),
     (lambda d: falsify(d / "train-00000.nb", 0, b"\0\1"), CorruptFile, r"sums to"),
     (lambda d: (d / "train-00000.nb").write_bytes(b""), CorruptFile, r"has 0 bytes, expected 24"),
-    (lambda d: (d / "train-00000.dom").write_bytes(b"12"), CorruptFile, r"train-00000.dom has 2 bytes, expected 6"),
+    (
+        lambda d: name_domains(d, {"train-00000": [1], "train-00001": [1, 1], "val-00000": [0]}),
+        CorruptFile,
+        r"train-00000.dom has 2 bytes, expected 6",
+    ),
 ]
 
 

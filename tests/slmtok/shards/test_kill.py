@@ -86,5 +86,5 @@ def certain(folder):
     """The inodes of the shards that the journal knows."""
     journal = folder / "journal.jsonl"
     lines = journal.read_bytes().split(b"\n")[:-1] if journal.exists() else []
-    names = [f"{shard['name']}.bin" for line in lines for shard in json.loads(line)["shards"]]
+    names = [f"{shard['name']}.bin" for line in lines for shard in json.loads(line).get("shards", [])]
     return {name: (folder / name).stat().st_ino for name in names}

@@ -126,7 +126,7 @@ def test_force_removes_earlier_output(records, tokenizer, tmp_path):
 
 def test_killed_before_the_work_folder_was_removed(records, tokenizer, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("slmtok.shards.packing.shutil.rmtree", lambda path, **options: None)
+        patch.setattr("slmtok.shards.packing._remove_work", lambda path: None)
         pack(records, tokenizer, tmp_path / "d", output_format="nanogpt")
     before = (tmp_path / "d/train.bin").read_bytes()
     assert (tmp_path / "d/meta.json").exists() and (tmp_path / "d/.packing").exists()

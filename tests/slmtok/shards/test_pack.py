@@ -247,13 +247,13 @@ def test_refusals(records, tokenizer, tmp_path):
     ("change", "message"),
     [
         (lambda content: content.pop("frame"), "the key 'frame' is missing"),
-        (lambda content: content.update(frame="x"), "frame or n_vocab is invalid"),
-        (lambda content: content.update(shards={}), "shards is not a list"),
-        (lambda content: content["shards"][0].update(name="../train-00000"), "not the next of its split"),
-        (lambda content: content["shards"].pop(0), "not the next of its split"),
-        (lambda content: content["shards"][0].update(docs="7"), "lacks its numbers"),
-        (lambda content: content["shards"][0]["sha256"].update(exe="7"), "has files"),
-        (lambda content: content.update(format="other"), "its format is not"),
+        (lambda content: content.update(frame="x"), "frame is 'x', expected"),
+        (lambda content: content.update(shards={}), "shards is {}, expected a list"),
+        (lambda content: content["shards"][0].update(name="../train-00000"), "expected 'train-00000'"),
+        (lambda content: content["shards"].pop(0), "expected 'train-00000'"),
+        (lambda content: content["shards"][0].update(docs="7"), r"shards\[0\]\.docs is '7'"),
+        (lambda content: content["shards"][0]["sha256"].update(exe="7"), "unknown key 'shards\\[0\\].sha256.exe'"),
+        (lambda content: content.update(format="other"), "format is 'other', expected"),
     ],
 )
 def test_invalid_manifests(records, tokenizer, tmp_path, change, message):

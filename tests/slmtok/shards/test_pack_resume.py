@@ -9,6 +9,7 @@ import pytest
 from slmtok_shards import content
 
 import slmtok
+from slmtok.cli.errors import flag_naming
 from slmtok.errors import CorruptShard, DiskFull, OutputExists, PlanMismatch
 from slmtok.shards import pack, writer
 
@@ -91,8 +92,9 @@ def test_dead_at_any_sync(records, tokenizer, tmp_path, whole, monkeypatch, star
         if (out / "manifest.json").exists() and not (out / "journal.jsonl").exists():
             assert content(out) == whole
             continue
-        journal = (out / "journal.jsonl").read_bytes().splitlines()
-        known = {shard["name"] for line in journal for shard in json.loads(line)["shards"]}
+        # Killed before its first line, a journal is removed here and left empty by a real death.
+        journal = (out / "journal.jsonl").read_bytes().splitlines() if (out / "journal.jsonl").exists() else []
+        known = {shard["name"] for line in journal for shard in json.loads(line).get("shards", [])}
         pack(records, tokenizer, out, shard_tokens=5000)
         assert content(out) == whole
         for name in known:
@@ -128,10 +130,13 @@ def test_an_invalid_position_is_dropped(records, tokenizer, tmp_path, whole, mon
     assert content(tmp_path / "d") == whole
 
 
-def test_a_torn_plan_starts_again(records, tokenizer, tmp_path, whole):
+def test_a_damaged_plan_is_refused(records, tokenizer, tmp_path, whole):
+    """It is written whole or not at all, so somebody has edited it."""
     begun(records, tokenizer, tmp_path / "d")
     (tmp_path / "d/plan.json").write_bytes(b'{"format": "slm')
-    pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
+    with pytest.raises(CorruptShard, match="not a valid plan"):
+        pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
+    pack(records, tokenizer, tmp_path / "d", shard_tokens=5000, force=True)
     assert content(tmp_path / "d") == whole
 
 
@@ -238,3 +243,68 @@ def test_the_share_that_is_read(texts, tokenizer, tmp_path, monkeypatch):
     shares = []
     pack(corpus, tokenizer, tmp_path / "d", threads=1, on_progress=lambda state: shares.append(state.share))
     assert shares == sorted(shares) and 0 < shares[0] < 0.7 and shares[-1] > 0.8
+
+
+@pytest.mark.parametrize("reader", ["engine", "python"])
+def test_a_corpus_that_changed_where_it_was_read_is_refused(records, tokenizer, tmp_path, monkeypatch, reader):
+    """At equal size, far from the ends of the file; behind the position, a change is that of a fresh run."""
+    monkeypatch.setattr("slmtok.corpus.batches.MIN_CHUNKED_BYTES", 0 if reader == "engine" else 1 << 30)
+    monkeypatch.setattr("slmtok.shards.plan._EDGE_BYTES", 16)
+    corpus = tmp_path / "docs.jsonl"
+    original = records.read_bytes()
+    assert b"the" in original[2000:3000] and b"the" in original[-3000:-2000]
+    for place, is_noticed in ((2000, True), (len(original) - 3000, False)):
+        corpus.write_bytes(original)
+        out = tmp_path / f"d{place}"
+        with pytest.raises(STOP):
+            pack(corpus, tokenizer, out, shard_tokens=5000, on_progress=stopping(9), threads=1)
+        at = original.index(b"the", place)
+        corpus.write_bytes(original[:at] + b"tha" + original[at + 3 :])
+        if is_noticed:
+            with pytest.raises(PlanMismatch, match="corpus has changed since") as caught:
+                pack(corpus, tokenizer, out, shard_tokens=5000)
+            assert "--force" in caught.value.render(flag_naming)
+            corpus.write_bytes(original)
+        pack(corpus, tokenizer, out, shard_tokens=5000)
+        pack(corpus, tokenizer, tmp_path / f"fresh{place}", shard_tokens=5000)
+        assert content(out) == content(tmp_path / f"fresh{place}")
+
+
+def test_edited_journals_are_refused(records, tokenizer, tmp_path, whole, monkeypatch):
+    """A line removed, moved, repeated or changed in any field, or another plan."""
+    monkeypatch.setattr(writer, "CHECKPOINT_SECONDS", 0)
+    out = tmp_path / "d"
+    begun(records, tokenizer, out)
+    saved = {path.name: path.read_bytes() for path in out.iterdir()}
+    lines = saved["journal.jsonl"].splitlines(keepends=True)
+    assert len(lines) > 6
+    digit = lambda line, n: line[: -9 - n] + (b"0" if line[-9 - n : -8 - n] != b"0" else b"1") + line[-8 - n :]  # noqa: E731
+    edits = {
+        "removed": lines[:3] + lines[4:],
+        "first removed": lines[1:],
+        "moved": [*lines[:3], lines[4], lines[3], *lines[5:]],
+        "repeated": [*lines[:4], lines[3], *lines[4:]],
+        **{f"digit {n}": [*lines[:3], digit(lines[3], n), *lines[4:]] for n in range(0, len(lines[3]) - 20, 11)},
+        "not JSON": [*lines[:3], b"x\n", *lines[4:]],
+        "empty line": [*lines[:3], b"\n", *lines[4:]],
+        "skipped": [line.replace(b'"skipped":0', b'"skipped":7') for line in lines],
+    }
+    for edited in edits.values():
+        for path in out.iterdir():
+            path.unlink()
+        for file, data in saved.items():
+            (out / file).write_bytes(data)
+        (out / "journal.jsonl").write_bytes(b"".join(edited))
+        with pytest.raises(CorruptShard, match=r"not a valid journal: line \d+:"):
+            pack(records, tokenizer, out, shard_tokens=5000)
+    pack(records, tokenizer, out, shard_tokens=5000, force=True)
+    assert content(out) == whole
+    # The plan belongs to the journal too.
+    for file, data in saved.items():
+        (out / file).write_bytes(data)
+    for path in out.iterdir():
+        if path.name not in saved:
+            path.unlink()
+    (out / "plan.json").write_bytes(saved["plan.json"].replace(b"hash:10%", b"hash:11%"))
+    with pytest.raises(CorruptShard, match=r"line 1: it belongs to another plan\.json"):
+        pack(records, tokenizer, out, shard_tokens=5000)
