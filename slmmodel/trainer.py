@@ -34,6 +34,7 @@ from slmmodel.training.setup import branch
 from slmmodel.training.state import REASONS, RunResult, StopSignals, TrainState, model_card
 from slmmodel.training.step import StepResult, TrainStep
 from slmmodel.training.trackers import RunInfo, open_trackers
+from slmmodel.training.verify import verify_data
 
 __all__ = ["RunResult", "branch", "dry_run", "train"]
 
@@ -52,6 +53,7 @@ def train(
     data: RunData | None = None,
     force: bool = False,
     allow_mismatch: Collection[str] = (),
+    verify: bool = True,
     report: Report | None = None,
     note: Callable[[str], None] = lambda text: None,
 ) -> RunResult:
@@ -73,6 +75,8 @@ def train(
             note(text)
         trainer = Trainer(run, config, data, world, report)
         trainer.notes += notes
+        if verify:
+            verify_data(data, world, trainer.report)
         with trainer.heartbeat:
             trainer.prepare(run.fingerprint if continued else None, allow_mismatch)
             if trainer.resumed_from is not None and world.is_main:

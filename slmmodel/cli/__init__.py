@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import slmtok.errors
+from slmmodel.cli.ranks import reports
 from slmmodel.errors import BytesDisagree, MissingPackage, OptionError, SlmmodelError, UnknownName
 from slmmodel.versions import versions
 from slmtok.cli.app import App, Entry
@@ -87,6 +88,7 @@ APP = App(
     ),
     package="slmmodel",
     prepare=_prepare,
+    reports=reports,
 )
 
 

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import RunFolder, sha256_of, verify_sums
+from slmmodel.checkpoint import RunFolder, verify_sums
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.eval import CERTIFICATE
 from slmmodel.cli.text import Text
@@ -197,20 +197,15 @@ def _check(path: Path) -> dict[str, Any]:
 
 
 def _check_data(path: Path) -> str:
-    from slmmodel.data.opening import open_source
-    from slmmodel.data.shards import read_manifest
-    from slmmodel.data.source import corrupt
+    from slmmodel.data.opening import open_data
+    from slmmodel.distributed import World
+    from slmmodel.training.verify import verify_data
 
-    source = open_source(path, "train")
-    for entry in read_manifest(path).shards:
-        for suffix, expected in entry.sha256.items():
-            file = path / f"{entry.name}.{suffix}"
-            if not file.is_file() or sha256_of(file) != expected:
-                raise corrupt(file, "is missing or differs from its SHA-256 in manifest.json")
-    block = source.block(0)
-    ids = int(block.lengths().sum())
-    tokenizer = source.vocab.fingerprint[:8]
-    return f"token data, {block.n_docs:,} documents, {ids:,} ids, tokenizer {tokenizer}…, all digests agree"
+    data = open_data(str(path))
+    verify_data(data, World())
+    tokenizer = data.vocab.fingerprint[:8]
+    documents = data.train.block(0).n_docs
+    return f"token data, {documents:,} documents, {data.tokens:,} ids, tokenizer {tokenizer}…, all digests agree"
 
 
 def _check_run(path: Path) -> str:

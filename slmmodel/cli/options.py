@@ -44,6 +44,9 @@ allow_mismatch_option = option(
     multiple=True,
     help="Continue although this differs from what the run recorded. Repeat for several.",
 )
+no_verify_option = option(
+    "--no-verify", is_flag=True, help="Do not compare packed data with the digests of its manifest before training."
+)
 set_option = option(
     "--set",
     "sets",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import RunFolder
+from slmmodel.checkpoint import METRICS, RunFolder
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.opening import is_text, open_text
 from slmmodel.cli.options import (
@@ -19,10 +19,12 @@ from slmmodel.cli.options import (
     budget_option,
     evaluate_option,
     flag_of,
+    no_verify_option,
     run_argument,
     set_option,
     setting_option,
 )
+from slmmodel.cli.ranks import is_main
 from slmmodel.errors import MissingInput, OptionError
 from slmmodel.sizes import format_bytes, format_count
 from slmtok.cli.options import OUTPUT, argument, command, dry_run_option, option, output_options, tokenizer_option
@@ -65,6 +67,7 @@ _HABITS = {
 @setting_option("run.threads", overrides=True)
 @evaluate_option
 @allow_mismatch_option
+@no_verify_option
 @output_options(default="run", metavar="RUN", help="The folder of the run.")
 @option("--plot", metavar="FILE", panel=OUTPUT, help="Draw the curves of slm plot: .png, .svg or .html.")
 @dry_run_option
@@ -77,6 +80,7 @@ def train(
     budget: str | None,
     evaluate: bool,
     allow_mismatch: tuple[str, ...],
+    no_verify: bool,
     output: str,
     force: bool,
     plot: str | None,
@@ -103,7 +107,7 @@ def train(
     opened = open_text(data, tokenizer, val)
     if dry_run:
         return _plan(given, opened)
-    options = {"force": force, "allow_mismatch": allow_mismatch}
+    options = {"force": force, "allow_mismatch": allow_mismatch, "verify": not no_verify}
     return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
 
 
@@ -145,6 +149,7 @@ def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:
 @setting_option("run.threads", overrides=True, show_default="that of the run")
 @evaluate_option
 @allow_mismatch_option
+@no_verify_option
 @output_options(metavar="NEW", help="The folder of the new run.")
 def resume(
     run: str,
@@ -154,6 +159,7 @@ def resume(
     budget: str | None,
     evaluate: bool,
     allow_mismatch: tuple[str, ...],
+    no_verify: bool,
     output: str | None,
     force: bool,
     **machine: Any,
@@ -180,12 +186,27 @@ def resume(
         from slmmodel.trainer import branch
 
         folder = branch(run, step, output, settings=read_settings(None, sets, budget, {}), force=force)
-    config = folder.config
-    values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
-    path = data or str(config["data"]["train"])
-    opened = open_text(path, folder.tokenizer if is_text(path) else None, config["data"].get("val"))
-    given = read_settings(None, (), None, {"data.train": data, **values})
-    return _train(given, opened, folder.path, evaluate, machine["device"], allow_mismatch=allow_mismatch)
+    with nullcontext() if output is None else _removed_if_refused(folder):
+        config = folder.config
+        values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
+        path = data or str(config["data"]["train"])
+        opened = open_text(path, folder.tokenizer if is_text(path) else None, config["data"].get("val"))
+        given = read_settings(None, (), None, {"data.train": data, **values})
+        options = {"allow_mismatch": allow_mismatch, "verify": not no_verify}
+        return _train(given, opened, folder.path, evaluate, machine["device"], **options)
+
+
+@contextmanager
+def _removed_if_refused(folder: RunFolder) -> Iterator[None]:
+    """Removes a new branch where an error ends the block before its first step: the next command can make it then."""
+    metrics = folder.path / METRICS
+    before = metrics.stat().st_size
+    try:
+        yield
+    except Exception:
+        if metrics.stat().st_size == before:
+            folder.remove()
+        raise
 
 
 # Shared by train, resume and demo.
@@ -225,14 +246,13 @@ def _train(
 ) -> Outcome:
     """Trains, draws the figure, scores a finished run, and prints how to continue an interrupted one."""
     # Of the processes that torchrun started, only rank 0 prints, and goes on after training.
-    is_main = os.environ.get("RANK", "0") == "0"
-    with TrainProgress("loading torch", quiet=settings().quiet or not is_main) as progress:
+    with TrainProgress("loading torch", quiet=settings().quiet or not is_main()) as progress:
         from slmmodel.trainer import train as train_run
 
         progress("preparing", 0, 0)
         remark = (lambda text: None) if progress.quiet else (lambda text: progress.line(f"note: {text}"))
         result = train_run(given, data=data, output=output, report=progress, note=remark, **options)
-        if not is_main:
+        if not is_main():
             settings().as_json = False
             return Outcome({}, code=result.code)
         if plot is not None:

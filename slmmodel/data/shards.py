@@ -227,6 +227,11 @@ class ShardSource(DocumentBlock, TokenSource):
         content = {"fingerprint": self.vocab.fingerprint, "shards": self._sums}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
+    def files(self) -> list[tuple[Path, str]]:
+        """See `TokenSource`."""
+        shards = zip(self.paths, self._sums, strict=True)
+        return [(path.with_suffix(f".{kind}"), digest) for path, sums in shards for kind, digest in sums.items()]
+
     def domains(self) -> Ints | None:
         """See `TokenSource`."""
         domains = [shard.domains for shard in self.shards if shard.domains is not None]

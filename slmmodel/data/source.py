@@ -59,6 +59,10 @@ class TokenSource(ABC):
         """Number of each document's domain: int64 [n_docs]; None without domains."""
         return None
 
+    def files(self) -> list[tuple[Path, str]]:
+        """The files of the source with their recorded SHA-256; none where no digests are recorded."""
+        return []
+
 
 def blocks_of(source: TokenSource) -> Iterator[DocumentBlock]:
     """All blocks of a source, in order."""

@@ -66,6 +66,8 @@ class App(NamedTuple):
     """Blamed for unexpected exceptions; its version is that of the application."""
     prepare: Callable[[str], None] = lambda command: None
     """Called with the name of a command after its options were parsed, before it runs."""
+    reports: Callable[[str], bool] = lambda message: True
+    """Whether this process, of several that run the command, prints an error, or that it was stopped."""
 
     def main(self, argv: Sequence[str] | None = None) -> int:
         """Runs one command line (without the program's name) and returns its exit status.
@@ -105,7 +107,8 @@ class App(NamedTuple):
             if settings.traceback:
                 _print_traceback()
             word, status = ("terminated", TERMINATED) if isinstance(stop, _Terminated) else ("interrupted", INTERRUPTED)
-            sys.stderr.write(f"{word}\n")
+            if self.reports(word):
+                sys.stderr.write(f"{word}\n")
             return status
 
     def _execute(self, arguments: list[str], settings: Settings, received: list[int]) -> int:
@@ -149,6 +152,8 @@ class App(NamedTuple):
         """Prints an error and returns the exit status."""
         is_own = isinstance(caught, self.policy.own)
         error: Any = caught if is_own else self.policy.translate(caught) or errors.system_error(caught, self.package)
+        if not self.reports(errors.error_text(error)):
+            return self.policy.exit_status(error)
         if settings.traceback:
             _print_traceback()
         if settings.as_json:

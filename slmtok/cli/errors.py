@@ -61,10 +61,14 @@ def error_dict(error: Any) -> dict[str, object]:
     return content
 
 
+def error_text(error: Any) -> str:
+    """The error as it is printed."""
+    return error.render(flag_naming) if isinstance(error, SlmtokError) else str(error)
+
+
 def print_error(error: Any) -> None:
     """The error on stderr, its first word red on a terminal."""
-    message = error.render(flag_naming) if isinstance(error, SlmtokError) else str(error)
-    sys.stderr.write(f"{styled('error:', sys.stderr, fg='red', bold=True)} {printable(message)}\n")
+    sys.stderr.write(f"{styled('error:', sys.stderr, fg='red', bold=True)} {printable(error_text(error))}\n")
     sys.stderr.flush()
 
 

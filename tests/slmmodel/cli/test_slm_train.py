@@ -23,8 +23,12 @@ from test_progress import run_on_terminal  # noqa: E402
 
 from slmmodel.checkpoint import RunFolder  # noqa: E402
 from slmmodel.config import OptimConfig  # noqa: E402
+from slmmodel.data.opening import open_data  # noqa: E402
+from slmmodel.distributed import World  # noqa: E402
+from slmmodel.errors import CorruptFile  # noqa: E402
 from slmmodel.models import MODELS, config_from_dict  # noqa: E402
 from slmmodel.training.bench import measure  # noqa: E402
+from slmmodel.training.verify import verify_data  # noqa: E402
 
 SHAPE = [f"--set=model.{key}={value}" for key, value in small.MODEL.items()]
 SETTINGS = [*SHAPE, "--set=run.batch_tokens=64", "--set=optim.name=adamw", "--threads=1", "--device=cpu"]
@@ -271,20 +275,50 @@ def test_doctor(slm, data):
     assert ran.code == 3 and "NO: model.safetensors differs from SHA256SUMS" in ran.out
 
 
-def test_doctor_finds_shards_that_were_changed(slm, tmp_path):
-    """Ids that are valid and differ: only the digests in the manifest know."""
+@pytest.fixture
+def changed_data(tmp_path):
+    """Packed data with one id changed to another valid one: only the digests in the manifest know."""
     folder = small.data(tmp_path / "mine")
     with (folder / "train-00000.bin").open("r+b") as file:
         file.seek(4096 + 2 * 1)
         before = file.read(2)
         file.seek(-2, 1)
         file.write(bytes([before[0] ^ 1]) + before[1:])
-    ran = slm("doctor", folder, code=3)
+    return folder
+
+
+def test_changed_shards_are_refused_before_the_first_step(slm, changed_data):
+    ran = slm("doctor", changed_data, code=3)
     assert "NO: " in ran.out and "train-00000.bin" in ran.out and "SHA-256 in manifest.json" in ran.out
-    with (folder / "train-00000.bin").open("ab") as file:
+    line = ["train", changed_data, *SETTINGS, "--budget", "steps=2", "--set", "run.save_every=1"]
+    ran = slm(*line, code=1)
+    assert "train-00000.bin is missing or differs from its SHA-256" in ran.err and "--no-verify" in ran.err
+    assert not Path("run").exists()
+    slm(*line, "--no-verify", code=0)
+    line_of_branch = ["resume", "run", "--step", "1", "-o", "branch"]
+    assert "differs" in slm(*line_of_branch, code=1).err and not Path("branch").exists()
+    slm(*line_of_branch, "--no-verify", code=0)
+    with (changed_data / "train-00000.bin").open("ab") as file:
         file.write(b"!!")
-    ran = slm("train", folder, *SETTINGS, "--budget", "steps=1", code=1)
-    assert "train-00000.bin" in ran.err and not Path("run").exists()
+    assert "train-00000.bin" in slm(*line, "-o", "other", "--no-verify", code=1).err and not Path("other").exists()
+
+
+def test_ranks_share_the_files_and_agree(changed_data):
+    """Each rank reads a part of the files, and all raise the same error."""
+    data = open_data(str(changed_data))
+    n_files = len(data.train.files()) + len(data.val.files())
+    seen: list[int] = []
+
+    class Rank(World):
+        def reduce(self, operation, numbers):
+            """The number of the wrong file, which another rank found."""
+            seen.extend(map(int, numbers))
+            return [0.0]
+
+    for rank in (0, 1):
+        with pytest.raises(CorruptFile, match=r"train-00000.bin .*SHA-256"):
+            verify_data(data, Rank(rank, 2))
+    assert sorted(seen) == [0, n_files]
 
 
 def test_the_course_as_a_picture(slm, data):

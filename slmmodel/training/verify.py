@@ -1,0 +1,54 @@
+"""Packed data is compared with the digests of its manifest before the first step: a changed id would train silently."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from slmmodel.data import RunData
+from slmmodel.data.source import corrupt
+from slmmodel.distributed import World
+from slmmodel.training.metrics import Report
+
+CHUNK_BYTES = 1 << 22
+
+
+def verify_data(data: RunData, world: World, report: Report | None = None) -> None:
+    """Reads all files of the packed data of a run; each rank reads its share. Other kinds of data have no digests.
+
+    Raises `CorruptFile` on all ranks for the first file that differs or is missing.
+    """
+    sources = [source for source in (data.train, data.val) if source is not None]
+    files = list(dict.fromkeys(pair for source in sources for pair in source.files()))
+    own = range(world.rank, len(files), world.size)
+    sizes = {i: files[i][0].stat().st_size if files[i][0].is_file() else 0 for i in own}
+    total, done = sum(sizes.values()), 0
+
+    def count(n_bytes: int) -> None:
+        nonlocal done
+        done += n_bytes
+        if report is not None:
+            report("verifying the data", done, total, "")
+
+    first_wrong = next((i for i in own if _sha256(files[i][0], count) != files[i][1]), len(files))
+    first_wrong = int(world.reduce("min", [first_wrong])[0])
+    if first_wrong < len(files):
+        raise corrupt(
+            files[first_wrong][0],
+            "is missing or differs from its SHA-256 in manifest.json",
+            fix="pack the data again, or restore the file; --no-verify trains on it as it is",
+        )
+
+
+def _sha256(path: Path, count: Callable[[int], None]) -> str | None:
+    """The SHA-256 of a file in hexadecimal, None without the file; `count` is told the bytes read."""
+    found = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK_BYTES):
+                found.update(chunk)
+                count(len(chunk))
+    except FileNotFoundError:
+        return None
+    return found.hexdigest()
