@@ -196,7 +196,7 @@ class RunFolder:
         from slmmodel.models import build, config_from_dict
 
         model, folder = build(config_from_dict(self.config["model"]), seed=None), self.weights(step)
-        fix = "the configuration and the weights belong to different models"
+        fix = "restore config.yaml or the weights, which belong to different models"
         load_tensors("the stored model", model.state_dict(), read_tensors(folder, MODEL), where=str(folder), fix=fix)
         return model.to(device=device, dtype=dtype).eval()
 

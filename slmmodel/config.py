@@ -156,6 +156,8 @@ class OptimConfig(_Section):
     )
     embedding_lr: Number = option(1.0, "Factor on lr for embeddings and heads.")
     vector_lr: Number = option(1.0, "Factor on lr for norm weights and biases.")
+    gate_lr: Number = option(0.01, "Peak learning rate of the gates of infini.")
+    gate_weight_decay: Number = option(0.0, "Decoupled, on the gates of infini.")
     schedule: ScheduleConfig = ScheduleConfig()
 
 

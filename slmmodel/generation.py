@@ -31,7 +31,7 @@ class Generation:
     """An iterator over steps; each is a list of (row, id). `samples` holds the ids so far.
 
     `overflow` decides about a row that reaches the model's seq_len: `stop`, or `slide`, which continues from the last
-    seq_len / 2 ids. Recurrent models have no such limit. Raises `InvalidInput`, `OptionError`.
+    seq_len / 2 ids. Models with a state of fixed size have no such limit. Raises `InvalidInput`, `OptionError`.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Generation:
         self.model, self.max_new, self.overflow, self.first_row = model, max_new_tokens, overflow, first_row
         self.options = options if options is not None else SamplingOptions()
         self.samples = [Sample(list(prompt), [], None if max_new_tokens else "length") for prompt in prompts]
-        self._max_len = None if model.config.recurrent else model.config.seq_len
+        self._max_len = None if model.config.unbounded else model.config.seq_len
         self._starts = [0] * len(prompts)
         """of each row: where the window that its state holds begins in prompt + ids"""
 

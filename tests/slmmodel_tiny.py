@@ -12,6 +12,7 @@ from slmmodel.models.protocol import Model
 SHAPES: dict[str, dict[str, Any]] = {
     "llama": {"n_layers": 2, "d_model": 32, "n_heads": 4, "n_kv_heads": 2},
     "gpt2": {"n_layers": 2, "d_model": 32, "n_heads": 4},
+    "infini": {"n_layers": 2, "d_model": 32, "n_heads": 4, "n_kv_heads": 2, "segment": 5},
     "lstm": {"n_layers": 2, "d_model": 24, "hidden_size": 32},
     "gru": {"n_layers": 2, "d_model": 24, "hidden_size": 32},
     "rnn": {"n_layers": 2, "d_model": 24, "hidden_size": 32},
@@ -22,6 +23,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "llama-relu2": {"arch": "llama", **SHAPES["llama"], "mlp": "relu2", "head_dim": 10, "softcap": 15.0},
     "gpt2-bias": {"arch": "gpt2", **SHAPES["gpt2"], "bias": True, "mlp": "gelu_tanh"},
     "llama-window": {"arch": "llama", **SHAPES["llama"], "window": 4},
+    "infini-linear": {
+        "arch": "infini",
+        **SHAPES["infini"],
+        "memory": "linear",
+        "positions": "continue",
+        "n_kv_heads": 4,
+    },
+    "infini-off": {"arch": "infini", **SHAPES["infini"], "memory": "off", "tie_embeddings": False},
+    "infini-tanh": {"arch": "infini", **SHAPES["infini"], "gate": "tanh", "gate_init": "randn"},
     "lstm-untied": {"arch": "lstm", **SHAPES["lstm"], "tie_embeddings": False},
 }
 N_VOCAB, SEQ_LEN = 70, 24

@@ -19,7 +19,7 @@ import click
 from slmmodel.cli import APP as SLM
 from slmmodel.config import OPTIONS, affects_weights
 from slmmodel.data.strategies import STRATEGIES
-from slmmodel.models.config import DecoderConfig, ModelConfig, RecurrentConfig
+from slmmodel.models.config import DecoderConfig, InfiniConfig, ModelConfig, RecurrentConfig, TransformerConfig
 from slmtok.cli import APP as SLMTOK
 from slmtok.options import CORPUS
 
@@ -247,7 +247,9 @@ def settings_page() -> str:
     """Every name of `--set`."""
     sections = [
         ("model: every architecture", "", [PRESET_ROW, *model_rows(ModelConfig)]),
-        ("model: llama and gpt2", "", model_rows(DecoderConfig)),
+        ("model: llama, gpt2 and infini", "", model_rows(TransformerConfig)),
+        ("model: llama and gpt2", "", model_rows(DecoderConfig, TransformerConfig.model_fields)),
+        ("model: infini", "", model_rows(InfiniConfig, TransformerConfig.model_fields)),
         ("model: lstm, gru and rnn", "", model_rows(RecurrentConfig)),
         ("data", "", run_rows("data")),
         (

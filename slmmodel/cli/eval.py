@@ -40,7 +40,7 @@ NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
 @option("--precision", type=choice("fp32", "bf16", "fp16"), metavar="fp32|bf16|fp16", default="fp32",
         help="Type of matrix products.")  # fmt: skip
 @device_option
-@option("--stateful", is_flag=True, help="Recurrent models: keep the state through each document.")
+@option("--stateful", is_flag=True, help="Recurrent models and infini: keep the state through each document.")
 @option("--baselines/--no-baselines", "with_baselines", default=True, help="Also score byte n-grams, bz2 and xz.")
 @option("--breakdown", is_flag=True, help="Also report bits by token frequency, bytes, position and domain.")
 @option("--losses", metavar="FILE", panel=OUTPUT, help="Write the loss of each target, for slm compare.")

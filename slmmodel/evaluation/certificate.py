@@ -55,10 +55,10 @@ def evaluate(
 
     `seq_len` defaults to that of training. `seq_bytes` instead takes the number of pairs that read as many bytes of
     this text, at most the seq_len of training, so that models with different tokenizers see equally much text.
-    `stateful`: a recurrent model keeps its state through each document.
+    `stateful`: a model with a state of fixed size keeps it through each document.
 
     Raises what opening raises, `Mismatch` for ids of another tokenizer, `OptionError` for a seq_len above that of
-    training, and what `Scores.check` raises.
+    training where the architecture limits it, and what `Scores.check` raises.
     """
     _check_run(run, source, stateful)
     length = _resolve_seq_len(run, source, seq_len, seq_bytes)
@@ -105,11 +105,11 @@ def _check_run(run: RunFolder, source: TokenSource, stateful: bool) -> None:
             limit=f"fingerprints {theirs.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
             fix="pack the text with the tokenizer of the run: slmtok pack CORPUS -t RUN/tok.json -o DATA",
         )
-    if stateful and not arch_of(arch).config.recurrent:
-        names = [name for name, entry in MODELS.items() if entry.config.recurrent]
+    if stateful and not arch_of(arch).config.unbounded:
+        names = [name for name, entry in MODELS.items() if entry.config.unbounded]
         raise OptionError(
             f"the architecture {arch!r} has no state to carry through a document",
-            limit=f"recurrent architectures: {', '.join(names)}",
+            limit=f"architectures with a state of fixed size: {', '.join(names)}",
             fix="leave out --stateful",
             option="stateful",
         )
@@ -123,11 +123,12 @@ def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, s
         block = source.block(0)
         pairs = int((block.lengths() - 2).clip(min=0).sum())  # closing ids are not counted
         return max(1, min(trained, seq_bytes * pairs // max(1, int(block.nbytes().sum()))))
-    if seq_len is not None and not 1 <= seq_len <= trained:
+    arch = str(run.config["model"]["arch"])
+    if seq_len is not None and not (seq_len >= 1 and (seq_len <= trained or arch_of(arch).config.unbounded)):
         raise OptionError(
             f"seq_len {seq_len} is out of range",
-            limit=f"1 to {trained}, the seq_len of training",
-            fix="leave it out",
+            limit=f"1 to {trained}, the seq_len of training: a {arch} has learned nothing of positions beyond it",
+            fix=f"--seq-len {trained}, or leave it out",
             option="seq_len",
         )
     return seq_len or trained

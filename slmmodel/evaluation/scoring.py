@@ -211,9 +211,9 @@ def score(
 ) -> Scores:
     """Scores all documents of a source with windows of `seq_len` inputs, moved by `stride` (default: half of it).
 
-    `stateful`: a recurrent model keeps its state through a document, which it reads `seq_len` inputs at a time without
-    overlap; its context is then unlimited. `autocast` names a dtype of torch. `batch_size` limits the windows of one
-    pass (default: by memory). The model returns to the mode it was in.
+    `stateful`: a model with a state of fixed size keeps it through a document, which it reads `seq_len` inputs at a
+    time without overlap; its context is then unlimited. `autocast` names a dtype of torch. `batch_size` limits the
+    windows of one pass (default: by memory). The model returns to the mode it was in.
 
     Raises what `Scores.check` raises, and `InvalidConfig` for a stride that leaves targets out.
     """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import ValidationError
 
 from slmmodel.errors import InvalidConfig, first_fault, unknown_name, unknown_setting
-from slmmodel.models.config import LEAVE_IT, Counts, DecoderConfig, ModelConfig, RecurrentConfig, count
+from slmmodel.models.config import LEAVE_IT, Counts, DecoderConfig, InfiniConfig, ModelConfig, RecurrentConfig, count
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +38,7 @@ _RECURRENT = ("slmmodel.models.rnn:RNN", RecurrentConfig)
 MODELS: dict[str, Arch] = {
     "llama": Arch(*_DECODER, "RMSNorm, RoPE, SwiGLU, grouped-query attention, QK-norm (default)"),
     "gpt2": Arch(*_DECODER, "LayerNorm, learned positions, GELU"),
+    "infini": Arch("slmmodel.models.infini:Infini", InfiniConfig, "attention in segments, and a compressive memory"),
     "lstm": Arch(*_RECURRENT, "long short-term memory"),
     "gru": Arch(*_RECURRENT, "gated recurrent units"),
     "rnn": Arch(*_RECURRENT, "plain recurrence with tanh"),

@@ -50,8 +50,8 @@ class Sizes(NamedTuple):
     """norm weights and biases"""
     positions: int
     """learned positions"""
-    attention: int
-    """L H h, from which the cost of attention follows; 0 without attention"""
+    attention_flops: int
+    """operations of attention per token, forward and backward, over a full sequence; 0 without attention"""
 
 
 class ModelConfig(BaseModel):
@@ -60,7 +60,7 @@ class ModelConfig(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     arch: str
-    """one of llama, gpt2, lstm, gru and rnn"""
+    """one of llama, gpt2, infini, lstm, gru and rnn"""
     n_vocab: PositiveInt
     """ids are 0..n_vocab-1; logits have this many columns"""
     padded_vocab: int = derived(lambda config: round_up(config["n_vocab"], 64))
@@ -79,6 +79,8 @@ class ModelConfig(BaseModel):
     """limit c of logits, which become c tanh(logits / c)"""
 
     recurrent: ClassVar[bool] = False
+    """whether a row is read id by id, so that it cannot hold padding or several documents"""
+    unbounded: ClassVar[bool] = False
     """whether the state has a fixed size, so that sequences may be longer than seq_len"""
 
     @model_validator(mode="after")
@@ -100,12 +102,8 @@ def _d_ff(config: dict[str, Any]) -> int:
     return 4 * d if config["mlp"].startswith("gelu") else round_up(-(-8 * d // 3), 64 if d >= 256 else 32)
 
 
-class DecoderConfig(ModelConfig):
-    """Shape of a transformer decoder (`gpt.py`). `llama` and `gpt2` differ in defaults alone.
-
-    `llama` (Touvron et al. 2023, with QK-norm as in Qwen3) reaches the lower loss; `gpt2` (Radford et al. 2019) is for
-    comparisons with nanoGPT and llm.c.
-    """
+class TransformerConfig(ModelConfig):
+    """The blocks that `gpt.py` and `infini.py` share: norms, heads of attention, MLP."""
 
     n_heads: PositiveInt
     """query heads of attention"""
@@ -119,42 +117,128 @@ class DecoderConfig(ModelConfig):
     """width of the MLP; default: 4 d with GELU, else 8 d / 3 rounded up to 64, or to 32 below d = 256"""
     norm: Literal["rms_norm", "layer_norm"] = _by_arch("rms_norm", "layer_norm")
     """default: layer_norm for gpt2, else rms_norm"""
-    positions: Literal["rope", "learned"] = _by_arch("rope", "learned")
-    """rotary or learned; default: learned for gpt2, else rope"""
     qk_norm: bool = _by_arch(True, False)
     """RMSNorm of queries and keys before the rotation; default: not for gpt2"""
     rope_base: PositiveFloat = derived(lambda config: 100_000.0 if config["seq_len"] >= 2048 else 10_000.0)
     """base of rotary positions; default: 10,000, or 100,000 for seq_len >= 2048"""
     bias: bool = False
     """biases in projections and LayerNorms"""
-    window: PositiveInt | None = None
-    """sliding-window attention: a query attends to this many positions, its own included; None: to all before it"""
     activation_checkpointing: bool = False
     """recompute activations in the backward pass instead of storing them"""
-    attention: Literal["auto", "sdpa", "flex"] = "auto"
-    """kernel; auto: FlexAttention for long masked rows on CUDA, else SDPA; training with dropout always uses SDPA"""
 
     @model_validator(mode="after")
-    def _check_heads(self) -> DecoderConfig:
+    def _check_heads(self) -> TransformerConfig:
         even = self.n_heads % self.n_kv_heads == 0
         require(even, f"{self.n_heads} heads do not share {self.n_kv_heads} key/value heads evenly")
         even = "head_dim" in self.model_fields_set or self.d_model % self.n_heads == 0
         fact = f"d_model {self.d_model} does not divide into {self.n_heads} heads"
         require(even, fact, fix="set model.head_dim")
-        even = self.head_dim % 2 == 0 or self.positions == "learned"
+        even = self.head_dim % 2 == 0 or not self.has_rope
         require(even, f"head_dim is {self.head_dim}", limit="even, for rotary positions")
         return self
 
     def sizes(self) -> Sizes:
-        """Per layer: matrices 2dHh + 2dKh + 2dF (SwiGLU: 3dF), two norms, QK-norm, biases where `bias` is set."""
+        """Per layer: matrices 2dHh + 2dKh + 2dF (SwiGLU: 3dF), two norms, QK-norm, biases where `bias` is set.
+
+        Attention over `attention_span` positions takes 6 H h of them: to half of them on average.
+        """
         d, heads, kv = self.d_model, self.n_heads * self.head_dim, self.n_kv_heads * self.head_dim
         gate = 1 if self.mlp == "swiglu" else 0
         matrices = 2 * d * (heads + kv) + (2 + gate) * d * self.d_ff
         norm = d * (2 if self.norm == "layer_norm" and self.bias else 1)
         biases = heads + 2 * kv + d + (1 + gate) * self.d_ff + d if self.bias else 0
         vectors = 2 * norm + (2 * self.head_dim if self.qk_norm else 0) + biases
-        positions = self.seq_len * d if self.positions == "learned" else 0
-        return Sizes(self.n_layers * matrices, self.n_layers * vectors + norm, positions, self.n_layers * heads)
+        attention = 6 * self.n_layers * heads * self.attention_span
+        return Sizes(self.n_layers * matrices, self.n_layers * vectors + norm, 0, attention)
+
+    @property
+    def has_rope(self) -> bool:
+        """Whether positions are rotary."""
+        return True
+
+    @property
+    def attention_span(self) -> int:
+        """Positions over which causal attention is computed."""
+        return self.seq_len
+
+
+class DecoderConfig(TransformerConfig):
+    """Shape of a transformer decoder (`gpt.py`). `llama` and `gpt2` differ in defaults alone.
+
+    `llama` (Touvron et al. 2023, with QK-norm as in Qwen3) reaches the lower loss; `gpt2` (Radford et al. 2019) is for
+    comparisons with nanoGPT and llm.c.
+    """
+
+    positions: Literal["rope", "learned"] = _by_arch("rope", "learned")
+    """rotary or learned; default: learned for gpt2, else rope"""
+    window: PositiveInt | None = None
+    """sliding-window attention: a query attends to this many positions, its own included; None: to all before it"""
+    attention: Literal["auto", "sdpa", "flex"] = "auto"
+    """kernel; auto: FlexAttention for long masked rows on CUDA, else SDPA; training with dropout always uses SDPA"""
+
+    @property
+    def has_rope(self) -> bool:
+        """Whether positions are rotary."""
+        return self.positions == "rope"
+
+    def sizes(self) -> Sizes:
+        """With learned positions."""
+        positions = self.seq_len * self.d_model if self.positions == "learned" else 0
+        return super().sizes()._replace(positions=positions)
+
+
+class InfiniConfig(TransformerConfig):
+    """Shape of an `infini` (`infini.py`): attention within segments, and a compressive memory of those before.
+
+    Munkhdalai et al. 2024. `gate`, `gate_init` and `init_std` are what published experiments varied.
+    """
+
+    segment: PositiveInt = 64
+    """positions of a segment, within which attention is computed; the last one of a sequence may be shorter"""
+    memory: Literal["off", "linear", "delta"] = "delta"
+    """what a segment adds to the memory: all its values, or what the memory does not yet return; off: no memory"""
+    gate: Literal["sigmoid", "hard_sigmoid", "tanh", "tanh_abs"] = "sigmoid"
+    """maps the parameter of a query head to the weight of the memory; hard_sigmoid: 0.2 x + 0.5 within 0 and 1"""
+    gate_init: Literal["zeros", "randn"] = "zeros"
+    """initial parameters of the gates: 0, or drawn from N(0, 1)"""
+    positions: Literal["restart", "continue"] = "restart"
+    """rotary positions: 0 at each segment, or running on; equal up to rounding, since attention stays in a segment"""
+    rope_base: PositiveFloat = 10_000.0
+    """base of rotary positions"""
+    bptt_segments: PositiveInt | None = None
+    """gradients pass through the memory within groups of this many segments; None: through all"""
+    init_std: PositiveFloat | None = None
+    """standard deviation of initial matrices, embeddings and head, divided by sqrt(2 L) for projections into the
+    residual stream; None: the rule of all architectures"""
+
+    unbounded: ClassVar[bool] = True
+
+    @model_validator(mode="after")
+    def _check_segments(self) -> InfiniConfig:
+        fact = f"segment {self.segment} is larger than seq_len {self.seq_len}, so the memory is never read"
+        fix = f"--set model.segment={max(self.seq_len // 16, 1)}, or another model.seq_len"
+        require(self.segment <= self.seq_len, fact, limit="at least 16 segments a sequence train the gates", fix=fix)
+        fact = "gate tanh_abs with gate_init zeros has gradient 0, so the gates never move"
+        require((self.gate, self.gate_init) != ("tanh_abs", "zeros"), fact, fix="--set model.gate_init=randn")
+        return self
+
+    @property
+    def attention_span(self) -> int:
+        """One segment."""
+        return min(self.segment, self.seq_len)
+
+    def sizes(self) -> Sizes:
+        """With one gate per layer and query head, and per token H h^2 for reading and K h^2 for writing the memory.
+
+        The delta rule reads each key once more: another K h^2.
+        """
+        sizes = super().sizes()
+        if self.memory == "off":
+            return sizes
+        products = self.n_heads + self.n_kv_heads * (2 if self.memory == "delta" else 1)
+        memory = 6 * self.n_layers * products * self.head_dim**2
+        vectors = sizes.vectors + self.n_layers * self.n_heads
+        return sizes._replace(vectors=vectors, attention_flops=sizes.attention_flops + memory)
 
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
@@ -168,6 +252,7 @@ class RecurrentConfig(ModelConfig):
     """width of the cells"""
 
     recurrent: ClassVar[bool] = True
+    unbounded: ClassVar[bool] = True
 
     def sizes(self) -> Sizes:
         """Per layer gates x hidden x (inputs + hidden) and two biases; the projection to d_model; the final norm."""
@@ -199,8 +284,8 @@ class Counts:
 def count(config: ModelConfig) -> Counts:
     """The counts of a configuration; nothing is built.
 
-    FLOPs per token are 6 (matrices + V' d) + 6 L H h T: two per multiplication forward, four backward, and attention
-    to half of the sequence on average (Kaplan et al. 2020, with the causal half not computed).
+    FLOPs per token are 6 (matrices + V' d), two per multiplication forward and four backward, and those of attention:
+    in a decoder 6 L H h T (Kaplan et al. 2020, with the causal half not computed).
     """
     sizes = config.sizes()
     table = config.padded_vocab * config.d_model
@@ -209,5 +294,5 @@ def count(config: ModelConfig) -> Counts:
         parameters=sizes.matrices + sizes.vectors + sizes.positions + embedding,
         embedding=embedding,
         matrices=sizes.matrices,
-        flops_per_token=6 * (sizes.matrices + table) + 6 * sizes.attention * config.seq_len,
+        flops_per_token=6 * (sizes.matrices + table) + sizes.attention_flops,
     )

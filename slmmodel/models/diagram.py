@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from slmmodel.models.config import DecoderConfig, ModelConfig, RecurrentConfig
+from slmmodel.models.config import DecoderConfig, InfiniConfig, ModelConfig, RecurrentConfig, TransformerConfig
 
 _DECODER = """\
 flowchart TD
@@ -26,7 +26,7 @@ flowchart TD
     start["{start}"]
     start --> norm1
     start -- "residual" --> sum1
-    attention -. "keys and values of earlier positions" .-> attention
+    attention -. "{recurrence}" .-> attention
 """
 _ENDS = """\
     ids["ids [B, T], T up to {config.seq_len}"]
@@ -46,20 +46,40 @@ def diagram(config: ModelConfig) -> str:
 
 @diagram.register
 def _decoder(config: DecoderConfig) -> str:
-    """Two residual branches per block, L blocks."""
+    """Attention to all earlier positions, or to those of a window."""
+    window = [] if config.window is None else [f"sliding window of {config.window} positions"]
+    learned = f"plus learned positions {config.seq_len} x {config.d_model}"
+    start = learned if config.positions == "learned" else "residual stream"
+    return _transformer(config, start, window, "keys and values of earlier positions")
+
+
+@diagram.register
+def _infini(config: InfiniConfig) -> str:
+    """Attention in segments, and the memory that one segment passes to the next."""
+    memory = {"off": "no memory", "linear": "linear memory", "delta": "memory with the delta rule"}[config.memory]
+    more = [f"within segments of {config.segment} positions"]
+    recurrence = "keys and values of earlier positions of the segment"
+    if config.memory != "off":
+        h = config.head_dim
+        more.append(f"{config.gate} gates: {memory} {config.n_kv_heads} x {h} x {h + 1}")
+        recurrence = "memory, from segment s to s + 1"
+    return _transformer(config, "residual stream", more, recurrence)
+
+
+def _transformer(config: TransformerConfig, start: str, more: list[str], recurrence: str) -> str:
+    """Two residual branches per block, L blocks; `more`: lines about the attention."""
     norm = {"rms_norm": "RMSNorm", "layer_norm": "LayerNorm"}[config.norm]
     heads = f"{config.n_heads} query heads, {config.n_kv_heads} key/value heads of {config.head_dim}"
-    attention = [f"causal attention, {heads}"]
-    if config.window is not None:
-        attention.append(f"sliding window of {config.window} positions")
-    if config.positions == "rope":
+    attention = [f"causal attention, {heads}", *more]
+    if config.has_rope:
         qk_norm = "RMSNorm of q and k, " if config.qk_norm else ""
         attention.append(f"{qk_norm}rotary positions, base {config.rope_base:,.0f}")
     mlp = {"swiglu": "SwiGLU", "relu2": "squared ReLU", "gelu": "GELU", "gelu_tanh": "GELU (tanh)"}[config.mlp]
-    learned = f"plus learned positions {config.seq_len} x {config.d_model}"
-    start = learned if config.positions == "learned" else "residual stream"
     ends = _embedding_and_head(config, "start", "sum2", norm)
-    return _DECODER.format(config=config, norm=norm, attention="<br/>".join(attention), mlp=mlp, start=start, ends=ends)
+    text = "<br/>".join(attention)
+    return _DECODER.format(
+        config=config, norm=norm, attention=text, mlp=mlp, start=start, ends=ends, recurrence=recurrence
+    )
 
 
 @diagram.register

@@ -10,6 +10,7 @@ dimension, F MLP width.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,12 +19,14 @@ from torch.utils.checkpoint import checkpoint
 
 from slmmodel.errors import InvalidInput
 from slmmodel.models.attention import Mask, attend, make_mask
-from slmmodel.models.config import DecoderConfig, ModelConfig
+from slmmodel.models.config import DecoderConfig, ModelConfig, TransformerConfig
 from slmmodel.models.kv_cache import KVCache
 from slmmodel.models.protocol import Linear, Model, State
 
 EPS = 1e-5
 """Of all norms."""
+
+RESIDUAL_PROJECTIONS = ("attention.o.weight", "mlp.down.weight")
 
 Rope = tuple[Tensor, Tensor]
 """Cosines and signed sines of the positions of a batch, [T, 1, h] or [B, T, 1, h]."""
@@ -55,21 +58,27 @@ class LayerNorm(nn.Module):
         return F.layer_norm(x, self.gain.shape, self.gain, self.bias, EPS)
 
 
-def make_norm(config: DecoderConfig) -> nn.Module:
+def make_norm(config: TransformerConfig) -> nn.Module:
     """The norm over d_model that the configuration names."""
     return RMSNorm(config.d_model) if config.norm == "rms_norm" else LayerNorm(config.d_model, config.bias)
 
 
-def rope_tables(seq_len: int, head_dim: int, base: float) -> Rope:
-    """Cosines and signed sines of all positions, fp32 [seq_len, 1, h] (Su et al. 2021).
+def rotations(position_ids: Tensor, head_dim: int, base: float) -> Rope:
+    """Cosines and signed sines of positions [...], fp32 [..., 1, h] (Su et al. 2021).
 
     Pairs are half-split: (x_j, x_(j+h/2)) is rotated by position * base^(-2j/h). The first half of the sines is
-    negated, so a rotation is `x * cos + swap_halves(x) * sin`. Computed in fp64, so equal on every device.
+    negated, so a rotation is `x * cos + swap_halves(x) * sin`. Computed in fp64 on the CPU, so equal on every device.
     """
     frequency = base ** (-torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
-    angle = torch.arange(seq_len, dtype=torch.float64)[:, None] * frequency
+    angle = position_ids.cpu().double()[..., None, None] * frequency
     cos, sin = angle.cos(), angle.sin()
-    return torch.cat([cos, cos], -1).float()[:, None], torch.cat([-sin, sin], -1).float()[:, None]
+    tables = torch.cat([cos, cos], -1).float(), torch.cat([-sin, sin], -1).float()
+    return tables[0].to(position_ids.device), tables[1].to(position_ids.device)
+
+
+def rope_tables(seq_len: int, head_dim: int, base: float) -> Rope:
+    """The rotations of positions 0 to seq_len - 1, fp32 [seq_len, 1, h]."""
+    return rotations(torch.arange(seq_len), head_dim, base)
 
 
 def apply_rope(x: Tensor, rope: Rope) -> Tensor:
@@ -84,7 +93,7 @@ class Attention(nn.Module):
     Query, key and value projections are separate parameters: Muon orthogonalises each of them as a whole.
     """
 
-    def __init__(self, config: DecoderConfig, layer: int) -> None:
+    def __init__(self, config: TransformerConfig, layer: int) -> None:
         super().__init__()
         self.layer, self.head_dim, self.dropout = layer, config.head_dim, config.dropout
         d, h = config.d_model, config.head_dim
@@ -98,10 +107,7 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, rope: Rope | None, mask: Mask, cache: KVCache | None) -> Tensor:
         """[B, T, d] to [B, T, d]."""
-        heads = (*x.shape[:2], -1, self.head_dim)
-        q, k, v = self.q(x).view(heads), self.k(x).view(heads), self.v(x).view(heads)
-        if self.qk_norm:
-            q, k = self.q_norm(q), self.k_norm(k)
+        q, k, v = self.project(x)
         if rope is not None:
             q, k = apply_rope(q, rope), apply_rope(k, rope)
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # [B, heads, T, h]
@@ -110,6 +116,12 @@ class Attention(nn.Module):
         y = attend(q, k, v, mask, self.dropout if self.training else 0.0)
         projected: Tensor = self.o(y.transpose(1, 2).flatten(2))
         return projected
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries [B, T, H, h], keys and values [B, T, K, h] of [B, T, d], without positions."""
+        heads = (*x.shape[:2], -1, self.head_dim)
+        q, k, v = self.q(x).view(heads), self.k(x).view(heads), self.v(x).view(heads)
+        return (self.q_norm(q), self.k_norm(k), v) if self.qk_norm else (q, k, v)
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -123,7 +135,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class MLP(nn.Module):
     """`down(act(up x))`; SwiGLU is gated: `down(silu(gate x) * up x)` (Shazeer 2020)."""
 
-    def __init__(self, config: DecoderConfig) -> None:
+    def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.gated = config.mlp == "swiglu"
         if self.gated:
@@ -140,19 +152,19 @@ class MLP(nn.Module):
 
 
 class Block(nn.Module):
-    """`x += attention(norm1(x))`, then `x += mlp(norm2(x))`."""
+    """`x += attention(norm1(x), ...)`, then `x += mlp(norm2(x))`."""
 
-    def __init__(self, config: DecoderConfig, layer: int) -> None:
+    def __init__(self, config: TransformerConfig, attention: nn.Module) -> None:
         super().__init__()
         self.norm1 = make_norm(config)
-        self.attention = Attention(config, layer)
+        self.attention = attention
         self.norm2 = make_norm(config)
         self.mlp = MLP(config)
         self.dropout = config.dropout
 
-    def forward(self, x: Tensor, rope: Rope | None, mask: Mask, cache: KVCache | None) -> Tensor:
-        """[B, T, d] to [B, T, d]."""
-        x = x + self.drop(self.attention(self.norm1(x), rope, mask, cache))
+    def forward(self, x: Tensor, *context: Any) -> Tensor:
+        """[B, T, d] to [B, T, d]; `context` are the other arguments of the attention."""
+        x = x + self.drop(self.attention(self.norm1(x), *context))
         return x + self.drop(self.mlp(self.norm2(x)))
 
     def drop(self, x: Tensor) -> Tensor:
@@ -160,16 +172,44 @@ class Block(nn.Module):
         return F.dropout(x, self.dropout) if self.training and self.dropout else x
 
 
-class GPT(Model):
+class Transformer(Model):
+    """Blocks and final norm, for any kind of attention."""
+
+    config: TransformerConfig
+
+    def __init__(self, config: TransformerConfig, attention: type[Attention]) -> None:
+        super().__init__(config)
+        self.blocks = nn.ModuleList(Block(config, attention(config, layer)) for layer in range(config.n_layers))
+        self.norm = make_norm(config)
+
+    def run_blocks(self, x: Tensor, *context: Any) -> Tensor:
+        """[B, T, d] through all blocks; with activation checkpointing, each is recomputed in the backward pass."""
+        recompute = self.config.activation_checkpointing and self.training and torch.is_grad_enabled()
+        for block in self.blocks:
+            x = checkpoint(block, x, *context, use_reentrant=False) if recompute else block(x, *context)
+        return x
+
+    def initial_value(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:
+        """As in `Model`; projections into the residual stream start at 0 with a head of its own, else small.
+
+        With tied embeddings, 0 would make the blocks the identity and every id predict itself; N(0, (0.02/sqrt(2L))^2)
+        avoids that.
+        """
+        if name.endswith(RESIDUAL_PROJECTIONS):
+            if not self.config.tie_embeddings:
+                return torch.zeros_like(parameter)
+            return normal(0.02 / (2 * self.config.n_layers) ** 0.5)
+        return super().initial_value(name, parameter, normal)
+
+
+class GPT(Transformer):
     """The whole decoder: ids in, logits out; with a `KVCache`, a few ids at a time."""
 
     config: DecoderConfig
 
     def __init__(self, config: ModelConfig) -> None:
         assert isinstance(config, DecoderConfig)
-        super().__init__(config)
-        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
-        self.norm = make_norm(config)
+        super().__init__(config, Attention)
         self.positions: nn.Embedding | None = None
         if config.positions == "learned":
             shape = (config.seq_len, config.d_model)
@@ -209,12 +249,7 @@ class GPT(Model):
             x = F.dropout(x + self.positions.weight[indices], self.config.dropout, self.training)
         else:
             rope = (self.rope_cos[indices], self.rope_sin[indices])
-        recompute = self.config.activation_checkpointing and self.training and torch.is_grad_enabled()
-        for block in self.blocks:
-            if recompute:
-                x = checkpoint(block, x, rope, mask, None, use_reentrant=False)
-            else:
-                x = block(x, rope, mask, state)
+        x = self.run_blocks(x, rope, mask, state)
         if state is not None:
             state.advance(seq_len)
         return x
@@ -224,15 +259,3 @@ class GPT(Model):
         config, columns = self.config, self.config.seq_len if capacity is None else capacity
         shape = (config.n_layers, 2, batch_size, config.n_kv_heads, columns, config.head_dim)
         return KVCache(torch.zeros(shape, dtype=self.embed.weight.dtype, device=device))
-
-    def initial_value(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:
-        """As in `Model`; projections into the residual stream start at 0 with a head of its own, else small.
-
-        With tied embeddings, 0 would make the blocks the identity and every id predict itself; N(0, (0.02/sqrt(2L))^2)
-        avoids that.
-        """
-        if name.endswith(("attention.o.weight", "mlp.down.weight")):
-            if not self.config.tie_embeddings:
-                return torch.zeros_like(parameter)
-            return normal(0.02 / (2 * self.config.n_layers) ** 0.5)
-        return super().initial_value(name, parameter, normal)

@@ -38,6 +38,7 @@ class Preset:
 _SIZES = {
     "llama": ("n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff"),
     "gpt2": ("n_layers", "d_model", "n_heads"),
+    "infini": ("n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff"),
     "lstm": ("n_layers", "d_model", "hidden_size"),
 }
 
@@ -54,7 +55,23 @@ def _optim(
     return {**numbers, "schedule": schedule}
 
 
+_INFINI_200M = {"qk_norm": False, "tie_embeddings": False}
+_EXP53 = {
+    **_INFINI_200M,
+    "gate": "hard_sigmoid",
+    "init_std": 0.03125,
+}
+# As published: a cosine over 50,000 steps to a tenth, gates at their own rate and decayed.
+_EXP53_OPTIM = {
+    **_optim("adamw", 3.75e-5, 5_000, 0.0),
+    "schedule": {"kind": "cosine", "warmup": 5_000, "final": 0.1},
+    "gate_lr": 1.5e-4,
+    "gate_weight_decay": 0.1,
+}
+
+
 _llama, _gpt2, _lstm = partial(_model, "llama"), partial(_model, "gpt2"), partial(_model, "lstm")
+_infini = partial(_model, "infini")
 _adamw, _muon = partial(_optim, "adamw"), partial(_optim, "muon")
 
 # name: sizes of the model; n_vocab, seq_len, batch_tokens, tokens; lr, warmup, decay and more of the optimizer
@@ -70,9 +87,32 @@ PRESETS: dict[str, Preset] = {
     "base-40m": Preset(_llama(12, 512, 8, 4, 1408), 8192, 512, 131_072, 1_000_000_000, _adamw(1.5e-3, 400, 0.2)),
     "base-85m": Preset(_llama(12, 768, 12, 4, 2048), 16_384, 1024, 262_144, 2_500_000_000, _adamw(1.5e-3, 500, 0.2)),
     "base-200m": Preset(_llama(28, 768, 12, 4, 2048), 16_384, 1024, 524_288, 4_000_000_000, _adamw(2e-3, 1000, 0.2)),
+    "base-500m": Preset(
+        _llama(26, 1280, 20, 5, 3456), 32_768, 2048, 524_288, 10_000_000_000, _adamw(1.2e-3, 1000, 0.2)
+    ),
+    "base-1b8": Preset(_llama(36, 2048, 16, 8, 5504), 65_536, 2048, 1_048_576, 36_000_000_000, _adamw(6e-4, 2000, 0.2)),
     "thin-115m": Preset(_llama(30, 576, 9, 3, 1536), 16_384, 1024, 524_288, 4_000_000_000, _adamw(2e-3, 1000, 0.2)),
     "gpt2-124m": Preset(_gpt2(12, 768, 12), 50_304, 1024, 524_288, 10_000_000_000, _adamw(6e-4, 2000, 0.2)),
     "gpt2-tiny": Preset(_gpt2(4, 128, 4), 50_304, 128, 2_048, 2_000_000, _adamw(1e-3, 50, 0.4, 0.99)),
+    # Sixteen segments a sequence, gates at a rate of 0.01: with fewer, or at the rate of matrices, gates stay at 0.5.
+    "infini-cpu": Preset(
+        _infini(4, 128, 4, 4, 352, segment=32), 1536, 512, 2_048, 2_000_000, _muon(4e-3, 25, 0.7, 0.99)
+    ),
+    "infini-15m": Preset(_infini(8, 384, 6, 6, 1024), 4096, 1024, 65_536, 328_000_000, _adamw(1.5e-3, 200, 0.2)),
+    "infini-200m": Preset(
+        _infini(6, 1024, 8, 8, 4096, **_INFINI_200M), 49_152, 1024, 524_288, 4_000_000_000, _adamw(1e-3, 1000, 0.2)
+    ),
+    "infini-200m-8k": Preset(
+        _infini(6, 1024, 8, 8, 4096, segment=512, **_INFINI_200M),
+        49_152,
+        8192,
+        524_288,
+        4_000_000_000,
+        _adamw(1e-3, 1000, 0.2),
+    ),
+    "infini-200m-exp53": Preset(
+        _infini(6, 1024, 8, 8, 4096, **_EXP53), 49_152, 256, 2_293_760, 114_688_000_000, _EXP53_OPTIM
+    ),
     "lstm-4m": Preset(_lstm(2, 256, 512), 2048, 128, 16_384, 40_000_000, _adamw(2e-3, 100, 0.3)),
 }
 

@@ -2,7 +2,8 @@
 
 Every trainable parameter is in exactly one group. *Matrices* are 2-D hidden weights: they are decayed, and Muon updates
 them. *Embeddings* are tables indexed by id or position, and heads, tied or not: an `nn.Embedding`, or by name.
-*Vectors* are norm weights and biases.
+*Vectors* are norm weights and biases. *Gates* weigh a memory against attention (`infini.py`): they have a
+rate and a decay of their own, since at the rate of matrices they hardly move.
 
 Optimizer state is saved and loaded as tensors under `group/parameter/field`: an index would change its meaning with the
 model.
@@ -19,7 +20,8 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from slmmodel.config import OptimConfig
 
-GROUPS = ("matrices", "embeddings", "vectors")
+GROUPS = ("matrices", "embeddings", "vectors", "gates")
+_GATE_NAME = "beta"
 _EMBEDDING_NAMES = {"embedding", "embed", "positions", "position", "head", "unembedding"}
 
 Named = dict[str, nn.Parameter]
@@ -32,7 +34,8 @@ def split(model: nn.Module) -> dict[str, Named]:
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             is_embedding = id(parameter) in embeddings or _EMBEDDING_NAMES & set(name.split(".")[-2:])
-            group = "embeddings" if is_embedding else "matrices" if parameter.ndim == 2 else "vectors"
+            small = "gates" if name.rpartition(".")[2] == _GATE_NAME else "vectors"
+            group = "embeddings" if is_embedding else "matrices" if parameter.ndim == 2 else small
             groups[group][name] = parameter
     return groups
 
@@ -53,15 +56,16 @@ def gates_per_parameter(model: nn.Module) -> dict[str, int]:
 def adamw(groups: Mapping[str, Named], config: OptimConfig) -> torch.optim.AdamW:
     """torch's AdamW (Loshchilov and Hutter 2019) over some groups, fused where the device supports it.
 
-    Weight decay is decoupled and applies to matrices alone. The state, two tensors per parameter, exists from the
-    start, so it can be loaded.
+    Weight decay is decoupled and applies to matrices, and to gates where it is set for them. The state, two tensors
+    per parameter, exists from the start, so it can be loaded.
     """
     factors = {"matrices": 1.0, "embeddings": config.embedding_lr, "vectors": config.vector_lr}
-    decays = {"matrices": config.weight_decay, "embeddings": 0.0, "vectors": 0.0}
+    rates = {**{group: config.lr * factor for group, factor in factors.items()}, "gates": config.gate_lr}
+    decays = {"matrices": config.weight_decay, "gates": config.gate_weight_decay}
     parameters = [parameter for named in groups.values() for parameter in named.values()]
     optimizer = torch.optim.AdamW(
         [
-            {"params": list(named.values()), "lr": config.lr * factors[group], "weight_decay": decays[group]}
+            {"params": list(named.values()), "lr": rates[group], "weight_decay": decays.get(group, 0.0)}
             for group, named in groups.items()
             if named
         ],

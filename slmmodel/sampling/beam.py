@@ -49,7 +49,7 @@ def beam_search(
     check_prompts(model, [prompt])
     options = options if options is not None else SamplingOptions()
     limit = max_new_tokens
-    if not model.config.recurrent:
+    if not model.config.unbounded:
         limit = min(limit, model.config.seq_len - len(prompt) + 1)
     state, logits, _ = prefill(model, [prompt], limit)
     state.repeat(beams)

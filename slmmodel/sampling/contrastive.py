@@ -48,7 +48,7 @@ def contrastive_search(
     check_prompts(model, [prompt])
     options = options if options is not None else SamplingOptions()
     n_ids = max_new_tokens
-    if not model.config.recurrent:
+    if not model.config.unbounded:
         n_ids = min(n_ids, model.config.seq_len - len(prompt) + 1)
     k = min(k, model.config.n_vocab)
     state, logits, hidden = prefill(model, [prompt], max_new_tokens)
@@ -61,7 +61,7 @@ def contrastive_search(
         candidates = penalised.sort(dim=1, descending=True, stable=True).indices[0, :k]
         best = 0
         # After the last position of the context no candidate can be run.
-        if model.config.recurrent or len(prompt) + n < model.config.seq_len:
+        if model.config.unbounded or len(prompt) + n < model.config.seq_len:
             next_logits, next_hidden = advance(model, state, candidates)
             next_hidden = normalize(next_hidden.float(), dim=-1)
             max_cosine = (next_hidden @ history.T).amax(1)

@@ -29,7 +29,7 @@ def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
         if unknown:
             limit, fix = f"ids 0 to {config.n_vocab - 1}", "encode the prompt with the tokenizer of the run"
             raise InvalidInput(f"prompt {row} has the id {unknown[0]}", limit=limit, fix=fix)
-        if len(prompt) > config.seq_len and not config.recurrent:
+        if len(prompt) > config.seq_len and not config.unbounded:
             limit = f"seq_len {config.seq_len}"
             raise InvalidInput(f"prompt {row} has {len(prompt)} ids", limit=limit, fix="shorten the prompt")
 

@@ -248,7 +248,7 @@ def min_memory_of(config: RunConfig, counts: Counts, data: RunData, device: torc
     logits = 4 * min(seq_len * model.n_vocab, MAX_LOGITS)
     has_mask = not model.recurrent and config.data.doc_mask and config.data.pack == "concat" and device.type != "cuda"
     is_mixed = has_mask and float(data.train.block(0).lengths().mean()) < seq_len
-    mask = width * seq_len**2 if is_mixed else 0
+    mask = width * seq_len * getattr(model, "attention_span", seq_len) if is_mixed else 0
     return BYTES_PER_PARAMETER * counts.parameters // shards + activations + logits + mask
 
 

@@ -63,9 +63,9 @@ def test_a_row_ends_at_the_context_or_slides(name: str) -> None:
     made = model(name)
     long = ids(1, SEQ_LEN - 3, seed=7)[0].tolist()
     stopped = generate(made, [long, [1]], GREEDY, max_new_tokens=40)
-    recurrent = made.config.recurrent
-    assert (len(stopped[0].ids), stopped[0].reason) == ((40, "length") if recurrent else (4, "context"))
-    assert (len(stopped[1].ids), stopped[1].reason) == ((40, "length") if recurrent else (SEQ_LEN, "context"))
+    unbounded = made.config.unbounded
+    assert (len(stopped[0].ids), stopped[0].reason) == ((40, "length") if unbounded else (4, "context"))
+    assert (len(stopped[1].ids), stopped[1].reason) == ((40, "length") if unbounded else (SEQ_LEN, "context"))
     slid = generate(made, [long, [1]], SamplingOptions(seed=1), max_new_tokens=40, overflow="slide")
     assert [(len(s.ids), s.reason) for s in slid] == [(40, "length")] * 2
     for row, prompt in enumerate((long, [1])):
