@@ -103,9 +103,12 @@ def check_texts(xs: object, call: str) -> Sequence[Text]:
         raise WrongType(f"{call} takes many texts, this is one {type(xs).__name__}", fix=f"tok.{call}([text])")
     if isinstance(xs, os.PathLike):
         raise WrongType(f"{str(xs)!r} is a path, not texts", fix="tok.encode_files([path], out)")
-    if isinstance(xs, Mapping) or not isinstance(xs, Iterable):
+    if isinstance(xs, (list, tuple)):
+        texts: Sequence[object] = xs  # before the checks of abstract classes, which cost half a microsecond
+    elif isinstance(xs, Mapping) or not isinstance(xs, Iterable):
         raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}([text])")
-    texts = xs if isinstance(xs, (list, tuple)) else list(xs)
+    else:
+        texts = list(xs)
     for index, text in enumerate(texts):
         if not isinstance(text, (str, *BYTES_LIKE)):
             raise WrongType(

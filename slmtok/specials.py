@@ -135,6 +135,9 @@ class Specials(Mapping[str, int]):
             raise AttributeError(f"no special token has the role {role!r}{known}", name=role, obj=self)
         return token.id
 
+    def __contains__(self, role: object) -> bool:
+        return isinstance(role, str) and role in self._by_role
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_role)
 

@@ -250,11 +250,16 @@ class Side:
     def __init__(self, tokenizer: Tokenizer, texts: Sequence[Text | None], threads: int, *, split: bool) -> None:
         counts = [len(words or ()) for words in texts] if split else None
         self._parts: list[str] = [word for words in texts for word in words or ()] if split else _without_none(texts)
-        ragged = tokenizer.encode_batch(self._parts, threads=threads)
         self._tokenizer = tokenizer
         self._split = split
-        self._flat: list[int] = ragged.ids.tolist()
-        self._part_bounds: list[int] = ragged.offsets.tolist()
+        self._flat: list[int]
+        self._part_bounds: list[int]
+        if len(self._parts) == 1:  # a batch of one takes six times as long
+            self._flat = tokenizer.encode_list(self._parts[0])
+            self._part_bounds = [0, len(self._flat)]
+        else:
+            ragged = tokenizer.encode_batch(self._parts, threads=threads)
+            self._flat, self._part_bounds = ragged.ids.tolist(), ragged.offsets.tolist()
         self._first_part: Sequence[int] = range(len(texts) + 1) if counts is None else [0, *accumulate(counts)]
         self._bounds: list[int] = self._part_bounds
         if counts is not None:
@@ -418,12 +423,15 @@ def make_rows(tokenizer: Tokenizer, inputs: Inputs, plan: Plan, frame: Frame, *,
     """Encodes and truncates. Without `overflow` each text has one row. Raises `OptionError`, `InvalidText`."""
     first = Side(tokenizer, inputs.first, threads, split=inputs.split)
     second = None if inputs.second is None else Side(tokenizer, inputs.second, threads, split=inputs.split)
-    has_pair = [False] * len(inputs.first) if inputs.second is None else [text is not None for text in inputs.second]
-    cutters = {pair: _cutter(plan, frame, pair=pair) for pair in set(has_pair)}
-    rows: list[Row] = []
-    for sample, pair in enumerate(has_pair):
-        found = cutters[pair](first.length(sample), second.length(sample) if second is not None and pair else None)
-        rows.extend([Row(sample, window) for window in (found if overflow else found[:1])])
+    cutters = {pair: _cutter(plan, frame, pair=pair) for pair in inputs.kinds}
+    if second is None or inputs.second is None:
+        found = [cutters[False](first.length(sample), None) for sample in range(len(inputs.first))]
+    else:
+        found = [
+            cutters[text is not None](first.length(sample), None if text is None else second.length(sample))
+            for sample, text in enumerate(inputs.second)
+        ]
+    rows = [Row(sample, window) for sample, cuts in enumerate(found) for window in (cuts if overflow else cuts[:1])]
     return Rows(first, second, rows, frame)
 
 
@@ -460,6 +468,11 @@ class Inputs:
     second: list[Text | None] | None
     many: bool
     split: bool
+
+    @property
+    def kinds(self) -> set[bool]:
+        """Whether samples are pairs: some, all or none."""
+        return {False} if self.second is None else {text is not None for text in self.second}
 
 
 def parse_inputs(text: object, text_pair: object, *, split: bool) -> Inputs:

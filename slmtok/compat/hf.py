@@ -102,6 +102,7 @@ class Encoded(dict[str, Any]):
         return self._alignment
 
 
+_NO_PLAN = (None, None, None, None, 0)
 _ROLES = ("bos", "eos", "unk", "sep", "mask")
 _STATE = "mutable state; padding=, truncation=, max_length= are arguments of the call"
 _REFUSED = {
@@ -194,11 +195,11 @@ class HFTokenizer:
         "only_second"; None truncates if only `max_length` is given. stride: ids that consecutive rows of a text share.
         is_split_into_words: a text is a list of words, which are encoded separately, without spaces between them.
         return_overflowing_tokens: truncated ids become further rows, and `overflow_to_sample_mapping` has the text of
-        each row. return_tensors: "np" or "pt", int64. return_offsets_mapping: (start, end) in characters. A single
-        text gives flat columns unless it overflows or tensors are returned. Raises `OptionError`, `WrongType`,
-        `InvalidText`.
+        each row. return_tensors: "np" or "pt", int64. return_offsets_mapping: (start, end) in characters. A text alone
+        gives flat columns, unless it overflows or as tensors. Raises `OptionError`, `WrongType`, `InvalidText`.
         """
-        plan = make_plan(
+        is_plain = padding is False and (truncation, max_length, pad_to_multiple_of, padding_side, stride) == _NO_PLAN
+        plan = self._default_plan if is_plain else make_plan(
             self._settings, padding, truncation, max_length,
             stride=stride, pad_to_multiple_of=pad_to_multiple_of, padding_side=padding_side,
         )  # fmt: skip
@@ -486,10 +487,21 @@ class HFTokenizer:
     # --- special tokens ---
 
     def _special(self, role: str) -> tuple[int, str] | None:
-        if role == "pad" and self._settings.pad != "pad":
-            found = self._find(self._settings.pad)
-            return found.id, self._names[found.id]
-        return (self._specials[role], self._specials.text(role)) if role in self._specials else None
+        return self._special_tokens.get(role)
+
+    @cached_property
+    def _special_tokens(self) -> dict[str, tuple[int, str]]:
+        """Id and spelling by role."""
+        found = {role: (id, self._specials.text(role)) for role, id in self._specials.items()}
+        if self._settings.pad != "pad":
+            pad = self._find(self._settings.pad)
+            found["pad"] = pad.id, self._names[pad.id]
+        return found
+
+    @cached_property
+    def _default_plan(self) -> Plan:
+        """That of a call without options."""
+        return make_plan(self._settings, False, None, None)
 
     def _find(self, name: str) -> SpecialToken:
         """The special token with this role, or a spelling of an export or of ours. Raises `UnknownSpecial`."""
