@@ -23,10 +23,11 @@ def reports(error: str) -> bool:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return True
     try:
-        from torch.distributed import TCPStore
+        import torch.distributed as dist
 
         address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        store = TCPStore(address, port, timeout=timedelta(seconds=STORE_TIMEOUT_SECONDS))
+        wait = timedelta(seconds=STORE_TIMEOUT_SECONDS)
+        store = dist.TCPStore(address, port, timeout=wait)  # type: ignore[attr-defined]
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         key = f"slm/error/{attempt}/{hashlib.sha256(error.encode()).hexdigest()}"
         return int(store.add(key, 1)) == 1

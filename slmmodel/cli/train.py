@@ -107,7 +107,7 @@ def train(
     opened = open_text(data, tokenizer, val)
     if dry_run:
         return _plan(given, opened)
-    options = {"force": force, "allow_mismatch": allow_mismatch, "verify": not no_verify}
+    options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "verify": not no_verify}
     return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
 
 
@@ -192,7 +192,7 @@ def resume(
         path = data or str(config["data"]["train"])
         opened = open_text(path, folder.tokenizer if is_text(path) else None, config["data"].get("val"))
         given = read_settings(None, (), None, {"data.train": data, **values})
-        options = {"allow_mismatch": allow_mismatch, "verify": not no_verify}
+        options: dict[str, Any] = {"allow_mismatch": allow_mismatch, "verify": not no_verify}
         return _train(given, opened, folder.path, evaluate, machine["device"], **options)
 
 
