@@ -16,7 +16,7 @@ import numpy as np
 
 from slmmodel.cli.text import Text
 from slmmodel.data.opening import RunData
-from slmmodel.data.source import Delimiters, DocumentBlock, Shard, TokenSource, delimiters_of
+from slmmodel.data.source import Delimiters, DocumentBlock, NoSuchBlockError, Shard, TokenSource, delimiters_of
 from slmmodel.errors import InvalidConfig
 from slmmodel.vocab import VocabMeta
 from slmtok.corpus import Position, find, read
@@ -115,11 +115,11 @@ class TextSource(TokenSource):
         self.digest = hashlib.sha256(repr(content).encode()).hexdigest()
 
     def block(self, index: int) -> DocumentBlock:
-        """Reads and encodes a block. Raises `IndexError` past the last one, and what reading raises."""
+        """Reads and encodes a block. Raises `NoSuchBlockError` past the last one, and what reading raises."""
         while index >= len(self._starts) and not self._ended:
             self._read(len(self._starts) - 1, None)
         if index >= len(self._starts):
-            raise IndexError(index)
+            raise NoSuchBlockError(index)
         documents: list[bytes] = []
         self._read(index, documents.append)
         encoded = self._corpus.text.tokenizer.encode_batch(documents, threads=1)

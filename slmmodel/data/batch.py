@@ -38,14 +38,24 @@ class Batch:
     """int32 [B, T]: number of the document (its span) within the sequence, 0, 1, 2, ...; -1 at padding."""
     position_ids: Tensor
     """int64 [B, T]: what the positional encoding of the model sees; 0 at padding."""
-    n_targets: int
-    """Scored targets, counted on the CPU; reading it does not synchronise."""
-    n_bytes: int
-    """Raw bytes of the scored targets."""
+    row_targets: Ints
+    """[B]: scored targets of each sequence."""
+    row_bytes: Ints
+    """[B]: raw bytes of the scored targets of each sequence."""
     sequence_keys: Ints
     """[B, 3]: epoch, block and index of each sequence, so that any batch can be rebuilt and named in an error."""
     single_document: bool
     """Each sequence is one document with padding only at its end: plain causal attention is enough."""
+
+    @property
+    def n_targets(self) -> int:
+        """Scored targets, counted on the CPU: reading it does not synchronise."""
+        return int(self.row_targets.sum())
+
+    @property
+    def n_bytes(self) -> int:
+        """Raw bytes of the scored targets."""
+        return int(self.row_bytes.sum())
 
     def to(self, device: torch.device) -> Batch:
         """The batch with its tensors on `device`; `self` where that is the CPU."""
@@ -53,13 +63,10 @@ class Batch:
             return self
         return replace(self, **{name: getattr(self, name).to(device, non_blocking=True) for name in TENSORS})
 
-    def __getitem__(self, part: slice) -> Batch:
-        """Some of the sequences, for the loss alone: `n_bytes` stays that of the whole batch."""
-        tensors = {name: getattr(self, name)[part] for name in TENSORS}
-        mask = tensors["target_mask"]
-        all_scored = self.n_targets == self.target_mask.numel()
-        n_targets = mask.numel() if all_scored else int(mask.sum())
-        return replace(self, **tensors, n_targets=n_targets, sequence_keys=self.sequence_keys[part])
+    def __getitem__(self, rows: slice) -> Batch:
+        """Some of the sequences."""
+        arrays = ("row_targets", "row_bytes", "sequence_keys")
+        return replace(self, **{name: getattr(self, name)[rows] for name in (*TENSORS, *arrays)})
 
 
 def assemble(
@@ -102,14 +109,16 @@ def assemble(
         # Padding behind the document is harmless: in a causal model later columns influence nothing.
         is_single = len(spans) == 1 or (packing.single_document and len(spans) > 0)
         single_document = single_document and is_single and spans[0].column == 0
-    n_bytes = int(vocab.token_nbytes[targets[mask]].sum(dtype=np.int64))
+    row_targets = mask.sum(1, dtype=np.int64)
+    row_bytes = np.where(mask, vocab.token_nbytes[targets], 0).sum(1, dtype=np.int64)
     targets[~mask] = vocab.pad_id
     arrays = dict(zip(TENSORS, (ids, targets, mask, document_ids, position_ids), strict=True))
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     if pin and torch.cuda.is_available():
         tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
-    n_targets = int(np.count_nonzero(mask))
-    return Batch(**tensors, n_targets=n_targets, n_bytes=n_bytes, sequence_keys=keys, single_document=single_document)
+    return Batch(
+        **tensors, row_targets=row_targets, row_bytes=row_bytes, sequence_keys=keys, single_document=single_document
+    )
 
 
 def make_batch(

@@ -20,7 +20,7 @@ import numpy as np
 from slmmodel.data.batch import Batch, assemble
 from slmmodel.data.order import perm
 from slmmodel.data.packing import Ints, Packing, check_choice, check_range
-from slmmodel.data.source import DocumentBlock, TokenSource
+from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.data.strategies import make_packing, strategy_of
 from slmmodel.errors import InvalidConfig
 from slmmodel.rng import splitmix64
@@ -100,7 +100,7 @@ class Loader:
         self.packing(0, 0)
 
     def block(self, index: int) -> DocumentBlock:
-        """A block of the source. Raises `IndexError` past the last one."""
+        """A block of the source. Raises `NoSuchBlockError` past the last one."""
         block: DocumentBlock = self._blocks.get(index, lambda: self.source.block(index))
         return block
 
@@ -141,7 +141,7 @@ class Loader:
         while missing > 0:
             try:
                 packing = self.packing(epoch, block)
-            except IndexError:
+            except NoSuchBlockError:
                 epoch, block, taken = epoch + 1, 0, 0
                 continue
             empty_blocks = 0 if len(packing) else empty_blocks + 1
@@ -193,7 +193,7 @@ class Loader:
     def _read_block(self, index: int) -> None:
         try:
             self.block(index)
-        except IndexError:
+        except NoSuchBlockError:
             self.block(0)
 
     def _assemble(self, sequence_keys: Ints) -> Batch:

@@ -27,6 +27,10 @@ SCAN_IDS = 1 << 24
 """Ids that are read at once where a whole file is checked."""
 
 
+class NoSuchBlockError(LookupError):
+    """Raised by `TokenSource.block` for an index past the last block."""
+
+
 class TokenSource(ABC):
     """A sequence of blocks with a digest of everything that decides their content, and what reports say of them."""
 
@@ -49,10 +53,10 @@ class TokenSource(ABC):
     def block(self, index: int) -> Any:
         """A `DocumentBlock`, the same at any time and on any rank. A source of one block is that block itself.
 
-        Raises `IndexError` past the last block.
+        Raises `NoSuchBlockError` past the last block.
         """
         if index:
-            raise IndexError(index)
+            raise NoSuchBlockError(index)
         return self
 
     def domains(self) -> Ints | None:
@@ -66,7 +70,7 @@ class TokenSource(ABC):
 
 def blocks_of(source: TokenSource) -> Iterator[DocumentBlock]:
     """All blocks of a source, in order."""
-    with suppress(IndexError):
+    with suppress(NoSuchBlockError):
         for index in count():
             yield source.block(index)
 

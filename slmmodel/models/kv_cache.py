@@ -90,19 +90,21 @@ class KVCache(State):
                 limit=f"the state holds {longest} ids",
                 fix="start a new state from the ids to keep",
             )
-        if self.document_ids is None:
-            self.n_columns = length
-        else:
+        if self.document_ids is not None:
             used = self.document_ids[:, : self.n_columns]
-            used.masked_fill_((used >= 0).cumsum(1) > length, -1)
-            kept = (used >= 0).any(0).nonzero()
-            self.n_columns = int(kept[-1]) + 1 if len(kept) else 0
+            used = used.masked_fill((used >= 0).cumsum(1) > length, -1)
+            # Rows end in the same column again, because a sliding window counts columns.
+            order = (used >= 0).int().argsort(dim=1, stable=True)[:, self.n_columns - length :]
+            self.document_ids[:, :length] = used.gather(1, order)
+            index = order[:, None, :, None].expand(*self.kv.shape[:2], -1, self.kv.shape[3], -1, self.kv.shape[5])
+            self.kv[..., :length, :] = self.kv.gather(4, index)
+        self.n_columns = length
         self.length = self.length.clamp(max=length)
 
     def tensors(self) -> dict[str, Tensor]:
         """`kv`, `length`, and `document_ids` where there is padding."""
-        found = {"kv": self.kv, "length": self.length}
-        return found if self.document_ids is None else {**found, "document_ids": self.document_ids}
+        tensors = {"kv": self.kv, "length": self.length}
+        return tensors if self.document_ids is None else {**tensors, "document_ids": self.document_ids}
 
     def _hold(self, kv: Tensor) -> None:
         self.kv = kv

@@ -14,7 +14,7 @@ from slmmodel.cli.opening import is_text
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextSource, text_data
 from slmmodel.data import Cursor, Loader, open_source
-from slmmodel.data.source import DocumentBlock, TokenSource
+from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.errors import InvalidConfig
 
 LINE = "The cat saw the dog; the dog saw nothing. Né?"
@@ -50,7 +50,7 @@ def test_the_same_documents_as_packing(tmp_path: Path, tok: Path, count: int) ->
         assert block.nbytes().tolist() == packed.nbytes().tolist()
         for doc in range(packed.n_docs):
             assert block.ids(doc, 0, 10**6).tolist() == packed.ids(doc, 0, 10**6).tolist()
-        with pytest.raises(IndexError):
+        with pytest.raises(NoSuchBlockError):
             source.block(1)
     assert data.vocab.fingerprint == packed.vocab.fingerprint
     assert data.vocab_json == (tmp_path / "packed/vocab.json").read_bytes()
@@ -71,7 +71,7 @@ def test_blocks_are_pure_and_in_any_order(tmp_path: Path, tok: Path) -> None:
     while True:
         try:
             blocks.append(content(forward.block(len(blocks))))
-        except IndexError:
+        except NoSuchBlockError:
             break
     assert len(blocks) > 5
     assert sum(map(len, blocks)) == 30

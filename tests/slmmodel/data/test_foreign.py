@@ -11,7 +11,7 @@ import pytest
 
 from slmmodel.data import open_source
 from slmmodel.data.foreign import LAYOUTS
-from slmmodel.data.source import DocumentBlock, TokenSource
+from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.errors import CorruptFile, InvalidConfig, MissingInput, UnknownName, UnsupportedFormat
 
 DOCS = [doc[1:-1] for doc in made.documents([5, 0, 40, 1])]
@@ -54,7 +54,7 @@ def test_documents_are_found(tmp_path: Path, layout: str, ragged: bool) -> None:
     assert found == [[edge, *doc, edge] for doc in DOCS]
     assert source.lengths().tolist() == [len(doc) + 2 for doc in DOCS]
     assert source.nbytes().tolist() == [made.raw_bytes(doc) for doc in DOCS]
-    with pytest.raises(IndexError):
+    with pytest.raises(NoSuchBlockError):
         source.block(1)
 
 

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from slmmodel.data.batch import make_batch  # noqa: E402
 from slmmodel.data.loader import Cursor, Loader  # noqa: E402
-from slmmodel.data.source import ArraySource  # noqa: E402
+from slmmodel.data.source import ArraySource, NoSuchBlockError  # noqa: E402
 from slmmodel.data.strategies import make_packing  # noqa: E402
 from slmmodel.errors import InvalidConfig, UnknownName  # noqa: E402
 
@@ -146,7 +146,7 @@ class Blocks:
 
     def block(self, index: int) -> ArraySource:
         if index >= len(self._sizes):
-            raise IndexError(index)
+            raise NoSuchBlockError(index)
         self.calls += 1
         return made.source(self._sizes[index], seed=index)
 
@@ -183,6 +183,22 @@ def test_data_without_a_pair_is_refused(n_blocks: int | None) -> None:
     run = Loader(Blocks(n_blocks, [[]] * (n_blocks or 2)), VOCAB, seq_len=4, batch_size=1)
     with pytest.raises(InvalidConfig, match="no targets to train on"):
         run.global_batch(Cursor())
+
+
+def test_an_error_of_a_source_is_not_its_end() -> None:
+    """An IndexError while a block is read would otherwise end the epoch, and all data after it were left out."""
+
+    class Broken(Blocks):
+        def block(self, index: int) -> ArraySource:
+            return super().block(index) if index < 2 else [][index]
+
+    run = Loader(Broken(None, [[5, 9], [30], [4]]), VOCAB, seq_len=4, batch_size=1)
+    rows = sum(len(run.packing(0, block)) for block in range(2))
+    cursor = Cursor()
+    for _ in range(rows):
+        cursor = run.global_batch(cursor).next
+    with pytest.raises(IndexError):
+        run.global_batch(cursor)
 
 
 def test_refusals() -> None:

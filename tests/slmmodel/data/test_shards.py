@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from slmmodel.data import open_source
-from slmmodel.data.source import DocumentBlock, TokenSource
+from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.errors import CorruptFile, Mismatch, MissingInput, SlmmodelError, UnsupportedFormat
 
 DOCS = made.documents([5, 0, 40, 1, 7])
@@ -38,7 +38,7 @@ def test_what_was_written_is_read_back(data: Path) -> None:
     assert open_source(data, "val").n_docs == 1
     assert source.digest != open_source(data, "val").digest
     assert source.domains() is None
-    with pytest.raises(IndexError):
+    with pytest.raises(NoSuchBlockError):
         source.block(1)
 
 

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 from stub_models import Context, Unigram  # noqa: E402
 
 from slmmodel.data import ArraySource  # noqa: E402
+from slmmodel.data.source import NoSuchBlockError  # noqa: E402
 from slmmodel.errors import BytesDisagree, InvalidConfig  # noqa: E402
 from slmmodel.evaluation.scoring import (  # noqa: E402
     score,
@@ -128,7 +129,7 @@ def test_several_blocks_are_one_result() -> None:
 
         def block(self, index: int) -> ArraySource:
             if index > 1:
-                raise IndexError(index)
+                raise NoSuchBlockError(index)
             return ArraySource(parts[index], [made.raw_bytes(doc) for doc in parts[index]])
 
     model = Context(made.N_VOCAB)

@@ -93,8 +93,10 @@ def test_truncating_is_exact(name: str) -> None:
 
 
 @torch.inference_mode()
-def test_truncating_ragged_rows() -> None:
-    made = model("llama")
+@pytest.mark.parametrize("window", [None, 3])
+def test_truncating_ragged_rows(window: int | None) -> None:
+    """Also with a sliding window, which must not count columns of ids that were dropped."""
+    made = model("llama", window=window)
     short, long = ids(1, 4, seed=1), ids(1, 7, seed=2)
     given = torch.cat([torch.cat([torch.zeros(1, 3, dtype=torch.int64), short], 1), long])
     document_ids = torch.tensor([[-1, -1, -1, 0, 0, 0, 0], [0] * 7])

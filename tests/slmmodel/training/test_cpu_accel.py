@@ -79,7 +79,7 @@ def ragged(batch):
     mask = batch.target_mask.clone()
     mask[0, 3:] = False
     mask[1, 7:] = False
-    batch.target_mask, batch.n_targets = mask, int(mask.sum())
+    batch.target_mask, batch.row_targets = mask, mask.sum(1).numpy()
     return batch
 
 
@@ -185,10 +185,12 @@ def test_one_switch_turns_it_off(two, data, tmp_path):
     assert results[True] == pytest.approx(results[False], rel=1e-5)
 
 
-def test_a_part_of_a_batch_counts_its_own_targets():
+def test_a_part_of_a_batch_counts_its_own_targets_and_bytes():
     batch = ragged(taken(make(GPT2)))
     parts = [batch[:2], batch[2:]]
     assert [part.n_targets for part in parts] == [int(part.target_mask.sum()) for part in parts]
+    assert all(part.n_bytes > 0 for part in parts)
+    assert sum(part.n_bytes for part in parts) == batch.n_bytes
     assert [part.sequence_keys.tolist() for part in parts] == [
         batch.sequence_keys[:2].tolist(),
         batch.sequence_keys[2:].tolist(),

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from slmmodel.data import make_batch, make_packing
+from slmmodel.data.source import NoSuchBlockError
 from slmmodel.models import build, config_from_dict
 from slmmodel.training.loss import Loss, Validator
 
@@ -92,7 +93,7 @@ def test_validation_takes_at_most_a_tenth_of_the_run(trained, fixed, times, targ
 
         def block(self, index):
             if index:
-                raise IndexError(index)
+                raise NoSuchBlockError(index)
             return type("Block", (), {"lengths": lambda self: np.full(30, 100)})()
 
     validator = Validator(Source(), None)
