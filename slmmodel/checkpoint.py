@@ -11,6 +11,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,6 +27,7 @@ from slmmodel.errors import (
     Unreadable,
     UnsupportedFormat,
 )
+from slmmodel.folder_lock import LOCK
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -42,6 +44,14 @@ METRICS, RESULT, CARD, SUMS = "metrics.jsonl", "result.json", "README.md", "SHA2
 MODEL, OPTIMIZER, RECURRENT, TRAIN_STATE = "model", "optim", "recurrent", "train_state.json"
 LATEST, BEST = "latest", "best"
 _SMALL = (VOCAB, TOKENIZER, FINGERPRINT, CONFIG)
+_FILES = (*_SMALL, METRICS, RESULT, CARD, SUMS, "heartbeat.json")
+_FOLDERS = ("checkpoints", "eval", "tensorboard", "wandb")
+"""What commands write into a run folder, beside tensors."""
+_UNFINISHED = {*_SMALL, METRICS, SUMS, "checkpoints"}
+"""What a folder holds that is not yet a run, or no longer one."""
+_TENSOR_FILE = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
+_PART = re.compile(r"\..+\.\d+\.part")
+"""The temporary name of a file that is being written, with the number of the process."""
 
 
 class RunFolder:
@@ -85,12 +95,13 @@ class RunFolder:
     def create(
         self, config: bytes, fingerprint: Mapping[str, Any], vocab: bytes | None, tokenizer: bytes | None
     ) -> None:
-        """Writes the small files of a new run. `SHA256SUMS` is written last and makes the folder a run."""
-        self.checkpoints.folder.mkdir(parents=True, exist_ok=True)
-        content = {CONFIG: config, FINGERPRINT: to_json(fingerprint), VOCAB: vocab, TOKENIZER: tokenizer}
+        """Writes the small files of a new run, the fingerprint first; `SHA256SUMS` is the last and makes it a run."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        content = {FINGERPRINT: to_json(fingerprint), CONFIG: config, VOCAB: vocab, TOKENIZER: tokenizer}
         for name, data in content.items():
             if data is not None:
                 write_file(self.path / name, data)
+        self.checkpoints.folder.mkdir(exist_ok=True)
         self._write_sums()
 
     def _verify(self, folder: Path, names: Iterable[str] | None = None) -> None:
@@ -111,10 +122,14 @@ class RunFolder:
         return (self.path / "data.lock").is_file()
 
     def refuse_other_content(self) -> None:
-        """Raises `OutputExists` where the path holds anything but what `create` writes before the sums."""
-        ours = {*_SMALL, CARD, "checkpoints"}
+        """Raises `OutputExists` where the path holds anything but what an unfinished `create` or `remove` leaves.
+
+        Their files come with `fingerprint.json` or the sums, so that a `config.yaml` of the user is not taken for ours.
+        """
         names = {item.name for item in self.path.iterdir()} if self.path.is_dir() else {""}
-        if self.path.exists() and not all(name in ours or name.endswith(".part") for name in names):
+        names = {name for name in names if name != LOCK and not _PART.fullmatch(name)}
+        is_ours = names <= _UNFINISHED and bool(names & {FINGERPRINT, SUMS})
+        if self.path.exists() and names and not is_ours:
             raise OutputExists(
                 f"output {str(self.path)!r} exists and is not a run folder",
                 fix="name another folder with -o",
@@ -214,9 +229,25 @@ class RunFolder:
         write_file(self.path / RESULT, to_json({name: value for name, value in result.items() if name != "path"}))
 
     def remove(self) -> None:
-        """Removes the run folder, where there is one."""
-        if self.path.exists():
-            shutil.rmtree(self.path)
+        """Removes what runs write into the folder; other files stay. Symbolic links are removed, never followed.
+
+        The result goes first, fingerprint and sums last, so a removal that was killed is continued.
+        """
+        if not self.path.is_dir():
+            return
+        order = {RESULT: -1, **dict.fromkeys(_UNFINISHED, 1), FINGERPRINT: 2, SUMS: 3}
+        for path in sorted(self.path.iterdir(), key=lambda path: (order.get(path.name, 0), path.name)):
+            if path.name in _FOLDERS and path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.name in (*_FOLDERS, *_FILES) or _TENSOR_FILE.fullmatch(path.name) or _PART.fullmatch(path.name):
+                path.unlink()
+
+    def remove_leftovers(self) -> None:
+        """Removes temporary files of killed processes. The caller holds the lock of the folder."""
+        for folder in (self.path, self.checkpoints.folder):
+            for path in folder.iterdir() if folder.is_dir() else ():
+                if _PART.fullmatch(path.name):
+                    path.unlink(missing_ok=True)
 
 
 class Checkpoints:

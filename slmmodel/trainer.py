@@ -64,7 +64,7 @@ def train(
     Raises any error of this package; what can be known before the first step is raised before it.
     """
     given = settings_of(settings)
-    with _process(given) as world:
+    with _process(given) as world, setup.exclusive(Path(output), world):
         run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
         world.barrier()
         continued = run.exists() and not force
@@ -301,6 +301,7 @@ class Trainer:
         self.world.barrier()
         if self.world.is_main:
             checkpoints.remove_after(newest)
+            self.run.remove_leftovers()
         self.world.barrier()
         if newest is None:
             return

@@ -6,7 +6,8 @@ Everything that can be refused is refused before anything is written or removed.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from slmmodel.config import Budget, RunConfig, Settings, resolve, settings_of, t
 from slmmodel.data import Loader, RunData, open_data
 from slmmodel.data.source import blocks_of
 from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
-from slmmodel.errors import InvalidConfig, Mismatch, OptionError, OutOfMemory, OutputExists
+from slmmodel.errors import InvalidConfig, Mismatch, OptionError, OutOfMemory, OutputExists, SlmmodelError
+from slmmodel.folder_lock import locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, config_from_dict, count
 from slmmodel.sizes import format_bytes
@@ -52,6 +54,24 @@ _MAX_USUAL_SEQ_LEN = 1024
 def value_of(settings: Settings, name: str, default: str) -> str:
     """One setting as a word."""
     return str(settings[name].value) if name in settings else default
+
+
+@contextmanager
+def exclusive(path: Path, world: World) -> Iterator[None]:
+    """Holds the lock of a run folder on the main rank. Raises `OutputExists` on all ranks while another process has it.
+
+    Raises what `locked` raises.
+    """
+    with ExitStack() as stack:
+        failure: SlmmodelError | None = None
+        try:
+            if world.is_main:
+                stack.enter_context(locked(path))
+        except SlmmodelError as error:
+            failure = error
+        if world.reduce("max", [failure is not None])[0]:
+            raise failure or OutputExists(f"the main rank cannot lock {str(path)!r}", fix="see its error")
+        yield
 
 
 def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ()) -> RunFolder:
@@ -346,7 +366,12 @@ def branch(
     `settings` may change options of `optim` and `run`; the number of steps is then planned again.
     Raises `MissingInput`, `OutputExists`, `CorruptFile`, `OptionError`, `InvalidConfig`.
     """
-    origin, run = RunFolder.open(source), locate_run(Path(output), force=True)
+    with locked(Path(output)):
+        return _branch(RunFolder.open(source), step, Path(output), settings_of(settings or {}), force=force)
+
+
+def _branch(origin: RunFolder, step: int | None, output: Path, changes: Settings, *, force: bool) -> RunFolder:
+    run = locate_run(output, force=True)
     folder = origin.checkpoint(step)
     if run.path.resolve() == origin.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
@@ -354,16 +379,17 @@ def branch(
         raise OutputExists(
             f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
         )
-    config = configs.with_changes(origin.config, settings_of(settings or {}))
+    config = configs.with_changes(origin.config, changes)
     state = checkpoint.read_json(folder / checkpoint.TRAIN_STATE)
     parent = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}
     fingerprint = {**origin.fingerprint, "parent": parent, "config": config.digest}
-    if settings:
+    if changes:
         fingerprint["steps"] = None
     vocab = (origin.path / checkpoint.VOCAB).read_bytes()
     tokenizer = None if origin.tokenizer is None else origin.tokenizer.read_bytes()
     metrics = (origin.path / checkpoint.METRICS).read_bytes()[: int(state["metrics_length"])]
     run.remove()
+    write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint))
     copy = run.checkpoints.folder / folder.name
     copy.mkdir(parents=True)
     for file in folder.iterdir():

@@ -1,0 +1,116 @@
+"""The lock of a folder that one process at a time may write, such as a run.
+
+It is a lock of the operating system on the file `.lock`, so it is released when its process ends, in whatever way. File
+systems without locks (some network mounts) are locked in the temporary folder instead, which keeps out processes of the
+same user on the same machine only.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+from slmmodel.errors import OutputExists, Unreadable
+
+LOCK = ".lock"
+_HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Holds the lock of a folder, which is made where it does not exist, and removed again if nothing was written.
+
+    Raises `OutputExists` while another process holds it, `Unreadable` where no file can be made.
+    """
+    if folder.exists() and not folder.is_dir():
+        # The caller says what is wrong with it.
+        yield
+        return
+    is_new = not folder.exists()
+    file = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = _acquire(folder)
+    except OSError as error:
+        raise Unreadable(
+            f"cannot write {str(folder)!r}: {error.strerror or error}",
+            where=str(folder.parent),
+            fix="name a writable folder",
+            path=str(folder),
+        ) from error
+    if file is None:
+        raise OutputExists(
+            f"another process writes the folder {str(folder)!r}",
+            where=str(folder / LOCK),
+            limit="one process at a time",
+            fix="wait until it has ended, or name another folder with -o",
+            path=str(folder),
+        )
+    try:
+        yield
+    finally:
+        _release(file)
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _acquire(folder: Path) -> IO[bytes] | None:
+    """The locked file; None while another process holds the lock. Raises `OSError`."""
+    path = folder / LOCK
+    while True:
+        file = path.open("ab")
+        try:
+            _lock(file)
+        except OSError as error:
+            file.close()
+            if error.errno in _HELD:
+                return None
+            if path.parent != folder:
+                raise
+            # No locks here.
+            path.unlink(missing_ok=True)
+            path = _local_path(folder)
+            continue
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        # The process that held it removed the file between opening and locking it.
+        file.close()
+
+
+def _local_path(folder: Path) -> Path:
+    status = folder.stat()
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    key = hashlib.sha256(f"{status.st_dev} {status.st_ino} {user}".encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"slm-{key}{LOCK}"
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Locks an open file. Raises `OSError`, with a number of `_HELD` while another process holds it."""
+    try:
+        import fcntl
+    except ImportError:
+        msvcrt: Any = import_module("msvcrt")
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        return
+    fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _release(file: IO[bytes]) -> None:
+    try:
+        Path(file.name).unlink(missing_ok=True)
+    except PermissionError:
+        # Windows removes no open file.
+        file.close()
+        with suppress(OSError):
+            Path(file.name).unlink()
+    finally:
+        file.close()
