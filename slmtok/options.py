@@ -78,8 +78,13 @@ def option_keys(cls: type["Options"]) -> dict[str, str]:
     return {name: spec.key or name for name, _, spec in option_specs(cls)}
 
 
+_OPTION_OF_ARGUMENT = {"n_vocab": "vocab_size"}
+"""Arguments of functions that are options under another name."""
+
+
 def flag_of(name: str) -> str:
     """The flag of an option, or of any other argument of this name: `max_doc_chars` is `--max-doc-chars`."""
+    name = _OPTION_OF_ARGUMENT.get(name, name)
     for cls in (TrainOptions, PackOptions):
         for known, _, spec in option_specs(cls):
             if known == name and spec.flag is not None:

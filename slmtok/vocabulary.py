@@ -215,12 +215,13 @@ class Vocabulary:
                 fix="train a vocabulary of your own with slmtok.train",
             )
         if n_vocab < FIRST_LEARNED:
-            raise vocabulary_too_small(n_vocab, self.scheme, option="n_vocab")
+            raise vocabulary_too_small(n_vocab, self.scheme, option="n_vocab", example=min(4096, self.n_vocab))
         if n_vocab > self.n_vocab:
             raise InvalidTokens(
                 f"a vocabulary of {self.n_vocab} ids cannot be cut to {n_vocab}",
                 limit=f"{FIRST_LEARNED} to {self.n_vocab}",
-                fix=f"slice({self.n_vocab}), or train a larger one",
+                fix=(Setting("n_vocab", self.n_vocab), " or less; slmtok extend makes a larger one"),
+                option="n_vocab",
             )
         room = n_vocab - FIRST_LEARNED
         if self.scheme != "bpe":
@@ -232,12 +233,17 @@ class Vocabulary:
         return dataclasses.replace(self, merges=self.merges[:kept])
 
 
-def vocabulary_too_small(n_vocab: int, scheme: str, *, option: str = "vocab_size") -> VocabularyTooSmall:
-    """The error for a size without room for the specials and the bytes; `option` is how the size was given."""
+def vocabulary_too_small(
+    n_vocab: int, scheme: str, *, option: str = "vocab_size", example: int = 4096
+) -> VocabularyTooSmall:
+    """The error for a size without room for the specials and the bytes.
+
+    `option` is how the size was given, `example` a size that is possible.
+    """
     return VocabularyTooSmall(
         (Setting(option, n_vocab), f" is below the minimum size for scheme {scheme}"),
         limit=f"{FIRST_LEARNED} = {N_SPECIALS} specials + 256 bytes",
-        fix=(Setting(option, 4096), ", or any size from the limit up"),
+        fix=(Setting(option, example), ", or another size from the limit up"),
         n_vocab=n_vocab,
         minimum=FIRST_LEARNED,
         scheme=scheme,

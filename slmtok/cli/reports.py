@@ -25,8 +25,9 @@ PRIVACY_NOTE = (
 _VERDICTS = {
     "yes": "enough, every merge is learned from {:,} occurrences or more",
     "thin": "thin, the last merges are learned from {:,} occurrences or more",
-    "no": "may be too little text",
+    "no": "not certain; slmtok train names the size that the text fills",
 }
+"""The occurrences are a lower bound, so a size that is not certain may be filled."""
 
 
 def result_of(counts: PretokenCounts, profile: dict[str, Any]) -> dict[str, Any]:
@@ -190,6 +191,9 @@ def _profile_rows(profile: dict[str, Any], *, is_truncated: bool) -> list[Row]:
     sizes = [
         f"{one['vocab']:,}: {_VERDICTS[one['verdict']].format(one['occurrences'])}" for one in profile["vocabularies"]
     ]
+    n_certain = sum(one["verdict"] != "no" for one in profile["vocabularies"])
+    if n_certain + 1 < len(sizes):
+        sizes[n_certain:] = [sizes[n_certain].replace(":", " and more:", 1)]
     before = " before --max-doc-chars" if is_truncated else ""
     lengths = f"{profile['shortest']:,} to {profile['longest']:,} bytes{before}; {quantiles}"
     return [

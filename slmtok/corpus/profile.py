@@ -188,7 +188,7 @@ class SupportedVocab:
 
     @property
     def verdict(self) -> str:
-        """`yes`; `thin` if some tokens would be learned from few occurrences; `no` if the corpus cannot fill it."""
+        """`yes`; `thin` if some tokens may be learned from few occurrences; `no` if the bound does not tell."""
         return "yes" if self.occurrences >= MIN_OCCURRENCES else "thin" if self.occurrences >= 2 else "no"
 
 

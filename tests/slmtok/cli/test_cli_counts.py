@@ -128,6 +128,13 @@ def test_training_from_counts_takes_no_options_of_reading(slmtok, corpus):
     assert slmtok("train", "c.counts", "--vocab", 400, "--mix", "a").code == 2
 
 
+def test_a_size_that_slice_cannot_give(slmtok, tok):
+    """The fixes are options of the command line."""
+    n_vocab = slmtok("info", tok, "--json").json["result"]["n_vocab"]
+    ran = slmtok("slice", tok, "--vocab", 5000, "-o", "x.json")
+    assert f"fix:   --vocab {n_vocab} or less; slmtok extend makes a larger one\n" in ran.err
+
+
 def test_slice_extend_prune_name(slmtok, corpus, tok):
     Path("more.txt").write_text("über ünder hinterücks " * 50)
     assert slmtok("slice", tok, "--vocab", 500, "-o", "small.json").code == 0
@@ -159,7 +166,7 @@ def test_what_they_refuse(slmtok, corpus, tok, leftovers):
     for line, code in {
         "slice TOK -o x.json": 2,
         "slice TOK --vocab 100 -o x.json": 2,
-        "slice TOK --vocab 5000 -o x.json": 1,
+        "slice TOK --vocab 5000 -o x.json": 2,
         "slice TOK --vocab 500 -o -": 2,
         "extend TOK corpus.txt -o x.json": 2,
         "extend TOK corpus.txt --vocab 900 -o x.json": 2,
