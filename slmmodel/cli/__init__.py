@@ -20,7 +20,7 @@ from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
 
 COMMANDS: dict[str, Entry] = {
-    "demo": Entry("slmmodel.cli.demo:demo", "text to a trained model and its samples, in minutes on a CPU"),
+    "demo": Entry("slmmodel.cli.demo:demo", "text to a tokenizer, a trained model and its samples"),
     "train": Entry("slmmodel.cli.train:train", "train a model on token data"),
     "resume": Entry("slmmodel.cli.train:resume", "continue a run, or branch a new run from a checkpoint"),
     "batches": Entry("slmmodel.cli.batches:batches", "show sequences of real batches, decoded"),
