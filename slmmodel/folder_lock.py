@@ -20,6 +20,7 @@ from typing import IO, Any
 from slmmodel.errors import OutputExists, Unreadable
 
 LOCK = ".lock"
+_LOCKED_BYTE = 1 << 30
 _HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 
 
@@ -99,6 +100,8 @@ def _lock(file: IO[bytes]) -> None:
         import fcntl
     except ImportError:
         msvcrt: Any = import_module("msvcrt")
+        # It locks from the current position, and a locked byte cannot be read.
+        os.lseek(file.fileno(), _LOCKED_BYTE, os.SEEK_SET)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         return
     fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
