@@ -1,5 +1,6 @@
-"""`Loader`: which sequences each step takes, and their batches, for training.
+"""`Loader`: the sequences of each training step, and their tensors.
 
+`global_batch(cursor)` chooses sequences and reads no ids; `batch(sequence_keys)` assembles the tensors of any of them.
 All state is a `Cursor` of three integers that the caller keeps. The sequences of a step depend on data, packing and
 seed alone, not on world size, micro-batch, threads or interruptions. A step may straddle blocks and epochs. One thread
 assembles prefetched batches and reads the next block of a source with several; it changes no result.
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slmmodel.data.batch import Batch, assemble
-from slmmodel.data.order import perm
+from slmmodel.data.order import permute
 from slmmodel.data.packing import Ints, Packing, check_choice, check_range
 from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.data.strategies import make_packing, strategy_of
@@ -39,12 +40,14 @@ class Cursor(NamedTuple):
 
 
 class GlobalBatch(NamedTuple):
-    """The global batch of one step: the same on every rank."""
+    """The sequences of one step, over all ranks and micro-batches: the same on every rank."""
 
     sequence_keys: Ints
     """[n, 3]: epoch, block and index of each sequence; n is batch_size, or less or more with `bucket`"""
     n_targets: int
+    """Scored targets of these sequences."""
     next: Cursor
+    """Where the next step begins."""
 
 
 class _Cache:
@@ -96,7 +99,7 @@ class Loader:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="slm-prefetch")
         self._ready: dict[bytes, Future[Batch]] = {}
         self.seconds_waited = 0.0
-        """Time that callers of `step` and `batch` spent in them."""
+        """Time that callers of `global_batch` and `batch` spent in them."""
         self.packing(0, 0)
 
     def block(self, index: int) -> DocumentBlock:
@@ -147,20 +150,21 @@ class Loader:
             empty_blocks = 0 if len(packing) else empty_blocks + 1
             if empty_blocks > 1 + (self.source.n_blocks or block + 1):
                 raise InvalidConfig("the data have no targets to train on", fix="pack a corpus with text in it")
-            starts = packing.batch_starts
-            available, wanted = (len(packing), missing) if starts is None else (len(starts) - 1, 1)
-            indices = np.arange(taken, min(taken + wanted, available), dtype=np.int64)
+            # Sequences are shuffled and taken one by one, but whole batches of a packing that forms batches (`bucket`).
+            batch_starts = packing.batch_starts
+            n_items, wanted = (len(packing), missing) if batch_starts is None else (len(batch_starts) - 1, 1)
+            indices = np.arange(taken, min(taken + wanted, n_items), dtype=np.int64)
             taken += len(indices)
             if indices.size:
                 if packing.shuffled:
-                    indices = perm(indices, available, _block_seed(self.seed, block), epoch)
+                    indices = permute(indices, n_items, _block_seed(self.seed, block), epoch)
                 missing -= len(indices)
-                if starts is not None:
+                if batch_starts is not None:
                     number = int(indices[0])
-                    indices, missing = np.arange(starts[number], starts[number + 1]), 0
+                    indices, missing = np.arange(batch_starts[number], batch_starts[number + 1]), 0
                 n_targets += packing.n_targets(indices)
                 keys.append(np.stack([np.full_like(indices, epoch), np.full_like(indices, block), indices], axis=1))
-            if taken >= available:
+            if taken >= n_items:
                 block, taken = block + 1, 0
         return GlobalBatch(np.concatenate(keys), n_targets, Cursor(epoch, block, taken))
 
@@ -203,10 +207,10 @@ class Loader:
         return assemble(sequences, sequence_keys, self.vocab, positions=self.positions, pin=self.pin)
 
     def close(self) -> None:
-        """Ends the thread; nothing can be prefetched after."""
+        """Ends the thread; nothing can be prefetched afterwards."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _block_seed(seed: int, block: int) -> int:
-    """Each block has a key of its own; block 0 uses the seed itself, as packed data does."""
+    """Each block has a key of its own; block 0 uses the seed itself, as token shards do."""
     return seed if block == 0 else splitmix64(splitmix64(seed) ^ block)

@@ -1,8 +1,8 @@
 """The order of sequences and documents: a keyed permutation, so that the state of the data is a few integers.
 
-`perm` is a Feistel network over just enough bits with cycle walking (Black and Rogaway 2002): a bijection of 0..n-1 for
-each key, without a table. The numbers are the same on every machine and in every version; golden values in the tests
-pin them.
+`permute` is a Feistel network over just enough bits with cycle walking (Black and Rogaway 2002): a bijection of 0..n-1
+for each key, without a table. The numbers are the same on every machine and in every version; golden values in the
+tests pin them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CROP_KEY = 0x63757473
 """Separates crop offsets from the other numbers that follow from a seed and an epoch."""
 
 
-def perm(k: Any, n: int, seed: int, epoch: int) -> Ints:
+def permute(k: Any, n: int, seed: int, epoch: int) -> Ints:
     """The images of `k` (int or array, in 0..n-1) under the permutation of 0..n-1 with this key; int64, same shape.
 
     Raises `InvalidConfig` for numbers out of range.
@@ -49,7 +49,7 @@ def perm(k: Any, n: int, seed: int, epoch: int) -> Ints:
 
 def document_order(n_docs: int, seed: int, epoch: int) -> Ints:
     """The documents in the order of this epoch: int64 [n_docs]."""
-    return perm(np.arange(n_docs, dtype=np.int64), n_docs, splitmix64(seed), epoch)
+    return permute(np.arange(n_docs, dtype=np.int64), n_docs, splitmix64(seed), epoch)
 
 
 def crop_offset(seq_len: int, seed: int, epoch: int) -> int:

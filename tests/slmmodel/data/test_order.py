@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slmmodel.data.order import crop_offset, document_order, perm
+from slmmodel.data.order import crop_offset, document_order, permute
 from slmmodel.errors import InvalidConfig
 from slmmodel.rng import splitmix64
 
@@ -30,10 +30,10 @@ def test_golden_values() -> None:
     assert splitmix64(0) == 16294208416658607535
     assert splitmix64(1) == 10451216379200822465
     ten = np.arange(10)
-    assert perm(ten, 10, 0, 0).tolist() == [8, 4, 6, 3, 9, 1, 0, 2, 5, 7]
-    assert perm(ten, 10, 0, 1).tolist() == [3, 7, 1, 2, 8, 5, 4, 9, 0, 6]
-    assert perm(ten, 10, 1, 0).tolist() == [3, 0, 4, 7, 5, 6, 2, 9, 1, 8]
-    assert perm(np.arange(4), 10**6, 42, 3).tolist() == [632716, 128695, 440225, 228780]
+    assert permute(ten, 10, 0, 0).tolist() == [8, 4, 6, 3, 9, 1, 0, 2, 5, 7]
+    assert permute(ten, 10, 0, 1).tolist() == [3, 7, 1, 2, 8, 5, 4, 9, 0, 6]
+    assert permute(ten, 10, 1, 0).tolist() == [3, 0, 4, 7, 5, 6, 2, 9, 1, 8]
+    assert permute(np.arange(4), 10**6, 42, 3).tolist() == [632716, 128695, 440225, 228780]
 
 
 def test_mix_of_arrays_is_mix() -> None:
@@ -44,7 +44,7 @@ def test_mix_of_arrays_is_mix() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 16, 17, 100, 257])
 def test_equal_to_the_reference_and_a_bijection(n: int) -> None:
     for seed, epoch in ((0, 0), (7, 2), (2**63 + 5, 11)):
-        moved = perm(np.arange(n), n, seed, epoch)
+        moved = permute(np.arange(n), n, seed, epoch)
         assert moved.tolist() == [reference_perm(k, n, seed, epoch) for k in range(n)]
         assert sorted(moved.tolist()) == list(range(n))
 
@@ -52,14 +52,14 @@ def test_equal_to_the_reference_and_a_bijection(n: int) -> None:
 def test_large_ranges_equal_the_reference() -> None:
     for n in (10**6 + 3, 2**33 + 1, 2**40):
         k = np.array([0, 1, n // 2, n - 1])
-        assert perm(k, n, 3, 4).tolist() == [reference_perm(int(i), n, 3, 4) for i in k]
+        assert permute(k, n, 3, 4).tolist() == [reference_perm(int(i), n, 3, 4) for i in k]
 
 
 def test_numbers_out_of_range_are_refused() -> None:
     for k, n in (([3], 3), ([-1], 3), ([0], 0)):
         with pytest.raises(InvalidConfig, match="outside"):
-            perm(k, n, 0, 0)
-    assert perm([], 0, 0, 0).tolist() == []
+            permute(k, n, 0, 0)
+    assert permute([], 0, 0, 0).tolist() == []
 
 
 def test_crop_offsets() -> None:
