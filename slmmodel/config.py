@@ -35,7 +35,7 @@ from slmmodel.errors import (
 )
 from slmmodel.models import ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
-from slmmodel.sizes import parse_count, parse_size, parse_time
+from slmmodel.sizes import parse_count, parse_share, parse_size, parse_time
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ Count = Annotated[int, _parsed(parse_count, "65536 or 328M"), Field(ge=0)]
 AutoCount = Annotated[Count, BeforeValidator(lambda value: 0 if value in ("auto", None) else value)]
 Size = Annotated[int, _parsed(parse_size, "2GB or 1MiB")]
 Seconds = Annotated[float, _parsed(parse_time, "130s or 2h")]
+Share = Annotated[float, _parsed(parse_share, "5% or 0.05"), Field(ge=0, le=0.9)]
 Number = Annotated[float, Field(ge=0)]
 OptionalNumber = Annotated[Number | None, BeforeValidator(lambda value: None if value in ("none", "null") else value)]
 Text = Annotated[str, BeforeValidator(lambda value: "none" if value is None else os.fspath(value))]
@@ -120,6 +121,9 @@ class DataConfig(_Section):
         "documents", "Order of documents before packing; with none, sequences are still permuted (not by stateful)."
     )
     crop_offset: Literal["random", "fixed"] = option("random", "Cut documents at other places in each epoch, or not.")
+    passkey: Share = option(
+        0.0, "Share of the training ids that are generated passkey tasks, such as 5%; the card of the run states it."
+    )
     options: dict[str, Annotated[Any, BeforeValidator(_plain)]] = option(
         {}, "Options of the strategy, e.g. data.options.stride."
     )

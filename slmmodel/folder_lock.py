@@ -63,6 +63,23 @@ def locked(folder: Path) -> Iterator[None]:
                 folder.rmdir()
 
 
+def is_locked(folder: Path) -> bool | None:
+    """Whether a process holds the lock of a folder; None where the system cannot tell.
+
+    The lock is shared for an instant, so that nothing is written; a process that begins just then is refused.
+    """
+    try:
+        import fcntl
+
+        with (folder / LOCK).open("rb") as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except ImportError:
+        return None
+    except OSError as error:
+        return True if error.errno in _HELD else None
+
+
 def _acquire(folder: Path) -> IO[bytes] | None:
     """The locked file; None while another process holds the lock. Raises `OSError`."""
     path = folder / LOCK

@@ -37,6 +37,15 @@ def parse_time(text: str) -> float | None:
     return _parse(text, _TIMES)
 
 
+def parse_share(text: str) -> float | None:
+    """A share: `5%`, `0.05`; None for anything else."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        return None if rest else float(number) / (100 if percent else 1)
+    except ValueError:
+        return None
+
+
 def _parse(text: str, units: Mapping[str, float]) -> float | None:
     """A number times its unit; whole numbers of whole units are exact."""
     match = _NUMBER.fullmatch(text.replace("_", "").replace(",", "").strip().lower())

@@ -27,6 +27,8 @@ COMMANDS: dict[str, Entry] = {
     "eval": Entry("slmmodel.cli.eval:eval", "bits per byte with a certificate and baselines"),
     "compare": Entry("slmmodel.cli.eval:compare", "compare two models on the same documents, by their loss files"),
     "status": Entry("slmmodel.cli.status:status", "say whether a run goes well, from its folder"),
+    "passkey": Entry("slmmodel.cli.passkey:passkey", "find a number in long filler: right answers by length and depth"),
+    "pairs": Entry("slmmodel.cli.pairs:pairs", "minimal pairs: how often the good sentence is likelier"),
     "plot": Entry("slmmodel.cli.curves:plot", "draw the curves of runs: loss and bits per byte"),
     "bench": Entry("slmmodel.cli.bench:bench", "measure training speed by batch size and device, and decoding"),
     "doctor": Entry("slmmodel.cli.inspection:doctor", "describe this machine, and check runs and data"),

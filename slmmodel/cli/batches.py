@@ -89,6 +89,11 @@ def _open_loader(path: str, split: str, given: dict[str, Any]) -> tuple[Loader, 
         run = RunFolder.open(folder)
         config, vocab, tokenizer = RunConfig(**run.config), run.vocab, run.tokenizer
         source = open_any(config.data.train, split, run)
+        if config.data.passkey and split == "train":
+            from slmmodel.cli.passkey_mix import with_passkeys
+
+            data = RunData(source, None, vocab, tokenizer)
+            source = with_passkeys(data, source, config.data.passkey, config.seq_len, config.run.seed)
     else:
         packed = source = open_source(folder, split)
         vocab, beside = packed.vocab, (folder if folder.is_dir() else folder.parent) / "tok.json"

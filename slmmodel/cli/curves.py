@@ -79,7 +79,6 @@ def check_figure(target: str, *, force: bool, option: str) -> None:
 
 def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(AXES), *, force: bool) -> list[Curve]:
     """Draws a figure and gives its curves. Raises `MissingInput` for a run without a step."""
-    import matplotlib
     from matplotlib.figure import Figure
 
     curves = [read_curve(run) for run in runs]
@@ -102,16 +101,22 @@ def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(
     panels[0][0].legend(fontsize="small")
     for axes, name in zip(panels[-1] if has_gates else (), against, strict=False):
         _draw_gates(axes, curves, *AXES[name])
-    # The same runs give the same bytes.
+    save_figure(figure, target, f"Training of {names}", force=force)
+    return curves
+
+
+def save_figure(figure: Any, target: str, title: str, *, force: bool) -> None:
+    """Writes a figure in the format of its suffix; `title` is that of the HTML page. Equal figures give equal bytes."""
+    import matplotlib
+
     with matplotlib.rc_context({"svg.hashsalt": "slm"}), outputs(target, force=force) as (temporary,):
         if target.endswith(".png"):
             figure.savefig(temporary, format="png", dpi=DPI)
         else:
             svg = io.StringIO()
             figure.savefig(svg, format="svg", metadata={"Date": None})
-            text = svg.getvalue() if target.endswith(".svg") else _page(f"Training of {names}", svg.getvalue())
+            text = svg.getvalue() if target.endswith(".svg") else _page(title, svg.getvalue())
             Path(temporary).write_text(text, encoding="utf-8")
-    return curves
 
 
 def _draw_gates(axes: Any, curves: Sequence[Curve], field: str, unit: str) -> None:

@@ -24,6 +24,7 @@ from slmmodel.cli.options import (
     set_option,
     setting_option,
 )
+from slmmodel.cli.passkey_mix import mix_passkeys, mix_recorded
 from slmmodel.cli.ranks import is_main
 from slmmodel.errors import MissingInput, OptionError
 from slmmodel.sizes import format_bytes, format_count
@@ -104,7 +105,7 @@ def train(
     given = read_settings(config, sets, budget, values)
     if plot is not None:
         check_figure(plot, force=force, option="--plot")
-    opened = open_text(data, tokenizer, val)
+    opened = mix_passkeys(given, open_text(data, tokenizer, val))
     if dry_run:
         return _plan(given, opened)
     options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "verify": not no_verify}
@@ -191,6 +192,7 @@ def resume(
         values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
         path = data or str(config["data"]["train"])
         opened = open_text(path, folder.tokenizer if is_text(path) else None, config["data"].get("val"))
+        opened = mix_recorded({**config, "data": {**config["data"], "train": path}}, opened)
         given = read_settings(None, (), None, {"data.train": data, **values})
         options: dict[str, Any] = {"allow_mismatch": allow_mismatch, "verify": not no_verify}
         return _train(given, opened, folder.path, evaluate, machine["device"], **options)

@@ -19,6 +19,7 @@ from slmmodel import config as configs
 from slmmodel.checkpoint import RunFolder, write_file
 from slmmodel.config import Budget, RunConfig, Settings, resolve, settings_of, to_yaml
 from slmmodel.data import Loader, RunData, open_data
+from slmmodel.data.mixture import MixedSource
 from slmmodel.data.source import blocks_of
 from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
 from slmmodel.errors import InvalidConfig, Mismatch, OptionError, OutOfMemory, OutputExists, SlmmodelError
@@ -141,6 +142,14 @@ def _absolute(data: str) -> str:
 def make_loader(data: RunData, config: RunConfig, *, pin: bool = False) -> Loader:
     """The loader of a run. Raises what packings raise."""
     settings = config.data
+    mixed = data.train.share if isinstance(data.train, MixedSource) else 0.0
+    if settings.passkey != mixed:
+        raise InvalidConfig(
+            f"data.passkey is {settings.passkey:g}, and {mixed:g} of the training ids are passkey tasks",
+            limit="tasks are texts, which slm train and slm resume make",
+            fix="train with slm train, or leave data.passkey out",
+            option="data.passkey",
+        )
     loss_on = {} if settings.loss_on == "all" else {"loss_on": settings.loss_on}
     return Loader(
         data.train,

@@ -194,6 +194,8 @@ def model_card(config: Mapping[str, Any], result: RunResult) -> bytes:
     if result.val_bpb is not None:
         more += f"* validation without overlapping windows: {result.val_bpb:.4f} bits per byte, "
         more += f"{result.val_loss:.4f} nats per token\n"
+    if share := config["data"].get("passkey"):
+        more += f"* {share:.1%} of the training tokens are generated passkey tasks\n"
     if result.skipped:
         more += f"* {result.skipped} steps were skipped because loss or gradient was not finite\n"
     return CARD.format(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slmmodel.checkpoint import METRICS, SUMS, RunFolder
+from slmmodel.folder_lock import is_locked
 from slmmodel.sizes import format_time
 from slmmodel.training.heartbeat import INTERVAL, read_heartbeat
 
@@ -120,7 +122,7 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
     step = result.get("step") or max(last.get("step", 0), beat["step"] if beat else 0)
     steps = (result or beat or {}).get("steps") or run.fingerprint.get("steps")
     pace, trend, checkpoints = pace_of(recent), trend_of(recent), run.checkpoints.list()
-    alive = not result and is_alive(beat, now)
+    alive = not result and is_alive(run, beat, now)
     if result:
         verdict, reason = (
             "finished",
@@ -190,9 +192,15 @@ def pace_of(lines: Sequence[Line]) -> Pace | None:
     return Pace(seconds / max(steps, 1), (last["tokens"] - first["tokens"]) / seconds, sum(waits) / len(waits))
 
 
-def is_alive(beat: Line | None, now: float) -> bool:
-    """Whether a process trains the run."""
-    return beat is not None and beat["ended"] is None and now - beat["time"] <= MAX_SILENCE
+def is_alive(run: RunFolder, beat: Line | None, now: float) -> bool:
+    """Whether a process trains the run: on its own host by the lock of the folder, elsewhere by its heartbeat.
+
+    Locks of network file systems are often known on one host only.
+    """
+    if beat is None or beat["ended"] is not None:
+        return False
+    held = is_locked(run.path) if beat.get("host") == platform.node() else None
+    return now - beat["time"] <= MAX_SILENCE if held is None else held
 
 
 def _judge_dead(beat: Line | None, step: int, checkpoints: Sequence[int], now: float) -> tuple[str, str]:

@@ -133,7 +133,7 @@ def test_unknown_command(slm):
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "completion"])
 def test_without_torch_the_install_line(slm, monkeypatch, name):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    ran = slm(name, "data", *(["more"] if name == "compare" else []))
+    ran = slm(name, "data", *(["more"] if name in ("compare", "pairs") else []))
     assert (ran.code, ran.err) == (
         1,
         f"error: 'slm {name}' needs torch, which is not installed\n  fix:   pip install 'slmtok[model]'\n",

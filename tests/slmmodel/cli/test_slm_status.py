@@ -98,8 +98,7 @@ def test_a_healthy_run(slm, running):
 
 
 def test_kill_9(slm, data, monkeypatch):
-    """A real process: healthy while it trains, killed some seconds after SIGKILL."""
-    monkeypatch.setattr(statuses, "MAX_SILENCE", 1.5)
+    """A real process: healthy while it trains, killed after SIGKILL; on another host, once its heartbeat is old."""
     settings = small.settings(data, run__budget__steps=1_000_000, run__save_every=200)
     code = "import json, sys; from slmmodel.training import heartbeat; heartbeat.INTERVAL = 0.2\n"
     code += "from slmmodel.trainer import train; train(json.loads(sys.argv[1]), output='run')"
@@ -118,7 +117,27 @@ def test_kill_9(slm, data, monkeypatch):
             process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
     ran = slm("status", "run", "--watch", "--every", "0.3s", code=3)
+    assert ran.out.count("verdict") == 1, "the lock tells at once"
     assert f"no sign of process {process.pid} on " in ran.out and "slm resume repeats" in ran.out
+    beat = heartbeat.read_heartbeat(Path("run"))
+    Path("run", heartbeat.FILE).write_text(json.dumps({**beat, "host": "elsewhere"}))
+    monkeypatch.setattr(statuses, "MAX_SILENCE", time.time() - beat["time"] + 1.5)
+    ran = slm("status", "run", "--watch", "--every", "0.3s", code=3)
+    assert ran.out.count("healthy") >= 2 and f"no sign of process {process.pid} on elsewhere" in ran.out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="locks of Windows are not asked")
+def test_a_process_without_heartbeats_that_holds_the_lock(slm, running):
+    """A full disk stops heartbeats, not the training: its own host sees the lock."""
+    from slmmodel.folder_lock import locked
+
+    old = time.time() - 3000
+    revive(running, time=old)
+    assert slm("status", running, code=3)
+    with locked(running):
+        assert "healthy" in slm("status", running, code=0).out
+        revive(running, time=old, host="elsewhere")
+        assert "killed" in slm("status", running, code=3).out
 
 
 def test_a_stalled_run(slm, running):

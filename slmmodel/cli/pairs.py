@@ -1,0 +1,143 @@
+"""`slm pairs`: how often a model finds the good sentence of a minimal pair likelier than the bad one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from slmmodel.cli.opening import open_run
+from slmmodel.cli.options import (
+    POSITIVE,
+    device_option,
+    run_argument,
+    run_tokenizer_option,
+    step_option,
+    threads_option,
+)
+from slmmodel.errors import CorruptFile, InvalidInput, MissingInput
+from slmtok.cli.options import argument, command, option
+from slmtok.cli.output import Outcome, table, write_text
+from slmtok.cli.progress import Progress
+from slmtok.files import opened
+
+
+class Pair(NamedTuple):
+    """One line of the file."""
+
+    good: str
+    bad: str
+    group: str
+
+
+@command("pairs", example="slm pairs run blimp.jsonl --by linguistics_term")
+@run_argument
+@argument("file", metavar="FILE", help="JSON lines with two sentences each, as in BLiMP.")
+@option("--good", metavar="KEY", default="sentence_good", help="Field of the sentence that should be likelier.")
+@option("--bad", metavar="KEY", default="sentence_bad", help="Field of the other one.")
+@option("--by", metavar="KEY", help="Also report by the values of this field.")
+@option("--batch-size", metavar="N", type=POSITIVE, default=64, help="Sentences that are read at once.")
+@step_option
+@run_tokenizer_option
+@device_option
+@threads_option
+def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: int, **opening: Any) -> Outcome:
+    """Compare the sentences of minimal pairs by the probability of the whole document; a tie counts half.
+
+    Shares have 95 % intervals. A model that does not know the difference is right in 50 %.
+    """
+    from slmmodel.evaluation.retrieval import sequence_nats
+
+    context = open_run(run, **opening)
+    text, listed = context.need_text("slm pairs"), read_pairs(file, good, bad, by)
+    before, after = _delimiters(context.vocab.specials)
+    documents = [before + text.encode(sentence) + after for pair in listed for sentence in (pair.good, pair.bad)]
+    _check_lengths(file, documents, context.model.config)
+    # Sentences of one length stand together, so that little is padding.
+    order = sorted(range(len(documents)), key=lambda index: len(documents[index]))
+    nats = [0.0] * len(documents)
+    with Progress("scoring") as progress:
+        for first in range(0, len(order), batch_size):
+            rows = order[first : first + batch_size]
+            for row, value in zip(rows, sequence_nats(context.model, [documents[row] for row in rows]), strict=True):
+                nats[row] = value
+            progress("scoring", first + len(rows), len(order))
+    points = [_points(nats[2 * index], nats[2 * index + 1]) for index in range(len(listed))]
+    groups = {"all": list(range(len(listed)))}
+    if by is not None:
+        for index, pair in enumerate(listed):
+            groups.setdefault(pair.group, []).append(index)
+    result = {name: _share([points[index] for index in indices]) for name, indices in groups.items()}
+    rows_shown = [
+        [
+            name,
+            f"{line['pairs']:,}",
+            f"{line['share']:.1%}",
+            f"{line['low']:.1%} to {line['high']:.1%}",
+            f"{line['ties']}",
+        ]
+        for name, line in result.items()
+    ]
+    head = [by or "", "pairs", "right", "95 % interval", "ties"]
+    return Outcome({"path": run, "file": file, "groups": result}, lambda: write_text(table(head, rows_shown)))
+
+
+def read_pairs(file: str, good: str, bad: str, by: str | None) -> list[Pair]:
+    """The pairs of a JSON Lines file. Raises `CorruptFile` with the line, `MissingInput` for a file without any."""
+    found = []
+    with opened(file) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            found.append(_pair(line, good, bad, by, f"{file}, line {number}"))
+    if not found:
+        raise MissingInput(f"{file} has no pairs", where=file, fix="write a line of JSON for each pair", path=file)
+    return found
+
+
+def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise CorruptFile(f"a line is not JSON: {error}", where=where, fix="write one object a line") from None
+    names = [good, bad] if by is None else [good, bad, by]
+    missing = [name for name in names if not isinstance(record, dict) or not isinstance(record.get(name), str)]
+    if missing:
+        raise CorruptFile(
+            f"a pair has no text {missing[0]!r}",
+            where=where,
+            limit=f"fields: {', '.join(record) if isinstance(record, dict) else 'none'}",
+            fix="name the fields with --good, --bad and --by",
+        )
+    return Pair(record[good], record[bad], record[by] if by else "")
+
+
+def _delimiters(specials: Any) -> tuple[list[int], list[int]]:
+    """The ids before and after a document."""
+    opening = [specials[role] for role in ("bos", "eos") if role in specials][:1]
+    closing = [specials[role] for role in ("eos", "bos") if role in specials][:1]
+    return opening, closing
+
+
+def _check_lengths(file: str, documents: Sequence[Sequence[int]], config: Any) -> None:
+    """Raises `InvalidInput` for the first sentence that does not fit into the model's context."""
+    for index, document in enumerate(documents):
+        if len(document) - 1 > config.seq_len and not config.recurrent:
+            raise InvalidInput(
+                f"a sentence has {len(document):,} ids",
+                where=f"{file}, pair {index // 2 + 1}",
+                limit=f"seq_len {config.seq_len:,}",
+                fix="shorten it, or leave it out",
+            )
+
+
+def _points(good: float, bad: float) -> float:
+    return 1.0 if good < bad else 0.5 if good == bad else 0.0
+
+
+def _share(points: Sequence[float]) -> dict[str, Any]:
+    from slmmodel.evaluation.retrieval import wilson
+
+    right, n = sum(points), len(points)
+    low, high = wilson(right, n)
+    return {"pairs": n, "right": right, "share": right / n, "low": low, "high": high, "ties": points.count(0.5)}

@@ -1,0 +1,314 @@
+"""`slm passkey`: how well a model finds a number in long filler, by length and depth, with a heat map."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slmmodel.checkpoint import weights_digest, write_file
+from slmmodel.cli.curves import check_figure, save_figure
+from slmmodel.cli.opening import RunContext, open_run
+from slmmodel.cli.options import (
+    COUNT,
+    POSITIVE,
+    device_option,
+    run_argument,
+    run_tokenizer_option,
+    step_option,
+    threads_option,
+)
+from slmmodel.errors import OptionError, OutputExists
+from slmmodel.sizes import format_bytes
+from slmmodel.versions import package_version
+from slmtok.cli.options import OUTPUT, Parsed, command, option
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, print_rows, table, write_text
+from slmtok.cli.progress import Progress
+from slmtok.envelope import Envelope, load_payload
+
+if TYPE_CHECKING:
+    from slmmodel.cli.passkey_text import Task, Template
+    from slmmodel.evaluation.retrieval import Recall
+
+KIND = "passkey"
+MAX_BATCH_IDS = 1 << 16
+"""Ids of prompts that are read at once."""
+SHADES = " ░▒▓█"
+IDS_PER_K = 1024
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    """`512,1K,4K`: K is 1,024."""
+    found = [re.fullmatch(r"(\d+)([kK]?)", part.strip()) for part in text.split(",")]
+    if not all(found):
+        raise ValueError
+    return tuple(int(match[1]) * (IDS_PER_K if match[2] else 1) for match in found if match)
+
+
+def _depths(text: str) -> tuple[float, ...]:
+    depths = tuple(float(part.strip().removesuffix("%")) for part in text.split(","))
+    if not all(0 <= depth <= 100 for depth in depths):
+        raise ValueError
+    return depths
+
+
+LENGTHS = Parsed(_lengths, expects="lengths in ids such as 512,1K,4K; K is 1,024")
+DEPTHS = Parsed(_depths, expects="per cents from 0 to 100 such as 0,50,100")
+
+
+@command("passkey", example="slm passkey run --lengths 256 --depths 0,50,100 --samples 5")
+@run_argument
+@option("--lengths", metavar="N,...", type=LENGTHS, show_default="the seq_len of the model, and half of it",
+        help="Ids of prompt and answer together; 1K is 1,024.")  # fmt: skip
+@option("--depths", metavar="P,...", type=DEPTHS, default=tuple(range(0, 101, 10)), show_default="0,10,...,100",
+        help="Per cent of the filler before the number: 0 is the start, 100 the end.")  # fmt: skip
+@option("--samples", metavar="N", type=POSITIVE, default=10, help="Numbers of each length and depth.")
+@option("--digits", metavar="N", type=POSITIVE, default=5, help="Digits of a number, 2 to 9.")
+@option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the numbers.")
+@option("--max-new", "max_new", metavar="N", type=POSITIVE, default=15, help="Ids that are generated, greedily.")
+@option("--template", metavar="FILE", help="Own sentences as YAML: intro, filler, needle, question, answer.")
+@step_option
+@run_tokenizer_option
+@device_option
+@threads_option
+@option("--check", metavar="FILE", help="Recompute a result and compare; exit with status 3 if it differs.")
+@option("--output", "-o", metavar="FILE", show_default="RUN/eval/passkey.json", panel=OUTPUT,
+        help="Where to write the result.")  # fmt: skip
+@option("--plot", metavar="FILE", panel=OUTPUT, help="Draw the heat map: .png, .svg or .html; needs slmtok[report].")
+@option("--force", is_flag=True, help="Replace an output that exists.", panel=OUTPUT)
+def passkey(
+    run: str, check: str | None, output: str | None, plot: str | None, force: bool, template: str | None, **options: Any
+) -> Outcome:
+    """Hide a number in filler text, ask for it at the end, and print the share of right answers by length and depth.
+
+    Every share has its 95 % interval. Lengths beyond the training length are run with a warning where the model has no
+    context limit.
+    """
+    from slmmodel.cli.passkey_text import Template, load_template
+
+    for path in (output, plot):
+        if path is not None and Path(path).exists() and not force:
+            raise OutputExists(f"output {path!r} exists", fix="name another file, or --force", path=path)
+    if plot is not None:
+        check_figure(plot, force=force, option="--plot")
+    if not 2 <= options["digits"] <= 9:
+        fact = f"--digits is {options['digits']}"
+        raise OptionError(fact, limit="2 to 9", fix="--digits 5", option="digits")
+    stated = None if check is None else load_payload(check, KIND, ("settings", "template", "cells"), allow_floats=True)
+    opening = {name: options.pop(name) for name in ("step", "tokenizer", "device", "threads")}
+    sentences = load_template(template) if template else Template()
+    if stated is not None:
+        options, sentences = dict(stated["settings"]), Template(**stated["template"])
+    context = open_run(run, **opening)
+    result, warnings = measure(context, sentences, opening["step"], **options)
+    if stated is not None:
+        return _checked(str(check), stated, result)
+    target = Path(output) if output else context.run.path / "eval" / "passkey.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_file(target, to_envelope(result).to_bytes())
+    written = {"result": str(target)}
+    if plot is not None:
+        draw_heat_map(result, plot, force=force)
+        written["plot"] = plot
+    return Outcome({**result, "written": written}, lambda: _show(result, written), warnings=warnings)
+
+
+def measure(
+    context: RunContext,
+    template: Template,
+    step: int | None = None,
+    *,
+    lengths: Sequence[int] | None,
+    depths: Sequence[float],
+    samples: int,
+    digits: int,
+    seed: int,
+    max_new: int,
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The result of `slm passkey` as a table, and warnings. `depths` in per cent.
+
+    Raises `InvalidInput` for lengths that the model cannot read or that are too short for the task.
+    """
+    from slmmodel.cli.passkey_text import TaskMaker, evaluation_tasks
+    from slmmodel.evaluation.retrieval import check_context
+    from slmmodel.run import opening_ids
+
+    text, model = context.need_text("slm passkey"), context.model
+    trained = model.config.seq_len
+    maker = TaskMaker(text, opening_ids(context.vocab), template, digits=digits, max_new=max_new)
+    fits = maker.least("9" * digits) <= trained // 2
+    lengths = sorted(set(lengths or ((trained // 2, trained) if fits else (trained,))))
+    for length in lengths:
+        check_context(model, length)
+    cells = []
+    with Progress("passkeys") as progress:
+        for length in lengths:
+            for depth in sorted(set(depths)):
+                tasks = evaluation_tasks(maker, length, depth / 100, samples, seed)
+                cells.append(_cell(context, tasks, length, depth, max_new))
+                progress("passkeys", len(cells), len(lengths) * len(set(depths)), f"{length:,} ids, depth {depth:g} %")
+    beyond = [length for length in lengths if length > trained]
+    warnings = (f"lengths above {trained:,} ids are longer than the sequences of training",) if beyond else ()
+    result = {
+        "path": str(context.run.path),
+        "model": {"weights": weights_digest(context.run.weights(step)), "arch": model.config.arch, "seq_len": trained},
+        "tokenizer": context.vocab.fingerprint,
+        "settings": {
+            "lengths": lengths,
+            "depths": sorted(set(depths)),
+            "samples": samples,
+            "digits": digits,
+            "seed": seed,
+            "max_new": max_new,
+        },
+        "template": asdict(template),
+        "digits_as_ids": text.words(maker.answer("1234567890"[:digits])),
+        "chance": 10.0**-digits,
+        "trained_on_passkeys": context.run.config["data"].get("passkey", 0.0),
+        "cells": cells,
+        "by_length": [{"length": length, **_share([c for c in cells if c["length"] == length])} for length in lengths],
+    }
+    if (segment := getattr(model.config, "segment", None)) is not None:
+        result["by_segments_between"] = _by_distance(cells, segment)
+    return result, warnings
+
+
+def _cell(context: RunContext, tasks: Sequence[Task], length: int, depth: float, max_new: int) -> dict[str, Any]:
+    """The scores of the tasks of one length and depth."""
+    from slmmodel.cli.passkey_text import scores
+    from slmmodel.evaluation.retrieval import wilson
+
+    text = context.need_text("slm passkey")
+    contains = exact = correct = 0
+    for batch in _batches(tasks, length):
+        for task, found in zip(batch, _recall(context, batch, max_new), strict=True):
+            is_in, is_first = scores(task, text.data(found.generated).decode("utf-8", "replace"))
+            contains, exact, correct = contains + is_in, exact + is_first, correct + found.n_correct
+    n, first = len(tasks), tasks[0]
+    low, high = wilson(exact, n)
+    return {
+        "length": length,
+        "depth": depth,
+        "samples": n,
+        "exact": exact,
+        "interval": [low, high],
+        "contains": contains,
+        "answer_ids_correct": correct,
+        "answer_ids": sum(len(task.answer) for task in tasks),
+        "prompt_ids": len(first.prompt),
+        "prompt_bytes": len(first.text.encode()),
+        "needle_ids": list(first.needle),
+    }
+
+
+def _recall(context: RunContext, tasks: Sequence[Task], max_new: int) -> list[Recall]:
+    from slmmodel.evaluation.retrieval import recall
+
+    prompts, answers = [task.prompt for task in tasks], [task.answer for task in tasks]
+    return recall(context.model, prompts, answers, max_new_tokens=max_new)
+
+
+def _batches(tasks: Sequence[Task], length: int) -> Iterator[Sequence[Task]]:
+    size = max(1, MAX_BATCH_IDS // length)
+    for first in range(0, len(tasks), size):
+        yield tasks[first : first + size]
+
+
+def _share(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Right answers of several cells, with the interval of their share."""
+    from slmmodel.evaluation.retrieval import wilson
+
+    exact, n = sum(cell["exact"] for cell in cells), sum(cell["samples"] for cell in cells)
+    return {"exact": exact, "samples": n, "interval": list(wilson(exact, n))}
+
+
+def _by_distance(cells: Sequence[Mapping[str, Any]], segment: int) -> list[dict[str, Any]]:
+    """Right answers by the number of segments from the last id of the needle to the last id of the prompt."""
+    groups: dict[int, list[Mapping[str, Any]]] = {}
+    for cell in cells:
+        distance = (cell["prompt_ids"] - 1) // segment - (cell["needle_ids"][1] - 1) // segment
+        groups.setdefault(distance, []).append(cell)
+    return [{"segments": distance, **_share(group)} for distance, group in sorted(groups.items())]
+
+
+def to_envelope(result: Mapping[str, Any]) -> Envelope:
+    """The file of a result: the settings, sentences, and digests with which anybody can compute it again."""
+    inputs = {"weights": result["model"]["weights"], "tokenizer": result["tokenizer"]}
+    payload = {name: value for name, value in result.items() if name != "path"}
+    return Envelope(KIND, inputs, finite(payload), f"slmmodel {package_version()}")
+
+
+def _checked(path: str, stated: Mapping[str, Any], computed: Mapping[str, Any]) -> Outcome:
+    """Compares a stated result with one that was just computed."""
+    wrong = [name for name in ("model", "tokenizer", "settings", "template") if stated.get(name) != computed[name]]
+    for ours in computed["cells"]:
+        if ours not in stated["cells"]:
+            wrong.append(f"length {ours['length']}, depth {ours['depth']:g}")
+    rows: list[Row] = [("differs", "\n".join(wrong))]
+    return Outcome(
+        {"path": path, "proven": not wrong, "differences": wrong},
+        lambda: print_rows(rows, title=f"{path}: {'not proven' if wrong else 'proven'}"),
+        code=ANSWER_NO if wrong else DONE,
+    )
+
+
+# ---------------------------------------------------------------- the heat map
+
+
+def _show(result: Mapping[str, Any], written: Mapping[str, str]) -> None:
+    chosen, rows = result["settings"], list[list[str]]()
+    of = {(cell["length"], cell["depth"]): cell for cell in result["cells"]}
+    for depth in chosen["depths"]:
+        rows.append([f"{depth:g} %", *(_shaded(of[length, depth]) for length in chosen["lengths"])])
+    rows.append(["all", *(_shaded(line) for line in result["by_length"])])
+    widest = {length: of[length, chosen["depths"][0]] for length in chosen["lengths"]}
+    rows.append(["text", *(format_bytes(cell["prompt_bytes"]) for cell in widest.values())])
+    write_text(table(["depth", *(f"{length:,} ids" for length in chosen["lengths"])], rows))
+    shared = result["trained_on_passkeys"]
+    segments = [
+        f"{line['segments']}: {line['exact']}/{line['samples']}" for line in result.get("by_segments_between", [])
+    ]
+    correct, total = (sum(cell[name] for cell in result["cells"]) for name in ("answer_ids_correct", "answer_ids"))
+    print_rows(
+        [
+            ("shown", "right answers, share and 95 % interval (Wilson)"),
+            ("by segments between", "  ".join(segments)),
+            ("answer ids", f"{correct:,} of {total:,} are the likeliest ones after the true ids before them"),
+            ("digits", f"{chosen['digits']}, cut as {'|'.join(result['digits_as_ids'])}; chance {result['chance']:g}"),
+            (
+                "trained on",
+                f"passkeys: {shared:.1%} of the training ids, with other numbers" if shared else "no passkeys",
+            ),
+            ("result", written["result"]),
+            ("heat map", written.get("plot", "")),
+        ]
+    )
+
+
+def _shaded(cell: Mapping[str, Any]) -> str:
+    """`▓ 8/10  49-94 %`."""
+    share, (low, high) = cell["exact"] / cell["samples"], cell["interval"]
+    shade = SHADES[round(share * (len(SHADES) - 1))]
+    return f"{shade * 2} {cell['exact']}/{cell['samples']}  {100 * low:.0f}-{100 * high:.0f} %"
+
+
+def draw_heat_map(result: Mapping[str, Any], target: str, *, force: bool) -> None:
+    """Draws the share of right answers by length and depth."""
+    from matplotlib.figure import Figure
+
+    lengths, depths = result["settings"]["lengths"], result["settings"]["depths"]
+    of = {(cell["length"], cell["depth"]): cell for cell in result["cells"]}
+    shares = [[of[length, depth]["exact"] / of[length, depth]["samples"] for length in lengths] for depth in depths]
+    figure = Figure(figsize=(2.5 + 0.9 * len(lengths), 1.8 + 0.4 * len(depths)), layout="constrained")
+    axes = figure.subplots()
+    image = axes.imshow(shares, vmin=0, vmax=1, cmap="RdYlGn", aspect="auto")
+    axes.set_xticks(range(len(lengths)), [f"{length:,}" for length in lengths])
+    axes.set_yticks(range(len(depths)), [f"{depth:g} %" for depth in depths])
+    axes.set(xlabel="ids of prompt and answer", ylabel="depth of the number", title="Passkeys found")
+    for row, line in enumerate(shares):
+        for column, share in enumerate(line):
+            axes.text(column, row, f"{share:.0%}", ha="center", va="center", fontsize=8)
+    figure.colorbar(image, ax=axes, label="share of right answers")
+    save_figure(figure, target, "Passkeys found", force=force)

@@ -1,0 +1,177 @@
+"""Texts of the passkey task: a number hidden in filler sentences, and a question for it at the end.
+
+The task is that of Mohtashami and Jaggi (2023, arXiv 2305.16300), with the sentences of arXiv 2404.07143. Numbers of
+evaluation and of training are disjoint.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from slmmodel.cli.text import Text
+from slmmodel.errors import InvalidConfig, InvalidInput, unknown_name
+from slmtok.files import read_limited
+
+KEY = "{key}"
+KEY_CLASSES = 7
+"""Numbers that are multiples of it are for evaluation, the others for training."""
+MIN_DIGITS, MAX_DIGITS = 2, 9
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+
+
+@dataclass(frozen=True)
+class Template:
+    """The sentences of the task."""
+
+    intro: str = (
+        "There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. "
+        "I will quiz you about the important information there."
+    )
+    filler: str = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
+    """repeated sentence by sentence"""
+    needle: str = "The pass key is {key}. Remember it. {key} is the pass key."
+    question: str = "What is the pass key? The pass key is"
+    answer: str = " {key}"
+    """follows the question"""
+
+    def __post_init__(self) -> None:
+        for name, text in vars(self).items():
+            wants_key = name in ("needle", "answer")
+            if not text.strip() or (KEY in text) != wants_key:
+                raise InvalidConfig(
+                    f"{name} is {text!r}",
+                    where="the template of the passkey task",
+                    limit=f"a text {'with' if wants_key else 'without'} {KEY}",
+                    fix=f"write it as in: {getattr(Template, name)!r}",
+                )
+
+    def sentences(self) -> list[str]:
+        """The filler, sentence by sentence."""
+        return _SENTENCE_END.split(self.filler.strip())
+
+
+def load_template(path: str) -> Template:
+    """A YAML file with some of `intro`, `filler`, `needle`, `question`, `answer`. Raises `InvalidConfig`."""
+    import yaml
+
+    try:
+        found = yaml.safe_load(read_limited(path, "metadata").decode())
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        what = str(error).splitlines()[0]
+        raise InvalidConfig(f"{path} is not YAML: {what}", where=path, fix="write NAME: TEXT lines") from None
+    names = [field.name for field in fields(Template)]
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise InvalidConfig(
+            f"{path} is not a table of texts", where=path, limit=", ".join(names), fix="NAME: TEXT lines"
+        )
+    for name in found:
+        if name not in names:
+            raise unknown_name("sentence", str(name), names, f"write {{}} in {path}")
+    return Template(**found)
+
+
+class Task(NamedTuple):
+    """One prompt and its answer."""
+
+    prompt: list[int]
+    """ids from the opening special to the question"""
+    answer: list[int]
+    """ids that follow the question"""
+    key: str
+    needle: tuple[int, int]
+    """of the prompt's ids: the first of the needle, and the one after its last"""
+    text: str
+    """of the prompt"""
+
+
+class TaskMaker:
+    """Makes tasks of any length and depth for one tokenizer."""
+
+    def __init__(
+        self, text: Text, opening: list[int], template: Template | None = None, *, digits: int = 5, max_new: int = 0
+    ) -> None:
+        """`opening`: ids before the text. `max_new`: room for more ids than the answer has."""
+        self.text, self.opening, self.template, self.digits = text, opening, template or Template(), digits
+        self.room = max(max_new, len(self.answer("9" * digits)))
+        self._sentences = self.template.sentences()
+        self._sizes = np.array([len(text.encode(f" {sentence}")) for sentence in self._sentences])
+
+    def key(self, random: Random, *, training: bool = False) -> str:
+        """A number without leading zeros, of those for evaluation or for training."""
+        while True:
+            number = random.randrange(10 ** (self.digits - 1), 10**self.digits)
+            if (number % KEY_CLASSES == 0) != training:
+                return str(number)
+
+    def answer_text(self, key: str) -> str:
+        """The text that follows the question."""
+        return self.template.answer.replace(KEY, key)
+
+    def answer(self, key: str) -> list[int]:
+        """Its ids."""
+        return self.text.encode(self.answer_text(key))
+
+    def least(self, key: str) -> int:
+        """Ids of a task without filler."""
+        return len(self._task(0, 0.0, key).prompt) + self.room
+
+    def make(self, length: int, depth: float, key: str) -> Task:
+        """The longest task of whole sentences with at most `length` ids, room for the answer included.
+
+        `depth`: 0 puts the number at the start, 1 before the question.
+        Raises `InvalidInput` where the task itself is longer.
+        """
+        least = self.least(key)
+        if least > length:
+            raise InvalidInput(
+                f"the passkey task does not fit into {length:,} ids",
+                limit=f"{least:,} ids without any filler",
+                fix=f"a length of {least} or more, or shorter sentences in a template",
+            )
+        cycles, rest = divmod(length - least, int(self._sizes.sum()))
+        n = cycles * len(self._sizes) + int(np.searchsorted(np.cumsum(self._sizes), rest, side="right"))
+        # Sentences begin with a space, so sizes add up; this is for tokenizers that merge across it.
+        while len((task := self._task(n, depth, key)).prompt) + self.room > length:
+            n -= 1
+        return task
+
+    def _task(self, n: int, depth: float, key: str) -> Task:
+        """The task with `n` sentences of filler; the needle stands at the end of a sentence nearest to `depth`."""
+        filler = [self._sentences[i % len(self._sentences)] for i in range(n)]
+        ends = np.concatenate([[0], np.cumsum(self._sizes[np.arange(n) % len(self._sizes)])])
+        at = int(np.abs(ends - depth * ends[-1]).argmin())
+        before = " ".join([self.template.intro, *filler[:at]])
+        needle = " " + self.template.needle.replace(KEY, key)
+        after = " " + " ".join([*filler[at:], self.template.question])
+        first = len(self.opening) + len(self.text.encode(before))
+        text, stop = before + needle + after, first + len(self.text.encode(needle))
+        return Task(self.opening + self.text.encode(text), self.answer(key), key, (first, stop), text)
+
+
+def evaluation_tasks(maker: TaskMaker, length: int, depth: float, samples: int, seed: int) -> list[Task]:
+    """The tasks of one cell; the same for equal arguments."""
+    random = Random(f"{seed}/{length}/{depth}")
+    return [maker.make(length, depth, maker.key(random)) for _ in range(samples)]
+
+
+def training_tasks(maker: TaskMaker, max_length: int, seed: str) -> Iterator[Task]:
+    """Endless tasks with the numbers of training, of uniform lengths and depths; prompt and answer fit `max_length`.
+
+    Raises `InvalidInput` where the shortest does not fit.
+    """
+    random = Random(seed)
+    while True:
+        key, depth = maker.key(random, training=True), random.random()
+        yield maker.make(random.randint(min(maker.least(key), max_length), max_length), depth, key)
+
+
+def scores(task: Task, generated: str) -> tuple[bool, bool]:
+    """Whether the generated text contains the number, and whether its first run of digits is the number."""
+    digits = re.search(r"\d+", generated)
+    return task.key in generated, digits is not None and digits[0] == task.key
