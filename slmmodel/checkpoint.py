@@ -245,9 +245,7 @@ class RunFolder:
     def remove_leftovers(self) -> None:
         """Removes temporary files of killed processes. The caller holds the lock of the folder."""
         for folder in (self.path, self.checkpoints.folder):
-            for path in folder.iterdir() if folder.is_dir() else ():
-                if _PART.fullmatch(path.name):
-                    path.unlink(missing_ok=True)
+            remove_parts(folder)
 
 
 class Checkpoints:
@@ -423,6 +421,13 @@ def write_file(path: Path, data: bytes) -> None:
         write_synced(part, data)
         part.replace(path)
         sync(path.parent)
+
+
+def remove_parts(folder: Path) -> None:
+    """Removes temporary files that `write_file` has left in a folder. The caller holds its lock."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if _PART.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def write_synced(path: Path, data: bytes) -> None:

@@ -6,25 +6,24 @@ The budget is a number of ids, so the result does not depend on the load of the 
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
-from slmmodel.checkpoint import RunFolder
+from slmmodel.checkpoint import RunFolder, read_json, remove_parts, sha256_of, to_json, write_file
 from slmmodel.cli.options import COUNT, budget_option, seed_option, threads_option
 from slmmodel.cli.train import TrainProgress
-from slmmodel.errors import MissingInput, OutputExists
+from slmmodel.errors import MissingInput, OptionError, OutputExists
+from slmmodel.folder_lock import LOCK, locked
 from slmmodel.sizes import format_time
+from slmtok import atomic
 from slmtok.cli.options import argument, command, option, output_options
 from slmtok.cli.output import Outcome, print_rows, printable
-
-if TYPE_CHECKING:
-    from slmmodel.trainer import RunResult
 
 STORY_BYTES = 7_000_000
 PLOTS = ("dark", "garden", "kite_tree", "lost_thing", "rescue", "sharing")
@@ -33,7 +32,7 @@ BLANK_LINE = "\n\n"
 SAMPLES, TEMPERATURE, TOP_P = 5, 0.7, 0.9
 MAX_INDEXED_CHARS = 32_000_000
 """Longest text that is indexed to find the overlap of samples."""
-TEXT, DATA, RUN = "text.txt", "data", "run"
+TEXT, DATA, RUN, RECORD = "text.txt", "data", "run", "demo.json"
 NEVER = 1 << 30
 
 
@@ -89,10 +88,25 @@ class DemoJob:
         """The text; stories that are generated where none is named."""
         return self.folder / TEXT if self.text is None else Path(self.text)
 
+    @property
+    def _record(self) -> dict[str, Any]:
+        """What identifies a demo: the same command continues a killed one."""
+        text = None if self.text is None else sha256_of(Path(self.text))
+        chosen = {"preset": self.kind.preset, "vocab": self.kind.vocab, "budget": self.budget}
+        return {"text": text, **chosen, "seed": self.seed, "threads": self.threads}
+
     def run(self) -> Outcome:
-        """All stages in a new folder. Raises `OutputExists`, `MissingInput`, and what the stages raise."""
+        """All stages in a new folder, or those that a killed demo has left.
+
+        Raises `OutputExists`, `MissingInput`, and what the stages raise.
+        """
         settings = self._settings(self.budget)
-        self._empty_folder()
+        self._check_text()
+        with locked(self.folder):
+            self._begin()
+            return self._run_stages(settings)
+
+    def _run_stages(self, settings: dict[str, Any]) -> Outcome:
         seconds: dict[str, float] = {}
 
         @contextmanager
@@ -107,10 +121,7 @@ class DemoJob:
                 with stage("stories"):
                     self._write_stories()
             with stage("shards"):
-                from slmmodel.cli.text import prepare
-
-                separator = BLANK_LINE if self.text is None else None
-                prepare(self.corpus, self.folder / DATA, vocab=self.kind.vocab, separator=separator)
+                self._prepare()
             with stage("import"):
                 # Not counted as training.
                 import torch  # noqa: F401
@@ -127,6 +138,7 @@ class DemoJob:
         result["whole"] = (
             self._whole(trained.tokens / trained.seconds) if (self.budget or "").startswith("time=") else None
         )
+        write_file(self.folder / RECORD, to_json({**self._record, "finished": True}))
         return Outcome(result, summary=lambda: self._show(result))
 
     def _settings(self, budget: str | None) -> dict[str, Any]:
@@ -139,7 +151,7 @@ class DemoJob:
             "data.pack": self.kind.pack,
             "run.seed": self.seed,
             "run.threads": self.threads,
-            # Scoring follows, and a run of two minutes is repeated rather than continued.
+            # Scoring follows, and training of two minutes is repeated rather than continued.
             "run.eval_every": NEVER,
             "run.save_every": NEVER,
         }
@@ -153,44 +165,73 @@ class DemoJob:
         command = ["slm", "demo", *([] if self.text is None else [self.text]), "-o", f"{self.folder}-whole"]
         return {"command": shlex.join(command), "tokens": ids, "seconds": round(ids / ids_per_second)}
 
-    def _empty_folder(self) -> None:
-        """Empties the folder, where there is one. `--force` removes files of an earlier demo, never other files."""
-        folder, output = self.folder, str(self.folder)
+    def _check_text(self) -> None:
         if self.text is not None and not Path(self.text).is_file():
             raise MissingInput(f"no text file {self.text!r}", fix="slm demo TEXT -o DIR", path=self.text)
-        if self.text is not None and self.force and folder.resolve() in Path(self.text).resolve().parents:
+        if self.text is not None and self.force and self.folder.resolve() in Path(self.text).resolve().parents:
             raise OutputExists(
-                f"the text {self.text!r} lies in the output {output!r}, which --force empties",
+                f"the text {self.text!r} lies in the output {str(self.folder)!r}, which --force empties",
                 fix="another -o, or move the text",
-                path=output,
+                path=str(self.folder),
             )
-        names = {item.name for item in folder.iterdir()} if folder.is_dir() else set()
-        has_other_files = bool(names - {TEXT, DATA, RUN}) or not folder.is_dir()
-        if folder.exists() and (has_other_files or (names and not self.force)):
+
+    def _begin(self) -> None:
+        """Continues an unfinished demo of the same command, or begins one in an empty folder.
+
+        `--force` removes what an earlier demo made, never other files. Raises `OutputExists`.
+        """
+        folder, output = self.folder, str(self.folder)
+        remove_parts(folder)
+        names = {path.name for path in folder.iterdir() if path.name != LOCK} if folder.is_dir() else set()
+        others = {name for name in names - {TEXT, DATA, RUN, RECORD} if not name.endswith(".part")}
+        others |= {name for name in names if (folder / name).is_symlink()}
+        if folder.is_dir() and not self.force and not others and self._continues():
+            return
+        if not folder.is_dir() or others or (names and not self.force):
             raise OutputExists(
                 f"output {output!r} exists",
                 where=f"it holds {', '.join(sorted(names)[:3]) or 'a file'}",
-                fix="another -o" if has_other_files else "--force to replace an earlier demo",
+                fix="another -o" if others or not folder.is_dir() else "--force to replace an earlier demo",
                 path=output,
             )
-        for name in names:
-            path = folder / name
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+        if names:
+            RunFolder(folder / RUN).remove()
+        write_file(folder / RECORD, to_json({**self._record, "finished": False}))
+
+    def _continues(self) -> bool:
+        """Whether the folder holds an unfinished demo of the same command."""
+        if not (self.folder / RECORD).exists():
+            return False
+        return read_json(self.folder / RECORD) == {**self._record, "finished": False}
 
     def _write_stories(self) -> None:
         from slmtok.stories import write_stories
 
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with self.corpus.open("wb") as out:
+        if self.corpus.exists() and not self.force:
+            return
+        with atomic.outputs(self.corpus, force=True) as (path,), path.open("wb") as out:
             write_stories(out, STORY_BYTES, seed=0, plots=PLOTS)
 
-    def _train(self, settings: dict[str, Any], report: TrainProgress) -> RunResult:
+    def _prepare(self) -> None:
+        """Makes the data. A text that is too short leaves nothing."""
+        from slmmodel.cli.text import prepare
+
+        separator = BLANK_LINE if self.text is None else None
+        data = self.folder / DATA
+        try:
+            prepare(self.corpus, data, vocab=self.kind.vocab, separator=separator, force=self.force)
+        except OptionError:
+            (self.folder / RECORD).unlink()
+            raise
+
+    def _train(self, settings: dict[str, Any], report: TrainProgress) -> Any:
+        """The result of training, or of the run that is finished already."""
         from slmmodel.hardware import device_for, has_bf16_matmul
         from slmmodel.trainer import train
 
+        run = RunFolder(self.folder / RUN)
+        if run.exists() and run.finished:
+            return SimpleNamespace(**run.result, finished=True)
         precision = "bf16" if has_bf16_matmul("cpu") and device_for("auto").type == "cpu" else "auto"
         return train({**settings, "run.precision": precision}, output=self.folder / RUN, report=report)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import codecs
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.errors import Mismatch, OptionError
 from slmmodel.vocab import VocabMeta
+from slmtok import atomic
 
 if TYPE_CHECKING:
     from slmtok import Tokenizer
@@ -87,23 +88,30 @@ class TextDecoder:
         return "" if self.stopped else self._decoder.decode(rest, final=True)
 
 
-def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = None) -> None:
-    """Packs a text into the new folder `folder`, with a tokenizer of `vocab` ids trained on the training split only.
+def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = None, force: bool = False) -> None:
+    """Packs a text into `folder`, with a tokenizer of `vocab` ids trained on the training split only.
 
     The split does not depend on the tokenizer, so the text is packed twice: as bytes, to find the training documents,
     and with the tokenizer trained on them. `separator` ends a document; without one the file is one document, and its
-    last 10 % are validation. Raises what reading, training and packing raise.
+    last 10 % are validation. A call that was killed is continued; `force` begins again. Raises what reading, training
+    and packing raise.
     """
     import slmtok
     from slmtok.errors import CorpusTooSmall
     from slmtok.options import PackOptions
     from slmtok.shards import open_shards, pack
 
+    if (folder / "manifest.json").exists() and not force:
+        return
     options = PackOptions(format="text", separator=separator)
     plain = slmtok.train(slmtok.Texts([b"bytes"]), scheme="byte", vocab_size=MIN_VOCAB_SIZE)
-    with TemporaryDirectory(prefix="slm-demo-") as place:
-        pack(corpus, plain, Path(place) / "bytes", options)
-        split = open_shards(Path(place) / "bytes")
+    # Beside the data, where a later call finds what a killed one left.
+    work = folder.with_name(f".{folder.name}-bytes")
+    atomic.remove_stale(work)
+    place = atomic.temporary_path(work)
+    try:
+        pack(corpus, plain, place, options)
+        split = open_shards(place)
 
         def training() -> Iterator[bytes]:
             for index in range(split.n_docs("train")):
@@ -120,4 +128,7 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
                 fix=f"--vocab {supported}, or a text of {vocab * TEXT_BYTES_PER_ID:,} bytes and more",
                 option="vocab",
             ) from None
-    pack(corpus, tokenizer, folder, options)
+        split.close()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    pack(corpus, tokenizer, folder, options, force=force)

@@ -173,6 +173,8 @@ def _load(datasets: Any, parsed: DatasetName, options: ReadOptions) -> Any:
         split=parsed.split,
         streaming=options.streaming,
         cache_dir=None if options.cache_dir is None else str(options.cache_dir),
+        # No program of a repository is run, whatever the default of the installed version is.
+        trust_remote_code=False,
     )
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,3 +109,48 @@ def test_force_that_is_refused_empties_nothing(slm, text, text_at, more):
 def test_a_text_that_is_not_there(slm):
     assert demo(slm, "nowhere.txt", "-o", "out", code=1).json["error"]["class"] == "MissingInput"
     assert not Path("out").exists()
+
+
+def run_and_kill(arguments, line):
+    """`slm` with these arguments; it kills itself at the n-th time that it syncs a file, or ends with 0."""
+    program = """
+import os, signal, sys
+left, real = [int(sys.argv[1])], os.fsync
+def fsync(descriptor):
+    real(descriptor)
+    left[0] -= 1
+    if left[0] == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+os.fsync = fsync
+from slmmodel.cli import main
+code = main(sys.argv[2:])
+sys.stderr.write(f"syncs {int(sys.argv[1]) - left[0]}\\n")
+sys.exit(code)
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(line), *arguments], env=env, capture_output=True, text=True
+    )
+    return ran.returncode, ran.stderr
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
+def test_a_killed_demo_is_continued_by_the_same_command(text, tmp_path, monkeypatch):
+    """Killed at moments of every stage; nothing temporary stays, and the run is that of a demo that nothing stopped."""
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_bytes(text)
+    line = ["--vocab", "400", "--budget", "tokens=512", "--threads", "1", "--quiet"]
+    code, err = run_and_kill(["demo", "text.txt", "-o", "whole", *line], 1 << 30)
+    assert code == 0, err
+    syncs = int(err.split("syncs ")[1])
+    weights = Path("whole/run/model.safetensors").read_bytes()
+    for at in (2, syncs // 3, syncs // 2, syncs - 1):
+        out = f"killed{at}"
+        assert run_and_kill(["demo", "text.txt", "-o", out, *line], at)[0] == -signal.SIGKILL
+        other = run_and_kill(["demo", "text.txt", "-o", out, *line[:3], "tokens=1024", *line[4:]], 1 << 30)
+        assert other[0] == 1 and "exists" in other[1]
+        code, err = run_and_kill(["demo", "text.txt", "-o", out, *line], 1 << 30)
+        assert code == 0, f"at {at} of {syncs}: {err}"
+        assert Path(out, "run/model.safetensors").read_bytes() == weights
+        assert {path.name for path in Path(out).iterdir()} == {"data", "run", "demo.json"}
+    assert run_and_kill(["demo", "text.txt", "-o", out, *line], 1 << 30)[0] == 1

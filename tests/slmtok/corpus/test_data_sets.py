@@ -92,3 +92,23 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(errors.MissingExtra, match=r"pip install 'slmtok\[data\]'"):
         texts("hf:no/such")
+
+
+def test_no_program_of_a_repository_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the installed version would run it by default; the oldest allowed version does not."""
+    folder, ran = tmp_path / "scripted", tmp_path / "ran"
+    folder.mkdir()
+    (folder / "scripted.py").write_text(f"open({str(ran)!r}, 'w')\n", encoding="utf-8")
+    given: dict[str, Any] = {}
+    real = datasets.load_dataset
+
+    def load_dataset(*arguments: Any, **options: Any) -> Any:
+        given.update(options)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    with pytest.raises(errors.MissingInput):
+        texts(f"hf:{folder}")
+    assert given["trust_remote_code"] is False and not ran.exists()
+    lines = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    assert len([line for line in lines if '"datasets>=2.20"' in line]) == 2
