@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.errors import (
+    Argument,
     CorruptFile,
     DiskFull,
     Mismatch,
@@ -132,7 +133,7 @@ class RunFolder:
         if self.path.exists() and names and not is_ours:
             raise OutputExists(
                 f"output {str(self.path)!r} exists and is not a run folder",
-                fix="name another folder with -o",
+                fix=("another ", Argument("output")),
                 path=str(self.path),
             )
 

@@ -24,6 +24,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 
 from slmmodel.errors import (
+    Argument,
+    Fix,
     InvalidConfig,
     MissingInput,
     OptionError,
@@ -432,13 +434,13 @@ def read_budget(text: object, option: str) -> Settings:
     Raises `OptionError`.
     """
 
-    def written(budget: str) -> str:
-        return f"{option} {budget}" if option.startswith("--") else f"{option}={budget!r}"
-
     kind, equals, amount = text.partition("=") if isinstance(text, str) else ("", "", "")
     if not equals or not amount:
         raise OptionError(
-            f"{option} {text!r} is not KIND=AMOUNT", limit=", ".join(BUDGETS), fix=written("tokens=2M"), option="budget"
+            f"{option} {text!r} is not KIND=AMOUNT",
+            limit=", ".join(BUDGETS),
+            fix=(Argument("budget", "tokens=2M"),),
+            option="budget",
         )
     if kind not in BUDGETS:
         near = suggestion(kind, BUDGETS)
@@ -446,7 +448,7 @@ def read_budget(text: object, option: str) -> Settings:
         raise OptionError(
             f"unknown budget {kind!r}",
             limit=", ".join(BUDGETS),
-            fix=written(other.format(amount)),
+            fix=(Argument("budget", other.format(amount)),),
             option="budget",
         )
     return {f"{_BUDGET}{kind}": Setting(amount, option)}
@@ -526,18 +528,18 @@ def validate(settings: Settings) -> dict[str, Any]:
     return parsed.model_dump(exclude_unset=True, exclude={"model"})
 
 
-def _fix_of(name: str) -> str:
+def _fix_of(name: str) -> Fix:
     """A value that the setting takes, or the advice to leave it out where its default is another setting's or none."""
     if name.startswith(_BUDGET):
         kind = name.removeprefix(_BUDGET)
-        return f"--budget {kind}={BUDGET_EXAMPLES[kind]}"
+        return (Argument("budget", f"{kind}={BUDGET_EXAMPLES[kind]}"),)
     if name not in OPTIONS:
         return "correct it"
     default = OPTIONS[name].default
     is_of_preset = name in ("optim.name", "optim.lr", "optim.weight_decay", "run.batch_tokens")
     if is_of_preset or default in (None, "", ()) or name.startswith("optim.schedule."):
         return f"leave out {name}, then the preset decides" if is_of_preset else f"leave out {name}"
-    return f"--set {name}={str(default).lower() if isinstance(default, bool) else default}"
+    return (Argument(name, str(default).lower() if isinstance(default, bool) else default),)
 
 
 # ---------------------------------------------------------------- resolving
@@ -596,7 +598,7 @@ def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, tokens: int)
         raise InvalidConfig(
             f"run.batch_tokens {given['batch_tokens']} is not a whole number of sequences",
             limit=f"a multiple of seq_len, {seq_len}",
-            fix=f"--set run.batch_tokens={batch_size * seq_len}",
+            fix=(Argument("run.batch_tokens", batch_size * seq_len),),
             option="run.batch_tokens",
         )
     budget = given.get("budget") or {"tokens": min(base.tokens, max(tokens, 1) * MAX_EPOCHS)}

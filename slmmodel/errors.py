@@ -1,6 +1,7 @@
 """Every error that `slmmodel` raises on purpose: the fact with its value, the place, the limit, the fix.
 
-The base class repeats that of slmtok, because the packages are isolated from each other.
+A fix that names an argument is a tuple of strings and `Argument`s: `str(error)` writes `output='run'`, and the command
+line `--output run`. The base class repeats that of slmtok, because the packages are isolated from each other.
 """
 
 # Names without the suffix "Error": they read well in `except` clauses.
@@ -10,11 +11,42 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
+
+
+_NO_VALUE: Any = object()
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument in a fix, with its value where one is meant: `Argument("force", True)`; a setting is dotted."""
+
+    name: str
+    value: Any = _NO_VALUE
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the fix shows a value and not the name alone."""
+        return self.value is not _NO_VALUE
+
+
+Fix: TypeAlias = str | tuple[str | Argument, ...]
+Naming: TypeAlias = Callable[[Argument], str]
+"""Writes an argument as the caller knows it."""
+
+
+def python_naming(argument: Argument) -> str:
+    """An argument as in Python: `force=True`, `settings={'run.seed': 0}`, or its name without a value."""
+    if not argument.has_value:
+        return argument.name
+    if "." in argument.name:
+        return f"settings={{{argument.name!r}: {argument.value!r}}}"
+    return f"{argument.name}={argument.value!r}"
 
 
 class SlmmodelError(Exception):
@@ -26,24 +58,38 @@ class SlmmodelError(Exception):
         *,
         where: str | None = None,
         limit: str | None = None,
-        fix: str | None = None,
+        fix: Fix | None = None,
         **fields: object,
     ) -> None:
         super().__init__(fact)
         self.fact = fact
         self.where = where
         self.limit = limit
-        self.fix = fix
+        self._fix = fix
         self.fields: dict[str, object] = fields
 
-    def to_dict(self) -> dict[str, object]:
+    @property
+    def fix(self) -> str | None:
+        """The remedy."""
+        return self._fix_as(python_naming)
+
+    def _fix_as(self, naming: Naming) -> str | None:
+        if not isinstance(self._fix, tuple):
+            return self._fix
+        return "".join(part if isinstance(part, str) else naming(part) for part in self._fix)
+
+    def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
         """Class, parts, fields and message: the error object of `--json`."""
-        parts = {name: getattr(self, name) for name in ("fact", "where", "limit", "fix")}
+        parts = {"fact": self.fact, "where": self.where, "limit": self.limit, "fix": self._fix_as(naming)}
         fields = json.loads(json.dumps(self.fields, default=str))
-        return {"class": type(self).__name__, **parts, "fields": fields, "message": str(self)}
+        return {"class": type(self).__name__, **parts, "fields": fields, "message": self.render(naming)}
 
     def __str__(self) -> str:
-        parts = (("where: ", self.where), ("limit: ", self.limit), ("fix:   ", self.fix))
+        return self.render()
+
+    def render(self, naming: Naming = python_naming) -> str:
+        """The message, its arguments written by `naming`."""
+        parts = (("where: ", self.where), ("limit: ", self.limit), ("fix:   ", self._fix_as(naming)))
         return "\n".join([self.fact, *(f"  {label}{part}" for label, part in parts if part)])
 
 
@@ -121,14 +167,17 @@ def suggestion(name: str, choices: Iterable[str]) -> str | None:
     return near[0] if near and (len(near) == 1 or ratios[0] > ratios[1]) else None
 
 
-def unknown_name(what: str, name: str, choices: Iterable[str], fix: str, **fields: Any) -> UnknownName:
-    """The error for a name that is not among `choices`; `{}` in `fix` becomes the nearest of them, or the first."""
+def unknown_name(what: str, name: str, choices: Iterable[str], fix: str | Argument, **fields: Any) -> UnknownName:
+    """The error for a name that is not among `choices`; the fix has the nearest of them, or the first.
+
+    It takes the place of `{}` in `fix`, or is the value of an argument.
+    """
     names = list(choices)
     near = suggestion(name, names)
     return UnknownName(
         f"unknown {what} {name!r}" + (f"; did you mean {near!r}?" if near else ""),
         limit=f"one of {', '.join(names)}",
-        fix=fix.format(near or names[0]),
+        fix=fix.format(near or names[0]) if isinstance(fix, str) else (Argument(fix.name, near or names[0]),),
         name=name,
         **fields,
     )

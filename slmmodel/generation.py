@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
-from slmmodel.errors import OptionError
+from slmmodel.errors import Argument, OptionError
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions, check_range, pick
 from slmmodel.sampling.prefill import advance, check_prompts, prefill, start_context
@@ -48,7 +48,7 @@ class Generation:
         check_range("max_new_tokens", max_new_tokens, 0)
         if overflow not in ("stop", "slide"):
             fact = f"overflow is {overflow!r}"
-            raise OptionError(fact, limit="stop, slide", fix="--overflow stop", option="--overflow")
+            raise OptionError(fact, limit="stop, slide", fix=(Argument("overflow", "stop"),), option="--overflow")
         self.model, self.max_new, self.overflow, self.first_row = model, max_new_tokens, overflow, first_row
         self.options = options if options is not None else SamplingOptions()
         self.samples = [Sample(list(prompt), [], None if max_new_tokens else "length") for prompt in prompts]

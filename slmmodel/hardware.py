@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slmmodel.errors import OptionError
+from slmmodel.errors import Argument, OptionError
 
 if TYPE_CHECKING:
     import torch
@@ -34,7 +34,7 @@ def device_for(name: str) -> torch.device:
             f"device {name!r} {'is not available' if exists else 'does not exist'}",
             where="torch on this machine",
             limit="auto, cpu, cuda, cuda:N, mps",
-            fix="--device auto",
+            fix=(Argument("device", "auto"),),
             option="device",
         )
     return torch.device(name)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.errors import InvalidConfig
+from slmmodel.errors import Argument, Fix, InvalidConfig
 
 Ints = NDArray[np.int64]
 
@@ -98,7 +98,7 @@ class Packing(ABC):
             if option in CHOICES:
                 check_choice(option, value)
             elif not isinstance(value, bool):
-                check_range(option, value, 1, fix=f"--set data.options.{option}={self.OPTIONS[option]}")
+                check_range(option, value, 1, fix=(Argument(f"data.options.{option}", self.OPTIONS[option]),))
         self.n_inputs, self.seq_len, self.offset = n_inputs, seq_len, offset
         self.order: Ints = np.arange(len(n_inputs), dtype=np.int64) if order is None else order
         self.options = {**self.OPTIONS, **given}
@@ -231,11 +231,11 @@ def check_choice(option: str, value: object) -> None:
     choices = CHOICES[option]
     if value not in choices:
         name = "options.long" if option == "long" else option
-        fix = f"--set data.{name}={choices[0]}"
-        raise InvalidConfig(f"{option} is {value!r}", limit=f"one of {', '.join(choices)}", fix=fix)
+        fix = Argument(f"data.{name}", choices[0])
+        raise InvalidConfig(f"{option} is {value!r}", limit=f"one of {', '.join(choices)}", fix=(fix,))
 
 
-def check_range(name: str, value: int, least: int, most: int | None = None, *, fix: str) -> None:
+def check_range(name: str, value: int, least: int, most: int | None = None, *, fix: Fix) -> None:
     """Raises `InvalidConfig` for a number below `least` or above `most`."""
     if value < least or (most is not None and value > most):
         limit = f"at least {least}" if most is None else f"{least} to {most}"

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from slmmodel.data.packing import EndToEnd, Ints, Packing, Span, prefix_sums
-from slmmodel.errors import InvalidConfig
+from slmmodel.errors import Argument, InvalidConfig
 
 BUCKET_POOL = 100
 """`bucket` sorts pools of this many batches."""
@@ -108,7 +108,7 @@ class BinPacking(Packing):
             raise InvalidConfig(
                 f"document {longest} has {int(self.n_inputs[longest]) + 1} ids",
                 limit=f"seq_len + 1 is {seq_len + 1}",
-                fix="--set data.options.long=split",
+                fix=(Argument("data.options.long", "split"),),
                 doc=longest,
             )
         if long == "drop":

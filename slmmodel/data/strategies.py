@@ -9,7 +9,7 @@ from slmmodel.data.order import document_order
 from slmmodel.data.packing import Ints, Packing, check_choice, count_inputs
 from slmmodel.data.packs import PACKS
 from slmmodel.data.windows import WINDOWS
-from slmmodel.errors import unknown_name
+from slmmodel.errors import Argument, unknown_name
 
 STRATEGIES: dict[str, type[Packing]] = {**PACKS, **WINDOWS}
 
@@ -43,5 +43,5 @@ def make_packing(
 def strategy_of(name: str) -> type[Packing]:
     """The strategy of that name. Raises `UnknownName`."""
     if name not in STRATEGIES:
-        raise unknown_name("strategy", name, STRATEGIES, "--set data.pack={}")
+        raise unknown_name("strategy", name, STRATEGIES, Argument("data.pack"))
     return STRATEGIES[name]

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slmmodel.data.packing import EndToEnd, Ints, Packing, Span, check_range, prefix_sums
+from slmmodel.errors import Argument
 
 
 class DocumentWindows(Packing):
@@ -98,7 +99,7 @@ class Stream(EndToEnd):
     def _arrange(self) -> None:
         self.stride, joined = int(self.options["stride"]), bool(self.options["joined"])
         self.single_document = joined
-        check_range("stride", self.stride, 1, self.seq_len, fix="--set data.options.stride=1")
+        check_range("stride", self.stride, 1, self.seq_len, fix=(Argument("data.options.stride", 1),))
         # Each document but the last ends with one more input, whose target is the first id of its successor.
         self._concatenate(self.n_inputs + (joined & (self.n_inputs > 0)))
         self._n = self._total - int(joined and self._total > 0)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
-from slmmodel.errors import InvalidConfig, first_fault, unknown_name, unknown_setting
+from slmmodel.errors import Argument, InvalidConfig, first_fault, unknown_name, unknown_setting
 from slmmodel.models.config import LEAVE_IT, Counts, DecoderConfig, InfiniConfig, ModelConfig, RecurrentConfig, count
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ MODELS: dict[str, Arch] = {
 def arch_of(name: str) -> Arch:
     """The registry's entry of an architecture. Raises `UnknownName`."""
     if name not in MODELS:
-        raise unknown_name("architecture", name, MODELS, "model.arch={}")
+        raise unknown_name("architecture", name, MODELS, Argument("model.arch"))
     return MODELS[name]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from slmmodel.errors import unknown_name
+from slmmodel.errors import Argument, unknown_name
 from slmmodel.models import ModelConfig, config_from_dict
 
 
@@ -117,8 +117,8 @@ PRESETS: dict[str, Preset] = {
 }
 
 
-def preset(name: str, fix: str = "--preset {}") -> Preset:
-    """The preset of that name. Raises `UnknownName` with the nearest one, which takes the place of `{}` in `fix`."""
+def preset(name: str, fix: str | Argument = Argument("preset")) -> Preset:  # noqa: B008  (a frozen value)
+    """The preset of that name. Raises `UnknownName` with the nearest one; `fix` as in `unknown_name`."""
     if name not in PRESETS:
         raise unknown_name("preset", name, PRESETS, fix)
     return PRESETS[name]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from torch import nn
 
 from slmmodel.config import OptimConfig
-from slmmodel.errors import unknown_name
+from slmmodel.errors import Argument, unknown_name
 from slmmodel.optim import muon
 from slmmodel.optim.optimizer import Optimizer, build_adamw, clip
 from slmmodel.optim.schedules import resolve
@@ -23,5 +23,5 @@ OPTIMIZERS: dict[str, Callable[[nn.Module, OptimConfig], Optimizer]] = {
 def build(model: nn.Module, config: OptimConfig) -> Optimizer:
     """The optimizer that `config.name` names, over all trainable parameters. Raises `UnknownName`."""
     if config.name not in OPTIMIZERS:
-        raise unknown_name("optim.name", config.name, OPTIMIZERS, "--set optim.name={}", option="optim.name")
+        raise unknown_name("optim.name", config.name, OPTIMIZERS, Argument("optim.name"), option="optim.name")
     return OPTIMIZERS[config.name](model, config)

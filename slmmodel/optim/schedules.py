@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from slmmodel.config import ScheduleConfig
-from slmmodel.errors import OptionError, unknown_name
+from slmmodel.errors import Argument, OptionError, unknown_name
 
 SHAPES: dict[str, Callable[[float], float]] = {
     "linear": lambda x: x,
@@ -54,14 +54,14 @@ def resolve(config: ScheduleConfig, steps: int) -> tuple[Schedule, str | None]:
     for option, name, known in (("kind", config.kind, KINDS), ("shape", config.shape, SHAPES)):
         if name not in known:
             option = f"optim.schedule.{option}"
-            raise unknown_name(option, name, known, f"--set {option}={{}}", option=option)
+            raise unknown_name(option, name, known, Argument(option), option=option)
     short = steps < 2000
     warmup = _steps(config.warmup, steps, int(steps * 0.05) if short else max(100, steps // 100))
     if warmup >= steps and warmup:
         raise OptionError(
             f"optim.schedule.warmup of {warmup} steps takes the whole run of {steps}",
             limit="fewer steps than the run has",
-            fix="--set optim.schedule.warmup=0.05, or a larger budget",
+            fix=(Argument("optim.schedule.warmup", 0.05), ", or a larger budget"),
             option="optim.schedule.warmup",
         )
     longest = steps - warmup

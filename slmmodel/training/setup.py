@@ -22,7 +22,7 @@ from slmmodel.data import Loader, RunData, open_data
 from slmmodel.data.mixture import MixedSource
 from slmmodel.data.source import blocks_of
 from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
-from slmmodel.errors import InvalidConfig, Mismatch, OptionError, OutOfMemory, OutputExists, SlmmodelError
+from slmmodel.errors import Argument, InvalidConfig, Mismatch, OptionError, OutOfMemory, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, config_from_dict, count
@@ -91,7 +91,12 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ())
         raise OutputExists(
             f"the run {str(path)!r} is finished",
             where=f"{run.result.get('steps', '?')} steps, reason: {run.result.get('reason', '?')}",
-            fix="--force to train it again, another -o, or slm resume RUN --step N -o NEW",
+            fix=(
+                Argument("force", True),
+                " to train it again, another ",
+                Argument("output"),
+                ", or slm resume RUN --step N -o NEW",
+            ),
             path=str(path),
         )
     return run
@@ -126,7 +131,7 @@ def configure(
         raise OptionError(
             f"{name}={now} contradicts the run, which has {before}",
             limit=f"{len(wrong)} settings differ: {', '.join(item[0] for item in wrong)}",
-            fix="leave it out, name another -o, or --force to train again",
+            fix=("leave it out, another ", Argument("output"), ", or ", Argument("force", True), " to train again"),
             option=name,
         )
     changed = {name: given for name, given in settings.items() if not configs.affects_weights(name)}
@@ -217,21 +222,21 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
         raise InvalidConfig(
             f"a batch of {batch_size} sequences is smaller than world size {world.size}",
             limit="at least one sequence per rank",
-            fix=f"--set run.batch_tokens={world.size * config.seq_len}",
+            fix=(Argument("run.batch_tokens", world.size * config.seq_len),),
             option="run.batch_tokens",
         )
     if loader.pack == "stateful" and world.size > 1:
         raise InvalidConfig(
             f"data.pack stateful keeps its state in one process, world size is {world.size}",
             limit="one rank",
-            fix="--set data.pack=bucket, or run without torchrun",
+            fix=(Argument("data.pack", "bucket"), ", or run without torchrun"),
             option="data.pack",
         )
     if sharded and config.optim.name == "muon":
         raise InvalidConfig(
             "muon needs whole matrices, which FSDP2 shards",
             limit="optim.name adamw with run.parallel fsdp",
-            fix="--set optim.name=adamw, or --set run.parallel=ddp",
+            fix=(Argument("optim.name", "adamw"), ", or ", Argument("run.parallel", "ddp")),
             option="optim.name",
         )
     min_memory = min_memory_of(config, counts, data, world.device, world.size if sharded else 1)
@@ -243,7 +248,7 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
         raise InvalidConfig(
             "the validation data have no text",
             where=config.data.val if config.data.val != "auto" else data.name,
-            fix="--val none, or other validation data",
+            fix=(Argument("data.val", "none"), ", or other validation data"),
         )
     stats = packing.stats()
     blocks = data.train.n_blocks or 1
@@ -290,7 +295,10 @@ def _check_memory(config: RunConfig, needed: int, world: World) -> None:
             f"a step of one sequence of {config.seq_len:,} ids takes at least {format_bytes(needed)}",
             where=f"{format_bytes(free)} are free on {world.device.type}",
             limit="weights, gradients, optimizer, activations, logits and attention mask",
-            fix=f"--set model.seq_len={max(min(config.seq_len // 2, _MAX_USUAL_SEQ_LEN), 1)}, or a smaller model",
+            fix=(
+                Argument("model.seq_len", max(min(config.seq_len // 2, _MAX_USUAL_SEQ_LEN), 1)),
+                ", or a smaller model",
+            ),
             option="model.seq_len",
         )
 
@@ -305,7 +313,7 @@ def steps_of(budget: Budget, per_step: Mapping[str, float], seconds_per_step: fl
         raise InvalidConfig(
             f"a step has no {budget.kind}, so a budget of {budget.amount:g} {budget.kind} never ends",
             where="run.budget",
-            fix="--budget tokens=2M",
+            fix=(Argument("budget", "tokens=2M"),),
             option="run.budget",
         )
     return max(1, math.ceil(budget.amount / cost - 1e-9))

@@ -48,22 +48,28 @@ class ErrorPolicy(NamedTuple):
 
 
 def flag_naming(setting: Setting) -> str:
-    """An option in a message as the command line spells it: `--vocab 300`, `--force`."""
+    """An option in a message as the command line spells it: `--vocab 300`, `--force`, `--set run.seed=0`.
+
+    It is a `Setting` of slmtok or an `Argument` of slmmodel.
+    """
     from slmtok.options import flag_of
 
+    if "." in setting.name:
+        return f"--set {setting.name}={setting.value}" if setting.has_value else setting.name
     flag = flag_of(setting.name)
     return f"{flag} {shlex.quote(str(setting.value))}" if setting.has_value and setting.value is not True else flag
 
 
 def error_dict(error: Any) -> dict[str, object]:
     """The error as `--json` prints it."""
-    content: dict[str, object] = error.to_dict(flag_naming) if isinstance(error, SlmtokError) else error.to_dict()
+    content: dict[str, object] = error.to_dict(flag_naming)
     return content
 
 
 def error_text(error: Any) -> str:
     """The error as it is printed."""
-    return error.render(flag_naming) if isinstance(error, SlmtokError) else str(error)
+    text: str = error.render(flag_naming)
+    return text
 
 
 def print_error(error: Any) -> None:

@@ -220,3 +220,39 @@ def test_in_a_notebook(place: Path) -> None:
     scores = story.evaluate()
     assert repr(scores).startswith("Scores(bpb_total=") and len(repr(scores)) < 120
     assert f"{scores.bpb_total:.4f}" in scores._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("changes", "in_python", "on_the_command_line"),
+    [
+        (
+            {"output": "run"},
+            "force=True to train it again, another output",
+            "--force to train it again, another --output",
+        ),
+        ({"preset": "cpu-dmo"}, "preset='cpu-demo'", "--preset cpu-demo"),
+        ({"budget": "2M"}, "budget='tokens=2M'", "--budget tokens=2M"),
+        ({"device": "gpu"}, "device='auto'", "--device auto"),
+        ({"seed": -1}, "settings={'run.seed': 0}", "--set run.seed=0"),
+        (
+            {"settings": {**SETTINGS, "data.pack": "cocnat"}},
+            "settings={'data.pack': 'concat'}",
+            "--set data.pack=concat",
+        ),
+    ],
+)
+def test_fixes_are_written_as_the_caller_writes_arguments(
+    place: Path,
+    small: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    changes: Any,
+    in_python: str,
+    on_the_command_line: str,
+) -> None:
+    from slmtok.cli.errors import error_text
+
+    monkeypatch.chdir(place)
+    with pytest.raises(SlmmodelError) as caught:
+        slmmodel.train("data", **{**small, **changes})
+    assert f"fix:   {in_python}" in str(caught.value) and in_python in str(caught.value.to_dict()["fix"])
+    assert f"fix:   {on_the_command_line}" in error_text(caught.value)

@@ -204,7 +204,7 @@ def test_an_error_of_a_source_is_not_its_end() -> None:
 def test_refusals() -> None:
     with pytest.raises(UnknownName, match="unknown strategy 'conact'; did you mean 'concat'") as caught:
         loader(pack="conact")
-    assert caught.value.fix == "--set data.pack=concat"
+    assert caught.value.fix == "settings={'data.pack': 'concat'}"
     with pytest.raises(InvalidConfig, match="batch_size is 0"):
         loader(batch_size=0)
     with pytest.raises(InvalidConfig, match="seq_len is 0"):
