@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slmtok.errors import OptionError, Unreadable
 from slmtok.files import read_file
-from slmtok.options import ReadOptions
+
+if TYPE_CHECKING:
+    from slmtok.options import ReadOptions
 
 TOKENIZER = "slmtok-tokenizer"
 METADATA = "slmtok-vocab"

@@ -14,13 +14,13 @@ from slmtok import atomic
 from slmtok.cli.file_kinds import TOKENIZER, counts_among, kind_of_file, refuse_own_files
 from slmtok.cli.output import Outcome, Row, counted, print_rows
 from slmtok.errors import CorruptFile, OptionError
-from slmtok.options import CountOptions, ReadOptions
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
+    from slmtok.options import CountOptions, ReadOptions
     from slmtok.tokenizer import Tokenizer
 
-CountLike = TypeVar("CountLike", bound=CountOptions)
+CountLike = TypeVar("CountLike", bound="CountOptions")
 STDIO = "-"
 TIKTOKEN = "tiktoken:"
 TOKENIZER_FILES = ("tok.json", "tokenizer.json")
@@ -231,14 +231,16 @@ def _public_encoding(name: str) -> str | None:
 
 def names_tokenizer(name: str) -> bool:
     """Whether an argument is a tokenizer and no other input: a file by its content, or the name of an encoding."""
-    from slmtok.files import MAX_FILE_BYTES, read_file
-    from slmtok.formats.hf import looks_like
-
     if not os.path.exists(name):  # noqa: PTH110 - false also for names that the system refuses, such as long ones
         return _public_encoding(name) is not None
     if not is_tokenizer(name):
         return False
-    return kind_of_file(name) == TOKENIZER or looks_like(read_file(name, MAX_FILE_BYTES["tokenizer.json"]))
+    if kind_of_file(name) == TOKENIZER:
+        return True
+    from slmtok.files import MAX_FILE_BYTES, read_file
+    from slmtok.formats.hf import looks_like
+
+    return looks_like(read_file(name, MAX_FILE_BYTES["tokenizer.json"]))
 
 
 def is_tokenizer(name: str) -> bool:
