@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from slmmodel.errors import Argument, OptionError
 
 if TYPE_CHECKING:
     import torch
+
+
+class Accelerator(NamedTuple):
+    """A device, from its data sheet."""
+
+    name: str
+    """as in the name that CUDA gives"""
+    flops: float
+    """dense bf16 operations per second"""
+    memory: float
+    """bytes"""
+
+
+ACCELERATORS = {
+    "h100": Accelerator("H100", 989e12, 80e9),
+    "h200": Accelerator("H200", 989e12, 141e9),
+    "b200": Accelerator("B200", 2250e12, 180e9),
+    "a100": Accelerator("A100", 312e12, 80e9),
+    "4090": Accelerator("RTX 4090", 165e12, 24e9),
+    "l4": Accelerator("L4", 121e12, 24e9),
+}
+"""By the names that `slm info --on` takes. Model FLOPs utilisation is reported for these."""
 
 
 def has_bf16_matmul(device: str) -> bool:

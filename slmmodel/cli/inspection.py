@@ -12,14 +12,15 @@ from slmmodel.checkpoint import RunFolder, verify_sums
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.eval import CERTIFICATE
 from slmmodel.cli.text import Text
-from slmmodel.errors import MissingInput, SlmmodelError
-from slmmodel.sizes import format_bytes
+from slmmodel.errors import MissingInput, OptionError, SlmmodelError
+from slmmodel.sizes import format_bytes, format_time
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
 from slmtok.envelope import load_payload
 
 if TYPE_CHECKING:
     from slmmodel.models import ModelConfig
+    from slmmodel.models.presets import Preset
     from slmmodel.vocab import VocabMeta
 
 _PACKAGES = ("torch", "safetensors", "numpy", "slmtok", "tensorboard", "matplotlib", "transformers")
@@ -29,11 +30,16 @@ _COUNTS = ("parameters", "embedding_share", "flops_per_token")
 
 @command("info", example="slm info run")
 @argument("subject", metavar="RUN|PRESET|FILE", help="A run, a preset (presets lists them), or a vocab.json.")
+@option("--on", metavar="DEVICE[:N]", help="With a preset: memory and time on N such devices, such as h100:4.")
 @option("--diagram", is_flag=True, help="Print the model as a Mermaid flowchart with dimensions and recurrence.")
-def info(subject: str, diagram: bool) -> Outcome:
+def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     """Describe a run, a preset or a vocab.json."""
     from slmmodel.models.presets import PRESETS, preset
 
+    if on is not None and subject not in PRESETS:
+        raise OptionError(
+            f"--on plans a preset, {subject!r} is none", fix="slm info infini-200m --on h100:4", option="--on"
+        )
     if subject == "presets":
         return _describe_presets()
     path = Path(subject)
@@ -48,7 +54,53 @@ def info(subject: str, diagram: bool) -> Outcome:
         ("run", f"{chosen.tokens:,} tokens"),
         ("optimizer", f"{chosen.optim['name']}, learning rate {chosen.optim['lr']:g}"),
     ]
-    return _describe_model(subject, chosen.config(), diagram, more, rows)
+    plan, plan_rows = _plan(chosen, on)
+    return _describe_model(subject, chosen.config(), diagram, {**more, **plan}, [*rows, *plan_rows])
+
+
+def _plan(preset: Preset, on: str | None) -> tuple[dict[str, Any], list[Row]]:
+    """Parameters by part, memory of training by precision, and time on devices."""
+    from slmmodel.models import count
+    from slmmodel.training import estimate
+
+    config = preset.config()
+    where = None if on is None else estimate.place(on)
+    parts, state = estimate.parameters_by_part(config), estimate.state_bytes(config)
+    flops = float(preset.tokens) * count(config).flops_per_token
+    memory = {
+        precision: [
+            estimate.sequence_bytes(config, precision, activation_checkpointing=recompute)
+            for recompute in (False, True)
+        ]
+        for precision in estimate.PRECISIONS
+    }
+    rows: list[Row] = [
+        ("by part", "  ".join(f"{name} {number:,}" for name, number in parts.items())),
+        ("all steps", f"{flops:.3g} operations"),
+        (
+            "memory",
+            f"{format_bytes(state)} for weights, gradients and AdamW, and for each sequence of {config.seq_len:,}",
+        ),
+        *(
+            ("", f"{name}: {format_bytes(full)}, with activation checkpointing {format_bytes(less)}")
+            for name, (full, less) in memory.items()
+        ),
+    ]
+    result: dict[str, Any] = {
+        "parts": parts,
+        "flops": flops,
+        "memory": {"state": state, "sequence": {name: full for name, (full, _) in memory.items()}},
+    }
+    result["memory"]["sequence_with_checkpointing"] = {name: less for name, (_, less) in memory.items()}
+    if where is None:
+        return result, rows
+    seconds, sharded = where.seconds(flops), state > estimate.MAX_DDP_SHARE * where.memory
+    fits = int((where.memory - (state / where.number if sharded else state)) // memory["bf16"][0])
+    how = "FSDP2 shards the state; " if sharded and where.number > 1 else ""
+    found = f"{how}{fits:,} sequences in bf16 fit beside it" if fits > 0 else "the state does not fit: more devices"
+    share = f"{100 * estimate.USUAL_UTILISATION:.0f} % of the peak"
+    rows.append((f"on {on}", f"{format_time(seconds)} at {share}; of {format_bytes(where.memory)} each, {found}"))
+    return {**result, "on": {**where._asdict(), "seconds": seconds, "sequences": max(fits, 0)}}, rows
 
 
 def _describe_run(path: str, diagram: bool) -> Outcome:

@@ -56,7 +56,7 @@ class Target:
         It can where every option survives `to_config` and `from_config`.
         """
         if not isinstance(config, DecoderConfig):
-            return f"it is a {config.arch}"
+            return f"its arch is {config.arch}"
         try:
             back = config_from_dict(self.from_config(self.to_config(config))).model_dump()
         except InvalidConfig as error:

@@ -69,7 +69,7 @@ def rotations(position_ids: Tensor, head_dim: int, base: float) -> Rope:
     Pairs are half-split: (x_j, x_(j+h/2)) is rotated by position * base^(-2j/h). The first half of the sines is
     negated, so a rotation is `x * cos + swap_halves(x) * sin`. Computed in fp64 on the CPU, so equal on every device.
     """
-    frequency = base ** (-torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
+    frequency = base ** (-torch.arange(0, head_dim, 2, dtype=torch.float64, device="cpu") / head_dim)
     angle = position_ids.cpu().double()[..., None, None] * frequency
     cos, sin = angle.cos(), angle.sin()
     tables = torch.cat([cos, cos], -1).float(), torch.cat([-sin, sin], -1).float()
@@ -78,7 +78,7 @@ def rotations(position_ids: Tensor, head_dim: int, base: float) -> Rope:
 
 def rope_tables(seq_len: int, head_dim: int, base: float) -> Rope:
     """The rotations of positions 0 to seq_len - 1, fp32 [seq_len, 1, h]."""
-    return rotations(torch.arange(seq_len), head_dim, base)
+    return rotations(torch.arange(seq_len, device="cpu"), head_dim, base)
 
 
 def apply_rope(x: Tensor, rope: Rope) -> Tensor:

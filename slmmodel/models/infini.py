@@ -15,13 +15,14 @@ Where the paper is silent: an empty memory is bypassed (A = A_local), not averag
 document, that of the last id of the segment that was folded; other documents neither read nor keep it.
 
 Letters: B batch size, T sequence length, N segments, S segment, d d_model, L layers, H query heads, K key/value heads,
-G = H / K, h head dimension. M and z are one tensor [..., h, h + 1] with z as its last column.
+G = H / K, h head dimension.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -61,23 +62,84 @@ def widened(x: Tensor) -> Tensor:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
-def read(memory: Tensor, features: Tensor) -> Tensor:
-    """What a memory [..., h, h + 1] returns for features [..., n, h]: [..., n, h]."""
-    found = features @ memory
-    return found[..., :-1] / (found[..., -1:] + EPS)
+class Memory(NamedTuple):
+    """What was folded so far, at least in fp32."""
+
+    m: Tensor
+    """[..., h, h]"""
+    z: Tensor
+    """[..., h]"""
+
+    def read(self, features: Tensor) -> Tensor:
+        """What it returns for features [..., n, h]: [..., n, h]; 0 while it is empty."""
+        return (features @ self.m) / (features @ self.z[..., None] + EPS)
+
+    def fold(self, features: Tensor, values: Tensor, rule: str) -> Memory:
+        """With a segment's features and values [..., S, h]; ids with features 0 are left out.
+
+        The delta rule subtracts what the memory returns for a key already.
+        """
+        if rule == "delta":
+            values = values - self.read(features)
+        return Memory(self.m + features.mT @ values, self.z + features.sum(-2))
+
+    def where(self, chosen: Tensor, other: Memory) -> Memory:
+        """This memory in the chosen rows, the other one elsewhere; `chosen`: bool, with the dimensions before K."""
+        m = torch.where(chosen[..., None, None, None], self.m, other.m)
+        return Memory(m, torch.where(chosen[..., None, None], self.z, other.z))
+
+    def kept(self, rows: Tensor) -> Memory:
+        """Emptied where `rows` (bool, the dimensions before K) is False."""
+        return Memory(self.m * rows[..., None, None, None], self.z * rows[..., None, None])
+
+    def at(self, *index: Any) -> Memory:
+        """The same part of both tensors."""
+        return Memory(self.m[index], self.z[index])
 
 
-def update(features: Tensor, values: Tensor) -> Tensor:
-    """phi(k)' [v, 1] of features and values [..., S, h]: what the linear rule adds, [..., h, h + 1]."""
-    return features.mT @ F.pad(values, (0, 1), value=1.0)
+def memories_before(
+    features: Tensor, values: Tensor, start: Memory, keeps: Tensor | None, rule: str, bptt_segments: int | None
+) -> Memory:
+    """The memory before each of N segments, and after the last: [B, N + 1, K, ...] of features, values [B, N, K, S, h].
 
-
-def fold(memory: Tensor, features: Tensor, values: Tensor, rule: str) -> Tensor:
-    """The memory [..., h, h + 1] after features and values [..., S, h] of a segment; ids with features 0 are left out.
-
-    The delta rule subtracts what the memory returns for a key; that is 0 where the memory is empty.
+    keeps: bool [B, N], whether a segment adds to the memory before it. Equal to folding segment by segment: sums for z
+    and, with the linear rule, updates of M do not depend on M, so they are computed for all segments at once; with the
+    delta rule a segment takes two products.
     """
-    return memory + update(features, values - read(memory, features) if rule == "delta" else values)
+    batch_size, heads = start.z.shape[:2]
+    sums, z = features.sum(-2), start.z
+    keep = None if keeps is None else keeps[..., None, None].to(sums.dtype)
+    all_z = [z]
+    for index in range(features.shape[1]):
+        z = (z if keep is None else z * keep[:, index]) + sums[:, index]
+        z = z.detach() if _ends_group(index, bptt_segments) else z
+        all_z.append(z)
+    stacked_z = torch.stack(all_z, 1)
+
+    def flat(x: Tensor) -> tuple[Tensor, ...]:
+        return x.transpose(0, 1).flatten(1, 2).unbind(0)  # N times [B K, S, h]
+
+    keys, m = flat(features), start.m.flatten(0, 1)
+    if rule == "linear":
+        updates = flat(features.mT @ values)
+    else:
+        kept_z = stacked_z[:, :-1] if keep is None else stacked_z[:, :-1] * keep
+        readers, targets = flat(features / (features @ kept_z[..., None] + EPS)), flat(values)
+    all_m = [m]
+    for index, key in enumerate(keys):
+        if keeps is not None:
+            m = m * keeps[:, index].repeat_interleave(heads)[:, None, None]
+        if rule == "linear":
+            m = m + updates[index]
+        else:
+            m = torch.baddbmm(m, key.mT, torch.baddbmm(targets[index], readers[index], m, alpha=-1))
+        m = m.detach() if _ends_group(index, bptt_segments) else m
+        all_m.append(m)
+    return Memory(torch.unflatten(torch.stack(all_m, 1), 0, (batch_size, heads)).transpose(1, 2), stacked_z)
+
+
+def _ends_group(index: int, bptt_segments: int | None) -> bool:
+    return bptt_segments is not None and (index + 1) % bptt_segments == 0
 
 
 # ---------------------------------------------------------------- what all layers share
@@ -143,10 +205,10 @@ class InfiniState(State):
     A full segment is folded when the next id arrives, so the last ids can still be dropped.
     """
 
-    def __init__(self, cache: Tensor, memory: Tensor | None, rule: str) -> None:
+    def __init__(self, cache: Tensor, memory: Memory | None, rule: str) -> None:
         batch_size, device = cache.shape[2], cache.device
         self.cache, self.memory, self.rule = cache, memory, rule
-        """keys (not rotated) and values [L, 2, B, S, K, h]; M and z [L, B, K, h, h + 1]"""
+        """keys (not rotated) and values [L, 2, B, S, K, h]; M [L, B, K, h, h] and z [L, B, K, h], or None"""
         self.document_ids = torch.full(cache.shape[2:4], NO_DOCUMENT, device=device)
         """int64 [B, S]: of the cached ids"""
         self.tag = torch.full((batch_size,), NO_DOCUMENT, device=device)
@@ -176,9 +238,8 @@ class InfiniState(State):
         if self.memory is not None:
             k, v = (part.transpose(2, 3) for part in self.cache.unbind(1))
             features = feature_map(k) * (self.document_ids == ends[:, None])[:, None, :, None]
-            kept = self.memory * (self.tag == ends)[:, None, None, None]
-            folded = fold(kept, features, widened(v), self.rule)
-            self.memory = torch.where(chosen[:, None, None, None], folded, self.memory)
+            folded = self.memory.kept(self.tag == ends).fold(features, widened(v), self.rule)
+            self.memory = folded.where(chosen, self.memory)
         self.tag = torch.where(chosen, ends, self.tag)
         self.filled = torch.where(chosen, 0, self.filled)
         self.document_ids = self.document_ids.masked_fill(chosen[:, None], NO_DOCUMENT)
@@ -235,7 +296,7 @@ class InfiniState(State):
         end = columns.index.stop if isinstance(columns.index, slice) else self.segment
         return pair[0, :, :end], pair[1, :, :end]
 
-    def store(self, layer: int, k: Tensor, v: Tensor, memories: Tensor | None, segments: Segments) -> None:
+    def store(self, layer: int, k: Tensor, v: Tensor, memories: Memory | None, segments: Segments) -> None:
         """Keeps the last segment of each row with ids, and the memory before it: k, v [B, N, S, K, h]."""
         assert segments.n_ids is not None
         row, last = torch.arange(len(k), device=k.device), (segments.n_ids - 1).clamp(min=0) // self.segment
@@ -243,14 +304,13 @@ class InfiniState(State):
         for part, new in zip(self.cache[layer], (k, v), strict=True):
             part.copy_(torch.where(has_ids[:, None, None, None], new[row, last].to(part.dtype), part))
         if self.memory is not None and memories is not None:
-            chosen = has_ids[:, None, None, None]
-            self.memory[layer] = torch.where(chosen, memories[row, last], self.memory[layer])
+            self.memory.m[layer], self.memory.z[layer] = memories.at(row, last).where(has_ids, self.memory.at(layer))
 
     def reorder(self, rows: Tensor) -> None:
         """Row i becomes the former row `rows[i]`."""
         self.cache = self.cache.index_select(2, rows)
         if self.memory is not None:
-            self.memory = self.memory.index_select(1, rows)
+            self.memory = self.memory.at(slice(None), rows)
         for name in ("document_ids", "tag", "current", "filled", "length"):
             setattr(self, name, getattr(self, name)[rows])
 
@@ -260,7 +320,9 @@ class InfiniState(State):
         longest = int(self.length.max())
         if length == 0 <= longest:
             self.tag, self.filled = torch.full_like(self.tag, NO_DOCUMENT), torch.zeros_like(self.filled)
-            self.memory = None if self.memory is None else torch.zeros_like(self.memory)
+            self.memory = (
+                None if self.memory is None else self.memory.kept(torch.zeros_like(self.tag, dtype=torch.bool))
+            )
             self.current, self.columns = torch.zeros_like(self.current), 0
         elif not 0 <= length <= longest or bool((drop > self.filled).any()):
             raise InvalidInput(
@@ -277,7 +339,8 @@ class InfiniState(State):
 
     def tensors(self) -> dict[str, Tensor]:
         """All tensors by name."""
-        return {name: part for name, part in vars(self).items() if isinstance(part, Tensor)}
+        own = {name: part for name, part in vars(self).items() if isinstance(part, Tensor)}
+        return own if self.memory is None else {**own, "memory.m": self.memory.m, "memory.z": self.memory.z}
 
 
 # ---------------------------------------------------------------- the model
@@ -320,41 +383,31 @@ class InfiniAttention(Attention):
         memories = None
         if self.memory != "off" and (cut.count > 1 or state is not None):
             with torch.autocast(q.device.type, enabled=False):
-                memories = self._memories(k, v, cut, None if state is None else state.memory)
+                memories = self._memories(k, v, cut, state)
                 y = self._mix(y, q, memories, cut.reads)
         if state is not None:
             state.store(self.layer, k, v, memories, cut)
         return y.transpose(2, 3).flatten(1, 2).flatten(2)
 
-    def _memories(self, k: Tensor, v: Tensor, cut: Segments, start: Tensor | None) -> Tensor:
-        """The memory before each segment, [B, N, K, h, h + 1]. `start` [L, B, K, h, h + 1]: that of a state."""
-        features, values = feature_map(k).transpose(2, 3), widened(v).transpose(2, 3)
-        if cut.writes is not None:
-            features = features * cut.writes[:, :, None, :, None]
-        batch_size, h = len(k), self.head_dim
-        empty = features.new_zeros(batch_size, self.n_kv_heads, h, h + 1)
-        memory = empty if start is None else start[self.layer].to(features.dtype)
+    def _memories(self, k: Tensor, v: Tensor, cut: Segments, state: InfiniState | None) -> Memory:
+        """The memory before each segment, [B, N, K, ...]."""
         # Nothing reads the memory after the last segment.
-        linear = update(features[:, :-1], values[:, :-1]).unbind(1) if self.memory == "linear" else None
-        found = []
-        for index in range(cut.count):
-            if self.bptt_segments is not None and index % self.bptt_segments == 0:
-                memory = memory.detach()
-            found.append(memory)
-            if index + 1 == cut.count:
-                break
-            if cut.keeps is not None:
-                memory = memory * cut.keeps[:, index, None, None, None]
-            if linear is not None:
-                memory = memory + linear[index]
-            else:
-                memory = fold(memory, features[:, index], values[:, index], "delta")
-        return torch.stack(found, 1)
+        features, values = feature_map(k[:, :-1]).transpose(2, 3), widened(v[:, :-1]).transpose(2, 3)
+        if cut.writes is not None:
+            features = features * cut.writes[:, :-1, None, :, None]
+        if state is None:
+            shape = (len(k), self.n_kv_heads, self.head_dim)
+            start = Memory(features.new_zeros(*shape, self.head_dim), features.new_zeros(shape))
+        else:
+            assert state.memory is not None
+            start = state.memory.at(self.layer)
+        keeps = None if cut.keeps is None else cut.keeps[:, :-1]
+        return memories_before(features, values, start, keeps, self.memory, self.bptt_segments)
 
-    def _mix(self, y: Tensor, q: Tensor, memory: Tensor, reads: Tensor) -> Tensor:
-        """g A_memory + (1 - g) A_local: y [..., H, S, h], q [..., S, H, h], memory [..., K, h, h + 1]."""
+    def _mix(self, y: Tensor, q: Tensor, memory: Memory, reads: Tensor) -> Tensor:
+        """g A_memory + (1 - g) A_local: y [..., H, S, h], q [..., S, H, h], memory [..., K, h, h]."""
         grouped = torch.unflatten(feature_map(q).transpose(-2, -3), -3, (self.n_kv_heads, -1))  # [..., K, G, S, h]
-        recalled = read(memory, grouped.flatten(-3, -2)).reshape(y.shape)
+        recalled = memory.read(grouped.flatten(-3, -2)).reshape(y.shape)
         # With weight 0 the result is y to the bit.
         return torch.lerp(widened(y), recalled, self.gates[:, None, None] * reads).type_as(y)
 
@@ -365,7 +418,7 @@ class InfiniAttention(Attention):
         y = attend(rotated[0].transpose(1, 2), rotated[1].transpose(1, 2), values.type_as(q).transpose(1, 2), cut.mask)
         if state.memory is not None:
             with torch.autocast(q.device.type, enabled=False):
-                y = self._mix(y, q, state.memory[self.layer], cut.reads)
+                y = self._mix(y, q, state.memory.at(self.layer), cut.reads)
         return y.transpose(1, 2).flatten(2)
 
 
@@ -405,8 +458,8 @@ class Infini(Transformer):
         config, weight = self.config, self.embed.weight
         heads, h = config.n_kv_heads, config.head_dim
         cache = torch.zeros(config.n_layers, 2, batch_size, config.segment, heads, h, dtype=weight.dtype, device=device)
-        shape = (config.n_layers, batch_size, heads, h, h + 1)
-        memory = None if config.memory == "off" else widened(cache).new_zeros(shape)
+        zeros = widened(cache).new_zeros(config.n_layers, batch_size, heads, h, h)
+        memory = None if config.memory == "off" else Memory(zeros, zeros[..., 0].clone())
         return InfiniState(cache, memory, config.memory)
 
     def initial_value(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:

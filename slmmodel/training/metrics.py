@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from slmmodel.hardware import ACCELERATORS
 from slmmodel.sizes import format_bytes, format_clock, format_count
 from slmmodel.training.loss import Validation
 from slmmodel.training.state import Counters, TrainState
@@ -28,8 +29,6 @@ from slmmodel.training.trackers import Tracker, tagged
 Report = Callable[[str, int, int, str], None]
 """Progress: (stage, done, total, text). The stages `VALIDATION` and `SAVED` are events, their text is the result."""
 VALIDATION, SAVED = "validation", "saved"
-PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "RTX 4090": 165e12, "L4": 121e12}
-"""Dense bf16 operations per second from the data sheets; model FLOPs utilisation is reported for these devices."""
 
 
 class MetricsFile:
@@ -185,7 +184,7 @@ def _peak_flops(device: torch.device) -> float | None:
     if device.type != "cuda":
         return None
     name = torch.cuda.get_device_name(device)
-    return next((flops for known, flops in PEAK_FLOPS.items() if known in name), None)
+    return next((each.flops for each in ACCELERATORS.values() if each.name in name), None)
 
 
 def _peak_memory(device: torch.device) -> int | None:

@@ -182,7 +182,7 @@ def test_missing_and_damaged_files(slm):
 
 
 def test_a_fault_of_ours_is_told_as_one(slm, monkeypatch):
-    def broken(subject: str, diagram: bool) -> object:
+    def broken(subject: str, on: str | None, diagram: bool) -> object:
         raise ZeroDivisionError("by accident")
 
     monkeypatch.setattr(info, "callback", broken)
@@ -192,7 +192,7 @@ def test_a_fault_of_ours_is_told_as_one(slm, monkeypatch):
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_that_somebody_swallows_is_no_fault_of_ours(slm, monkeypatch, number, code):
-    def stumbles(subject: str, diagram: bool) -> object:
+    def stumbles(subject: str, on: str | None, diagram: bool) -> object:
         try:
             signal.raise_signal(number)
         except BaseException:
@@ -206,7 +206,9 @@ def test_an_interrupt_that_somebody_swallows_is_no_fault_of_ours(slm, monkeypatc
 
 
 def test_an_interrupt_that_is_ignored_stays_so(slm, monkeypatch):
-    monkeypatch.setattr(info, "callback", lambda subject, diagram: signal.raise_signal(signal.SIGINT) or Outcome({}))
+    monkeypatch.setattr(
+        info, "callback", lambda subject, on, diagram: signal.raise_signal(signal.SIGINT) or Outcome({})
+    )
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         assert slm("info", "presets").code == 0
@@ -221,7 +223,7 @@ def test_threads_that_wait_sleep_unless_told_otherwise(slm, monkeypatch, said):
     for name, value in said.items():
         monkeypatch.setenv(name, value)
     found = {}
-    monkeypatch.setattr(info, "callback", lambda subject, diagram: found.update(os.environ) or Outcome({}))
+    monkeypatch.setattr(info, "callback", lambda subject, on, diagram: found.update(os.environ) or Outcome({}))
     slm("info", "presets")
     assert {name: found[name] for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT") if name in found} == (
         said or {"GOMP_SPINCOUNT": "10000"}

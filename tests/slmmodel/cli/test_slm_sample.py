@@ -17,6 +17,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.text import TextDecoder
 from slmmodel.errors import Mismatch, MissingInput, OptionError
 from slmmodel.generation import generate
+from slmmodel.models.presets import PRESETS
 from slmmodel.sampling import SamplingOptions
 from slmtok.cli.output import printable
 
@@ -255,7 +256,15 @@ def test_info(slm: Any, run: Path, tokenizer: Path) -> None:
     assert chart.startswith("flowchart TD\n") and "block, 2 times" in chart and "32" in chart
     assert slm("info", "cpu-demo", "--json").json["result"]["parameters"] == 1_000_832
     assert "-. " in slm("info", "lstm-4m", "--diagram").out
-    assert slm("info", "presets").out.count("\n") == 12
+    assert slm("info", "presets").out.count("\n") == len(PRESETS)
+    plan = slm("info", "infini-200m-exp53", "--on", "h100:4", "--json").json["result"]
+    assert plan["parameters"] == sum(plan["parts"].values()) == 201_339_952
+    assert plan["on"]["seconds"] == pytest.approx(plan["flops"] / (4 * 989e12 * 0.4))
+    shown = slm("info", "base-1b8", "--on", "4090:4").out
+    assert "by part" in shown and "bf16" in shown and "FSDP2 shards the state" in shown
+    assert "more devices" in slm("info", "base-1b8", "--on", "4090").out
+    assert "did you mean 'h100'" in slm("info", "cpu-demo", "--on", "h10").err
+    assert "is none" in slm("info", run, "--on", "h100").err
     assert slm("info", run / "vocab.json").code == 0
     assert "did you mean 'cpu-demo'" in slm("info", "cpu-dem").err
 

@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 
 from slmmodel.errors import InvalidConfig, InvalidInput
 from slmmodel.models import build, config_from_dict, count
-from slmmodel.models.infini import GATES, InfiniState, feature_map, fold, read
+from slmmodel.models.infini import GATES, InfiniState, Memory, feature_map
 from slmmodel.models.presets import PRESETS
 from slmmodel.models.protocol import Model
 
@@ -219,13 +219,13 @@ def test_the_size_of_the_state_does_not_depend_on_the_length() -> None:
 def test_the_second_write_of_a_pair_adds_nothing_to_a_delta_memory() -> None:
     random = torch.Generator().manual_seed(0)
     keys, value = feature_map(torch.randn(1, 1, 8, generator=random)), torch.randn(1, 1, 8, generator=random)
-    empty = torch.zeros(1, 8, 9)
-    once = fold(empty, keys, value, "delta")
-    torch.testing.assert_close(read(once, keys), value, atol=1e-5, rtol=0)
-    twice = fold(once, keys, value, "delta")
-    torch.testing.assert_close(twice[..., :-1], once[..., :-1], atol=1e-5, rtol=0)
-    assert bool((twice[..., -1] > once[..., -1]).all())
-    torch.testing.assert_close(fold(once, keys, value, "linear")[..., :-1], 2 * once[..., :-1])
+    empty = Memory(torch.zeros(1, 8, 8), torch.zeros(1, 8))
+    once = empty.fold(keys, value, "delta")
+    torch.testing.assert_close(once.read(keys), value, atol=1e-5, rtol=0)
+    twice = once.fold(keys, value, "delta")
+    torch.testing.assert_close(twice.m, once.m, atol=1e-5, rtol=0)
+    assert bool((twice.z > once.z).all())
+    torch.testing.assert_close(once.fold(keys, value, "linear").m, 2 * once.m)
 
 
 @pytest.mark.parametrize("memory", ["linear", "delta"])
@@ -237,7 +237,7 @@ def test_ten_thousand_segments_stay_finite_in_bf16(memory: str) -> None:
         out = logits(own, ids(1, 500 * S, seed=seed), state=state)
         assert bool(out.isfinite().all())
     assert isinstance(state, InfiniState) and state.memory is not None
-    assert state.memory.dtype == torch.float32
+    assert state.memory.m.dtype == state.memory.z.dtype == torch.float32
 
 
 def test_the_memory_is_fp32_under_autocast() -> None:

@@ -1,0 +1,117 @@
+"""What training a configuration takes, before anything is built: parameters by part, memory by precision, time.
+
+Memory is that of the state (weights, gradients, two moments of AdamW) and what autograd keeps of each sequence. Numbers
+of the second kind are estimates from the shapes of the operations, without the allocator's overhead; a test compares
+them with what autograd keeps.
+
+Letters: T sequence length, d d_model, H query heads, K key/value heads, h head dimension, F MLP width.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import torch
+
+from slmmodel.distributed import BYTES_PER_PARAMETER, MAX_DDP_SHARE
+from slmmodel.errors import OptionError, unknown_name
+from slmmodel.hardware import ACCELERATORS
+from slmmodel.models import ModelConfig, build, count
+from slmmodel.models.config import InfiniConfig, RecurrentConfig, TransformerConfig
+from slmmodel.training.loss import MAX_LOGITS
+
+__all__ = [
+    "MAX_DDP_SHARE",
+    "PRECISIONS",
+    "USUAL_UTILISATION",
+    "Place",
+    "parameters_by_part",
+    "place",
+    "sequence_bytes",
+    "state_bytes",
+]
+
+PRECISIONS = {"fp32": 4, "bf16": 2, "fp16": 2}
+"""Bytes of an element that autograd keeps; weights, gradients and moments are fp32 in all of them."""
+USUAL_UTILISATION = 0.4
+"""Share of a device's peak that training of a model of 100M parameters or more reaches in bf16, compiled."""
+_PARTS = {"embed": "embedding", "beta": "gates", "gain": "norms", "bias": "biases"}
+
+
+class Place(NamedTuple):
+    """A number of devices of one kind."""
+
+    name: str
+    number: int
+    flops: float
+    """operations per second, of all devices at their peak"""
+    memory: float
+    """bytes of one device"""
+
+    def seconds(self, flops: float, utilisation: float = USUAL_UTILISATION) -> float:
+        """Of so many operations at a share of the peak."""
+        return flops / (self.flops * utilisation)
+
+
+def place(name: str) -> Place:
+    """`h100`, `h100:4`. Raises `UnknownName`, `OptionError`."""
+    kind, colon, number = name.lower().partition(":")
+    if kind not in ACCELERATORS:
+        raise unknown_name("device", kind, ACCELERATORS, "--on {}", option="--on")
+    if colon and not (number.isdigit() and int(number)):
+        fact = f"--on {name!r} has no number of devices after the colon"
+        raise OptionError(fact, limit="an integer >= 1", fix=f"--on {kind}:4", option="--on")
+    found, n = ACCELERATORS[kind], int(number or 1)
+    return Place(kind, n, n * found.flops, found.memory)
+
+
+def parameters_by_part(config: ModelConfig) -> dict[str, int]:
+    """Elements of embedding, attention, mlp, norms, gates, … Nothing is allocated."""
+    with torch.device("meta"):
+        model = build(config, seed=None, device="meta")
+    parts: Counter[str] = Counter()
+    for name, parameter in model.named_parameters():
+        words = name.split(".")
+        known = next((part for word in (words[0], words[-1]) if (part := _PARTS.get(word))), None)
+        parts[known or (words[2] if words[0] == "blocks" else words[0])] += parameter.numel()
+    return dict(parts)
+
+
+def state_bytes(config: ModelConfig) -> int:
+    """Weights, gradients and moments."""
+    return BYTES_PER_PARAMETER * count(config).parameters
+
+
+def sequence_bytes(config: ModelConfig, precision: str, *, activation_checkpointing: bool = False) -> int:
+    """What autograd keeps of one sequence of `seq_len`, and its logits (or those of one chunk) in the backward pass."""
+    width, seq_len = PRECISIONS[precision], config.seq_len
+    logits = 3 * 4 * min(seq_len * config.n_vocab, MAX_LOGITS)
+    block = _block_bytes(config, width)
+    if activation_checkpointing:
+        # The input of each block, and the block that is being recomputed.
+        return logits + seq_len * config.n_layers * width * config.d_model + block
+    return logits + config.n_layers * block
+
+
+def _block_bytes(config: ModelConfig, width: int) -> int:
+    """What autograd keeps of one block (or layer of cells) and one sequence."""
+    seq_len = config.seq_len
+    if isinstance(config, RecurrentConfig):
+        return 4 * seq_len * 6 * config.hidden_size
+    assert isinstance(config, TransformerConfig)
+    q, kv = config.n_heads * config.head_dim, config.n_kv_heads * config.head_dim
+    mlp = (4 if config.mlp == "swiglu" else 2) * config.d_ff
+    # Residual stream before and after each norm; q, k, v, normalised, rotated; the output of attention; the MLP.
+    kept = 4 * config.d_model + 2 * q + 2 * kv + (q + kv if config.qk_norm else 0) + q + mlp
+    return width * seq_len * kept + _memory_bytes(config)
+
+
+def _memory_bytes(config: TransformerConfig) -> int:
+    """The compressive memory of `infini`, in fp32: features, what was read, and the memory before each segment."""
+    if not isinstance(config, InfiniConfig) or config.memory == "off":
+        return 0
+    q, kv = config.n_heads * config.head_dim, config.n_kv_heads * config.head_dim
+    n_segments = -(-config.seq_len // config.segment)
+    kept = 4 * q + (6 if config.memory == "delta" else 3) * kv
+    return 4 * (config.seq_len * kept + 2 * n_segments * kv * (config.head_dim + 1))
