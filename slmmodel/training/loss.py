@@ -56,11 +56,11 @@ class Loss:
         targets = batch.targets
         if batch.n_targets != targets.numel():
             targets = targets.masked_fill(~batch.target_mask, IGNORE_INDEX)
-        inputs = self._inputs(batch) if state is None else {"state": state}
+        arguments = self._arguments(batch) if state is None else {"state": state}
         n_vocab = model.config.n_vocab
         if targets.numel() * n_vocab <= self.max_logits:
-            return _sum_nats(forward(batch.ids, **inputs).logits.flatten(0, 1), targets.flatten())
-        hidden = forward(batch.ids, **inputs, logits="none").hidden.flatten(0, 1)
+            return _sum_nats(forward(batch.ids, **arguments).logits.flatten(0, 1), targets.flatten())
+        hidden = forward(batch.ids, **arguments, logits="none").hidden.flatten(0, 1)
         size = max(1, self.max_logits // n_vocab)
         chunks = zip(torch.split(hidden, size), torch.split(targets.flatten(), size), strict=True)
 
@@ -69,8 +69,8 @@ class Loss:
 
         return torch.stack([checkpoint(chunk_nats, *chunk, use_reentrant=False) for chunk in chunks]).sum()
 
-    def _inputs(self, batch: Batch) -> dict[str, Any]:
-        """Positions and documents: both None where causal attention and positions from 0 are enough."""
+    def _arguments(self, batch: Batch) -> dict[str, Any]:
+        """`position_ids` and `document_ids`: both None where causal attention and positions from 0 are enough."""
         if batch.single_document and self.doc_mask:
             from_zero = bool((batch.position_ids[:, 0] == 0).all())
             return {"position_ids": None if from_zero else batch.position_ids, "document_ids": None}
