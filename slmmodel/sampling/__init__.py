@@ -24,7 +24,7 @@ from slmmodel.config import SamplingOptions
 from slmmodel.errors import OptionError
 from slmmodel.rng import M64, splitmix64
 
-__all__ = ["FILTERS", "PENALTIES", "SamplingOptions", "StepContext", "check_range", "penalise", "pick"]
+__all__ = ["FILTERS", "PENALTIES", "SamplingOptions", "StepContext", "check_range", "penalise", "pick", "probabilities"]
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,16 @@ def pick(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tens
         logits = process(options, context, logits)
     u = [uniform(options.seed, number, context.step) for number in context.sample_numbers.tolist()]
     return draw(logits, torch.tensor(u, dtype=torch.float64, device=logits.device))
+
+
+def probabilities(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
+    """The distribution from which `pick` draws, float64 [B, V]; at temperature 0 all of it is on one id."""
+    logits = penalise(options, context, logits)
+    if options.temperature == 0:
+        return torch.nn.functional.one_hot(largest(logits), logits.shape[1]).double()
+    for process in FILTERS.values():
+        logits = process(options, context, logits)
+    return torch.softmax(logits.double(), 1)
 
 
 def largest(logits: Tensor) -> Tensor:

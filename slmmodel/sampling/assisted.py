@@ -1,0 +1,148 @@
+"""Assisted decoding, also called speculative (Leviathan et al. 2023, Chen et al. 2023): a small model proposes ids, and
+the large one reads all of them in one pass.
+
+A proposal x, drawn from the small model's q, is accepted with probability min(1, p(x) / q(x)) under the large model's
+p; after a rejection the id is drawn from max(p - q, 0), normalised. So each id has the distribution p of the large
+model alone, for every option of sampling, and at temperature 0 the text is that of greedy decoding. Only the time
+depends on the small model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from slmmodel.errors import InvalidInput
+from slmmodel.models.protocol import Model
+from slmmodel.sampling import SamplingOptions, StepContext, check_range, draw, probabilities, uniform
+from slmmodel.sampling.prefill import check_prompts, start_context
+
+PROPOSE, ACCEPT, REPLACE = (1 << 32, (1 << 32) + 1, (1 << 32) + 2)
+"""Sample numbers that key the three kinds of random numbers of a step."""
+
+
+@dataclass(frozen=True)
+class Assisted:
+    """A continuation, why it ended (`stop`, `length`, `context`), and how many proposals the large model accepted."""
+
+    ids: list[int]
+    reason: str
+    proposed: int
+    accepted: int
+
+
+@torch.inference_mode()
+def assisted(
+    model: Model,
+    assistant: Model,
+    prompt: Sequence[int],
+    options: SamplingOptions | None = None,
+    *,
+    lookahead: int = 4,
+    max_new_tokens: int = 256,
+) -> Assisted:
+    """One continuation by `model`, of which `assistant` proposes `lookahead` ids at a time. All options apply.
+
+    Both have one vocabulary. Models that cannot take back ids (recurrent ones) read all ids again after a rejection.
+    Raises `InvalidInput`, also for an assistant with a shorter context, and `OptionError`.
+    """
+    check_range("lookahead", lookahead, 1)
+    check_prompts(model, [prompt])
+    _check_assistant(model, assistant)
+    options = options if options is not None else SamplingOptions()
+    limit = max_new_tokens
+    if not model.config.unbounded:
+        limit = min(limit, model.config.seq_len - len(prompt) + 1)
+    reason = "length" if limit == max_new_tokens else "context"
+    large, small = (_Reader(each, len(prompt) + limit) for each in (model, assistant))
+    context = start_context([prompt], 0, torch.zeros(1, dtype=torch.int64, device=large.device))
+    ids, proposed, accepted = list(prompt), 0, 0
+    while context.step < limit:
+        proposals, q = _propose(small, options, context, ids, min(lookahead, limit - context.step - 1))
+        logits = large.read(ids + proposals, len(proposals) + 1)
+        proposed += len(proposals)
+        for at in range(len(proposals) + 1):
+            p = probabilities(options, context, logits[at : at + 1])[0]
+            is_last = at == len(proposals)
+            is_accepted = not is_last and _accepts(p, q[at], proposals[at], options.seed, context.step)
+            left = p if is_last else (p - q[at]).clamp(min=0)
+            id = proposals[at] if is_accepted else _draw(left if left.any() else p, options.seed, REPLACE, context.step)
+            accepted += is_accepted
+            if id in options.stop_ids:
+                return Assisted(ids[len(prompt) :], "stop", proposed, accepted)
+            ids.append(id)
+            context = context.extended(torch.tensor([id], device=large.device))
+            if not is_accepted:
+                break
+        for reader in (large, small):
+            reader.rewind(len(ids) - 1)
+    return Assisted(ids[len(prompt) :], reason, proposed, accepted)
+
+
+def _check_assistant(model: Model, assistant: Model) -> None:
+    if assistant.config.n_vocab != model.config.n_vocab:
+        raise InvalidInput(
+            f"the assistant has {assistant.config.n_vocab} ids, the model {model.config.n_vocab}",
+            limit="one vocabulary",
+            fix="an assistant that was trained on data of the same tokenizer",
+        )
+    if not assistant.config.unbounded and (model.config.unbounded or assistant.config.seq_len < model.config.seq_len):
+        raise InvalidInput(
+            f"the assistant reads {assistant.config.seq_len} ids",
+            limit="the model's seq_len, " + ("unlimited" if model.config.unbounded else str(model.config.seq_len)),
+            fix="an assistant with as long a context",
+        )
+
+
+def _propose(
+    small: _Reader, options: SamplingOptions, context: StepContext, ids: list[int], count: int
+) -> tuple[list[int], list[Tensor]]:
+    """`count` ids drawn one after another from the small model, and the distribution [V] of each."""
+    proposals, q = list[int](), list[Tensor]()
+    for _ in range(count):
+        q.append(probabilities(options, context, small.read(ids + proposals, 1))[0].to(context.history.device))
+        proposals.append(_draw(q[-1], options.seed, PROPOSE, context.step))
+        context = context.extended(torch.tensor([proposals[-1]], device=context.history.device))
+    return proposals, q
+
+
+def _accepts(p: Tensor, q: Tensor, id: int, seed: int, step: int) -> bool:
+    return uniform(seed, ACCEPT, step) * float(q[id]) < float(p[id])
+
+
+def _draw(weights: Tensor, seed: int, kind: int, step: int) -> int:
+    """An id drawn with probability proportional to weights [V]."""
+    u = torch.tensor([uniform(seed, kind, step)], dtype=torch.float64, device=weights.device)
+    return int(draw(weights.log()[None], u))
+
+
+class _Reader:
+    """A model with a state that holds the first ids of a sequence."""
+
+    def __init__(self, model: Model, capacity: int) -> None:
+        self._model, self._capacity = model, capacity
+        self.device = model.embed.weight.device
+        self._restart()
+
+    def _restart(self) -> None:
+        self._state, self._n_read = self._model.init_state(1, self.device, capacity=self._capacity), 0
+
+    def read(self, ids: list[int], n: int) -> Tensor:
+        """The logits after each of the last `n` ids, [n, V]; only ids behind those of the state are read."""
+        new = torch.tensor([ids[self._n_read :]], device=self.device)
+        hidden = self._model(new, state=self._state, logits="none").hidden
+        self._n_read = len(ids)
+        logits: Tensor = self._model.unembed(hidden[0, -n:])
+        return logits
+
+    def rewind(self, length: int) -> None:
+        """Takes back the ids from `length` on."""
+        if length < self._n_read:
+            try:
+                self._state.truncate(length)
+                self._n_read = length
+            except InvalidInput:
+                self._restart()

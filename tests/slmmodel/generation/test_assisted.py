@@ -1,0 +1,126 @@
+"""Assisted decoding: the distribution of the large model alone, greedy decoding, and a reference without states."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import pytest
+import torch
+from slmmodel_tiny import SEQ_LEN, VARIANTS, model
+
+from slmmodel.errors import InvalidInput, OptionError
+from slmmodel.generation import generate
+from slmmodel.models.protocol import Model
+from slmmodel.sampling import SamplingOptions, StepContext, probabilities, uniform
+from slmmodel.sampling.assisted import ACCEPT, PROPOSE, REPLACE, assisted
+
+EVERY = pytest.mark.parametrize("name", VARIANTS)
+PROMPT = [1, 2, 3]
+OPTIONS = [
+    SamplingOptions(seed=1),
+    SamplingOptions(seed=2, temperature=0.7, top_k=20, repetition_penalty=1.3),
+    SamplingOptions(seed=3, stop_ids=tuple(range(8)), min_new_tokens=2, no_repeat_ngram=2),
+]
+
+
+@torch.inference_mode()
+def distribution(made: Model, ids: list[int], options: SamplingOptions) -> torch.Tensor:
+    """float64 [V]: of the id after `ids`, the whole sequence computed again."""
+    whole = torch.tensor([ids])
+    logits = made(whole).logits
+    assert logits is not None
+    context = StepContext(whole, torch.ones_like(whole, dtype=torch.bool), len(PROMPT), torch.tensor([0]))
+    return probabilities(options, context, logits[:, -1])[0]
+
+
+def drawn(weights: torch.Tensor, u: float) -> int:
+    cumulative = (weights / weights.sum()).cumsum(0)
+    return int((cumulative > u * cumulative[-1]).nonzero()[0])
+
+
+def reference(large: Model, small: Model, options: SamplingOptions, n: int, lookahead: int) -> list[int]:
+    """The published algorithm, one distribution at a time."""
+    ids = list(PROMPT)
+    while (done := len(ids) - len(PROMPT)) < n:
+        guess, q = list(ids), []
+        for step in range(done, min(done + lookahead, n - 1)):
+            q.append(distribution(small, guess, options))
+            guess.append(drawn(q[-1], uniform(options.seed, PROPOSE, step)))
+        for at in range(len(q) + 1):
+            step, p = len(ids) - len(PROMPT), distribution(large, ids, options)
+            proposal = guess[len(ids)] if at < len(q) else None
+            if proposal is not None and uniform(options.seed, ACCEPT, step) < p[proposal] / q[at][proposal]:
+                ids.append(proposal)
+            else:
+                rest = p if proposal is None else (p - q[at]).clamp(min=0)
+                ids.append(drawn(rest, uniform(options.seed, REPLACE, step)))
+            if ids[-1] in options.stop_ids:
+                return ids[len(PROMPT) : -1]
+            if proposal is None or ids[-1] != guess[len(ids) - 1]:
+                break
+    return ids[len(PROMPT) :]
+
+
+@EVERY
+@pytest.mark.parametrize("options", OPTIONS)
+def test_equal_to_the_reference(name: str, options: SamplingOptions) -> None:
+    large, small = model(name), model(name, seed=7)
+    found = assisted(large, small, PROMPT, options, lookahead=3, max_new_tokens=12)
+    assert found.ids == reference(large, small, options, 12, 3)
+    assert 0 <= found.accepted <= found.proposed
+
+
+@EVERY
+@pytest.mark.parametrize("lookahead", [1, 4])
+def test_greedy_decoding_stays_greedy(name: str, lookahead: int) -> None:
+    options = SamplingOptions(temperature=0, stop_ids=tuple(range(3)), repetition_penalty=1.1)
+    large, small = model(name), model("llama", seed=5)
+    if large.config.unbounded:
+        small = model("gru", seed=5)
+    alone = generate(large, [PROMPT], options, max_new_tokens=30)[0]
+    found = assisted(large, small, PROMPT, options, lookahead=lookahead, max_new_tokens=30)
+    assert (found.ids, found.reason) == (alone.ids, alone.reason)
+
+
+def test_the_distribution_is_that_of_the_model_alone() -> None:
+    """3,000 texts of three ids over a vocabulary of four, against the probability of each: a chi-squared test."""
+    large, small, n = model("llama", n_vocab=4), model("llama", seed=9, n_vocab=4), 3000
+    options = [SamplingOptions(seed=seed, temperature=0.8) for seed in range(n)]
+    prompt, expected = [1, 2, 3], {}
+    for ids in itertools.product(range(4), repeat=3):
+        chances = [float(distribution(large, prompt + list(ids[:at]), options[0])[ids[at]]) for at in range(3)]
+        expected[ids] = n * chances[0] * chances[1] * chances[2]
+    found = Counter(tuple(assisted(large, small, prompt, each, lookahead=2, max_new_tokens=3).ids) for each in options)
+    cells = [(found[ids], want) for ids, want in expected.items() if want >= 5]
+    rest = n - sum(count for count, _ in cells), n - sum(want for _, want in cells)
+    chi2 = sum((count - want) ** 2 / want for count, want in [*cells, rest] if want > 0)
+    # With at most 63 degrees of freedom a right sampler exceeds 104 once in 1,000 seeds of this test.
+    assert len(cells) > 20 and chi2 < 104
+    # Of the small model alone it is far away, so the test can fail.
+    other = Counter(tuple(generate(small, [prompt], each, max_new_tokens=3)[0].ids) for each in options[:1000])
+    assert sum((other[ids] - want / 3) ** 2 / (want / 3) for ids, want in expected.items() if want >= 5) > 200
+
+
+def test_an_equal_assistant_is_always_accepted() -> None:
+    large = model("llama")
+    found = assisted(large, large, PROMPT, SamplingOptions(seed=4), lookahead=4, max_new_tokens=20)
+    assert found.accepted == found.proposed == 16 and len(found.ids) == 20
+
+
+def test_the_end_of_the_context() -> None:
+    large = model("llama")
+    found = assisted(large, model("llama", seed=3), [1] * (SEQ_LEN - 2), max_new_tokens=50)
+    assert (len(found.ids), found.reason) == (3, "context")
+    assert assisted(large, large, PROMPT, max_new_tokens=0).ids == []
+
+
+def test_what_is_refused() -> None:
+    large = model("llama")
+    for small in (model("llama", n_vocab=60), model("llama", seq_len=SEQ_LEN - 1)):
+        with pytest.raises(InvalidInput, match="the assistant"):
+            assisted(large, small, PROMPT)
+    with pytest.raises(OptionError, match="lookahead"):
+        assisted(large, large, PROMPT, lookahead=0)
+    with pytest.raises(InvalidInput, match="no ids"):
+        assisted(large, large, [])
