@@ -51,10 +51,13 @@ class TextRun:
     def _repr_html_(self) -> str:
         return self.run._repr_html_() + self.tokenizer._repr_html_()
 
-    def generate(self, prompt: str = "", *, max_new_tokens: int = 256, **options: Any) -> str:
+    def generate(
+        self, prompt: str = "", *, max_new_tokens: int = 256, assistant: TextRun | Run | None = None, **options: Any
+    ) -> str:
         """New text after a prompt. `options` as in `Run.generate`; bytes that are not UTF-8 are replaced."""
         ids = self._ids("prompt", prompt)
-        new = self.run.generate(ids, max_new_tokens=max_new_tokens, **options)
+        small = assistant.run if isinstance(assistant, TextRun) else assistant
+        new = self.run.generate(ids, max_new_tokens=max_new_tokens, assistant=small, **options)
         return self.text.data(new).decode("utf-8", "replace")
 
     def score(self, text: str) -> float:

@@ -334,6 +334,8 @@ class SampleConfig(SamplingOptions):
     early_stopping: bool = option(False, "End a beam search when enough beams have ended.")
     contrastive: Number | None = option(None, "Contrastive search with this alpha; 0.2-0.4 suits small models.", le=1)
     contrastive_k: Count = option(4, "Candidates at each step of a contrastive search.", ge=1)
+    assistant: str = option("", "A smaller run that proposes ids; the text is distributed as without it.")
+    lookahead: Count = option(4, "Ids that the assistant proposes at a time.", ge=1)
     max_new_tokens: Count = option(256, "Maximum number of new ids.")
     stop: tuple[str, ...] = option((), "End before this text. Repeat for several.")
     overflow: Literal["stop", "slide"] = option(

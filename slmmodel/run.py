@@ -17,12 +17,13 @@ from slmmodel.config import Setting, merged, read_budget, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.opening import open_source
 from slmmodel.data.source import TokenSource
-from slmmodel.errors import InvalidInput, WrongType
+from slmmodel.errors import Argument, InvalidInput, OptionError, WrongType
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import generate
 from slmmodel.hardware import device_for
 from slmmodel.notebook import html_table
 from slmmodel.sampling import SamplingOptions
+from slmmodel.sampling.assisted import assisted
 from slmmodel.sampling.prefill import check_prompts
 from slmmodel.training.metrics import Report
 from slmmodel.training.setup import value_of
@@ -82,10 +83,18 @@ class Run:
         return html_table(repr(self), [("shape", shape), *ended])
 
     def generate(
-        self, ids: Sequence[int] = (), *, max_new_tokens: int = 256, overflow: str = "stop", **options: Any
+        self,
+        ids: Sequence[int] = (),
+        *,
+        max_new_tokens: int = 256,
+        overflow: str = "stop",
+        assistant: Run | None = None,
+        **options: Any,
     ) -> list[int]:
         """New ids after a prompt; an empty one is the special that opens a document.
 
+        assistant: a smaller run of the same tokenizer that proposes ids, which takes less time; the distribution of the
+        ids stays that of this run (`slmmodel.sampling.assisted`).
         options: fields of `SamplingOptions` (temperature=0.8, top_p=0.9, seed=1), by default with `special_ids`. Equal
         arguments give equal ids.
 
@@ -94,6 +103,15 @@ class Run:
         prompt = check_ids(ids) or opening_ids(self.vocab)
         chosen = SamplingOptions(**{**special_ids(self.vocab), **options})
         limit = check_int("max_new_tokens", max_new_tokens)
+        if assistant is not None:
+            if not isinstance(assistant, Run):
+                raise WrongType(f"assistant is a {type(assistant).__name__}, not a Run", fix="slmmodel.load(path)")
+            if overflow != "stop":
+                raise OptionError(
+                    f"overflow is {overflow!r} with an assistant", limit="stop", fix=(Argument("overflow", "stop"),)
+                )
+            assistant.vocab.require_same(self.vocab, "the assistant", str(assistant.path))
+            return assisted(self.model, assistant.model, prompt, chosen, max_new_tokens=limit).ids
         return generate(self.model, [prompt], chosen, max_new_tokens=limit, overflow=overflow)[0].ids
 
     def score(self, ids: Sequence[int]) -> NDArray[np.float64]:

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
 
-from slmmodel.errors import CorruptFile, MissingInput, SlmmodelError, UnknownName, UnsupportedFormat, first_fault
+from slmmodel.errors import (
+    CorruptFile,
+    Mismatch,
+    MissingInput,
+    SlmmodelError,
+    UnknownName,
+    UnsupportedFormat,
+    first_fault,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,6 +56,16 @@ class VocabMeta:
                 role=role,
             )
         return self.specials[role]
+
+    def require_same(self, other: VocabMeta, what: str, where: str) -> None:
+        """Raises `Mismatch` where `other` is of another tokenizer; `what` has this one."""
+        if self.fingerprint != other.fingerprint:
+            raise Mismatch(
+                f"{what} has another tokenizer",
+                where=where,
+                limit=f"fingerprints {self.fingerprint[:16]}… and {other.fingerprint[:16]}…",
+                fix="train both on data of one tokenizer",
+            )
 
     @property
     def pad_id(self) -> int:

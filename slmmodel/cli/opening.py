@@ -58,6 +58,13 @@ def open_run(
     return RunContext(run, model, run.vocab, None if file is None else Text(file, run.vocab))
 
 
+def open_assistant(path: str, context: RunContext, device: str) -> Model:
+    """The model of a run that assists another. Raises what `open_run` raises, and `Mismatch` for another tokenizer."""
+    assistant = open_run(path, device=device)
+    assistant.vocab.require_same(context.vocab, "the assistant", path)
+    return assistant.model
+
+
 def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
     """The ids of a prompt, given as text (`-` is stdin) or as numbers; text is preceded by the opening special.
 

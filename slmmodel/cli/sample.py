@@ -7,9 +7,9 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from slmmodel.cli.opening import RunContext, open_run, prompt_ids
+from slmmodel.cli.opening import RunContext, open_assistant, open_run, prompt_ids
 from slmmodel.cli.options import (
     COUNT,
     device_option,
@@ -28,11 +28,15 @@ from slmmodel.errors import OptionError
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import Outcome, printable, settings, write_text
 
+if TYPE_CHECKING:
+    from slmmodel.models.protocol import Model
+
 BAR_COLUMNS = 30
 """Length of the bar of probability 1."""
 MAX_TOKEN_COLUMNS = 40
 _PANELS = {
     "Search": ("beam", "length_penalty", "early_stopping", "contrastive", "contrastive_k"),
+    "Assistant": ("assistant", "lookahead"),
     "End of a sample": ("max_new_tokens", "min_new_tokens", "stop", "overflow"),
     "Options": ("n", "seed"),
 }
@@ -47,7 +51,8 @@ def sampling_options(function: Any) -> Any:
     for name, field in reversed(SampleConfig.model_fields.items()):
         if name not in ("banned", "stop_ids"):
             panel = next((panel for panel, names in _PANELS.items() if name in names), "Choice of an id")
-            function = field_option(name, field, panel=panel)(function)
+            attributes: dict[str, Any] = {"metavar": "RUN", "show_default": "none"} if name == "assistant" else {}
+            function = field_option(name, field, panel=panel, **attributes)(function)
     return function
 
 
@@ -75,6 +80,8 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
 
     options = options.model_copy(update={**special_ids(context.vocab), **greedy})
     job = SampleJob(context, prompt_ids(context, prompt, ids), options)
+    if options.assistant:
+        return job.assisted(open_assistant(options.assistant, context, opening["device"]))
     if options.beam:
         return job.beam_search()
     if options.contrastive is not None:
@@ -86,6 +93,11 @@ def _check_methods(options: SampleConfig) -> None:
     """Raises `OptionError` for two methods, and for options of drawing that differ from their default without it."""
     methods = {"greedy": options.greedy, "beam": options.beam > 0, "contrastive": options.contrastive is not None}
     chosen = [name for name, is_given in methods.items() if is_given]
+    if options.assistant and (options.overflow == "slide" or chosen not in ([], ["greedy"])):
+        with_it = "--overflow slide" if options.overflow == "slide" else f"--{chosen[-1]}"
+        raise OptionError(
+            f"--assistant with {with_it}", limit="random draws and --greedy", fix="leave out one", option="--assistant"
+        )
     if len(chosen) > 1:
         given = " and ".join(f"--{name}" for name in chosen)
         raise OptionError(f"{given} together", fix="choose one of them", option=f"--{chosen[1]}")
@@ -133,6 +145,22 @@ class SampleJob:
         total = sum(len(made.ids) for made in generation.samples)
         return self._outcome("draw", samples, {"tokens": total, "tokens_per_s": round(total / seconds, 1)})
 
+    def assisted(self, assistant: Model) -> Outcome:
+        """`n` samples one after another, with ids that the assistant proposes."""
+        from slmmodel.sampling.assisted import assisted
+
+        limits = {"lookahead": self.options.lookahead, "max_new_tokens": self.options.max_new_tokens}
+        begun = time.perf_counter()
+        found = [
+            assisted(self.context.model, assistant, self.prompt, self.options, sample=number, **limits)
+            for number in range(self.options.n)
+        ]
+        seconds = time.perf_counter() - begun
+        total, proposed = (sum(values) for values in zip(*((len(one.ids), one.proposed) for one in found), strict=True))
+        rate = sum(one.accepted for one in found) / max(proposed, 1)
+        more = {"tokens": total, "tokens_per_s": round(total / seconds, 1), "acceptance_rate": round(rate, 4)}
+        return self._print("assisted", [(one.ids, one.reason, {}) for one in found], more=more)
+
     def beam_search(self) -> Outcome:
         """The `n` best of a beam search."""
         from slmmodel.sampling.beam import beam_search
@@ -164,15 +192,19 @@ class SampleJob:
         return self._print("contrastive", [(found.ids, found.reason, {"mean_cosine": found.mean_cosine})], warnings)
 
     def _print(
-        self, mode: str, found: Sequence[tuple[list[int], str, dict[str, float]]], warnings: tuple[str, ...] = ()
+        self,
+        mode: str,
+        found: Sequence[tuple[list[int], str, dict[str, float]]],
+        warnings: tuple[str, ...] = (),
+        more: dict[str, Any] | None = None,
     ) -> Outcome:
-        """Prints finished samples: ids, why they ended, and more entries of the result."""
+        """Prints finished samples: ids, why they ended, and further entries; `more` are those of the whole result."""
         samples = []
-        for row, (ids, reason, more) in enumerate(found):
+        for row, (ids, reason, entries) in enumerate(found):
             writer = _SampleWriter(self, row, len(found))
             length = next((number for number, id in enumerate(ids, 1) if writer.push(id)), len(ids))
-            samples.append(writer.finish(ids[:length], reason if length == len(ids) else "stop") | more)
-        return self._outcome(mode, samples, {}, warnings)
+            samples.append(writer.finish(ids[:length], reason if length == len(ids) else "stop") | entries)
+        return self._outcome(mode, samples, more or {}, warnings)
 
     def _outcome(
         self, mode: str, samples: list[dict[str, Any]], more: dict[str, Any], warnings: tuple[str, ...] = ()

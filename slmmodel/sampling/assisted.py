@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,8 +21,19 @@ from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions, StepContext, check_range, draw, probabilities, uniform
 from slmmodel.sampling.prefill import check_prompts, start_context
 
-PROPOSE, ACCEPT, REPLACE = (1 << 32, (1 << 32) + 1, (1 << 32) + 2)
-"""Sample numbers that key the three kinds of random numbers of a step."""
+PROPOSE, ACCEPT, REPLACE = range(3)
+"""The three kinds of random numbers of a step."""
+
+
+class Random(NamedTuple):
+    """The random numbers of a continuation: keyed by seed, sample, kind and step."""
+
+    seed: int
+    sample: int
+
+    def __call__(self, kind: int, step: int) -> float:
+        """A number in [0, 1)."""
+        return uniform(self.seed, (1 << 32) + 3 * self.sample + kind, step)
 
 
 @dataclass(frozen=True)
@@ -43,10 +55,12 @@ def assisted(
     *,
     lookahead: int = 4,
     max_new_tokens: int = 256,
+    sample: int = 0,
 ) -> Assisted:
     """One continuation by `model`, of which `assistant` proposes `lookahead` ids at a time. All options apply.
 
-    Both have one vocabulary. Models that cannot take back ids (recurrent ones) read all ids again after a rejection.
+    `sample` is the number of this continuation in its request; equal numbers and options give equal ids. Both models
+    have one vocabulary. One that cannot take back ids (a recurrent one) reads all ids again after a rejection.
     Raises `InvalidInput`, also for an assistant with a shorter context, and `OptionError`.
     """
     check_range("lookahead", lookahead, 1)
@@ -59,17 +73,17 @@ def assisted(
     reason = "length" if limit == max_new_tokens else "context"
     large, small = (_Reader(each, len(prompt) + limit) for each in (model, assistant))
     context = start_context([prompt], 0, torch.zeros(1, dtype=torch.int64, device=large.device))
-    ids, proposed, accepted = list(prompt), 0, 0
+    ids, proposed, accepted, random = list(prompt), 0, 0, Random(options.seed, sample)
     while context.step < limit:
-        proposals, q = _propose(small, options, context, ids, min(lookahead, limit - context.step - 1))
+        proposals, q = _propose(small, options, context, ids, min(lookahead, limit - context.step - 1), random)
         logits = large.read(ids + proposals, len(proposals) + 1)
         proposed += len(proposals)
         for at in range(len(proposals) + 1):
             p = probabilities(options, context, logits[at : at + 1])[0]
             is_last = at == len(proposals)
-            is_accepted = not is_last and _accepts(p, q[at], proposals[at], options.seed, context.step)
+            is_accepted = not is_last and _accepts(p, q[at], proposals[at], random, context.step)
             left = p if is_last else (p - q[at]).clamp(min=0)
-            id = proposals[at] if is_accepted else _draw(left if left.any() else p, options.seed, REPLACE, context.step)
+            id = proposals[at] if is_accepted else _draw(left if left.any() else p, random(REPLACE, context.step))
             accepted += is_accepted
             if id in options.stop_ids:
                 return Assisted(ids[len(prompt) :], "stop", proposed, accepted)
@@ -98,25 +112,24 @@ def _check_assistant(model: Model, assistant: Model) -> None:
 
 
 def _propose(
-    small: _Reader, options: SamplingOptions, context: StepContext, ids: list[int], count: int
+    small: _Reader, options: SamplingOptions, context: StepContext, ids: list[int], count: int, random: Random
 ) -> tuple[list[int], list[Tensor]]:
     """`count` ids drawn one after another from the small model, and the distribution [V] of each."""
     proposals, q = list[int](), list[Tensor]()
     for _ in range(count):
         q.append(probabilities(options, context, small.read(ids + proposals, 1))[0].to(context.history.device))
-        proposals.append(_draw(q[-1], options.seed, PROPOSE, context.step))
+        proposals.append(_draw(q[-1], random(PROPOSE, context.step)))
         context = context.extended(torch.tensor([proposals[-1]], device=context.history.device))
     return proposals, q
 
 
-def _accepts(p: Tensor, q: Tensor, id: int, seed: int, step: int) -> bool:
-    return uniform(seed, ACCEPT, step) * float(q[id]) < float(p[id])
+def _accepts(p: Tensor, q: Tensor, id: int, random: Random, step: int) -> bool:
+    return random(ACCEPT, step) * float(q[id]) < float(p[id])
 
 
-def _draw(weights: Tensor, seed: int, kind: int, step: int) -> int:
-    """An id drawn with probability proportional to weights [V]."""
-    u = torch.tensor([uniform(seed, kind, step)], dtype=torch.float64, device=weights.device)
-    return int(draw(weights.log()[None], u))
+def _draw(weights: Tensor, u: float) -> int:
+    """The id at `u` in [0, 1) of the cumulative weights [V]."""
+    return int(draw(weights.log()[None], torch.tensor([u], dtype=torch.float64, device=weights.device)))
 
 
 class _Reader:

@@ -110,6 +110,36 @@ def test_every_flag_reaches_its_sampler(slm: Any, run: Path, flag: list[Any]) ->
     assert plain.json["result"]["samples"][0]["ids"] != changed.json["result"]["samples"][0]["ids"]
 
 
+def test_an_assistant_changes_the_time_alone(slm: Any, run: Path, tokenizer: Path) -> None:
+    from slmmodel import app
+
+    small = make_run(run.parent / "small", tokenizer, n_layers=1, d_model=16)
+    given = ["sample", run, "-p", "the", "--max-new", 12, "--json"]
+    greedy, assisted = slm(*given, "--greedy"), slm(*given, "--greedy", "--assistant", small, "--lookahead", 3)
+    assert assisted.json["result"]["samples"] == greedy.json["result"]["samples"]
+    assert assisted.json["result"]["mode"] == "assisted" and 0 <= assisted.json["result"]["acceptance_rate"] <= 1
+    drawn = slm(*given, "--assistant", small, "--n", 2, "--seed", 1).json["result"]["samples"]
+    assert drawn == slm(*given, "--assistant", small, "--n", 2, "--seed", 1).json["result"]["samples"]
+    assert drawn[0]["ids"] != drawn[1]["ids"]
+    texts = [app.load(path, device="cpu") for path in (run, small)]
+    text = texts[0].generate("the", max_new_tokens=12, temperature=0.8, seed=1, assistant=texts[1])
+    assert text == drawn[0]["text"]
+    for wrong in (["--beam", 2], ["--contrastive", 0.5], ["--overflow", "slide"]):
+        assert "--assistant with" in slm(*given, "--assistant", small, *wrong, code=2).err
+    with pytest.raises(TypeError, match="not a Run"):
+        texts[0].run.generate([1], assistant=str(small))
+
+
+def test_an_assistant_has_the_same_tokenizer(slm: Any, run: Path, tmp_path: Path) -> None:
+    import slmtok
+
+    other = tmp_path / "other" / "tok.json"
+    other.parent.mkdir()
+    slmtok.train(slmtok.Texts(["another text"] * 9), vocab_size=275).save(other)
+    small = make_run(tmp_path / "other" / "run", other)
+    assert "another tokenizer" in slm("sample", run, "-p", "the", "--assistant", small, code=1).err
+
+
 def test_a_beam_gives_its_best(slm: Any, run: Path) -> None:
     told = slm("sample", run, "-p", "the", "--beam", 4, "--n", 3, "--max-new", 6, "--json").json["result"]
     scores = [sample["score"] for sample in told["samples"]]

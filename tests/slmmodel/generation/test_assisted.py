@@ -12,8 +12,8 @@ from slmmodel_tiny import SEQ_LEN, VARIANTS, model
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.generation import generate
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import SamplingOptions, StepContext, probabilities, uniform
-from slmmodel.sampling.assisted import ACCEPT, PROPOSE, REPLACE, assisted
+from slmmodel.sampling import SamplingOptions, StepContext, probabilities
+from slmmodel.sampling.assisted import ACCEPT, PROPOSE, REPLACE, Random, assisted
 
 EVERY = pytest.mark.parametrize("name", VARIANTS)
 PROMPT = [1, 2, 3]
@@ -41,20 +41,20 @@ def drawn(weights: torch.Tensor, u: float) -> int:
 
 def reference(large: Model, small: Model, options: SamplingOptions, n: int, lookahead: int) -> list[int]:
     """The published algorithm, one distribution at a time."""
-    ids = list(PROMPT)
+    ids, random = list(PROMPT), Random(options.seed, 0)
     while (done := len(ids) - len(PROMPT)) < n:
         guess, q = list(ids), []
         for step in range(done, min(done + lookahead, n - 1)):
             q.append(distribution(small, guess, options))
-            guess.append(drawn(q[-1], uniform(options.seed, PROPOSE, step)))
+            guess.append(drawn(q[-1], random(PROPOSE, step)))
         for at in range(len(q) + 1):
             step, p = len(ids) - len(PROMPT), distribution(large, ids, options)
             proposal = guess[len(ids)] if at < len(q) else None
-            if proposal is not None and uniform(options.seed, ACCEPT, step) < p[proposal] / q[at][proposal]:
+            if proposal is not None and random(ACCEPT, step) < p[proposal] / q[at][proposal]:
                 ids.append(proposal)
             else:
                 rest = p if proposal is None else (p - q[at]).clamp(min=0)
-                ids.append(drawn(rest, uniform(options.seed, REPLACE, step)))
+                ids.append(drawn(rest, random(REPLACE, step)))
             if ids[-1] in options.stop_ids:
                 return ids[len(PROMPT) : -1]
             if proposal is None or ids[-1] != guess[len(ids) - 1]:

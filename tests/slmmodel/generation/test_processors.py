@@ -22,6 +22,7 @@ from slmmodel.sampling import (
     largest,
     penalise,
     pick,
+    probabilities,
     uniform,
 )
 
@@ -108,6 +109,7 @@ def test_every_processor_has_cases_and_a_registry_line() -> None:
         *registered.values(),
         penalise,
         pick,
+        probabilities,
     }
 
 
@@ -183,3 +185,16 @@ WRONG = [
 def test_options_out_of_range(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
         SamplingOptions(**options)
+
+
+@EVERY
+def test_pick_draws_from_the_probabilities(name: str, options: dict[str, Any]) -> None:
+    at, given_logits = context(), logits()
+    for seed in range(5):
+        given = SamplingOptions(**options, seed=seed)
+        chances = probabilities(given, at, given_logits)
+        assert chances.sum(1).tolist() == pytest.approx([1.0] * 3)
+        u = torch.tensor([uniform(seed, number, at.step) for number in at.sample_numbers.tolist()])
+        assert draw(chances.log(), u.double()).tolist() == pick(given, at, given_logits).tolist()
+    greedy = SamplingOptions(**{**options, "temperature": 0})
+    assert probabilities(greedy, at, given_logits).argmax(1).tolist() == pick(greedy, at, given_logits).tolist()
