@@ -97,7 +97,7 @@ class Ours:
     def run(self) -> float:
         """One step; returns its loss."""
         taken, self.next = self.next, self.train_step.loader.global_batch(self.next.next)
-        self.train_step.optimizer.set(min(1.0, (self.step + 1) / WARMUP))
+        self.train_step.optimizer.set_lr_factor(min(1.0, (self.step + 1) / WARMUP))
         done = self.train_step.run(taken, self.step, self.next)
         self.step += 1
         return done.loss

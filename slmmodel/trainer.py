@@ -195,7 +195,7 @@ class Trainer:
                     has_next = counters.step + 1 < state.steps
                     upcoming = self.loader.global_batch(global_batch.next) if has_next else None
                     lr_factor = self.schedule(counters.step)
-                    self.train_step.optimizer.set(lr_factor)
+                    self.train_step.optimizer.set_lr_factor(lr_factor)
                     result = self.train_step.run(global_batch, counters.step, upcoming)
                     state.count(global_batch, result, self.loader, self.cost.counts.flops_per_token)
                     counters.seconds, self.last_result = self.monitor.seconds, result

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from slmmodel.config import OptimConfig
 from slmmodel.hardware import has_bf16_matmul
-from slmmodel.optim.optimizer import Named, Optimizer, adamw, gates_per_parameter, split
+from slmmodel.optim.optimizer import NamedParameters, Optimizer, adamw, gates_per_parameter, split
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic iteration: steep at 0, so small singular values grow fast; they end between about 0.7 and 1.2."""
@@ -43,7 +43,7 @@ class Muon(torch.optim.Optimizer):
     `n_gates` names parameters that hold several matrices, one below the other: `gates_per_parameter`.
     """
 
-    def __init__(self, matrices: Named, n_gates: Mapping[str, int], config: OptimConfig):
+    def __init__(self, matrices: NamedParameters, n_gates: Mapping[str, int], config: OptimConfig):
         parameters = list(matrices.values())
         super().__init__(parameters, {"lr": config.lr, "weight_decay": config.weight_decay})
         self._steps, self._mu = config.ns_steps, config.momentum

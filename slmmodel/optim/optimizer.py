@@ -24,13 +24,13 @@ GROUPS = ("matrices", "embeddings", "vectors", "gates")
 _GATE_NAME = "beta"
 _EMBEDDING_NAMES = {"embedding", "embed", "positions", "position", "head", "unembedding"}
 
-Named = dict[str, nn.Parameter]
+NamedParameters = dict[str, nn.Parameter]
 
 
-def split(model: nn.Module) -> dict[str, Named]:
+def split(model: nn.Module) -> dict[str, NamedParameters]:
     """Trainable parameters by group, in the order of `named_parameters`; a shared one once, under its first name."""
     embeddings = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
-    groups: dict[str, Named] = {group: {} for group in GROUPS}
+    groups: dict[str, NamedParameters] = {group: {} for group in GROUPS}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             is_embedding = id(parameter) in embeddings or _EMBEDDING_NAMES & set(name.split(".")[-2:])
@@ -53,7 +53,7 @@ def gates_per_parameter(model: nn.Module) -> dict[str, int]:
     }
 
 
-def adamw(groups: Mapping[str, Named], config: OptimConfig) -> torch.optim.AdamW:
+def adamw(groups: Mapping[str, NamedParameters], config: OptimConfig) -> torch.optim.AdamW:
     """torch's AdamW (Loshchilov and Hutter 2019) over some groups, fused where the device supports it.
 
     Weight decay is decoupled and applies to matrices, and to gates where it is set for them. The state, two tensors
@@ -85,7 +85,7 @@ def adamw(groups: Mapping[str, Named], config: OptimConfig) -> torch.optim.AdamW
 class Optimizer:
     """torch optimizers over the groups of one model, stepped together. Each `lr` at the start is a peak."""
 
-    def __init__(self, optimizers: Sequence[torch.optim.Optimizer], groups: Mapping[str, Named]):
+    def __init__(self, optimizers: Sequence[torch.optim.Optimizer], groups: Mapping[str, NamedParameters]):
         self.parameters = [parameter for named in groups.values() for parameter in named.values()]
         self._optimizers = optimizers
         self._peaks = [options["lr"] for options in self.param_groups]
@@ -98,7 +98,7 @@ class Optimizer:
         """Parameters and options of all optimizers, as `torch.amp.GradScaler` reads them."""
         return [options for optimizer in self._optimizers for options in optimizer.param_groups]
 
-    def set(self, factor: float) -> None:
+    def set_lr_factor(self, factor: float) -> None:
         """Sets all learning rates of the next step: peak times `factor`."""
         for options, peak in zip(self.param_groups, self._peaks, strict=True):
             options["lr"] = peak * factor

@@ -65,7 +65,7 @@ def measure(
         batch = step.loader.batch(taken.sequence_keys)
 
         def train() -> None:
-            step.optimizer.set(0.0)
+            step.optimizer.set_lr_factor(0.0)
             step.run(taken, 0)
             if step.micro_batch != batch_size:
                 raise MemoryError

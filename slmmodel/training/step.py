@@ -302,7 +302,7 @@ class TrainStep:
         """Mean over at least two real steps after a warm-up step, all undone; of several ranks, the slowest."""
         tensors = {stem: {name: tensor.clone() for name, tensor in of.items()} for stem, of in self.tensors().items()}
         state, global_batch = self.state(), self.loader.global_batch(Cursor())
-        self.optimizer.set(0.0)
+        self.optimizer.set_lr_factor(0.0)
         mean = microbatch.mean_seconds(lambda: self.run(global_batch, 0), self.world, calls=2, seconds=seconds)
         self.load(tensors, state)
         return mean

@@ -49,7 +49,7 @@ def batch(step: int) -> torch.Tensor:
 
 def train(model: Toy, optimizer, steps: range, factor=lambda step: 1.0) -> None:
     for step in steps:
-        optimizer.set(factor(step))
+        optimizer.set_lr_factor(factor(step))
         model.loss(batch(step)).backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -71,7 +71,7 @@ def test_rates_and_decay_by_group(name):
     """A zero gradient changes matrices alone, which decay by exactly 1 - lr * wd."""
     model, before = Toy(), Toy()
     optimizer = build(model, SETTINGS.model_copy(update={"name": name, "weight_decay": 0.5}))
-    optimizer.set(0.25)
+    optimizer.set_lr_factor(0.25)
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     optimizer.step()

@@ -69,7 +69,7 @@ def test_gates_have_a_rate_and_a_decay_of_their_own(name: str) -> None:
         betas = [block.attention.beta for block in model.blocks]
         (group,) = [g for g in optimizer.param_groups if any(p is betas[0] for p in g["params"])]
         assert [id(p) for p in group["params"]] == [id(beta) for beta in betas]
-        optimizer.set(0.25)
+        optimizer.set_lr_factor(0.25)
         assert group["lr"] == pytest.approx(0.02 * 0.25)
         before = [beta.detach().clone() for beta in betas]
         for parameter in model.parameters():
