@@ -268,13 +268,17 @@ class DocumentReader:
         chunk_bytes: int = ...,
         first_chunk: int = 0,
         start: _Position | None = None,
+        max_doc_bytes: int | None = None,
+        name: str = "stdin",
     ) -> DocumentReader:
         """`source`: a path, or a function that returns at most n bytes of a stream. `format`: "text" splits at
         `terminator`, or without one reads the file as one document, in parts; "jsonl" takes the field `key` of each
         line; "records" gives each line to `fallback`. `fallback(line, number)` parses lines that the engine cannot:
         it returns the document, None to skip the record, False for a line without a record. Chunk k holds the documents
         that begin in bytes k * chunk_bytes to (k + 1) * chunk_bytes of the text; chunks before `first_chunk` are
-        skipped. `start`: where a batch of the same file began or ended."""
+        skipped. `start`: where a batch of the same file began or ended. `max_doc_bytes`: the largest document that
+        does not come in parts, or line of a record; a larger one raises `DocumentTooLarge`. `name`: of a
+        stream, for errors."""
 
     @property
     def bytes_read(self) -> int:
@@ -451,6 +455,7 @@ class Encoder:
         threads: int = 0,
         bos: int | None = None,
         eos: int | None = None,
+        max_doc_bytes: int = ...,
         progress: _Progress | None = None,
     ) -> NDArray[np.int64]:
         """Writes the flat ids, little-endian, to the new file `out` and returns the n + 1 document offsets."""

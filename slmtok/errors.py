@@ -172,6 +172,10 @@ class CorpusTooLarge(SlmtokError, ValueError):
     """The distinct pieces of a corpus exceed what the trainer can address."""
 
 
+class DocumentTooLarge(SlmtokError, ValueError):
+    """A document above the limit on what is held at once; `fields` has `bytes`, the limit."""
+
+
 class NotEnoughMemory(SlmtokError, MemoryError):
     """An operation that needs more memory than is free."""
 

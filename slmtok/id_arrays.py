@@ -264,6 +264,7 @@ def encode_files(
     document: Literal["file", "line"],
     threads: int,
     delimiters: dict[str, int | None],
+    max_doc_bytes: int,
     force: bool,
     progress: Progress | None,
 ) -> Ragged:
@@ -281,6 +282,7 @@ def encode_files(
             document=document,
             threads=threads,
             **delimiters,
+            max_doc_bytes=max_doc_bytes,
             progress=progress,
         )
         with table_part.open("wb") as file:

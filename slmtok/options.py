@@ -256,6 +256,16 @@ class ReadOptions(Options):
     max_chars: int | None = option(
         None, help="Read at most this many characters.", group=CORPUS, min=1, metavar="N", parse=values.parse_bytes
     )
+    max_doc_bytes: int = option(
+        1 << 30,
+        help="Refuse a corpus with a larger document.",
+        group=CORPUS,
+        min=1,
+        metavar="SIZE",
+        default_text="1GiB",
+        parse=values.parse_bytes,
+        record="never",
+    )
     streaming: bool = option(False, help="Read hf: data sets while they download.", group=CORPUS, record="never")
     cache_dir: str | os.PathLike[str] | None = option(
         None,

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, final, overload
 
 from slmtok import id_arrays, segments, specials
-from slmtok.checks import check_choice, check_errors, check_text, check_texts, check_threads
+from slmtok.checks import check_choice, check_errors, check_int, check_text, check_texts, check_threads
 from slmtok.errors import SlmtokError, WrongType
 from slmtok.files import read_limited
 from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
@@ -342,13 +342,15 @@ class Tokenizer:
         threads: int = 0,
         bos: bool = False,
         eos: bool = False,
+        max_doc_bytes: int = 1 << 30,
         force: bool = False,
         progress: Progress | None = None,
     ) -> Ragged:
         """Encodes text files into `out` (ids, raw, little-endian) and `out`.offsets.npy (int64, n + 1).
 
-        Both appear whole or not at all. The result maps them into memory. Raises `MissingInput`, `OutputExists`,
-        `DiskFull`, `Unreadable`.
+        Both appear whole or not at all. The result maps them into memory. max_doc_bytes: most text of a document that
+        is held at once; larger documents are cut where no piece crosses, in bounded memory, unless they have no such
+        place. Raises `MissingInput`, `OutputExists`, `DiskFull`, `Unreadable`, `DocumentTooLarge`.
         """
         return id_arrays.encode_files(
             self._encoder,
@@ -357,6 +359,7 @@ class Tokenizer:
             document=document,
             threads=check_threads(threads),
             delimiters=self._delimiters(bos=bos, eos=eos),
+            max_doc_bytes=check_int("max_doc_bytes", max_doc_bytes, 1),
             force=force,
             progress=progress,
         )

@@ -46,7 +46,7 @@ MAX_IDS = 1 << 21
 """Ids that the engine can number: the most that a vocabulary, or a rank table from elsewhere, may have."""
 MAX_TOKEN_BYTES = 1 << 20
 """Longest token. Each merge may double the length, so a list of thirty merges could spell a token of a gigabyte."""
-MAX_TOTAL_BYTES = 64 << 20
+MAX_TOTAL_BYTES = 32 << 20
 """Length of all tokens together."""
 PADDING = 64
 """Models round the size of a vocabulary up to a multiple of this."""

@@ -215,6 +215,7 @@ class EncodeJob:
             threads=self.threads,
             bos=self.bos,
             eos=self.eos,
+            max_doc_bytes=self.read.max_doc_bytes,
             force=force,
             progress=self.progress,
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
-from slmtok.corpus.streams import COMPRESSED
+from slmtok.corpus.streams import COMPRESSED, document_too_large
 from slmtok.corpus.template import located, template_of
 from slmtok.errors import MalformedRecord, MissingExtra, MissingInput, OptionError, SlmtokError, Unreadable
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 _BATCH_BYTES = 4 << 20
 _MAX_BATCH_ROWS = 1 << 14
+_MAX_REPEATED_BYTES = 64 << 20
+"""Most bytes that the rows of a batch may have if a dictionary repeats its largest value in each."""
+_MAX_CHUNK_BYTES = 1 << 30
+"""A column chunk up to this size is read whatever the limit on documents; those of hubs have some hundred megabytes."""
 _DATASET_BATCH_ROWS = 1000
 
 
@@ -41,7 +45,7 @@ def read_parquet(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[
         columns = list(dict.fromkeys(template.fields))
         row = 0
         for group in range(file.num_row_groups):
-            size = _batch_rows(file.metadata.row_group(group), columns)
+            size = _batch_rows(file.metadata.row_group(group), columns, options.max_doc_bytes, path)
             batches = file.iter_batches(batch_size=size, row_groups=[group], columns=columns, use_threads=False)
             for batch in batches:
                 yield from _texts(batch, template, options, skipped, path, row=row, row_group=group + 1)
@@ -78,11 +82,26 @@ def _open_parquet(path: str) -> Iterator[Any]:
         ) from error
 
 
-def _batch_rows(group: Any, columns: list[str]) -> int:
-    """How many rows of a row group make about `_BATCH_BYTES` in these columns."""
-    parts = (group.column(index) for index in range(group.num_columns))
-    size = sum(part.total_uncompressed_size for part in parts if part.path_in_schema.partition(".")[0] in columns)
-    return int(min(max(_BATCH_BYTES * group.num_rows // max(size, 1), 16), _MAX_BATCH_ROWS))
+def _batch_rows(group: Any, columns: list[str], max_doc_bytes: int, path: str) -> int:
+    """How many rows of a row group make about `_BATCH_BYTES` in these columns.
+
+    A dictionary may repeat one large value in every row, so the largest value that it can hold bounds the rows too.
+    Raises `DocumentTooLarge` for a column chunk that is larger than any document: a page of it is unpacked at once.
+    """
+    parts = [group.column(index) for index in range(group.num_columns)]
+    parts = [part for part in parts if part.path_in_schema.partition(".")[0] in columns]
+    sizes = [part.total_uncompressed_size for part in parts]
+    if any(size > max(max_doc_bytes, _MAX_CHUNK_BYTES) for size in sizes):
+        raise document_too_large(path, max_doc_bytes)
+    rows = max(_BATCH_BYTES * group.num_rows // max(sum(sizes), 1), 16)
+    largest = max((size for part, size in zip(parts, sizes, strict=True) if _has_dictionary(part)), default=0)
+    if largest:
+        rows = min(rows, max(_MAX_REPEATED_BYTES // largest, 4))
+    return int(min(rows, _MAX_BATCH_ROWS))
+
+
+def _has_dictionary(column: Any) -> bool:
+    return any("DICTIONARY" in encoding for encoding in column.encodings)
 
 
 # --- Hugging Face data sets -------------------------------------------------------------------------------------------
@@ -206,16 +225,21 @@ def _texts(
     row: rows of the source before these. place: where they are besides.
     """
     columns = [_values(table.column(name)) for name in template.fields]
-    if template.source is None and set(map(type, columns[0])) == {bytes}:
+    limit = options.max_doc_bytes
+    if template.source is None and set(map(type, columns[0])) == {bytes} and max(map(len, columns[0])) <= limit:
         yield from columns[0]
         return
     for number, values in enumerate(zip(*columns, strict=True), row + 1):
         try:
-            yield template.fill(list(map(template.value, template.fields, values)))
+            text = template.fill(list(map(template.value, template.fields, values)))
         except MalformedRecord as error:
             if not options.skip_malformed:
                 raise located(error, source, row=number, **place) from None
             skipped.records += 1
+            continue
+        if len(text) > limit:
+            raise document_too_large(f"{source}, row {number}", limit)
+        yield text
 
 
 def _check_columns(template: Template, names: Sequence[str], source: str) -> None:

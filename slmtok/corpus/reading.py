@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmtok.corpus.contents import check_texts
 from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand, matches
 from slmtok.corpus.selection import Selection, Skipped
-from slmtok.corpus.streams import UTF_8, compression, explained, open_bytes, open_decoded, stdin
+from slmtok.corpus.streams import UTF_8, compression, explained, open_stream, read_document
 from slmtok.errors import MissingInput, OptionError, Setting
 from slmtok.options import ReadOptions
 
@@ -113,8 +114,7 @@ def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | Non
         if entry.rows is not None:
             yield from entry.rows(path, options, skipped)
         elif entry.is_whole:
-            with open_bytes(path, options.encoding) as stream:
-                yield stream.read()
+            yield read_document(path, options)
         else:
             with explained(path):
                 yield from _texts(open_reader(path, options), skipped)
@@ -154,10 +154,9 @@ def open_reader(
     assert entry.engine is not None
     with explained(source):
         opened: Any = source
-        if source == STDIN or options.encoding != UTF_8:
+        if options.encoding != UTF_8 or source == STDIN or not Path(source).is_file():
             # `read1` returns what is available, where `read` would wait for more.
-            stream: Any = stdin() if options.encoding == UTF_8 else open_decoded(source, options.encoding)
-            opened = stream.read1
+            opened = open_stream(source, options.encoding).read1
         return DocumentReader(
             opened,
             entry.engine,
@@ -168,4 +167,6 @@ def open_reader(
             chunk_bytes=chunk_bytes,
             first_chunk=first_chunk,
             start=start,
+            max_doc_bytes=options.max_doc_bytes,
+            name=source,
         )

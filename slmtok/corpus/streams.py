@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from slmtok.corpus.paths import STDIN
-from slmtok.errors import MissingInput, Setting, SlmtokError, Unreadable
+from slmtok.errors import DocumentTooLarge, MissingInput, Setting, SlmtokError, Unreadable
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -112,6 +113,53 @@ def _decoded(path: str, encoding: str) -> Iterator[bytes]:
             begin += len(block)
 
 
+def open_stream(path: str, encoding: str = UTF_8) -> Any:
+    """Standard input, a pipe, a device, or a file in another encoding, as a stream with `read1`.
+
+    Python opens it, not the engine: a pipe without a writer blocks, and Python hears signals meanwhile.
+    """
+    if encoding != UTF_8:
+        return open_decoded(path, encoding)
+    return stdin() if path == STDIN else _stream(_blocks(Path(path).open("rb")))
+
+
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+    """What is available of a file, until its end, which closes it."""
+    with file:
+        while block := file.read1(_BLOCK_BYTES):  # type: ignore[attr-defined]
+            yield block
+
+
+def read_document(path: str, options: ReadOptions) -> bytes:
+    """A file that is one document. Raises `DocumentTooLarge` above its limit, and as `open_bytes`."""
+    limit = options.max_doc_bytes
+    with open_bytes(path, options.encoding) as stream:
+        if is_mappable(path, options):
+            size = os.fstat(stream.fileno()).st_size
+            if size > limit:
+                raise document_too_large(path, limit)
+            return stream.read(size)
+        blocks: list[bytes] = []
+        size = 0
+        while block := stream.read(min(_BLOCK_BYTES, limit + 1 - size)):
+            blocks.append(block)
+            size += len(block)
+            if size > limit:
+                raise document_too_large(path, limit)
+        return b"".join(blocks)
+
+
+def document_too_large(where: str, limit: int) -> DocumentTooLarge:
+    """The error for a document above `limit` bytes."""
+    return DocumentTooLarge(
+        f"a document has more than {limit:,} bytes",
+        where=where,
+        limit=(Setting("max_doc_bytes", limit),),
+        fix=("divide it, with ", Setting("separator"), " for instance, or raise ", Setting("max_doc_bytes")),
+        bytes=limit,
+    )
+
+
 @contextmanager
 def explained(path: str) -> Iterator[None]:
     """Translates a failure to open or read `path` into `MissingInput` or `Unreadable`."""
@@ -127,7 +175,6 @@ def explained(path: str) -> Iterator[None]:
 
 def _failure(path: str, os_error: int | None, reason: str) -> SlmtokError:
     import errno
-    import os
 
     if os_error == errno.ENOENT:
         return MissingInput(f"no file {path!r}", where="the corpus", fix="check the name", path=path)

@@ -23,7 +23,7 @@ from slmtok.schemes import SCHEMES, pattern_of_scheme
 from slmtok.training.counts import DomainCounts, PretokenCounts
 from slmtok.training.counts_format import Totals
 from slmtok.training.ingest import CorpusLike, CorpusStats, Observers, ingest
-from slmtok.training.memory import engine_budget, memory_limit, remove_stale_spills
+from slmtok.training.memory import engine_budget, largest_record, memory_limit, remove_stale_spills
 
 if TYPE_CHECKING:
     from slmtok._engine import Counter, Pattern
@@ -40,6 +40,7 @@ def count_corpus(
     begin = time.perf_counter()
     pattern = parse_pattern(pattern_of_scheme(SCHEMES[options.scheme], options.pattern))
     memory = memory_limit(options.memory)
+    options = replace(options, max_doc_bytes=min(options.max_doc_bytes, largest_record(memory)))
     budget = engine_budget(memory, options.spill_dir)
     if budget is not None:
         remove_stale_spills(budget[1])

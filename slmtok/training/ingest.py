@@ -17,6 +17,7 @@ from slmtok.batching import batched
 from slmtok.corpus import Corpus, Skipped, check_fields, find, format_of
 from slmtok.corpus.batches import PART_BYTES
 from slmtok.corpus.streams import is_mappable
+from slmtok.errors import DocumentTooLarge
 from slmtok.options import ReadOptions
 from slmtok.training.texts import Texts, encode_texts, require_texts, select_texts
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from slmtok.corpus.profile import CorpusProfile
     from slmtok.training.doc_digests import DocDigests
 
-MIN_MAPPED_BYTES = 1 << 20
-"""Smaller files are read in batches: mapping each of many would cost more."""
+MIN_LARGE_BYTES = 1 << 20
+"""Smaller files are read in batches: threads for each of many would cost more."""
 SAMPLE_BYTES = 1 << 20
 SAMPLE_DOCUMENT_BYTES = 64 << 10
 
@@ -192,22 +193,22 @@ class _Ingester:
     total: int = 0
 
     def files(self, files: list[str], options: ReadOptions) -> None:
-        """Counts files: large uncompressed ones that are one document from a memory map, all others in batches."""
+        """Counts files: large uncompressed ones that are one document in blocks, all others in batches."""
         sizes = [_text_size(path, options) for path in files]
         self.total = 0 if None in sizes or options.is_selective else sum(size or 0 for size in sizes)
         offset = len(self.stats.files)
         self.stats.files = [*self.stats.files, *files]
         begin = 0
         for index, (path, size) in enumerate(zip(files, sizes, strict=True)):
-            if size is None or size < MIN_MAPPED_BYTES or options.is_selective or not format_of(path, options).is_whole:
+            if size is None or size < MIN_LARGE_BYTES or options.is_selective or not format_of(path, options).is_whole:
                 continue
             self._batches(files[begin:index], options, offset + begin)
             begin = index + 1
             if not self.stats.complete:
                 return
             self.stats.start_source(offset + index, self.stats.documents)
-            self._mapped_file(path, size)
-        # All of them unchanged, if none was mapped: they may be a range of chunks.
+            self._large_file(path, size)
+        # All of them unchanged, if none was counted in blocks: they may be a range of chunks.
         self._batches(files[begin:] if begin else files, options, offset + begin)
 
     def _batches(self, files: list[str], options: ReadOptions, first_source: int) -> None:
@@ -218,7 +219,11 @@ class _Ingester:
         try:
             for batch, _ in batches:
                 before, counted = self.stats.documents, self.counter.documents
-                complete = self.batch(batch.texts)
+                try:
+                    complete = self.batch(batch.texts)
+                except DocumentTooLarge as error:
+                    error.where = error.where or files[batch.starts[-1][1].source]
+                    raise
                 end = len(batch) if complete else self.counter.documents - counted
                 for index, position in batch.starts:
                     if complete or index < end:
@@ -230,7 +235,7 @@ class _Ingester:
         finally:
             batches.close()
 
-    def _mapped_file(self, path: str, size: int) -> None:
+    def _large_file(self, path: str, size: int) -> None:
         before, progress = self.done, self.progress
         shifted = progress and (lambda stage, done, _: progress(stage, before + done, self.total))
         self.stats.complete, digest = self.counter.feed_file(path, progress=shifted)

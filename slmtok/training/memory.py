@@ -15,6 +15,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from slmtok.checks import U64
 from slmtok.errors import NotEnoughMemory, OptionError, Setting
 from slmtok.option_values import MIN_MEMORY_BYTES, parse_memory
 from slmtok.sizes import format_bytes
@@ -24,6 +25,7 @@ INTERPRETER_BYTES = 64_000_000
 READING_BYTES = 36_000_000
 """Memory of reading a corpus besides the tables: batches of documents, windows of files, blocks of runs."""
 _MIN_TABLE_BYTES = 8_000_000
+_MIN_RECORD_BYTES = 8_000_000
 _SPILL_NAME = re.compile(r"\.slmtok-\d+-[0-9a-f]{16}\.counts")
 
 
@@ -58,6 +60,11 @@ def engine_budget(limit: int | None, spill_dir: str | os.PathLike[str] | None) -
     held = min(resident_memory() or INTERPRETER_BYTES, INTERPRETER_BYTES)
     folder = tempfile.gettempdir() if spill_dir is None else os.fspath(spill_dir)
     return max(limit - READING_BYTES - held, _MIN_TABLE_BYTES), folder
+
+
+def largest_record(limit: int | None) -> int:
+    """Most bytes of a document that is a line or a row, several of which are held at once under a memory limit."""
+    return U64 if limit is None else max(limit // 8, _MIN_RECORD_BYTES)
 
 
 def remove_stale_spills(folder: str) -> None:

@@ -14,6 +14,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// A split pattern that does not compile.
     InvalidPattern { pattern: String, reason: String, position: Option<usize> },
+    /// A split pattern above the limits on its size.
+    PatternTooLarge { pattern: String, what: String, limit: String },
     /// A custom pattern exceeded its backtracking limit on a text.
     PatternGaveUp { pattern: String, offset: usize, reason: String },
     /// A merge list that is inconsistent.
@@ -34,6 +36,10 @@ pub enum Error {
     Io { path: String, action: &'static str, reason: String, os_error: Option<i32> },
     /// A compressed file that does not decompress; without a reason it is truncated.
     Damaged { path: String, reason: Option<String> },
+    /// A file that became shorter than `size` bytes while it was read.
+    Shrunk { path: String, size: u64 },
+    /// A document, or a part of one that no sync point divides, above the limit on its size. `place` is its file and line.
+    DocumentTooLarge { place: Option<String>, limit: u64 },
     /// A counts file whose body is invalid.
     CorruptCounts { path: String, reason: String },
     /// No disk space for a temporary file of `bytes` bytes.
@@ -57,11 +63,23 @@ impl Error {
         Self::Io { path: path.to_owned(), action, reason: error.to_string(), os_error: error.raw_os_error() }
     }
 
+    /// The same error with the file at `path` as the place of a document.
+    #[must_use]
+    pub fn at(self, path: &str) -> Self {
+        match self {
+            Self::DocumentTooLarge { place: None, limit } => {
+                Self::DocumentTooLarge { place: Some(path.to_owned()), limit }
+            }
+            other => other,
+        }
+    }
+
     /// What happened, with the value.
     #[must_use]
     pub fn fact(&self) -> String {
         match self {
             Self::InvalidPattern { pattern, reason, .. } => format!("pattern {pattern:?} does not compile: {reason}"),
+            Self::PatternTooLarge { pattern, what, .. } => format!("pattern {pattern:?} {what}"),
             Self::PatternGaveUp { pattern, reason, .. } => {
                 format!("pattern {pattern:?} exceeded its limit on a text: {reason}")
             }
@@ -79,9 +97,11 @@ impl Error {
             Self::Io { path, action, reason, .. } => format!("cannot {action} {path:?}: {reason}"),
             Self::Damaged { path, reason: Some(reason) } => format!("cannot read '{path}': {reason}"),
             Self::Damaged { path, reason: None } => format!("'{path}' ends in the middle of its compressed data"),
+            Self::Shrunk { path, size } => format!("'{path}' became shorter than {size} bytes while it was read"),
+            Self::DocumentTooLarge { limit, .. } => format!("a document has more than {limit} bytes to hold at once"),
             Self::CorruptCounts { path, reason } => format!("{path} is not a valid counts file: {reason}"),
             Self::NoSpace { bytes, .. } => format!("no space left for a temporary file of {bytes} bytes"),
-            Self::NoMemory { bytes } => format!("cannot allocate {bytes} bytes for the ids"),
+            Self::NoMemory { bytes } => format!("cannot allocate {bytes} bytes"),
             Self::UnknownId { id, .. } => format!("id {id} is not in the vocabulary"),
             Self::InvalidOption { option, value, .. } => format!("{option} = {value} is out of range"),
             Self::Interrupted => "interrupted".to_owned(),
@@ -97,7 +117,8 @@ impl Error {
             Self::PatternGaveUp { offset, .. } => Some(format!("byte {offset} of the segment")),
             Self::CorruptCounts { path, .. } => Some(path.clone()),
             Self::NoSpace { folder, .. } => Some(format!("{folder:?}; the temporary file was removed")),
-            Self::Damaged { path, .. } => Some(path.clone()),
+            Self::Damaged { path, .. } | Self::Shrunk { path, .. } => Some(path.clone()),
+            Self::DocumentTooLarge { place, .. } => place.clone(),
             Self::UnknownId { position, .. } => Some(format!("position {position}")),
             _ => None,
         }
@@ -108,6 +129,7 @@ impl Error {
     pub fn limit(&self) -> Option<String> {
         match self {
             Self::CorpusTooLarge { limit, .. } => Some(format!("{limit} bytes of distinct pieces")),
+            Self::PatternTooLarge { limit, .. } => Some(limit.clone()),
             Self::UnknownId { n_vocab, .. } => Some(format!("0 <= id < {n_vocab} (n_vocab)")),
             Self::InvalidOption { limit, .. } => Some(limit.clone()),
             _ => None,
@@ -124,11 +146,16 @@ impl Error {
             Self::PatternGaveUp { .. } => {
                 "write the pattern without nested repetitions or look-around, or use a registered pattern"
             }
+            Self::PatternTooLarge { .. } => "shorten the pattern, or use + instead of a large count",
             Self::CorpusTooLarge { .. } => "raise the minimum count, or use a pattern that splits long runs",
             Self::CorruptCounts { .. } => "restore the file from its source, or count again",
             Self::NoSpace { .. } => "free disk space, choose another folder for temporary files, or allow more memory",
             Self::NoMemory { .. } => "encode fewer documents per call, or encode files to a file (encode_files)",
             Self::Damaged { .. } => "fetch or pack it again",
+            Self::Shrunk { .. } => "run the command again when no other program writes to the file",
+            Self::DocumentTooLarge { .. } => {
+                "divide the document, or raise max_doc_bytes, or memory where text is counted (--max-doc-bytes, --memory)"
+            }
             Self::Poisoned => "create the object again, and report the panic: it is a defect of slmtok",
             Self::RequiredTooMany { .. } => "raise the vocabulary size or require fewer tokens",
             _ => return None,

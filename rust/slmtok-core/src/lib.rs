@@ -36,11 +36,11 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`error`], `mem`, `fork_safe_once`, `simd_limit`, `utf8`, [`byte_hash`] | errors, memory hints, lazy initialisation, limit of SIMD in tests, UTF-8, hashing |
+//! | [`error`], [`interrupt`], `mem`, `fork_safe_once`, `simd_limit`, `utf8`, [`byte_hash`] | errors, cancellation, memory hints, lazy initialisation, limit of SIMD in tests, UTF-8, hashing |
 //! | [`pretoken`] | text to pieces |
 //! | [`cache`] | tables keyed by pieces |
 //! | `token_set`, [`merges`], [`merge`] | sets of tokens, the merge list, merging the bytes of one piece |
-//! | [`parallel`], [`ordered`], [`mapped_file`] | parallel loops over documents, results in order, memory-mapped files |
+//! | [`parallel`], [`ordered`], [`file_blocks`] | parallel loops over documents, results in order, files read in blocks |
 //! | [`corpus`] | compressed files and records to documents |
 //! | [`count`], [`train`] | pieces to counts, counts to merges |
 //! | [`accel`], [`encode`], [`decode`] | optimisations of encoding, text to ids, ids to bytes |
@@ -55,8 +55,9 @@ pub mod count;
 pub mod decode;
 pub mod encode;
 pub mod error;
+pub mod file_blocks;
 mod fork_safe_once;
-pub mod mapped_file;
+pub mod interrupt;
 mod mem;
 pub mod merge;
 pub mod merges;

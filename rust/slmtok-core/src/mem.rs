@@ -8,6 +8,8 @@
 
 use std::alloc::{Layout, alloc_zeroed};
 
+use crate::{Error, Result};
+
 /// Smallest array that asks for huge pages.
 const MIN_HUGE_BYTES: usize = 4 << 20;
 
@@ -64,6 +66,31 @@ pub fn with_capacity<T>(n: usize) -> Vec<T> {
     let mut array = Vec::with_capacity(n);
     advise_huge(array.spare_capacity_mut());
     array
+}
+
+/// As [`with_capacity`], for a size that the input determines.
+///
+/// # Errors
+/// [`Error::NoMemory`].
+pub fn try_with_capacity<T>(n: usize) -> Result<Vec<T>> {
+    let mut array = Vec::new();
+    try_reserve(&mut array, n)?;
+    Ok(array)
+}
+
+/// As [`reserve`], for a size that the input determines; the capacity grows by half at least.
+///
+/// # Errors
+/// [`Error::NoMemory`].
+#[inline]
+pub fn try_reserve<T>(array: &mut Vec<T>, extra: usize) -> Result<()> {
+    if array.capacity() - array.len() < extra {
+        let grown = extra.max(array.len() / 2);
+        let reserved = array.try_reserve_exact(grown).or_else(|_| array.try_reserve_exact(extra));
+        reserved.map_err(|_| Error::NoMemory { bytes: (array.len().saturating_add(extra) * size_of::<T>()) as u64 })?;
+        advise_huge(array.spare_capacity_mut());
+    }
+    Ok(())
 }
 
 /// Reserves capacity for `extra` more elements, in huge pages where the array is large.

@@ -11,9 +11,9 @@ pub const MAX_TOKENS: usize = 1 << 21;
 /// Longest token. An adversarial merge list can double the length at each merge.
 pub const MAX_TOKEN_BYTES: usize = 1 << 20;
 /// Total length of all tokens.
-pub const MAX_TOTAL_BYTES: usize = 64 << 20;
+pub const MAX_TOTAL_BYTES: usize = 32 << 20;
 
-const BEYOND_LIMITS: &str = "exceeds the limits of a vocabulary (2^21 tokens, 1 MiB each, 64 MiB together)";
+const BEYOND_LIMITS: &str = "exceeds the limits of a vocabulary (2^21 tokens, 1 MiB each, 32 MiB together)";
 
 /// The bytes of every token, concatenated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +39,12 @@ impl TokenBytes {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Length of all tokens together.
+    #[must_use]
+    pub fn total_bytes(&self) -> usize {
+        self.blob.len()
     }
 
     /// All internal ids.
@@ -170,11 +176,11 @@ mod tests {
         assert!(fault(&[(97, 98), (98, 99), (256, 99), (97, 257)]).contains("earlier token"));
         let doubling: Vec<_> = std::iter::once((97, 97)).chain((256..300).map(|id| (id, id))).collect();
         assert!(fault(&doubling).contains("limits"));
-        // 63 tokens of a mebibyte less one byte fit beside the doublings, which take 2 MiB; one more does not.
+        // Each of 512 tokens of 256 KiB and a byte is within its limit; their sum is not.
         let almost: Vec<_> = std::iter::once((97, 97)).chain((256..274).map(|id| (id, id))).collect();
         let long = (0..=255).map(|byte| (274, byte)).chain((0..=255).map(|byte| (byte, 274)));
         let many: Vec<_> = almost.into_iter().chain(long).collect();
-        assert!(fault(&many).contains("64 MiB together"));
+        assert!(fault(&many).contains("32 MiB together"));
     }
 
     #[test]

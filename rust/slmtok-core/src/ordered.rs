@@ -7,6 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::interrupt::Interrupt;
+
 /// Values that arrive in any order and leave by ascending index, without gaps.
 #[derive(Debug)]
 pub struct Reorder<T> {
@@ -55,6 +57,8 @@ pub struct OrderedMap<T, R> {
 struct Shared<T, R> {
     producer: Mutex<Producer<T>>,
     work: Box<dyn Fn(T) -> R + Send + Sync>,
+    /// Requested when the map is stopped: tasks in progress end early.
+    interrupt: Interrupt,
     state: Mutex<State<R>>,
     changed: Condvar,
 }
@@ -88,12 +92,13 @@ impl<T: Send + 'static, R: Send + 'static> OrderedMap<T, R> {
         let shared = Arc::new(Shared {
             producer: Mutex::new(Producer { next: Box::new(producer), produced: 0, ended: false }),
             work: Box::new(work),
+            interrupt: Interrupt::default(),
             state: Mutex::new(state),
             changed: Condvar::new(),
         });
         for _ in 0..threads {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.run(2 * threads));
+            thread::spawn(move || shared.interrupt.scope(|| shared.run(2 * threads)));
         }
         Self { shared, threads }
     }
@@ -129,8 +134,9 @@ impl<T: Send + 'static, R: Send + 'static> OrderedMap<T, R> {
         }
     }
 
-    /// Tells the threads to end after their current task and waits at most `timeout` for that.
+    /// Tells the threads to end, interrupts their current tasks, and waits at most `timeout` for that.
     pub fn stop(&self, timeout: Duration) {
+        self.shared.interrupt.request();
         let mut state = self.shared.lock();
         state.stopped = true;
         self.shared.changed.notify_all();
@@ -147,6 +153,7 @@ impl<T: Send + 'static, R: Send + 'static> OrderedMap<T, R> {
 
 impl<T, R> Drop for OrderedMap<T, R> {
     fn drop(&mut self) {
+        self.shared.interrupt.request();
         self.shared.lock().stopped = true;
         self.shared.changed.notify_all();
     }

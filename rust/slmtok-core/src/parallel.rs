@@ -6,11 +6,12 @@
 //! one call, so a fork between calls is safe.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
+use crate::interrupt::{Interrupt, supervised, within};
 use crate::pretoken::Pattern;
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// Target size of a batch: large enough to amortise the claim, small enough to balance the load.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
@@ -43,7 +44,14 @@ pub struct WorkPlan {
     pub batches: Vec<Range<usize>>,
     /// Total bytes of the documents.
     pub bytes: usize,
+    /// Whether a batch may take long, so that the calling thread must not encode or count but watch.
+    pub is_slow: bool,
 }
+
+/// Texts above this size are slow under a custom pattern, whose steps are bounded by the length of the text.
+pub(crate) const MAX_QUICK_CUSTOM_BYTES: usize = 16 << 10;
+/// A longer span is slow: it has no sync point.
+pub(crate) const MAX_QUICK_SPAN_BYTES: usize = 8 << 20;
 
 impl WorkPlan {
     /// Divides `documents` at sync points of `pattern`.
@@ -55,13 +63,15 @@ impl WorkPlan {
     /// As [`WorkPlan::new`], in batches of about `batch_bytes`; tests use small batches to get many spans from short texts.
     #[must_use]
     pub fn with_batch_bytes(pattern: &Pattern, documents: &[&[u8]], batch_bytes: usize) -> Self {
-        let mut plan = Self { spans: Vec::with_capacity(documents.len()), batches: Vec::new(), bytes: 0 };
+        let mut plan =
+            Self { spans: Vec::with_capacity(documents.len()), batches: Vec::new(), bytes: 0, is_slow: false };
         let (mut first, mut filled) = (0, 0);
         for (document, text) in documents.iter().enumerate() {
             let mut start = 0;
             loop {
                 let end = span_end(pattern, text, start, batch_bytes);
                 filled += end - start;
+                plan.is_slow |= end - start > MAX_QUICK_SPAN_BYTES;
                 plan.spans.push(Span { document, range: start..end, last: end == text.len() });
                 if filled >= batch_bytes {
                     plan.batches.push(first..plan.spans.len());
@@ -77,6 +87,27 @@ impl WorkPlan {
         if first < plan.spans.len() {
             plan.batches.push(first..plan.spans.len());
         }
+        plan.is_slow |= pattern.is_custom() && plan.bytes > MAX_QUICK_CUSTOM_BYTES;
+        plan
+    }
+}
+
+impl WorkPlan {
+    /// The plan for the pieces of the document `text` that start in `range`, whose ends are sync points or ends of the text, in
+    /// batches of about `batch_bytes`. `ends` says whether the document ends at the end of the range.
+    #[must_use]
+    pub fn for_part(pattern: &Pattern, text: &[u8], range: Range<usize>, ends: bool, batch_bytes: usize) -> Self {
+        let mut plan = Self { spans: Vec::new(), batches: Vec::new(), bytes: range.len(), is_slow: false };
+        let mut start = range.start;
+        while start < range.end {
+            let next = pattern.next_sync_point(text, start + batch_bytes).filter(|&next| next < range.end);
+            let end = next.unwrap_or(range.end);
+            plan.is_slow |= end - start > MAX_QUICK_SPAN_BYTES;
+            plan.batches.push(plan.spans.len()..plan.spans.len() + 1);
+            plan.spans.push(Span { document: 0, range: start..end, last: ends && end == range.end });
+            start = end;
+        }
+        plan.is_slow |= pattern.is_custom() && plan.bytes > MAX_QUICK_CUSTOM_BYTES;
         plan
     }
 }
@@ -117,7 +148,8 @@ pub fn available_threads() -> usize {
 /// Progress callback: called between batches with the number of bytes done. An error stops the work.
 pub type Report<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 
-/// Runs `work(worker, batch index)` over all batches of `plan`, one thread per worker. Only the calling thread calls `report`.
+/// Runs `work(worker, batch index)` over all batches of `plan`, one thread per worker. Only the calling thread calls `report`,
+/// between batches, or regularly if the plan is slow.
 ///
 /// # Errors
 /// The first error in batch order.
@@ -127,6 +159,26 @@ pub fn for_each_batch<W: Send>(
     report: Report<'_>,
     work: impl Fn(&mut W, usize) -> Result<()> + Sync,
 ) -> Result<()> {
+    if !plan.is_slow {
+        return run_batches(plan, workers, report, &work);
+    }
+    let done = AtomicU64::new(0);
+    supervised(&mut || report(done.load(Ordering::Relaxed)), || {
+        let mut record = |bytes| {
+            done.store(bytes, Ordering::Relaxed);
+            Ok(())
+        };
+        run_batches(plan, workers, &mut record, &work)
+    })?;
+    report(done.into_inner())
+}
+
+fn run_batches<W: Send>(
+    plan: &WorkPlan,
+    workers: &mut [W],
+    report: Report<'_>,
+    work: &(impl Fn(&mut W, usize) -> Result<()> + Sync),
+) -> Result<()> {
     let (next, done, stop) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
     let serve = |worker: &mut W, report: Option<Report<'_>>| -> std::result::Result<(), (usize, Error)> {
         let mut report = report;
@@ -135,7 +187,7 @@ pub fn for_each_batch<W: Send>(
             let batch = next.fetch_add(1, Ordering::Relaxed);
             let Some(range) = plan.batches.get(batch) else { break };
             let bytes: usize = plan.spans[range.clone()].iter().map(|span| span.range.len()).sum();
-            let outcome = work(worker, batch).and_then(|()| {
+            let outcome = interrupt::check().and_then(|()| work(worker, batch)).and_then(|()| {
                 let total = done.fetch_add(bytes, Ordering::Relaxed) + bytes;
                 report.as_mut().map_or(Ok(()), |report| report(total as u64))
             });
@@ -147,8 +199,12 @@ pub fn for_each_batch<W: Send>(
         Ok(())
     };
     let Some((own, others)) = workers.split_first_mut() else { return Ok(()) };
+    let interrupt = Interrupt::current();
     let mut failures: Vec<(usize, Error)> = std::thread::scope(|scope| {
-        let handles: Vec<_> = others.iter_mut().map(|worker| scope.spawn(|| serve(worker, None))).collect();
+        let handles: Vec<_> = others
+            .iter_mut()
+            .map(|worker| scope.spawn(|| within(interrupt.as_ref(), || serve(worker, None))))
+            .collect();
         let mut failures: Vec<_> = serve(own, Some(report)).err().into_iter().collect();
         for handle in handles {
             match handle.join() {

@@ -111,18 +111,3 @@ fn large_arrays() {
     let ids = encoder.encode::<u32>(&text).unwrap();
     assert!(ids.len() > 1 << 20 && ids.iter().all(|&id| id < 258));
 }
-
-/// A mapped file, read to its last byte.
-#[test]
-#[cfg(not(miri))]
-fn mapped_files() {
-    use slmtok_core::mapped_file::{DocumentUnit, MappedFile};
-    for length in [0, 1, 4095, 4096, 4097] {
-        let path = std::env::temp_dir().join(format!("slmtok-unsafe-{}-{length}.txt", std::process::id()));
-        std::fs::write(&path, sample(length)).unwrap();
-        let file = MappedFile::open(path.to_str().unwrap()).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        assert_eq!(file.bytes(), &*sample(length));
-        assert_eq!(file.batches(DocumentUnit::File).flatten().map(<[u8]>::len).sum::<usize>(), length);
-    }
-}

@@ -4,12 +4,14 @@
 //! always a defect, becomes an `InternalError`, because pyo3's own `PanicException` is not an `Exception`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 use slmtok_core::corpus::{Fallback, Parsed};
+use slmtok_core::interrupt::supervised;
 use slmtok_core::{Error, Result, parallel};
 
 /// Interval between two checks for signals and two calls of a progress callback.
@@ -62,6 +64,27 @@ pub fn run_reporting<T: Send>(
         Some(error) => Err(error),
         None => outcome,
     }
+}
+
+/// As [`run_reporting`], for work that may take long between two reports: it runs on another thread, while this one checks for
+/// signals. `total` is that of the report.
+pub fn run_supervised<T: Send>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    (stage, total): (&str, u64),
+    work: impl FnOnce(&mut dyn FnMut(u64) -> Result<()>) -> Result<T> + Send,
+) -> PyResult<T> {
+    run_reporting(py, progress, stage, |report| {
+        let done = AtomicU64::new(0);
+        let outcome = supervised(&mut || report(done.load(Ordering::Relaxed), total), || {
+            work(&mut |now| {
+                done.store(now, Ordering::Relaxed);
+                Ok(())
+            })
+        })?;
+        report(total, total)?;
+        Ok(outcome)
+    })
 }
 
 /// Runs `work` without the GIL. Its blocks are passed to `visit` as `bytes`; signals are checked between blocks.
@@ -159,6 +182,12 @@ fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResu
             fields.set_item("position", position)?;
             "InvalidPattern"
         }
+        Error::PatternTooLarge { pattern, what, .. } => {
+            fields.set_item("pattern", pattern)?;
+            fields.set_item("reason", what)?;
+            fields.set_item("position", None::<usize>)?;
+            "InvalidPattern"
+        }
         Error::PatternGaveUp { pattern, offset, reason } => {
             fields.set_item("pattern", pattern)?;
             fields.set_item("offset", offset)?;
@@ -212,6 +241,14 @@ fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResu
         Error::Damaged { path, .. } => {
             fields.set_item("path", path)?;
             "Unreadable"
+        }
+        Error::Shrunk { path, .. } => {
+            fields.set_item("path", path)?;
+            "Unreadable"
+        }
+        Error::DocumentTooLarge { limit, .. } => {
+            fields.set_item("bytes", limit)?;
+            "DocumentTooLarge"
         }
         Error::CorruptCounts { path, reason } => {
             fields.set_item("path", path)?;

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use slmtok_core::corpus::Digest;
 use slmtok_core::count;
-use slmtok_core::mapped_file::DocumentUnit;
+use slmtok_core::file_blocks::DocumentUnit;
 use slmtok_core::train::merge_memory;
 
 use crate::bridge::{lock, run, run_reporting, run_with_callback};

@@ -41,7 +41,7 @@ impl Documents {
         let owners = Texts::many(texts, None)?;
         let held = owners.bytes()?;
         let slices = held.slices();
-        Ok(Self { inner: run(texts.py(), || Ok(corpus::Documents::of(&slices)))?, error: None })
+        Ok(Self { inner: run(texts.py(), || corpus::Documents::of(&slices))?, error: None })
     }
 
     #[getter]
@@ -157,7 +157,7 @@ type Raised = Arc<Mutex<Option<PyErr>>>;
 impl DocumentReader {
     #[new]
     #[pyo3(signature = (source, format, *, terminator=None, key=None, fallback=None, compression="plain",
-        chunk_bytes=corpus::CHUNK_BYTES, first_chunk=0, start=None))]
+        chunk_bytes=corpus::CHUNK_BYTES, first_chunk=0, start=None, max_doc_bytes=None, name="stdin"))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of one Python call")]
     fn new(
         py: Python<'_>,
@@ -170,6 +170,8 @@ impl DocumentReader {
         chunk_bytes: usize,
         first_chunk: u64,
         start: Option<PositionTuple>,
+        max_doc_bytes: Option<usize>,
+        name: &str,
     ) -> PyResult<Self> {
         let format = parse_format(format, terminator, key)?;
         let compression = parse_compression(compression)?;
@@ -177,9 +179,12 @@ impl DocumentReader {
         let raised = Raised::default();
         let path = source.cast::<PyString>().ok().map(|path| path.extract::<PathBuf>()).transpose()?;
         let stream = Stream { read: source.clone().unbind(), raised: Arc::clone(&raised) };
-        let reader = run(py, || match &path {
-            Some(path) => Reader::open(path, compression, format, chunk_bytes, start),
-            None => Reader::stream(stream, "stream", compression, format, chunk_bytes, start),
+        let reader = run(py, || {
+            let reader = match &path {
+                Some(path) => Reader::open(path, compression, format, chunk_bytes, start)?,
+                None => Reader::stream(stream, name, compression, format, chunk_bytes, start)?,
+            };
+            reader.with_max_doc_bytes(max_doc_bytes.unwrap_or(usize::MAX))
         })?;
         let fallback = fallback.unwrap_or_else(|| py.None());
         Ok(Self { inner: Arc::new(FileReader { reader: reader.from_chunk(first_chunk), fallback, raised }) })

@@ -10,13 +10,13 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use slmtok_core::Result;
 use slmtok_core::accel::transcode::{MAX_SHORT_CHARS, TranscodePolicy};
 use slmtok_core::decode::{Decoder, TokenIndex, byte_lengths};
-use slmtok_core::encode::{self, Frame, Pooled};
-use slmtok_core::mapped_file::total_bytes;
+use slmtok_core::encode::{self, FileOptions, Frame, Pooled};
+use slmtok_core::file_blocks::total_bytes;
 use slmtok_core::merges::Merges;
 
 use crate::arrays::{Ids, numbers, pairs, read_only, read_only_copy};
 use crate::batches::{self, Batch};
-use crate::bridge::{exception, run, run_holding_gil, run_reporting};
+use crate::bridge::{exception, run, run_holding_gil, run_reporting, run_supervised};
 use crate::code_points::length;
 use crate::counts::document_unit;
 use crate::documents::Documents;
@@ -198,7 +198,7 @@ impl Encoder {
         read_only(documents.py(), counts)
     }
 
-    #[pyo3(signature = (paths, out, *, document="file", threads=0, bos=None, eos=None, progress=None))]
+    #[pyo3(signature = (paths, out, *, document="file", threads=0, bos=None, eos=None, max_doc_bytes=1 << 30, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only options of one Python call")]
     fn encode_files<'py>(
         &self,
@@ -209,17 +209,18 @@ impl Encoder {
         threads: usize,
         bos: Option<u32>,
         eos: Option<u32>,
+        max_doc_bytes: u64,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let unit = document_unit(document)?;
-        let frame = Frame { bos, eos };
+        let options = FileOptions { threads, frame: Frame { bos, eos }, max_doc_bytes, ..FileOptions::new(unit) };
         let total = total_bytes(&paths);
         let offsets = run_reporting(py, progress, "encode", |progress| {
             let report = &mut |done| progress(done, total);
             if self.inner.wide() {
-                self.inner.encode_files::<u32>(&paths, &out, unit, threads, frame, report)
+                self.inner.encode_files::<u32>(&paths, &out, options, report)
             } else {
-                self.inner.encode_files::<u16>(&paths, &out, unit, threads, frame, report)
+                self.inner.encode_files::<u16>(&paths, &out, options, report)
             }
         })?;
         read_only(py, offsets)
@@ -266,7 +267,7 @@ impl Encoder {
     }
 
     fn unreachable(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        run(py, || Ok(self.inner.unreachable()))
+        run_supervised(py, None, ("unreachable", 1), |_| self.inner.unreachable())
     }
 
     fn stats(&self) -> HashMap<&'static str, u64> {

@@ -1,11 +1,14 @@
 //! `Pattern` and `pattern_names`.
 
 use pyo3::prelude::*;
-use slmtok_core::pretoken;
+use slmtok_core::pretoken::{self, Gaps};
 
 use crate::arrays::read_only;
-use crate::bridge::{exception, run};
+use crate::bridge::{run, run_supervised};
 use crate::text::Texts;
+
+/// Longer texts are split on another thread, so that signals are heard.
+const MAX_UNSUPERVISED_BYTES: usize = 16 << 10;
 
 /// A compiled split pattern.
 #[pyclass(frozen, module = "slmtok._native")]
@@ -18,7 +21,7 @@ pub struct Pattern {
 impl Pattern {
     #[new]
     fn new(py: Python<'_>, spec: &str) -> PyResult<Self> {
-        let inner = pretoken::Pattern::new(spec).map_err(|error| exception(py, &error))?;
+        let inner = run(py, || pretoken::Pattern::new(spec))?;
         Ok(Self { inner })
     }
 
@@ -33,19 +36,25 @@ impl Pattern {
     }
 
     fn split<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let texts = Texts::one(text, None)?;
-        let held = texts.bytes()?;
-        let slices = held.slices();
-        let (bounds, _) = run(text.py(), || self.inner.split(slices[0]))?;
+        let (bounds, _) = self.split_text(text)?;
         read_only(text.py(), bounds)
     }
 
     fn gaps(&self, text: &Bound<'_, PyAny>) -> PyResult<(u64, u64)> {
+        let (_, gaps) = self.split_text(text)?;
+        Ok((gaps.pieces, gaps.bytes))
+    }
+}
+
+impl Pattern {
+    fn split_text(&self, text: &Bound<'_, PyAny>) -> PyResult<(Vec<u64>, Gaps)> {
         let texts = Texts::one(text, None)?;
         let held = texts.bytes()?;
-        let slices = held.slices();
-        let (_, gaps) = run(text.py(), || self.inner.split(slices[0]))?;
-        Ok((gaps.pieces, gaps.bytes))
+        let text_bytes = held.slices()[0];
+        if text_bytes.len() <= MAX_UNSUPERVISED_BYTES {
+            return run(text.py(), || self.inner.split(text_bytes));
+        }
+        run_supervised(text.py(), None, ("split", 1), |_| self.inner.split(text_bytes))
     }
 }
 

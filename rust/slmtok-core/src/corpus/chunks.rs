@@ -5,12 +5,12 @@
 
 use std::io::ErrorKind;
 
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 use sha2::{Digest as _, Sha256};
 
 use super::decompress::{SeekPoint, Source, failure};
 use super::digest::Digest;
-use crate::mem::reserve;
+use crate::mem::try_reserve;
 use crate::{Error, Result};
 
 /// Size of a chunk: large enough to hide the hand-over between threads, small enough to balance them.
@@ -76,6 +76,8 @@ pub(super) struct Chunks {
     source: Box<dyn Source>,
     path: String,
     size: usize,
+    /// Most bytes of a document with its terminator.
+    max_doc_bytes: usize,
     /// What ends a document; `None` where the file is one document.
     terminator: Option<Finder<'static>>,
     /// Bytes that were read after the last chunk; a document begins here.
@@ -99,6 +101,7 @@ impl Chunks {
             source,
             path,
             size: size.max(1),
+            max_doc_bytes: usize::MAX,
             terminator: terminator.map(|bytes| Finder::new(bytes).into_owned()),
             rest: Vec::new(),
             position: start,
@@ -110,10 +113,16 @@ impl Chunks {
         }
     }
 
+    /// Limits the bytes of a document with its terminator.
+    pub fn limit_documents(&mut self, max_doc_bytes: usize) {
+        self.max_doc_bytes = max_doc_bytes;
+    }
+
     /// The next chunk that is not empty. It is written to `buffer`, whose content does not matter.
     ///
     /// # Errors
-    /// A source that cannot be read, in this call and all later ones.
+    /// A source that cannot be read, in this call and all later ones; lack of memory; a document above the limit that reaches
+    /// beyond the chunk.
     pub fn next(&mut self, mut buffer: Vec<u8>) -> Result<Option<Chunk>> {
         if self.discard > 0 {
             self.discard_bytes()?;
@@ -124,7 +133,7 @@ impl Chunks {
         let until = (number + 1).saturating_mul(self.size as u64) - self.position.offset;
         let until = usize::try_from(until).unwrap_or(usize::MAX).min(usize::MAX / 2);
         let filled = self.rest.len();
-        grow(&mut buffer, 0, filled);
+        grow(&mut buffer, 0, filled)?;
         buffer[..filled].copy_from_slice(&self.rest);
         self.rest.clear();
         let (len, filled) = match self.terminator.clone() {
@@ -166,15 +175,27 @@ impl Chunks {
         let width = terminator.needle().len();
         // Occurrences of a longer terminator may overlap, so they are found from the start of a document on.
         let mut searched = if width == 1 { until - 1 } else { 0 };
+        // The start of the last document, as far as known.
+        let mut last = 0;
         loop {
             while let Some(found) = buffer[..filled].get(searched..).and_then(|tail| terminator.find(tail)) {
                 searched += found + width;
+                last = searched;
                 if searched >= until {
                     return Ok((searched, filled));
                 }
             }
             if self.at_end {
                 return Ok((filled, filled));
+            }
+            if filled - last > self.max_doc_bytes {
+                // A search that begins at the end of the chunk has not seen the terminators before it.
+                let last = last.max(memmem::rfind(&buffer[..filled], terminator.needle()).map_or(0, |at| at + width));
+                if filled - last > self.max_doc_bytes {
+                    let lines = terminator.find_iter(&buffer[..last]).count() as u64;
+                    let place = Some(format!("{}, line {}", self.path, self.position.line + lines));
+                    return Err(Error::DocumentTooLarge { place, limit: self.max_doc_bytes as u64 });
+                }
             }
             searched = searched.max((filled + 1).saturating_sub(width));
             filled = self.read(buffer, filled, filled + SEARCH_BYTES, filled)?;
@@ -190,7 +211,7 @@ impl Chunks {
     fn read(&mut self, buffer: &mut Vec<u8>, mut filled: usize, wanted: usize, min_len: usize) -> Result<usize> {
         while filled < wanted && !self.at_end {
             if filled == buffer.len() {
-                grow(buffer, filled, wanted.min(MIN_BUFFER_BYTES.max(2 * filled)));
+                grow(buffer, filled, wanted.min(MIN_BUFFER_BYTES.max(2 * filled)))?;
             }
             let end = wanted.min(buffer.len());
             match self.source.read(&mut buffer[filled..end]) {
@@ -253,10 +274,11 @@ impl SeekPoints {
 }
 
 /// Makes `buffer` at least `length` bytes long and keeps its first `kept`. Reused memory is not zeroed again.
-fn grow(buffer: &mut Vec<u8>, kept: usize, length: usize) {
+fn grow(buffer: &mut Vec<u8>, kept: usize, length: usize) -> Result<()> {
     if buffer.len() < length {
         buffer.truncate(kept);
-        reserve(buffer, length - kept);
+        try_reserve(buffer, length - kept)?;
         buffer.resize(length, 0);
     }
+    Ok(())
 }

@@ -8,7 +8,8 @@ use memchr::memmem::Finder;
 
 use super::chunks::Position;
 use super::digest::{Digest, add, sha256};
-use crate::mem::with_capacity;
+use crate::Result;
+use crate::mem::{try_with_capacity, with_capacity};
 
 /// Documents in one buffer, without an allocation for each: a million of them cost little more than their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,17 +54,27 @@ impl Documents {
         }
     }
 
+    /// As [`Self::with_capacity`], for a size that the input determines.
+    ///
+    /// # Errors
+    /// Lack of memory.
+    pub fn try_with_capacity(chunk: u64, bytes: usize) -> Result<Self> {
+        Ok(Self { bytes: try_with_capacity(bytes)?, ..Self::with_capacity(chunk, 0) })
+    }
+
     /// Copies of `texts`, numbered from 1. They are not hashed yet.
-    #[must_use]
-    pub fn of(texts: &[&[u8]]) -> Self {
-        let mut documents = Self::with_capacity(0, texts.iter().map(|text| text.len()).sum());
+    ///
+    /// # Errors
+    /// Lack of memory.
+    pub fn of(texts: &[&[u8]]) -> Result<Self> {
+        let mut documents = Self::try_with_capacity(0, texts.iter().map(|text| text.len()).sum())?;
         for text in texts {
             documents.bytes.extend_from_slice(text);
             documents.offsets.push(documents.bytes.len() as i64);
         }
         documents.numbers = (1..=texts.len() as i64).collect();
         documents.digests = OnceLock::new();
-        documents
+        Ok(documents)
     }
 
     /// sha256 of each document that ends in this batch.

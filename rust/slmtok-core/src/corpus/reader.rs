@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use memchr::memmem::Finder;
 
 use super::chunks::{CHUNK_BYTES, Chunk, Chunks, Position};
-use super::decompress::{Compression, decompress, failure, open};
+use super::decompress::{Compression, Source, decompress, failure, open};
 use super::documents::Documents;
 use super::json_record;
-use crate::Result;
 use crate::parallel::lock;
+use crate::{Error, Result};
 
 /// What the documents of a file are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +46,12 @@ pub type Fallback<'a> = &'a mut dyn FnMut(&[u8], u64) -> Result<Parsed>;
 
 /// Reads the documents of a file, chunk by chunk.
 pub struct Reader {
+    /// For errors.
+    path: String,
     chunks: Mutex<Chunks>,
     format: Format,
+    /// Most bytes of a document, or of the line of a record.
+    max_doc_bytes: usize,
     /// Chunks before this one are skipped.
     first_chunk: u64,
     bytes_read: Arc<AtomicU64>,
@@ -55,6 +59,8 @@ pub struct Reader {
     free_buffers: Mutex<Vec<Vec<u8>>>,
 }
 
+/// Allowance for the terminator of a document that is still being read.
+const MAX_TERMINATOR_BYTES: usize = 1 << 10;
 /// Larger buffers, which a long document leaves behind, are freed.
 const MAX_FREE_BUFFER_BYTES: usize = 4 * CHUNK_BYTES;
 
@@ -66,8 +72,20 @@ impl Reader {
     pub fn open(path: &Path, compression: Compression, format: Format, size: usize, start: Position) -> Result<Self> {
         let bytes_read = Arc::default();
         let source = open(path, compression, &bytes_read, start.seek_point)?;
-        let chunks = Chunks::new(source, path.to_string_lossy().into_owned(), format.terminator(), size, start);
-        Ok(Self { chunks: Mutex::new(chunks), format, first_chunk: 0, bytes_read, free_buffers: Mutex::default() })
+        Ok(Self::of(source, path.to_string_lossy().into_owned(), format, size, start, bytes_read))
+    }
+
+    fn of(
+        source: Box<dyn Source>,
+        path: String,
+        format: Format,
+        size: usize,
+        start: Position,
+        bytes_read: Arc<AtomicU64>,
+    ) -> Self {
+        let chunks = Mutex::new(Chunks::new(source, path.clone(), format.terminator(), size, start));
+        let (max_doc_bytes, free_buffers) = (usize::MAX, Mutex::default());
+        Self { path, chunks, format, max_doc_bytes, first_chunk: 0, bytes_read, free_buffers }
     }
 
     /// The same for a stream, positioned at its start, which errors call `name`.
@@ -86,8 +104,18 @@ impl Reader {
         let start = start.without_seek();
         let source = decompress(source, compression, &bytes_read, start.seek_point)
             .map_err(|error| failure(name, "read", &error))?;
-        let chunks = Mutex::new(Chunks::new(source, name.to_owned(), format.terminator(), size, start));
-        Ok(Self { chunks, format, first_chunk: 0, bytes_read, free_buffers: Mutex::default() })
+        Ok(Self::of(source, name.to_owned(), format, size, start, bytes_read))
+    }
+
+    /// The same with a limit on the bytes of a document, or of the line of a record. The parts of a file that is one document
+    /// are not limited.
+    ///
+    /// # Errors
+    /// [`crate::Error::Poisoned`].
+    pub fn with_max_doc_bytes(self, max_doc_bytes: usize) -> Result<Self> {
+        // The terminator belongs to no document, and a line feed may follow a carriage return.
+        lock(&self.chunks)?.limit_documents(max_doc_bytes.saturating_add(MAX_TERMINATOR_BYTES));
+        Ok(Self { max_doc_bytes, ..self })
     }
 
     /// The same from chunk number `first` on; the chunks before it are decompressed and skipped.
@@ -116,7 +144,7 @@ impl Reader {
     /// # Errors
     /// What `fallback` returns; `parsed` then receives the documents before that record.
     pub fn parse(&self, chunk: Chunk, fallback: Fallback<'_>, parsed: &mut Documents) -> Result<()> {
-        *parsed = Documents::with_capacity(chunk.number, chunk.text().len());
+        *parsed = Documents::try_with_capacity(chunk.number, chunk.text().len())?;
         (parsed.begin, parsed.end) = (chunk.begin, chunk.end);
         let outcome = self.parse_text(&chunk, fallback, parsed);
         self.free(chunk);
@@ -164,6 +192,10 @@ impl Reader {
         for (number, (end, next)) in (chunk.begin.line..).zip(ends) {
             if start == text.len() {
                 break;
+            }
+            if end - start > self.max_doc_bytes {
+                let place = Some(format!("{}, line {number}", self.path));
+                return Err(Error::DocumentTooLarge { place, limit: self.max_doc_bytes as u64 });
             }
             match &self.format {
                 Format::Json { key } => parse_json(documents, &text[start..next], number, key.as_deref(), fallback)?,

@@ -160,7 +160,7 @@ fn the_fallback_parser_gets_line_and_number() {
 
 #[test]
 fn selected_documents_keep_their_digests_and_numbers() {
-    let documents = Documents::of(&[b"a", b"", b"ccc"]);
+    let documents = Documents::of(&[b"a", b"", b"ccc"]).unwrap();
     assert_eq!(documents.get(2), Some(&b"ccc"[..]));
     assert_eq!(documents.get(3), None);
     let chosen = documents.select(&[2, 0]).unwrap();
@@ -243,4 +243,42 @@ fn every_record_without_a_key_goes_to_the_fallback_parser() {
         let before = expected.iter().filter(|&&number| number != 2 && number != 5).count();
         assert_eq!((parsed.len(), numbers), (before, expected), "the documents before the error are there");
     }
+}
+
+#[test]
+fn documents_above_the_limit_are_errors_with_file_and_line() {
+    let read = |data: &str, format: Format, limit: usize, size: usize| -> crate::Result<usize> {
+        let source = std::io::Cursor::new(data.as_bytes().to_vec());
+        let reader = Reader::stream(source, "data", Compression::Plain, format, size, Position::START)?;
+        let (reader, mut found) = (reader.with_max_doc_bytes(limit)?, 0);
+        while let Some(documents) = reader.next(&mut refuse)? {
+            found += documents.len();
+        }
+        Ok(found)
+    };
+    let json = Format::Json { key: Some(b"text".to_vec()) };
+    let records = "{\"text\":\"a\"}\n{\"text\":\"bcdefghij\"}\n";
+    let long = format!("a\n\nb\n{}\nc\n", "x".repeat(100_000));
+    for size in [7, 100, 1 << 20] {
+        assert_eq!(read(&long, line_format(), 100_000, size), Ok(5));
+        let error = read(&long, line_format(), 90_000, size).unwrap_err();
+        assert_eq!(error, Error::DocumentTooLarge { place: Some("data, line 4".to_owned()), limit: 90_000 }, "{size}");
+        assert_eq!(read(records, json.clone(), 20, size), Ok(2));
+        let error = read(records, json.clone(), 19, size).unwrap_err();
+        assert_eq!(error, Error::DocumentTooLarge { place: Some("data, line 2".to_owned()), limit: 19 }, "{size}");
+        assert_eq!(read(&long, Format::Whole, 10, size), Ok(1), "parts of a whole file are not limited");
+    }
+}
+
+#[test]
+fn an_endless_line_is_read_only_up_to_the_limit() {
+    let source = std::io::repeat(b'a');
+    let reader =
+        Reader::stream(source, "/dev/endless", Compression::Plain, line_format(), 64, Position::START).unwrap();
+    let reader = reader.with_max_doc_bytes(1 << 20).unwrap();
+    match reader.next(&mut refuse) {
+        Err(Error::DocumentTooLarge { place, .. }) => assert_eq!(place.as_deref(), Some("/dev/endless, line 1")),
+        other => panic!("{:?}", other.map(|documents| documents.map(|documents| documents.len()))),
+    }
+    assert!(reader.bytes_read() < 2 << 20);
 }

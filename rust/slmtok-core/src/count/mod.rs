@@ -7,6 +7,7 @@
 mod counts;
 pub mod counts_file;
 mod document_stream;
+mod file;
 mod front_coding;
 mod limits;
 mod sorted;
@@ -18,20 +19,13 @@ pub use limits::{Limits, Truncation};
 pub use spill::{Budget, SpillStats};
 pub use table::CountTable;
 
-use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use sha2::{Digest as _, Sha256};
-
+use crate::Result;
 use crate::cache::hash::KEY_BATCH_LEN;
-use crate::corpus::{Digest, Documents};
-use crate::mapped_file::{DocumentUnit, MappedFile};
+use crate::corpus::Documents;
 use crate::parallel::{Report, WorkPlan, available_threads, for_each_batch, pieces_within, thread_count};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
-use crate::{Error, Result};
 use document_stream::DocumentStream;
 use spill::{SortedRuns, merge_workers};
 
@@ -102,6 +96,8 @@ struct Worker {
     runs: SortedRuns,
     pieces: u64,
     invalid: InvalidUtf8,
+    /// Memory for a block of a file.
+    block: Vec<u8>,
 }
 
 impl Default for Worker {
@@ -113,6 +109,7 @@ impl Default for Worker {
             runs: SortedRuns::default(),
             pieces: 0,
             invalid: InvalidUtf8::default(),
+            block: Vec::new(),
         }
     }
 }
@@ -135,6 +132,16 @@ impl Worker {
         }
         Ok(())
     }
+
+    /// Records the ill-formed UTF-8 of `text` in `range`. `text` begins at `position`, (document, byte in it); `whole`: the
+    /// range is the whole document.
+    fn check_utf8(&mut self, text: &[u8], range: Range<usize>, position: (u64, u64), whole: bool) {
+        let start = position.1 + range.start as u64;
+        let (bytes, first) = invalid_bytes(&text[range]);
+        if let Some(first) = first {
+            self.invalid.record((position.0, start + first as u64), bytes, whole);
+        }
+    }
 }
 
 /// Counts the pieces of documents given in any number of calls.
@@ -144,34 +151,62 @@ pub struct Counter {
     limits: Limits,
     /// Memory budget of each worker; `None` means unlimited.
     budget: Option<Budget>,
+    /// Most bytes of a document that are held at once.
+    max_held_bytes: usize,
     workers: Vec<Worker>,
     totals: Totals,
     stream: DocumentStream,
 }
 
+/// Most bytes of a document that are held at once without a memory budget.
+const MAX_HELD_BYTES: usize = 1 << 30;
+/// The same under any budget, at least.
+const MIN_HELD_BYTES: usize = 1 << 20;
+
 impl Counter {
     /// A counter for `pattern` on `threads` threads (0: all hardware threads).
     #[must_use]
     pub fn new(pattern: Pattern, threads: usize, limits: Limits) -> Self {
-        let (workers, totals, stream) = (Vec::new(), Totals::default(), DocumentStream::default());
-        Self { pattern, threads, limits, budget: None, workers, totals, stream }
+        Self {
+            pattern,
+            threads,
+            limits,
+            budget: None,
+            max_held_bytes: MAX_HELD_BYTES,
+            workers: Vec::new(),
+            totals: Totals::default(),
+            stream: DocumentStream::default(),
+        }
     }
 
-    /// Bounds the memory of the tables. The result does not change.
+    /// Bounds the memory of the tables, and of text that no sync point divides: a document with more of it is an error. Otherwise
+    /// the result does not change.
     #[must_use]
     pub fn within(self, budget: &Budget) -> Self {
         // Threads beyond four per hardware thread rarely have work, so the budget is not divided further.
         let share = budget.share(thread_count(self.threads, 4 * available_threads()));
-        Self { budget: Some(share), ..self }
+        let max_held_bytes = (share.bytes / 4).clamp(MIN_HELD_BYTES, MAX_HELD_BYTES);
+        Self { budget: Some(share), max_held_bytes, ..self }
     }
 
     /// Counts `documents`. Returns false once the corpus limit is reached; later documents are ignored.
     ///
     /// # Errors
-    /// A custom pattern that exceeds its backtracking limit, a count that exceeds 64 bits, a failure to write a temporary
-    /// file, or an error of `report`.
+    /// A custom pattern that exceeds its limits, a document with too much text to hold at once, a count that exceeds 64 bits, a
+    /// failure to write a temporary file, or an error of `report`.
     pub fn feed(&mut self, documents: &[&[u8]], report: Report<'_>) -> Result<bool> {
-        self.feed_from(None, documents, report)
+        let mut kept = Vec::new();
+        let documents = if self.limits.is_unlimited() {
+            documents
+        } else {
+            kept.extend(documents.iter().map_while(|text| self.limits.take(text, &mut self.totals.truncation)));
+            &kept
+        };
+        let plan = WorkPlan::new(&self.pattern, documents);
+        self.count(&plan, documents, (self.totals.documents, 0), report)?;
+        self.totals.documents += documents.len() as u64;
+        self.totals.bytes += plan.bytes as u64;
+        Ok(!self.limits.is_reached())
     }
 
     /// Documents that have been counted.
@@ -196,95 +231,19 @@ impl Counter {
         })
     }
 
-    /// Counts a file that is one document; another thread computes its sha256 meanwhile. The digest is
-    /// undefined if a limit ends the corpus.
-    ///
-    /// # Errors
-    /// See [`Counter::feed`].
-    pub fn feed_hashed(
-        &mut self,
-        path: &str,
-        report: &mut dyn FnMut(u64, u64) -> Result<()>,
-    ) -> Result<(bool, Digest)> {
-        let file = MappedFile::open(path)?;
-        let counted = AtomicUsize::new(0);
-        std::thread::scope(|scope| {
-            let digest = scope.spawn(|| hash_beside(path, &counted));
-            let more = self.feed_file(&file, DocumentUnit::File, &mut |done, total| {
-                counted.store(usize::try_from(done).unwrap_or(ALL_COUNTED), Ordering::Relaxed);
-                report(done, total)
-            });
-            counted.store(if matches!(more, Ok(true)) { ALL_COUNTED } else { STOPPED }, Ordering::Relaxed);
-            let digest = digest.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            Ok((more?, digest?))
-        })
-    }
-
-    /// Counts the documents of a file in batches. `report` receives (bytes done, total bytes).
-    ///
-    /// # Errors
-    /// See [`Counter::feed`].
-    pub fn feed_file(
-        &mut self,
-        file: &MappedFile,
-        unit: DocumentUnit,
-        report: &mut dyn FnMut(u64, u64) -> Result<()>,
-    ) -> Result<bool> {
-        let (mut done_before, total) = (0, file.bytes().len() as u64);
-        if unit == DocumentUnit::File {
-            return self.feed_mapped(file, file.bytes(), &mut |done| report(done, total));
-        }
-        for documents in file.batches(unit) {
-            if !self.feed_from(Some(file), &documents, &mut |done| report(done_before + done, total))? {
-                return Ok(false);
-            }
-            done_before += documents.iter().map(|text| text.len() as u64).sum::<u64>();
-        }
-        Ok(true)
-    }
-
-    fn feed_from(&mut self, file: Option<&MappedFile>, documents: &[&[u8]], report: Report<'_>) -> Result<bool> {
-        let mut kept = Vec::new();
-        let documents = if self.limits.is_unlimited() {
-            documents
-        } else {
-            kept.extend(documents.iter().map_while(|text| self.limits.take(text, &mut self.totals.truncation)));
-            &kept
-        };
-        let plan = WorkPlan::new(&self.pattern, documents);
-        self.count(&plan, documents, file, (self.totals.documents, 0), report)?;
-        self.totals.documents += documents.len() as u64;
-        self.totals.bytes += plan.bytes as u64;
-        Ok(!self.limits.is_reached())
-    }
-
     /// Counts the spans of `plan`. `first` is (index of the first document in the corpus, bytes of it counted by earlier
-    /// calls). Pages of `file`, which contains the documents, are released after use.
-    fn count(
-        &mut self,
-        plan: &WorkPlan,
-        documents: &[&[u8]],
-        file: Option<&MappedFile>,
-        first: (u64, u64),
-        report: Report<'_>,
-    ) -> Result<()> {
+    /// calls).
+    fn count(&mut self, plan: &WorkPlan, documents: &[&[u8]], first: (u64, u64), report: Report<'_>) -> Result<()> {
         let threads = thread_count(self.threads, plan.batches.len());
         self.workers.resize_with(self.workers.len().max(threads), Worker::default);
         let (pattern, budget) = (&self.pattern, self.budget.as_ref());
         for_each_batch(plan, &mut self.workers[..threads], report, |worker, batch| {
             let spans = &plan.spans[plan.batches[batch].clone()];
             for span in spans {
-                let text = documents[span.document];
-                worker.count(pattern, text, span.range.clone(), budget)?;
-                let (bytes, first_bad) = invalid_bytes(&text[span.range.clone()]);
-                if let Some(bad) = first_bad {
-                    let position = (first.0 + span.document as u64, first.1 + (span.range.start + bad) as u64);
-                    worker.invalid.record(position, bytes, span.first() && span.last && first.1 == 0);
-                }
-            }
-            if let (Some(file), Some(from), Some(to)) = (file, spans.first(), spans.last()) {
-                let address = |document: usize, at: usize| documents[document].as_ptr() as usize + at;
-                file.release(address(from.document, from.range.start)..address(to.document, to.range.end));
+                let whole = span.first() && span.last && first.1 == 0;
+                let position = (first.0 + span.document as u64, first.1);
+                worker.count(pattern, documents[span.document], span.range.clone(), budget)?;
+                worker.check_utf8(documents[span.document], span.range.clone(), position, whole);
             }
             Ok(())
         })
@@ -313,40 +272,6 @@ impl Counter {
             merge_workers(tables, self.budget.as_ref().map(|budget| budget.folder.as_path()), report)?;
         Ok(Counts { pattern: self.pattern, totals, spills, pieces })
     }
-}
-
-/// Bytes that are hashed at a time.
-const HASH_BYTES: usize = 1 << 20;
-/// How far hashing may be ahead of counting, so that both use the same pages of the page cache.
-const MAX_HASH_LEAD_BYTES: usize = 32 << 20;
-/// Values of the position of counting: the whole file was counted, or counting ended before.
-const ALL_COUNTED: usize = usize::MAX - 1;
-const STOPPED: usize = usize::MAX;
-
-/// The sha256 of the file at `path`, which is counted up to `counted`. It reads the page cache: faults on the mapping would
-/// contend with those of the counting threads.
-fn hash_beside(path: &str, counted: &AtomicUsize) -> Result<Digest> {
-    let fail = |error: std::io::Error| Error::io(path, "read", &error);
-    let mut file = File::open(path).map_err(fail)?;
-    let (mut hash, mut block, mut done) = (Sha256::new(), vec![0; HASH_BYTES], 0);
-    loop {
-        while done > counted.load(Ordering::Relaxed).saturating_add(MAX_HASH_LEAD_BYTES) {
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        if counted.load(Ordering::Relaxed) == STOPPED {
-            break;
-        }
-        match file.read(&mut block) {
-            Ok(0) => break,
-            Ok(size) => {
-                hash.update(&block[..size]);
-                done += size;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(fail(error)),
-        }
-    }
-    Ok(hash.finalize().into())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::worker::buffer_len;
 use super::{Encoder, Pooled, Worker};
 use crate::accel::lazy_batch::{Document, Portions, Transcode, is_lazy, pipeline, transcode_all};
 use crate::ordered::Reorder;
-use crate::parallel::{BATCH_BYTES, Report, WorkPlan, for_each_batch, lock, thread_count};
+use crate::parallel::{BATCH_BYTES, MAX_QUICK_CUSTOM_BYTES, Report, WorkPlan, for_each_batch, lock, thread_count};
 use crate::{Error, Result};
 
 /// The ids of documents, end to end.
@@ -167,6 +167,8 @@ fn offset(ids: usize) -> i64 {
 
 /// Texts up to this size are encoded faster than a user expects Ctrl-C to work.
 const MAX_SILENT_BYTES: usize = 4 << 20;
+/// Longer documents are transcoded before the first is encoded.
+const MAX_PORTION_BYTES: usize = 32 << 20;
 
 impl Encoder {
     /// The ids of one text, on the calling thread.
@@ -188,7 +190,7 @@ impl Encoder {
     /// # Errors
     /// As [`Encoder::encode`], and errors of `report`.
     pub fn encode_reporting<I: Pooled>(&self, text: &[u8], report: Report<'_>) -> Result<Vec<I>> {
-        if text.len() <= MAX_SILENT_BYTES {
+        if text.len() <= MAX_SILENT_BYTES && !(self.pattern.is_custom() && text.len() > MAX_QUICK_CUSTOM_BYTES) {
             return self.encode(text);
         }
         Ok(self.encode_batch(&[text], 1, Frame::default(), report)?.ids)
@@ -322,7 +324,9 @@ impl Encoder {
         transcode: Transcode<'_>,
         report: Report<'_>,
     ) -> Result<EncodedBatch<I>> {
-        if !is_lazy(documents) {
+        // A portion is encoded as one batch, during which nothing is reported.
+        let is_slow = self.pattern.is_custom() || documents.iter().any(|text| text.max_bytes() > MAX_PORTION_BYTES);
+        if is_slow || !is_lazy(documents) {
             return self.encode_transcoded(documents, threads, frame, transcode, report);
         }
         self.check_frame(frame)?;

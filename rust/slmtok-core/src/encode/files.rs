@@ -1,74 +1,191 @@
 //! From files straight to a file of ids, in bounded memory.
 //!
-//! Files are mapped and taken in portions of documents, and each portion is encoded in windows of batches; the ids of a
-//! window are written before the next one begins. Besides the offsets, memory is that of one portion and one window, however
-//! large the files are. A failed call leaves no file.
+//! A file is read in blocks, each while the one before it is encoded. A document that continues in the next block is cut at a
+//! sync point, a line at its start. So memory is that of two blocks and their ids, however large the files are, except
+//! for text that has no sync point or line feed, which `max_doc_bytes` limits. A failed call leaves no file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
 use super::batch::Frame;
 use super::{Encoder, Pooled};
-use crate::mapped_file::{DocumentUnit, MappedFile};
-use crate::parallel::{Report, WorkPlan};
+use crate::file_blocks::{Block, DocumentUnit, SizedFile};
+use crate::parallel::{BATCH_BYTES, Report, WorkPlan};
 use crate::{Error, Result};
 
-/// Batches of about 1 MiB in one window.
-const WINDOW_BATCHES: usize = 64;
+/// Usual bytes of a block: enough batches for all threads.
+const BLOCK_BYTES: usize = 32 << 20;
+/// Lines that are encoded together, so that the list of them stays small.
+const MAX_LINES: usize = 1 << 18;
+
+/// How [`Encoder::encode_files`] divides and frames documents.
+#[derive(Clone, Copy, Debug)]
+pub struct FileOptions {
+    /// What a document is.
+    pub unit: DocumentUnit,
+    /// Threads, 0 for all.
+    pub threads: usize,
+    /// Ids around each document.
+    pub frame: Frame,
+    /// Most bytes without a place to cut.
+    pub max_doc_bytes: u64,
+    /// Bytes that are read together.
+    pub block_bytes: usize,
+}
+
+impl FileOptions {
+    /// Documents of a unit, with the other options as usual.
+    #[must_use]
+    pub fn new(unit: DocumentUnit) -> Self {
+        Self { unit, threads: 0, frame: Frame::default(), max_doc_bytes: u64::MAX, block_bytes: BLOCK_BYTES }
+    }
+}
 
 impl Encoder {
     /// Encodes the documents of `paths` in order and writes the flat ids, little-endian, to the new file `out`. Returns the
     /// n + 1 document offsets.
     ///
     /// # Errors
-    /// A file that cannot be read, an existing or unwritable `out`, and the errors of [`Encoder::encode_batch`].
+    /// A file that cannot be read or becomes shorter, a document with too much text to hold at once, an existing or unwritable
+    /// `out`, and the errors of [`Encoder::encode_batch`].
     pub fn encode_files<I: Pooled>(
         &self,
         paths: &[String],
         out: &str,
-        unit: DocumentUnit,
-        threads: usize,
-        frame: Frame,
+        options: FileOptions,
         report: Report<'_>,
     ) -> Result<Vec<i64>> {
-        self.check_frame(frame)?;
-        let fail = |action: &'static str| {
-            move |error: std::io::Error| Error::Io {
-                path: out.to_owned(),
-                action,
-                reason: error.to_string(),
-                os_error: error.raw_os_error(),
-            }
-        };
-        let file = File::create_new(out).map_err(fail("create"))?;
-        // Declared before the sink, so that the file is closed before it is removed.
+        self.check_frame(options.frame)?;
+        let file = File::create_new(out).map_err(|error| Error::io(out, "create", &error))?;
+        // Declared before the writer, so that the file is closed before it is removed.
         let guard = RemoveOnDrop(Some(out));
-        let mut sink = BufWriter::new(file);
-        let (mut offsets, mut written, mut done, mut bytes) = (vec![0], 0, 0, Vec::new());
+        let fail = |error: std::io::Error| Error::io(out, "write", &error);
+        let mut writer = IdWriter { sink: BufWriter::new(file), out, bytes: Vec::new(), offsets: vec![0], written: 0 };
+        let mut done = 0;
         for path in paths {
-            let file = MappedFile::open(path)?;
-            for documents in file.batches(unit) {
-                let mut plan = WorkPlan::new(self.pattern(), &documents);
-                let batches = std::mem::take(&mut plan.batches);
-                for window in batches.chunks(WINDOW_BATCHES) {
-                    plan.batches = window.to_vec();
-                    let spans = window.iter().flat_map(|batch| &plan.spans[batch.clone()]);
-                    let size: u64 = spans.map(|span| span.range.len() as u64).sum();
-                    let batch =
-                        self.encode_plan::<I>(&plan, &documents, threads, frame, &mut |now| report(done + now))?;
-                    offsets.extend(batch.offsets[1..].iter().map(|end| written + end));
-                    written += batch.offsets.last().copied().unwrap_or(0);
-                    done += size;
-                    bytes.clear();
-                    I::write_bytes(&batch.ids, &mut bytes);
-                    sink.write_all(&bytes).map_err(fail("write"))?;
-                }
-            }
+            let file = SizedFile::open(path)?;
+            self.encode_file::<I>(&file, options, &mut writer, &mut |now| report(done + now))?;
+            done += file.size();
         }
-        sink.flush().map_err(fail("write"))?;
-        sink.into_inner().map_err(|error| fail("write")(error.into_error()))?.sync_all().map_err(fail("write"))?;
+        let IdWriter { mut sink, offsets, .. } = writer;
+        sink.flush().map_err(fail)?;
+        sink.into_inner().map_err(|error| fail(error.into_error()))?.sync_all().map_err(fail)?;
         guard.disarm();
         Ok(offsets)
+    }
+
+    fn encode_file<I: Pooled>(
+        &self,
+        file: &SizedFile,
+        options: FileOptions,
+        writer: &mut IdWriter<'_>,
+        report: Report<'_>,
+    ) -> Result<()> {
+        let mut block = Block::read(file, 0, options.block_bytes, Block::default())?;
+        let mut end = block.text().len() as u64;
+        let (mut spare, mut done, mut is_first) = (Block::default(), 0, true);
+        loop {
+            let at_end = end == file.size();
+            let recycled = std::mem::take(&mut spare);
+            let (encoded, next) = std::thread::scope(|scope| {
+                let ahead = (!at_end).then(|| scope.spawn(|| Block::read(file, end, options.block_bytes, recycled)));
+                let mut encoded = 0;
+                let outcome = loop {
+                    let part = self.part(&block.text()[encoded..], options, at_end, is_first);
+                    let Some(part) = part else { break Ok(encoded) };
+                    let ids =
+                        self.encode_plan::<I>(&part.plan, &part.documents, options.threads, part.frame, &mut |now| {
+                            report(done + now)
+                        });
+                    if let Err(error) = ids.and_then(|batch| writer.write(&batch.ids, &batch.offsets)) {
+                        break Err(error);
+                    }
+                    (encoded, done, is_first) = (encoded + part.length, done + part.length as u64, false);
+                };
+                (outcome, ahead.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+            });
+            let encoded = encoded?;
+            let Some(next) = next else { return Ok(()) };
+            let (mut next, rest) = (next?, &block.text()[encoded..]);
+            if rest.len() as u64 > options.max_doc_bytes {
+                return Err(Error::DocumentTooLarge {
+                    place: Some(file.path().to_owned()),
+                    limit: options.max_doc_bytes,
+                });
+            }
+            end += next.text().len() as u64;
+            next.prepend(rest)?;
+            spare = std::mem::replace(&mut block, next);
+        }
+    }
+
+    /// What of `text` can be encoded before the rest of the file is read; `None` if nothing.
+    fn part<'a>(&self, text: &'a [u8], options: FileOptions, at_end: bool, is_first: bool) -> Option<Part<'a>> {
+        let FileOptions { unit, frame, .. } = options;
+        if unit == DocumentUnit::Line {
+            let (documents, length) = take_lines(text, at_end);
+            let plan = WorkPlan::new(self.pattern(), &documents);
+            return (!documents.is_empty()).then_some(Part { documents, plan, length, frame });
+        }
+        let length = if at_end { text.len() } else { self.pattern().last_sync_point(text)? };
+        // An empty file is an empty document; after the last part nothing is left.
+        if length == 0 && !is_first {
+            return None;
+        }
+        let plan = if length == 0 {
+            WorkPlan::new(self.pattern(), &[text])
+        } else {
+            WorkPlan::for_part(self.pattern(), text, 0..length, at_end, BATCH_BYTES)
+        };
+        Some(Part {
+            documents: vec![text],
+            plan,
+            length,
+            frame: Frame { bos: frame.bos.filter(|_| is_first), ..frame },
+        })
+    }
+}
+
+/// Documents, or the beginning of one, that are encoded together.
+struct Part<'a> {
+    documents: Vec<&'a [u8]>,
+    plan: WorkPlan,
+    /// Bytes of the text that it takes.
+    length: usize,
+    frame: Frame,
+}
+
+/// The first lines of `text` without their line feeds, and their bytes with them. The last line of a file may lack one.
+fn take_lines(text: &[u8], at_end: bool) -> (Vec<&[u8]>, usize) {
+    let (mut lines, mut start) = (Vec::new(), 0);
+    for end in memchr::memchr_iter(b'\n', text).take(MAX_LINES) {
+        lines.push(&text[start..end]);
+        start = end + 1;
+    }
+    if at_end && lines.len() < MAX_LINES && start < text.len() {
+        lines.push(&text[start..]);
+        start = text.len();
+    }
+    (lines, start)
+}
+
+/// Writes ids, and collects the ends of documents.
+struct IdWriter<'a> {
+    sink: BufWriter<File>,
+    out: &'a str,
+    bytes: Vec<u8>,
+    offsets: Vec<i64>,
+    written: i64,
+}
+
+impl IdWriter<'_> {
+    /// Writes `ids`; `offsets` are those of the documents that end in them, after a 0.
+    fn write<I: Pooled>(&mut self, ids: &[I], offsets: &[i64]) -> Result<()> {
+        self.offsets.extend(offsets[1..].iter().map(|end| self.written + end));
+        self.written += ids.len() as i64;
+        self.bytes.clear();
+        I::write_bytes(ids, &mut self.bytes);
+        self.sink.write_all(&self.bytes).map_err(|error| Error::io(self.out, "write", &error))
     }
 }
 
@@ -87,5 +204,22 @@ impl Drop for RemoveOnDrop<'_> {
             // An error here would hide the one that ended the call.
             let _ = std::fs::remove_file(path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_exclude_their_line_feeds() {
+        let lines = |text: &'static [u8], at_end| take_lines(text, at_end);
+        assert_eq!(lines(b"a\n\nb\r\nc", true), (vec![&b"a"[..], b"", b"b\r", b"c"], 7));
+        assert_eq!(lines(b"a\n\nb\r\nc", false), (vec![&b"a"[..], b"", b"b\r"], 6));
+        assert_eq!(lines(b"\n", true), (vec![&b""[..]], 1));
+        assert_eq!(lines(b"", true), (vec![], 0));
+        let many = b"x\n".repeat(MAX_LINES + 5);
+        let (first, length) = take_lines(&many, true);
+        assert_eq!((first.len(), take_lines(&many[length..], true).0.len()), (MAX_LINES, 5));
     }
 }

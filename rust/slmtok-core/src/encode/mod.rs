@@ -15,6 +15,7 @@ mod worker_pool;
 use std::collections::HashMap;
 
 pub use batch::{EncodedBatch, Frame};
+pub use files::FileOptions;
 use model::{Model, Rank};
 use rank_file::merges_from_ranks;
 pub use worker::Worker;
@@ -190,11 +191,13 @@ impl Encoder {
     }
 
     /// Public ids that encoding never returns.
-    #[must_use]
-    pub fn unreachable(&self) -> Vec<u32> {
-        let mut ids: Vec<u32> = self.model.unreachable().map(|rank| self.public_id(rank)).collect();
+    ///
+    /// # Errors
+    /// Lack of memory and interruption.
+    pub fn unreachable(&self) -> Result<Vec<u32>> {
+        let mut ids: Vec<u32> = self.model.unreachable()?.map(|rank| self.public_id(rank)).collect();
         ids.sort_unstable();
-        ids
+        Ok(ids)
     }
 
     /// Statistics of the idle workers: (name, number).

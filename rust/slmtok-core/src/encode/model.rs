@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::split_points::SplitPoints;
-use crate::Result;
 use crate::fork_safe_once::get_or_init;
 use crate::merge::Merger;
 use crate::merges::TokenBytes;
+use crate::{Error, Result};
 
 /// An internal id: the position of a token in merge order. A newtype, because the encoder handles public ids beside it; below
 /// the encoder every id is internal.
@@ -75,12 +75,15 @@ impl Model {
     }
 
     /// Tokens that encoding never returns.
-    pub fn unreachable(&self) -> impl Iterator<Item = Rank> {
+    ///
+    /// # Errors
+    /// Lack of memory and interruption.
+    pub fn unreachable(&self) -> Result<impl Iterator<Item = Rank>> {
         let ids = match self {
-            Self::Merge { merger, .. } => merger.unreachable(),
+            Self::Merge { merger, .. } => merger.unreachable()?,
             Self::Lookup { .. } => &[],
         };
-        ids.iter().copied().map(Rank)
+        Ok(ids.iter().copied().map(Rank))
     }
 
     /// Where pieces may be split before they are merged.
@@ -95,15 +98,23 @@ impl Model {
     }
 
     /// Encodes `piece` into `ids`, which are internal ids.
-    pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) {
+    ///
+    /// # Errors
+    /// Lack of memory and interruption, for a long piece; `ids` then holds anything.
+    pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) -> Result<()> {
         match self {
             Self::Merge { merger, .. } => merger.encode(piece, ids),
             Self::Lookup { id_of, .. } => {
                 ids.clear();
                 match id_of.get(piece) {
                     Some(&id) => ids.push(id),
-                    None => ids.extend(piece.iter().map(|&byte| u32::from(byte))),
+                    None => {
+                        let bytes = 4 * piece.len() as u64;
+                        ids.try_reserve(piece.len()).map_err(|_| Error::NoMemory { bytes })?;
+                        ids.extend(piece.iter().map(|&byte| u32::from(byte)));
+                    }
                 }
+                Ok(())
             }
         }
     }

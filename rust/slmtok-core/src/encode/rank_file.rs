@@ -154,7 +154,7 @@ pub fn merges_from_ranks(tokens: &[&[u8]]) -> Result<(Merges, Vec<usize>)> {
     let (mut pairs, mut table) = (Vec::new(), PairTable::with_capacity(tokens.len()));
     let mut parts = Vec::new();
     for (rank, &token) in tokens.iter().enumerate().filter(|(_, token)| token.len() > 1) {
-        merge_by_pairs(&table, token, &mut parts);
+        merge_by_pairs(&table, token, &mut parts)?;
         let (left, right) = match parts[..] {
             [left, right] => (left, right),
             // It merges to a single id, so that token has the same bytes.

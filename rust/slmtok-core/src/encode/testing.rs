@@ -10,6 +10,8 @@ use crate::merge::{Backtrack, MAX_SYMBOLS, Merger, merge_by_heap, merge_by_scan}
 use crate::merges::Merges;
 use crate::parallel::{WorkPlan, no_progress};
 
+const HAS_MEMORY: &str = "a test has memory and is not interrupted";
+
 /// All kernels of one merge list.
 pub struct Kernels {
     merger: Merger,
@@ -23,7 +25,7 @@ impl Kernels {
     #[must_use]
     pub fn new(merges: &Merges) -> Self {
         let merger = Merger::new(merges.clone());
-        let backtrack = merger.unreachable().is_empty().then(|| Backtrack::new(merges));
+        let backtrack = merger.unreachable().expect(HAS_MEMORY).is_empty().then(|| Backtrack::new(merges));
         Self { merger, backtrack, split_points: SplitPoints::new(merges.tokens()) }
     }
 
@@ -44,15 +46,15 @@ impl Kernels {
             all.push(("scan", ids));
         }
         let mut ids = bytes;
-        merge_by_heap(&self.merger.pairs, &mut ids);
+        merge_by_heap(&self.merger.pairs, &mut ids).expect(HAS_MEMORY);
         all.push(("heap", ids));
         if let Some(backtrack) = &self.backtrack {
             let mut ids = Vec::new();
-            backtrack.encode(&self.merger.merges, &self.merger.pairs, piece, &mut ids);
+            backtrack.encode(&self.merger.merges, &self.merger.pairs, piece, &mut ids).expect(HAS_MEMORY);
             all.push(("backtrack", ids));
         }
         let mut ids = Vec::new();
-        self.merger.encode(piece, &mut ids);
+        self.merger.encode(piece, &mut ids).expect(HAS_MEMORY);
         all.push(("by length", ids));
         all.push(("split points", self.by_parts(piece)));
         all

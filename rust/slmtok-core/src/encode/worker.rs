@@ -14,7 +14,6 @@ use std::ops::Range;
 
 use super::Encoder;
 use super::split_points::{SplitPoints, is_clause};
-use crate::Result;
 use crate::accel::cache_sharing::CacheSharing;
 use crate::accel::output_buffer::BufferPool;
 use crate::cache::bloom::BloomFilter;
@@ -24,6 +23,7 @@ use crate::cache::packed_ids::{Entry, NO_ENTRY, TokenId};
 use crate::cache::piece_table::{MAX_SLOTS, PieceTable};
 use crate::parallel::pieces_within;
 use crate::pretoken::Scanner;
+use crate::{Error, Result};
 
 /// Longer pieces clear the long cache for room only at their second occurrence.
 const MAX_EAGER_BYTES: usize = 4096;
@@ -47,6 +47,8 @@ pub struct Worker<I> {
     part_keys: KeyBatch,
     internal: Vec<u32>,
     public: Vec<I>,
+    /// What ended the merging of a long piece; the ids of the call are then incomplete.
+    failure: Option<Error>,
     pub(super) buffers: BufferPool<I>,
     pub(super) sharing: CacheSharing<I>,
     /// Pieces that were merged because no cache had them.
@@ -64,7 +66,7 @@ impl<I: TokenId> Worker<I> {
     /// must be ends of `text` or starts of pieces; `out` must hold `buffer_len` of the range.
     ///
     /// # Errors
-    /// A custom pattern that exceeds its backtracking limit.
+    /// A custom pattern that exceeds its limits; lack of memory or interruption in a long piece.
     pub fn encode(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> Result<usize> {
         self.sharing.insert_received(&mut self.table, &mut self.long);
         let (mut start, mut len) = (range.start, 0);
@@ -77,6 +79,9 @@ impl<I: TokenId> Worker<I> {
             let pieces = Pieces { text, start, ends: &ends[..n] };
             self.compute_keys(pieces);
             len += self.look_up(encoder, pieces, &mut out[len..]);
+            if let Some(error) = self.failure.take() {
+                return Err(error);
+            }
             start = end;
         }
         self.ends = ends;
@@ -183,6 +188,9 @@ impl<I: TokenId> Worker<I> {
     fn merge_long(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, hash: u64, out: &mut [I]) -> usize {
         let piece = &text[range.clone()];
         let n = self.merge(encoder, text, range, out);
+        if self.failure.is_some() {
+            return n;
+        }
         let (is_clause, is_large) = (is_clause(piece), piece.len() > MAX_EAGER_BYTES);
         if !(is_clause || is_large) || self.first_occurrences.insert(hash) {
             self.long.insert(piece, hash, &out[..n]);
@@ -204,7 +212,10 @@ impl<I: TokenId> Worker<I> {
             return self.encode_parts(encoder, split_points, text, range, out);
         }
         self.misses += 1;
-        encoder.model.encode(piece, &mut self.internal);
+        if let Err(error) = encoder.model.encode(piece, &mut self.internal) {
+            self.failure = Some(error);
+            return 0;
+        }
         self.public.clear();
         encoder.to_public_ids(&self.internal, &mut self.public);
         out[..self.public.len()].copy_from_slice(&self.public);
@@ -260,6 +271,7 @@ impl<I: TokenId> Worker<I> {
             part_keys: KeyBatch::default(),
             internal: Vec::new(),
             public: Vec::new(),
+            failure: None,
             buffers: BufferPool::default(),
             sharing: CacheSharing::default(),
             misses: 0,

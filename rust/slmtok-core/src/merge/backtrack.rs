@@ -9,6 +9,10 @@ use hashbrown::HashTable;
 
 use super::pair_table::{NONE, PairTable};
 use crate::merges::{Merges, TokenBytes};
+use crate::{Error, Result, interrupt};
+
+/// Ids between two checks for an interrupt.
+const CHECK_INTERVAL: usize = 1 << 16;
 
 /// Tables of the kernel, built once enough long pieces were encoded.
 pub struct Backtrack {
@@ -31,7 +35,10 @@ impl Backtrack {
     }
 
     /// Encodes `piece`, which must not be empty, into `ids`.
-    pub fn encode(&self, merges: &Merges, pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`], and [`Error::Interrupted`]; `ids` then holds anything.
+    pub fn encode(&self, merges: &Merges, pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) -> Result<()> {
         let length = |id: u32| merges.tokens().get(id).len();
         let mut dead_ends = FixedBitSet::with_capacity(piece.len() + 1);
         ids.clear();
@@ -42,7 +49,14 @@ impl Backtrack {
                 ids.push(token);
                 pos = end;
                 if pos == piece.len() {
-                    return;
+                    return Ok(());
+                }
+                if ids.len() == ids.capacity() {
+                    let bytes = size_of::<u32>() as u64 * 2 * ids.len() as u64;
+                    ids.try_reserve(1).map_err(|_| Error::NoMemory { bytes })?;
+                }
+                if ids.len().is_multiple_of(CHECK_INTERVAL) {
+                    interrupt::check()?;
                 }
                 token = self.trie.longest_match(&piece[pos..]);
                 continue;
@@ -54,7 +68,7 @@ impl Backtrack {
             }
             dead_ends.insert(pos);
             // Position 0 is never a dead end: the encoding itself begins there.
-            let Some(last) = ids.pop() else { return };
+            let Some(last) = ids.pop() else { return Ok(()) };
             token = last;
             pos -= length(token);
         }

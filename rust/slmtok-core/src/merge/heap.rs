@@ -7,21 +7,39 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::pair_table::{NONE, PairTable};
+use crate::{Error, Result, interrupt};
 
 /// The successor of a symbol that was merged into its left neighbour.
 const REMOVED: usize = usize::MAX;
 
+/// Steps between two checks for an interrupt.
+const CHECK_INTERVAL: usize = 1 << 16;
+
 /// Merges the symbols in `ids` in place.
-pub fn merge_by_heap(pairs: &PairTable, ids: &mut Vec<u32>) {
+///
+/// # Errors
+/// [`Error::NoMemory`], and [`Error::Interrupted`]; `ids` then holds anything.
+pub fn merge_by_heap(pairs: &PairTable, ids: &mut Vec<u32>) -> Result<()> {
     let n = ids.len();
-    let mut next: Vec<usize> = (1..=n).collect();
-    let mut previous: Vec<usize> = (0..n).map(|at| at.wrapping_sub(1)).collect();
+    let (mut next, mut previous) = (Vec::<usize>::new(), Vec::<usize>::new());
+    let mut queue = BinaryHeap::new();
+    // The queue never holds more candidates than twice the symbols: each merge removes one and adds up to two.
+    let reserved = next.try_reserve_exact(n).and_then(|()| previous.try_reserve_exact(n));
+    let reserved = reserved.and_then(|()| queue.try_reserve(2 * n));
+    reserved.map_err(|_| Error::NoMemory { bytes: 48 * n as u64 })?;
+    next.extend(1..=n);
+    previous.extend((0..n).map(|at| at.wrapping_sub(1)));
     let candidate = |ids: &[u32], left: usize, right: usize| {
         let merged = pairs.merged(ids[left], ids[right]);
         (merged != NONE).then_some(Reverse((merged, left)))
     };
-    let mut queue: BinaryHeap<_> = (1..n).filter_map(|right| candidate(ids, right - 1, right)).collect();
+    queue.extend((1..n).filter_map(|right| candidate(ids, right - 1, right)));
+    let mut steps = 0_usize;
     while let Some(Reverse((merged, left))) = queue.pop() {
+        steps += 1;
+        if steps.is_multiple_of(CHECK_INTERVAL) {
+            interrupt::check()?;
+        }
         let right = next[left];
         if right == REMOVED || right >= n || pairs.merged(ids[left], ids[right]) != merged {
             continue;
@@ -44,4 +62,5 @@ pub fn merge_by_heap(pairs: &PairTable, ids: &mut Vec<u32>) {
         Some(id)
     })
     .collect();
+    Ok(())
 }

@@ -10,6 +10,8 @@
 //! Building the tables of `backtrack` takes longer than encoding some long pieces by `heap`. They are built when `heap` has
 //! taken about as long as that; the number of bytes that it has encoded decides, which changes the time and never a result.
 //!
+//! Tables are computed outside their cells, as `fork_safe_once` explains, because computing them may fail.
+//!
 //! [`mod@reference`] is the definition; every kernel is tested against it. A new kernel is one file here and one line in
 //! [`Merger::encode`].
 
@@ -31,11 +33,13 @@ use pair_table::PairTable;
 use run::{is_run, merge_run};
 pub(crate) use scan::{MAX_SYMBOLS, merge_by_scan};
 
-use crate::fork_safe_once::get_or_init;
 use crate::merges::Merges;
+use crate::{Error, Result};
 
 /// Building the tables of `backtrack` costs as much per token as encoding this many bytes by `heap`.
 const HEAP_BYTES_PER_TOKEN: usize = 4;
+/// Tokens of more bytes than this together get no tables for backtracking, which take 25 times their memory.
+const MAX_BACKTRACK_BYTES: usize = 8 << 20;
 
 /// A merge list with the tables for encoding by it.
 pub struct Merger {
@@ -66,18 +70,24 @@ impl Merger {
     }
 
     /// Encodes `piece` into `ids`, which are internal ids.
-    pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) {
+    ///
+    /// # Errors
+    /// Lack of memory and interruption, for a long piece; `ids` then holds anything.
+    pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) -> Result<()> {
         if piece.len() <= MAX_SYMBOLS {
             merge_by_scan(&self.pairs, piece, ids);
-        } else if is_run(piece) {
-            merge_run(&self.pairs, piece[0], piece.len(), ids);
-        } else if self.backtracking_pays(piece.len())
-            && let Some(backtrack) = self.backtrack()
-        {
-            backtrack.encode(&self.merges, &self.pairs, piece, ids);
-        } else {
-            merge_by_pairs(&self.pairs, piece, ids);
+            return Ok(());
         }
+        if is_run(piece) {
+            merge_run(&self.pairs, piece[0], piece.len(), ids);
+            return Ok(());
+        }
+        if self.backtracking_pays(piece.len())
+            && let Some(backtrack) = self.backtrack()?
+        {
+            return backtrack.encode(&self.merges, &self.pairs, piece, ids);
+        }
+        merge_by_pairs(&self.pairs, piece, ids)
     }
 
     /// Whether the tables of `backtrack` exist or are worth building now, before `bytes` more bytes are encoded.
@@ -87,32 +97,42 @@ impl Merger {
                 > HEAP_BYTES_PER_TOKEN * self.merges.pairs().len()
     }
 
-    fn backtrack(&self) -> Option<&Backtrack> {
-        get_or_init(&self.backtrack, || self.unreachable().is_empty().then(|| Backtrack::new(&self.merges))).as_ref()
+    fn backtrack(&self) -> Result<Option<&Backtrack>> {
+        if self.backtrack.get().is_none() {
+            let pays = self.merges.tokens().total_bytes() <= MAX_BACKTRACK_BYTES && self.unreachable()?.is_empty();
+            // An error means that another thread stored an equal value first.
+            let _ = self.backtrack.set(pays.then(|| Backtrack::new(&self.merges)));
+        }
+        Ok(self.backtrack.get().and_then(Option::as_ref))
     }
 
     /// Tokens that do not encode to themselves. Training makes none; other lists may have some.
-    pub fn unreachable(&self) -> &[u32] {
-        get_or_init::<Vec<u32>>(&self.unreachable, || {
-            let mut ids = Vec::new();
-            let tokens = self.merges.tokens();
-            let mut encodes_to_itself = |id: &u32| {
-                merge_by_pairs(&self.pairs, tokens.get(*id), &mut ids);
-                ids == [*id]
-            };
-            tokens.ids().skip(256).filter(|id| !encodes_to_itself(id)).collect()
-        })
+    ///
+    /// # Errors
+    /// Lack of memory and interruption.
+    pub fn unreachable(&self) -> Result<&[u32]> {
+        if self.unreachable.get().is_none() {
+            let (mut found, mut ids) = (Vec::new(), Vec::new());
+            for id in self.merges.tokens().ids().skip(256) {
+                merge_by_pairs(&self.pairs, self.merges.tokens().get(id), &mut ids)?;
+                found.extend((ids != [id]).then_some(id));
+            }
+            let _ = self.unreachable.set(found);
+        }
+        Ok(self.unreachable.get().map_or(&[], Vec::as_slice))
     }
 }
 
 /// Encodes `piece` by the kernels that need only the pair table: by scan or by heap.
-pub(crate) fn merge_by_pairs(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
+pub(crate) fn merge_by_pairs(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) -> Result<()> {
     if piece.len() <= MAX_SYMBOLS {
-        return merge_by_scan(pairs, piece, ids);
+        merge_by_scan(pairs, piece, ids);
+        return Ok(());
     }
     ids.clear();
+    ids.try_reserve(piece.len()).map_err(|_| Error::NoMemory { bytes: 4 * piece.len() as u64 })?;
     ids.extend(piece.iter().map(|&byte| u32::from(byte)));
-    merge_by_heap(pairs, ids);
+    merge_by_heap(pairs, ids)
 }
 
 #[cfg(test)]
@@ -155,11 +175,11 @@ mod tests {
                     prop_assert_eq!(&small, &merge_by_definition(&model.pairs, some));
                 }
             }
-            merge_by_heap(&model.pairs, &mut heap);
-            Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long);
+            merge_by_heap(&model.pairs, &mut heap).unwrap();
+            Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long).unwrap();
             prop_assert_eq!(&heap, &want);
             prop_assert_eq!(&long, &want);
-            prop_assert!(model.unreachable().is_empty(), "a trained token does not encode to itself");
+            prop_assert!(model.unreachable().unwrap().is_empty(), "a trained token does not encode to itself");
         }
 
         #[test]
@@ -171,8 +191,8 @@ mod tests {
             }).collect();
             let model = Merger::new(merges);
             let (mut ids, mut long) = (Vec::new(), Vec::new());
-            model.encode(&piece, &mut ids);
-            Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long);
+            model.encode(&piece, &mut ids).unwrap();
+            Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long).unwrap();
             prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
             prop_assert_eq!(&long, &ids);
         }
@@ -202,10 +222,10 @@ mod tests {
             let piece: Vec<u8> = letters.iter().map(|&at| b"abc"[at]).collect();
             let model = Merger::new(merges);
             let mut ids: Vec<u32> = piece.iter().map(|&byte| u32::from(byte)).collect();
-            merge_by_heap(&model.pairs, &mut ids);
+            merge_by_heap(&model.pairs, &mut ids).unwrap();
             prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
-            if model.unreachable().is_empty() {
-                Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut ids);
+            if model.unreachable().unwrap().is_empty() {
+                Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut ids).unwrap();
                 prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
             }
             for length in [2, 7, 16, 17, 30, 31, 126] {
@@ -223,10 +243,10 @@ mod tests {
         // (a, b) merges first, so "bc" never forms inside "abc", and (a, bc) never merges.
         let merges = Merges::new(vec![(97, 98), (98, 99), (97, 257)]).unwrap();
         let model = Merger::new(merges);
-        assert_eq!(model.unreachable(), [258]);
+        assert_eq!(model.unreachable().unwrap(), [258]);
         let piece = b"abc".repeat(100);
         let mut ids = Vec::new();
-        model.encode(&piece, &mut ids);
+        model.encode(&piece, &mut ids).unwrap();
         assert_eq!(ids, merge_by_definition(&model.pairs, &piece));
     }
 }

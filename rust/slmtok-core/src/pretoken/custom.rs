@@ -4,17 +4,30 @@
 //! parses `a++` and `a{1,3}+` as nested repetitions, so patterns with such a spelling go to the latter. Both engines need
 //! valid UTF-8: an invalid byte becomes one private character (U+10FF00 + byte), which has class other as in the named
 //! patterns, and offsets are mapped back. Unmatched text becomes a piece of its own; empty matches are ignored.
+//!
+//! A pattern may come from a file that nobody checked, so its size, and the steps that it takes on a segment, are bounded
+//! ([`limits`], [`search`]), and a search that may take long runs where it can be interrupted ([`background`]).
 
-use regex_automata::{Input, meta, util::syntax};
+mod background;
+mod limits;
+mod search;
 
-use super::char_class::char_len;
+use std::sync::Arc;
+
+use fancy_regex::RegexBuilder;
+use regex_automata::{meta, util::syntax};
+
+use self::background::{BackgroundSearch, Stopped};
+use self::search::{Found, Searcher};
 use super::{Gaps, Scanner};
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// A compiled custom pattern.
 pub(super) struct Custom {
     regex: String,
     engine: Engine,
+    /// Size limit of the automata, with which scanners compile their copies.
+    size_limit: usize,
 }
 
 enum Engine {
@@ -24,12 +37,20 @@ enum Engine {
 
 impl Custom {
     pub(super) fn new(regex: &str) -> Result<Self> {
+        let size_limit = limits::check(regex)?;
         let possessive = ["*+", "++", "?+", "}+"].iter().any(|spelling| regex.contains(spelling));
-        let engine = match meta::Regex::new(regex) {
+        let config = meta::Config::new().nfa_size_limit(Some(size_limit));
+        let engine = match meta::Builder::new().configure(config).build(regex) {
             Ok(compiled) if !possessive => Engine::Automata(compiled),
-            _ => Engine::Fancy(fancy_regex::Regex::new(regex).map_err(|error| invalid(regex, &error))?),
+            _ => {
+                let compiled = RegexBuilder::new(regex).delegate_size_limit(size_limit).build();
+                Engine::Fancy(compiled.map_err(|error| match exceeds_size(&error) {
+                    true => limits::automaton_too_large(regex, size_limit),
+                    false => invalid(regex, &error),
+                })?)
+            }
         };
-        Ok(Self { regex: regex.to_owned(), engine })
+        Ok(Self { regex: regex.to_owned(), engine, size_limit })
     }
 
     pub(super) fn regex(&self) -> &str {
@@ -37,24 +58,22 @@ impl Custom {
     }
 
     /// A scanner with its own copy of the regex, because copies of one regex share a pool of caches under contention.
-    pub(super) fn scanner(&self) -> Box<dyn Scanner> {
-        let matcher = match &self.engine {
-            Engine::Automata(regex) => {
-                Matcher::Automata { regex: regex.clone(), cache: Box::new(regex.create_cache()) }
-            }
-            // A clone would share the pool. Compilation cannot fail here, because it succeeded before.
-            Engine::Fancy(regex) => {
-                Matcher::Fancy(fancy_regex::Regex::new(&self.regex).unwrap_or_else(|_| regex.clone()))
-            }
-        };
+    pub(super) fn scanner(self: &Arc<Self>) -> Box<dyn Scanner> {
         Box::new(CustomScanner {
-            pattern: self.regex.clone(),
-            matcher,
+            custom: Arc::clone(self),
+            searcher: None,
+            background: None,
             text: Text::default(),
             pending: None,
             gaps: Gaps::default(),
         })
     }
+}
+
+/// Whether an automaton exceeded the size limit.
+fn exceeds_size(error: &fancy_regex::Error) -> bool {
+    let fancy_regex::Error::CompileError(error) = error else { return false };
+    matches!(&**error, fancy_regex::CompileError::InnerError(error) if error.size_limit().is_some())
 }
 
 /// The error of a parser in one line, with the character position if it is known.
@@ -83,48 +102,13 @@ fn invalid(regex: &str, error: &fancy_regex::Error) -> Error {
 /// Indentation of the pattern in an error report of `regex-syntax`.
 const INDENT: &str = "    ";
 
-enum Matcher {
-    Automata { regex: meta::Regex, cache: Box<meta::Cache> },
-    Fancy(fancy_regex::Regex),
-}
-
-impl Matcher {
-    /// Leftmost match from `from` on, as offsets into `text`.
-    fn find(&mut self, text: &str, from: usize) -> std::result::Result<Option<(usize, usize)>, String> {
-        match self {
-            Self::Automata { regex, cache } => {
-                let input = Input::new(text).range(from..);
-                Ok(regex.search_with(cache, &input).map(|found| (found.start(), found.end())))
-            }
-            Self::Fancy(regex) => match regex.find_from_pos(text, from) {
-                Ok(found) => Ok(found.map(|found| (found.start(), found.end()))),
-                Err(error) => Err(error.to_string()),
-            },
-        }
-    }
-
-    /// As [`Self::find`], without empty matches. `\K` may move the start of a match, but not before `floor`.
-    fn find_nonempty(&mut self, text: &str, floor: usize) -> std::result::Result<Option<(usize, usize)>, String> {
-        let mut from = floor;
-        while from <= text.len() {
-            match self.find(text, from)? {
-                Some((start, end)) if end <= start.max(floor) => {
-                    let end = end.max(from);
-                    from = end + char_len(text.as_bytes(), end).max(1);
-                }
-                found => return Ok(found.map(|(start, end)| (start.max(floor), end))),
-            }
-        }
-        Ok(None)
-    }
-}
-
 /// A segment decoded to text, with a mapping back to its bytes.
 #[derive(Debug, Default)]
 struct Text {
     /// Address, length and next start of the segment: identifies a call that continues the previous one.
     key: Option<(usize, usize, usize)>,
-    text: String,
+    /// Shared with a search in the background.
+    text: Arc<String>,
     /// Positions in `text` of the placeholders of invalid bytes. A placeholder has 4 bytes instead of 1.
     placeholders: Vec<usize>,
 }
@@ -132,16 +116,25 @@ struct Text {
 const PLACEHOLDER_EXTRA_BYTES: usize = 3;
 
 impl Text {
-    fn load(&mut self, segment: &[u8]) {
-        self.text.clear();
+    fn load(&mut self, segment: &[u8]) -> Result<()> {
+        let invalid: usize = segment.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
+        let bytes = segment.len() + PLACEHOLDER_EXTRA_BYTES * invalid;
+        if Arc::get_mut(&mut self.text).is_none() {
+            self.text = Arc::default();
+        }
         self.placeholders.clear();
+        let Some(text) = Arc::get_mut(&mut self.text) else { return Ok(()) };
+        text.clear();
+        let reserved = text.try_reserve(bytes).and_then(|()| self.placeholders.try_reserve(invalid));
+        reserved.map_err(|_| Error::NoMemory { bytes: bytes as u64 })?;
         for chunk in segment.utf8_chunks() {
-            self.text.push_str(chunk.valid());
+            text.push_str(chunk.valid());
             for &byte in chunk.invalid() {
-                self.placeholders.push(self.text.len());
-                self.text.push(char::from_u32(0x10_FF00 + u32::from(byte)).unwrap_or(char::REPLACEMENT_CHARACTER));
+                self.placeholders.push(text.len());
+                text.push(char::from_u32(0x10_FF00 + u32::from(byte)).unwrap_or(char::REPLACEMENT_CHARACTER));
             }
         }
+        Ok(())
     }
 
     /// The offset in the segment of an offset in the text.
@@ -165,8 +158,11 @@ impl Text {
 }
 
 struct CustomScanner {
-    pattern: String,
-    matcher: Matcher,
+    custom: Arc<Custom>,
+    /// Made at first use, and again after a background search has taken it.
+    searcher: Option<Box<Searcher>>,
+    /// Finds the matches from the first slow one of the segment on.
+    background: Option<BackgroundSearch>,
     text: Text,
     /// A match whose preceding gap was returned as a piece; the match itself is the next piece. Offsets into the text.
     pending: Option<(usize, usize)>,
@@ -177,8 +173,7 @@ impl Scanner for CustomScanner {
     fn fill(&mut self, segment: &[u8], start: usize, ends: &mut [usize]) -> Result<usize> {
         let (address, length) = (segment.as_ptr() as usize, segment.len());
         if start == 0 || self.text.key != Some((address, length, start)) {
-            self.text.load(segment);
-            self.pending = None;
+            self.begin(segment)?;
         }
         self.text.key = None;
         let (mut at, mut filled) = (self.text.to_text(start), 0);
@@ -200,15 +195,19 @@ impl Scanner for CustomScanner {
 }
 
 impl CustomScanner {
+    /// Decodes a new segment.
+    fn begin(&mut self, segment: &[u8]) -> Result<()> {
+        (self.pending, self.background) = (None, None);
+        self.text.load(segment)?;
+        self.searcher.get_or_insert_with(|| Searcher::new(&self.custom)).begin(self.text.text.len());
+        Ok(())
+    }
+
     /// End of the piece at `at`, both as offsets into the text.
     fn next(&mut self, at: usize) -> Result<usize> {
         let found = match self.pending.take() {
             Some(pending) => Some(pending),
-            None => self.matcher.find_nonempty(&self.text.text, at).map_err(|reason| Error::PatternGaveUp {
-                pattern: self.pattern.clone(),
-                offset: self.text.to_segment(at),
-                reason,
-            })?,
+            None => self.find(at)?,
         };
         match found {
             Some((start, end)) if start == at => Ok(end),
@@ -220,5 +219,34 @@ impl CustomScanner {
                 Ok(end)
             }
         }
+    }
+
+    /// The first match that is not empty, from `at` on, which is the end of the previous one.
+    fn find(&mut self, at: usize) -> Result<Option<(usize, usize)>> {
+        interrupt::check()?;
+        let Self { custom, searcher, background, text, .. } = self;
+        if background.is_none() {
+            let mut own = searcher.take().unwrap_or_else(|| Searcher::new(custom));
+            match own.find_quickly(&text.text, at) {
+                Ok(Found::Slow) => *background = Some(BackgroundSearch::start(own, Arc::clone(&text.text), at)),
+                quick => {
+                    *searcher = Some(own);
+                    return match quick {
+                        Ok(Found::Match(found)) => Ok(found),
+                        Ok(Found::Slow) => Ok(None),
+                        Err(reason) => Err(self.gave_up(at, reason)),
+                    };
+                }
+            }
+        }
+        match background.as_mut().map_or(Ok(None), BackgroundSearch::next_match) {
+            Ok(found) => Ok(found),
+            Err(Stopped::Interrupted) => Err(Error::Interrupted),
+            Err(Stopped::GaveUp(reason)) => Err(self.gave_up(at, reason)),
+        }
+    }
+
+    fn gave_up(&self, at: usize, reason: String) -> Error {
+        Error::PatternGaveUp { pattern: self.custom.regex.clone(), offset: self.text.to_segment(at), reason }
     }
 }

@@ -23,7 +23,7 @@ pub use char_class::{char_len, invalid_bytes};
 pub use simd::testing;
 pub use unicode_table::UNICODE_VERSION;
 
-use crate::Result;
+use crate::{Result, interrupt};
 use custom::Custom;
 use scalar::{Char, Cl100k, Gpt2, O200k, ScalarScanner, Whole, Word};
 use simd::SimdScanner;
@@ -141,6 +141,12 @@ impl Pattern {
         }
     }
 
+    /// Whether a regex engine runs the pattern.
+    #[must_use]
+    pub fn is_custom(&self) -> bool {
+        matches!(self.0, Kind::Custom(_))
+    }
+
     /// Offsets of all piece boundaries, from 0 to the length of `segment`, and the gaps.
     ///
     /// # Errors
@@ -149,6 +155,7 @@ impl Pattern {
         let (mut scanner, mut ends, mut at) = (self.scanner(), [0; 256], 0);
         let mut bounds = vec![0];
         while at < segment.len() {
+            interrupt::check()?;
             let filled = scanner.fill(segment, at, &mut ends)?;
             let Some(&last) = ends[..filled].last() else { break };
             bounds.extend(ends[..filled].iter().map(|&end| end as u64));
@@ -166,6 +173,24 @@ impl Pattern {
             Kind::Named(named) => named.sync_points.next(segment, from),
             Kind::Custom(_) => None,
         }
+    }
+}
+
+/// Distance from the end at which the search for the last sync point starts.
+const SYNC_SEARCH_BYTES: usize = 1 << 16;
+
+impl Pattern {
+    /// Whether texts have sync points under this pattern.
+    #[must_use]
+    pub fn has_sync_points(&self) -> bool {
+        matches!(&self.0, Kind::Named(Named { sync_points: SyncPoints::Words, .. }))
+    }
+
+    /// A sync point near the end of `text`, so that the pieces before it do not depend on what follows `text`.
+    #[must_use]
+    pub fn last_sync_point(&self, text: &[u8]) -> Option<usize> {
+        let distances = [SYNC_SEARCH_BYTES, 16 * SYNC_SEARCH_BYTES, text.len()];
+        distances.iter().find_map(|&far| self.next_sync_point(text, text.len().saturating_sub(far)))
     }
 }
 

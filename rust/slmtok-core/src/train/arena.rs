@@ -5,9 +5,9 @@
 //! by `s - len_of[cells[s - 1].token]`, because `s - 1` is the last byte of the previous token.
 
 use crate::count::Counts;
-use crate::mem::with_capacity;
+use crate::mem::try_with_capacity;
 use crate::merges::TokenBytes;
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// Separates words.
 pub(super) const END: u32 = u32::MAX;
@@ -16,6 +16,8 @@ pub(super) const DEAD: u32 = u32::MAX - 1;
 
 /// Positions are `u32`.
 const MAX_BYTES: u64 = u32::MAX as u64;
+/// Words between two checks for an interrupt.
+const CHECK_INTERVAL: usize = 1 << 12;
 
 /// One byte of a word. Every occurrence reads both fields, so they share a cache line.
 #[derive(Clone, Copy)]
@@ -36,8 +38,8 @@ impl Arena {
     /// weight 0. Returns the arena and the start of each extra word.
     pub fn new(counts: &Counts, extra: &[&[u8]]) -> Result<(Self, Vec<u32>)> {
         let (bytes, words) = checked_size(counts, extra, MAX_BYTES)?;
-        let mut text = with_capacity(bytes);
-        let mut order: Vec<(u64, usize, usize)> = Vec::with_capacity(words);
+        let mut text = try_with_capacity(bytes)?;
+        let mut order: Vec<(u64, usize, usize)> = try_with_capacity(words)?;
         counts.for_each(|piece, count| {
             if piece.len() > 1 {
                 order.push((count, text.len(), piece.len()));
@@ -48,9 +50,12 @@ impl Arena {
             let bytes = |&(_, start, length): &(u64, usize, usize)| &text[start..start + length];
             b.0.cmp(&a.0).then_with(|| bytes(a).cmp(bytes(b)))
         });
-        let mut arena = Self { cells: with_capacity(bytes + words + 1), weight: Vec::with_capacity(words) };
+        let mut arena = Self { cells: try_with_capacity(bytes + words + 1)?, weight: try_with_capacity(words)? };
         arena.push_end();
-        for &(count, start, length) in &order {
+        for (index, &(count, start, length)) in order.iter().enumerate() {
+            if index.is_multiple_of(CHECK_INTERVAL) {
+                interrupt::check()?;
+            }
             arena.push_word(&text[start..start + length], count);
         }
         let mut begins = Vec::with_capacity(extra.len());

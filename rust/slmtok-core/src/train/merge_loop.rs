@@ -14,7 +14,7 @@ use super::required::Required;
 use super::{Options, Outcome, Replayed, Stats, Stop};
 use crate::count::Counts;
 use crate::merges::MAX_TOKENS;
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// Merges between two progress reports.
 const REPORT_INTERVAL: u32 = 256;
@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
         let specials = if options.tie_break == TieBreak::Hf { &options.specials[..] } else { &[] };
         let order = PairOrder::new(options.tie_break, specials);
         let min_count = options.min_count.max(1);
-        let (pairs, candidates) = Pairs::of_bytes(&arena, &order, required.posting_threshold(min_count));
+        let (pairs, candidates) = Pairs::of_bytes(&arena, &order, required.posting_threshold(min_count))?;
         let tokens = TokenTable::new();
         let candidates = candidates.into_iter().filter(|candidate| candidate.bound >= min_count).collect();
         let queue = Heap::new(candidates, |a, b| order.before(a, b, &tokens));
@@ -102,6 +102,7 @@ impl<'a> Run<'a> {
                 let reason = format!("uses a part that merge {index} or a later one creates");
                 return Err(Error::InvalidMerges { index, left, right, reason });
             }
+            interrupt::check()?;
             match self.required.find(left, right) {
                 Some(pair) => {
                     let bound = self.recount(pair);
@@ -119,6 +120,7 @@ impl<'a> Run<'a> {
     fn run(&mut self, report: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<()> {
         let total = self.options.n_merges;
         while self.slots < total {
+            interrupt::check()?;
             if self.slots.is_multiple_of(REPORT_INTERVAL) {
                 report(u64::from(self.slots), u64::from(total))?;
             }

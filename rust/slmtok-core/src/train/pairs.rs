@@ -5,7 +5,8 @@
 
 use super::arena::{Arena, END};
 use super::pair_queue::{Candidate, PairOrder};
-use crate::mem::reserve;
+use crate::mem::{reserve, try_with_capacity};
+use crate::{Result, interrupt};
 
 /// A pair of tokens and its slice of the postings.
 #[derive(Clone, Copy)]
@@ -37,19 +38,28 @@ impl Pairs {
     }
 
     /// The pairs of bytes in `arena` whose count is at least `min_count`, and their candidates.
-    pub fn of_bytes(arena: &Arena, order: &PairOrder, min_count: u64) -> (Self, Vec<Candidate>) {
+    ///
+    /// # Errors
+    /// Lack of memory and interruption.
+    pub fn of_bytes(arena: &Arena, order: &PairOrder, min_count: u64) -> Result<(Self, Vec<Candidate>)> {
         let index = |pos: usize| {
             let (left, right) = (arena.cells[pos].token, arena.cells[pos + 1].token);
             (left != END && right != END).then_some((left as usize) << 8 | right as usize)
         };
         let (mut count, mut len) = (vec![0u64; 1 << 16], vec![0usize; 1 << 16]);
-        for pos in 0..arena.cells.len() - 1 {
-            if let Some(at) = index(pos) {
-                count[at] += arena.weight_at(pos as u32);
-                len[at] += 1;
+        let last = arena.cells.len() - 1;
+        for block in (0..last).step_by(CHECK_INTERVAL) {
+            interrupt::check()?;
+            for pos in block..last.min(block + CHECK_INTERVAL) {
+                if let Some(at) = index(pos) {
+                    count[at] += arena.weight_at(pos as u32);
+                    len[at] += 1;
+                }
             }
         }
         let (mut pairs, mut candidates) = (Self::default(), Vec::new());
+        let kept = len.iter().zip(&count).filter(|(_, count)| **count >= min_count);
+        pairs.postings = try_with_capacity(kept.map(|(len, _)| len).sum())?;
         let mut cursor = vec![None; 1 << 16];
         for at in (0..1 << 16).filter(|&at| len[at] > 0 && count[at] >= min_count) {
             let (left, right) = ((at >> 8) as u32, (at & 255) as u32);
@@ -57,15 +67,21 @@ impl Pairs {
             cursor[at] = Some(pairs.list[pair as usize].offset);
             candidates.push(Candidate { bound: count[at], rank: order.rank(left, right), pair, left, right });
         }
-        for pos in 0..arena.cells.len() - 1 {
-            if let Some(next) = index(pos).and_then(|at| cursor[at].as_mut()) {
-                pairs.postings[*next] = pos as u32;
-                *next += 1;
+        for block in (0..last).step_by(CHECK_INTERVAL) {
+            interrupt::check()?;
+            for pos in block..last.min(block + CHECK_INTERVAL) {
+                if let Some(next) = index(pos).and_then(|at| cursor[at].as_mut()) {
+                    pairs.postings[*next] = pos as u32;
+                    *next += 1;
+                }
             }
         }
-        (pairs, candidates)
+        Ok((pairs, candidates))
     }
 }
+
+/// Positions between two checks for an interrupt.
+const CHECK_INTERVAL: usize = 1 << 20;
 
 const NO_GROUP: u32 = u32::MAX;
 

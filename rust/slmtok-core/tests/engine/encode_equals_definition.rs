@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use slmtok_core::Error;
 use slmtok_core::decode::Decoder;
-use slmtok_core::encode::{Encoder, Frame};
+use slmtok_core::encode::{Encoder, FileOptions, Frame};
+use slmtok_core::file_blocks::DocumentUnit;
 use slmtok_core::merge::pair_table::PairTable;
 use slmtok_core::merge::reference::merge_by_definition;
 use slmtok_core::merges::Merges;
@@ -96,19 +97,52 @@ fn encode_files_writes_the_ids_of_the_documents() {
     std::fs::write(&second, b"short\nlines\n").unwrap();
     let pattern = Pattern::new("slm").unwrap();
     let encoder = encoder("slm", &learned(&pattern, &[&text[..20_000]], 200), FIRST_ID, &SPECIALS);
-    let unit = slmtok_core::mapped_file::DocumentUnit::File;
+    let options = FileOptions { threads: 2, ..FileOptions::new(DocumentUnit::File) };
     let paths = [first, second];
-    let offsets = encoder.encode_files::<u16>(&paths, &out, unit, 2, Frame::default(), &mut no_progress).unwrap();
+    let offsets = encoder.encode_files::<u16>(&paths, &out, options, &mut no_progress).unwrap();
     let batch =
         encoder.encode_batch::<u16>(&[&text, b"short\nlines\n"], 1, Frame::default(), &mut no_progress).unwrap();
     assert_eq!(offsets, batch.offsets);
     let bytes: Vec<u8> = batch.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
     assert!(std::fs::read(&out).unwrap() == bytes);
-    let again = encoder.encode_files::<u16>(&paths, &out, unit, 2, Frame::default(), &mut no_progress);
+    let again = encoder.encode_files::<u16>(&paths, &out, options, &mut no_progress);
     assert!(matches!(again, Err(Error::Io { .. })), "an existing file is not overwritten");
     let missing = [paths[0].clone(), path("missing.txt")];
-    let failed = encoder.encode_files::<u16>(&missing, &path("no.bin"), unit, 2, Frame::default(), &mut no_progress);
+    let failed = encoder.encode_files::<u16>(&missing, &path("no.bin"), options, &mut no_progress);
     assert!(failed.is_err() && !folder.path().join("no.bin").exists(), "a failed run leaves no file");
+}
+
+#[test]
+fn encode_files_reads_in_blocks_of_any_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: String| folder.path().join(name).to_str().unwrap().to_owned();
+    let text = [&long_text()[..], "naïve 今天 \n\n  last\nline".as_bytes()].concat();
+    let (whole, empty) = (path("a.txt".to_owned()), path("empty.txt".to_owned()));
+    std::fs::write(&whole, &text).unwrap();
+    std::fs::write(&empty, b"").unwrap();
+    let encoder = encoder("slm", &learned(&Pattern::new("slm").unwrap(), &[&text[..20_000]], 200), FIRST_ID, &SPECIALS);
+    let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
+    let frame = Frame { bos: Some(SPECIALS[0].0), eos: Some(SPECIALS[1].0) };
+    for (unit, documents) in [(DocumentUnit::File, vec![&b""[..], &text, b""]), (DocumentUnit::Line, lines)] {
+        let want = encoder.encode_batch::<u16>(&documents, 1, frame, &mut no_progress).unwrap();
+        let bytes: Vec<u8> = want.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        for block_bytes in [997, 5000, 1 << 20] {
+            let options = FileOptions { frame, block_bytes, threads: 2, ..FileOptions::new(unit) };
+            let out = path(format!("{unit:?}-{block_bytes}.bin"));
+            let files = [empty.clone(), whole.clone(), empty.clone()];
+            let offsets = encoder.encode_files::<u16>(&files, &out, options, &mut no_progress).unwrap();
+            assert_eq!(offsets, want.offsets, "{unit:?} in blocks of {block_bytes}");
+            assert!(std::fs::read(&out).unwrap() == bytes);
+        }
+        let options = FileOptions { block_bytes: 100, max_doc_bytes: 3, ..FileOptions::new(unit) };
+        let failed = encoder.encode_files::<u16>(
+            std::slice::from_ref(&whole),
+            &path("no.bin".to_owned()),
+            options,
+            &mut no_progress,
+        );
+        assert!(matches!(failed, Err(Error::DocumentTooLarge { place: Some(_), limit: 3 })), "{failed:?}");
+    }
 }
 
 #[test]

@@ -4,24 +4,28 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Every module with the modules that it may import, which must be above it. Only `encode` imports `accel`.
-const LAYERS: [(&str, &[&str]); 20] = [
+const LAYERS: [(&str, &[&str]); 21] = [
     ("error", &[]),
-    ("mem", &[]),
+    ("interrupt", &["error"]),
+    ("mem", &["error"]),
     ("utf8", &[]),
     ("fork_safe_once", &[]),
     ("simd_limit", &["fork_safe_once"]),
     ("byte_hash", &[]),
-    ("ordered", &["error"]),
-    ("mapped_file", &["error"]),
-    ("pretoken", &["error", "mem", "utf8", "simd_limit"]),
-    ("parallel", &["error", "pretoken"]),
+    ("ordered", &["error", "interrupt"]),
+    ("file_blocks", &["error", "mem"]),
+    ("pretoken", &["error", "interrupt", "mem", "utf8", "simd_limit"]),
+    ("parallel", &["error", "interrupt", "pretoken"]),
     ("cache", &["error", "mem", "simd_limit", "byte_hash"]),
     ("token_set", &["byte_hash"]),
     ("merges", &["error", "token_set"]),
-    ("merge", &["error", "mem", "fork_safe_once", "simd_limit", "merges"]),
+    ("merge", &["error", "interrupt", "mem", "simd_limit", "merges"]),
     ("corpus", &["error", "mem", "parallel"]),
-    ("count", &["error", "mem", "utf8", "byte_hash", "mapped_file", "pretoken", "parallel", "cache", "corpus"]),
-    ("train", &["error", "mem", "utf8", "pretoken", "merges", "count"]),
+    (
+        "count",
+        &["error", "mem", "utf8", "byte_hash", "interrupt", "file_blocks", "pretoken", "parallel", "cache", "corpus"],
+    ),
+    ("train", &["error", "interrupt", "mem", "utf8", "pretoken", "merges", "count"]),
     ("accel", &["error", "mem", "simd_limit", "parallel", "cache"]),
     (
         "encode",
@@ -31,7 +35,7 @@ const LAYERS: [(&str, &[&str]); 20] = [
             "utf8",
             "fork_safe_once",
             "ordered",
-            "mapped_file",
+            "file_blocks",
             "pretoken",
             "parallel",
             "cache",

@@ -16,6 +16,7 @@ use tempfile::NamedTempFile;
 mod cache_clears;
 mod corpus_seek;
 mod count_bounded;
+mod count_file;
 mod counts_file;
 mod encode_equals_definition;
 #[cfg(feature = "testing")]

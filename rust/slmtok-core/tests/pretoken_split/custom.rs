@@ -1,7 +1,10 @@
 //! Custom patterns: gaps, empty matches, invalid bytes, limits, and equality with the named ones.
 
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
 use slmtok_core::Error;
+use slmtok_core::interrupt::supervised;
 use slmtok_core::pretoken::{Gaps, Pattern, names};
 
 use crate::oracle::{ALL, pieces, split, split_by};
@@ -131,6 +134,73 @@ fn exceeding_the_backtracking_limit_is_an_error_with_an_offset() {
     let outcome = scanner.fill(&segment, 0, &mut [0; 256]);
     assert!(matches!(outcome, Err(Error::PatternGaveUp { offset: 2, .. })), "{outcome:?}");
     assert_eq!(scanner.fill(b"xx", 0, &mut [0; 256]), Ok(2), "the scanner is usable after an error");
+}
+
+#[test]
+fn patterns_above_the_limits_are_errors() {
+    for spec in
+        [r"(a)(?:\1{0}){999999999}", r"(?=a)(\w{100}){99}", r"\w{1001}", r"(?:\p{L}{999}){1}x", &"a".repeat(5000)]
+    {
+        let begin = Instant::now();
+        match Pattern::new(spec) {
+            Err(Error::PatternTooLarge { pattern, .. }) => assert!(pattern.len() < 100),
+            other => panic!("{spec} gives {other:?}"),
+        }
+        assert!(begin.elapsed() < Duration::from_secs(5), "{spec} takes {:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn the_steps_of_a_segment_are_bounded_by_its_length() {
+    // Each search takes 2^13 steps; one segment may take 100 for each byte.
+    let pattern = Pattern::new(r"(?:x+x+)+y(?=z)|x+| ").unwrap();
+    let segment = b"xxxxxxxxxxxxx ".repeat(10_000);
+    match pattern.split(&segment) {
+        Err(Error::PatternGaveUp { reason, offset, .. }) => {
+            assert!(
+                reason.contains("more backtracking steps than its length allows") && offset > 0,
+                "{reason} at {offset}"
+            );
+        }
+        other => panic!("{:?}", other.map(|(ends, _)| ends.len())),
+    }
+    assert_eq!(pattern.split(b"xxxx x").unwrap().0, [0, 4, 5, 6]);
+}
+
+#[test]
+fn long_segments_split_as_the_named_pattern() {
+    // Above 2.7 MB a search of `fancy-regex` is never quick, so a thread of its own finds the matches.
+    let named = Pattern::new("gpt2").unwrap();
+    let segment = "It's 12:05,  naïve 今天\u{a0}!!\n\n".as_bytes().repeat(90_000);
+    let segment = [&segment[..], b"\xFF\xFE x"].concat();
+    for spec in [format!("(?:{})", named.regex()), r"\w+|\s+|[^\w\s]+".to_owned()] {
+        let custom = Pattern::new(&spec).unwrap();
+        let (ends, gaps) = custom.split(&segment).unwrap();
+        assert_eq!((ends.last(), gaps), (Some(&(segment.len() as u64)), Gaps::default()));
+        if spec.starts_with("(?:") {
+            assert_eq!(ends, named.split(&segment).unwrap().0);
+        }
+        let mut scanner = custom.scanner();
+        assert_eq!(scanner.fill(&segment, 0, &mut [0; 3]), Ok(3));
+        assert_eq!(scanner.fill(b"a b", 0, &mut [0; 8]), custom.split(b"a b").map(|(ends, _)| ends.len() - 1));
+    }
+}
+
+#[test]
+fn a_search_without_end_is_interrupted() {
+    // Each of a million steps reads the rest of the text.
+    let pattern = Pattern::new(r"(?:(?=[^!]*)x)+(?!x)y|\n").unwrap();
+    let segment = b"x".repeat(20 << 20);
+    let (begin, mut polls) = (Instant::now(), 0);
+    let outcome = supervised(
+        &mut || {
+            polls += 1;
+            if begin.elapsed() > Duration::from_millis(300) { Err(Error::Interrupted) } else { Ok(()) }
+        },
+        || pattern.split(&segment),
+    );
+    assert_eq!(outcome.map(|(ends, _)| ends.len()), Err(Error::Interrupted));
+    assert!(polls > 3 && begin.elapsed() < Duration::from_secs(5), "{polls} polls in {:?}", begin.elapsed());
 }
 
 proptest! {

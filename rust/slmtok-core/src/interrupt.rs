@@ -1,0 +1,145 @@
+//! Cancellation of long work: a flag that all threads of one call share.
+//!
+//! Matching a custom pattern and merging a piece of megabytes take long between two batches, so such loops call [`check`].
+//! The flag is thread-local: the layers that loop do not know the calls that they serve. Without a flag, [`check`] succeeds.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use crate::{Error, Result};
+
+/// Interval of polling, a small part of the second within which a signal must be heard.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A flag that ends the work of all threads that run in its scope.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+thread_local! {
+    static CURRENT: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
+}
+
+/// Restores the flag of the outer scope, also after a panic.
+struct Restore(Option<Interrupt>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
+}
+
+impl Interrupt {
+    /// Makes [`check`] fail in every scope of this flag.
+    pub fn request(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Runs `work` in the scope of this flag.
+    pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
+        within(Some(self), work)
+    }
+
+    /// The flag of the current scope.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        CURRENT.with_borrow(Clone::clone)
+    }
+}
+
+/// Runs `work` in the scope of `interrupt`: how a thread enters the scope of the thread that started it.
+pub fn within<T>(interrupt: Option<&Interrupt>, work: impl FnOnce() -> T) -> T {
+    let _restore = Restore(CURRENT.replace(interrupt.cloned()));
+    work()
+}
+
+/// Fails once the flag of the current scope is set. Takes some nanoseconds.
+///
+/// # Errors
+/// [`Error::Interrupted`].
+#[inline]
+pub fn check() -> Result<()> {
+    let requested = CURRENT.with_borrow(|flag| flag.as_ref().is_some_and(|flag| flag.0.load(Ordering::Relaxed)));
+    if requested { Err(Error::Interrupted) } else { Ok(()) }
+}
+
+/// Runs `work` on another thread, while this one calls `poll` every [`POLL_INTERVAL`]. An error of `poll` interrupts `work`.
+///
+/// # Errors
+/// That of `poll`, else that of `work`.
+pub fn supervised<T: Send>(poll: &mut dyn FnMut() -> Result<()>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let interrupt = Interrupt::default();
+    std::thread::scope(|scope| {
+        let (running, ended) = channel::<()>();
+        let handle = scope.spawn(|| {
+            // Dropped at the end of the thread, also after a panic; this ends the wait below.
+            let _running = running;
+            interrupt.scope(work)
+        });
+        let mut polled = Ok(());
+        while ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            if polled.is_ok() {
+                polled = check().and_then(|()| poll());
+                if polled.is_err() {
+                    interrupt.request();
+                }
+            }
+        }
+        let outcome = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        polled.and(outcome)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Loops until it is interrupted.
+    fn spin() -> Result<()> {
+        loop {
+            check()?;
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn scopes_nest_and_end() {
+        let (outer, inner) = (Interrupt::default(), Interrupt::default());
+        outer.scope(|| {
+            inner.request();
+            assert_eq!(inner.scope(check), Err(Error::Interrupted));
+            assert_eq!(check(), Ok(()));
+            outer.request();
+            assert_eq!(check(), Err(Error::Interrupted));
+        });
+        assert_eq!(check(), Ok(()));
+    }
+
+    #[test]
+    fn polling_interrupts_work_and_its_error_counts() {
+        let mut polls = 0;
+        let outcome: Result<()> = supervised(
+            &mut || {
+                polls += 1;
+                if polls < 3 { Ok(()) } else { Err(Error::NoMemory { bytes: polls }) }
+            },
+            spin,
+        );
+        assert_eq!((outcome, polls), (Err(Error::NoMemory { bytes: 3 }), 3));
+    }
+
+    #[test]
+    fn an_outer_interrupt_ends_supervised_work() {
+        let outer = Interrupt::default();
+        outer.request();
+        assert_eq!(outer.scope(|| supervised(&mut || Ok(()), spin)), Err(Error::Interrupted));
+    }
+
+    #[test]
+    fn a_panic_of_the_work_keeps_its_message() {
+        let panic = std::panic::catch_unwind(|| supervised::<()>(&mut || Ok(()), || panic!("the message")));
+        assert_eq!(panic.unwrap_err().downcast_ref::<&str>(), Some(&"the message"));
+    }
+}

@@ -1,0 +1,211 @@
+"""Documents of any size: counted in bounded memory or refused with file and line, from every container and device.
+
+A file of a few kilobytes unpacks to 10 GB; unbounded reading would take as much memory.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slmtok
+from slmtok import errors
+from slmtok.training import memory
+
+MEMORY = "200MB"
+MAX_PEAK = 500_000_000
+"""The limit on memory and 300 MB."""
+PART, PARTS = 100_000_000, 100
+
+
+def zst(data: bytes) -> bytes:
+    zstandard = pytest.importorskip("zstandard")
+    packed: bytes = zstandard.ZstdCompressor(level=3).compress(data)
+    return packed
+
+
+def bomb(folder: Path, name: str) -> Path:
+    """A file of at most 10 MB that unpacks to 10 GB."""
+    path = folder / name
+    if name == "one_letter.txt.gz":
+        path.write_bytes(gzip.compress(b"a" * PART, 9) * PARTS)
+    elif name == "zeros.txt.zst":
+        path.write_bytes(zst(b"\0" * PART) * PARTS)
+    elif name == "blank_lines.txt.zst":
+        path.write_bytes(zst(b"\n" * PART) * PARTS)
+    elif name == "one_line.jsonl.zst":
+        path.write_bytes(zst(b'{"text": "') + zst(b"a" * PART) * PARTS + zst(b'"}\n'))
+    elif name == "sparse.txt":
+        with path.open("wb") as file:
+            file.truncate(PART * PARTS)
+    else:
+        write_parquet(path, repeated=name == "repeated.parquet")
+    return path
+
+
+def write_parquet(path: Path, *, repeated: bool) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    if repeated:
+        rows = pa.DictionaryArray.from_arrays(pa.array([0] * 10_000, pa.int32()), pa.array(["x " * 500_000]))
+        pq.write_table(pa.table({"text": rows}), path, compression="zstd")
+    else:
+        table = pa.table({"text": pa.array(["y" * PART])})
+        with pq.ParquetWriter(path, table.schema, compression="zstd", use_dictionary=False) as writer:
+            for _ in range(PARTS):
+                writer.write_table(table)
+
+
+RUN = """
+import json, sys
+from slmtok import cli, errors
+from slmtok.training import memory
+import slmtok
+found = {"error": None, "where": None}
+try:
+    options = json.loads(sys.argv[3])
+    if sys.argv[1] == "count":
+        slmtok.count(sys.argv[2], **options)
+    else:
+        from slmtok.shards import pack
+        pack(sys.argv[2], slmtok.train(slmtok.Texts(["a b c d " * 9]), vocab_size=273), "data", **options)
+except errors.SlmtokError as error:
+    found = {"error": type(error).__name__, "where": str(error.where)}
+print(json.dumps({**found, "peak": memory.peak_memory()}))
+"""
+
+
+def run(verb: str, path: object, folder: Path, **options: Any) -> dict[str, Any]:
+    command = [sys.executable, "-c", textwrap.dedent(RUN), verb, str(path), json.dumps(options)]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, timeout=110, check=False)
+    assert ran.returncode == 0, ran.stderr.decode()
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+BOMBS = {
+    "one_letter.txt.gz": "",
+    "zeros.txt.zst": "",
+    "blank_lines.txt.zst": "",
+    "one_line.jsonl.zst": ", line 1",
+    "sparse.txt": "",
+    "pages.parquet": ", row 1",
+}
+"""Containers of text that no place divides, and what the error names besides the file."""
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux reports it")
+
+
+@LINUX
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", BOMBS)
+def test_counting_a_bomb_takes_the_memory_that_it_was_given(name: str, tmp_path: Path) -> None:
+    path = bomb(tmp_path, name)
+    # Named as text, because zeros are refused at sight otherwise.
+    text = {"format": "text"} if ".txt" in name else {}
+    found = run("count", path, tmp_path, memory=MEMORY, **text)
+    assert (found["error"], found["where"]) == ("DocumentTooLarge", f"{path}{BOMBS[name]}")
+    assert found["peak"] < MAX_PEAK
+
+
+@LINUX
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", ["one_letter.txt.gz", "one_line.jsonl.zst", "sparse.txt", "pages.parquet"])
+def test_packing_a_bomb_is_refused_at_the_limit_on_documents(name: str, tmp_path: Path) -> None:
+    path = bomb(tmp_path, name)
+    text = {"format": "text"} if ".txt" in name else {}
+    found = run("pack", path, tmp_path, max_doc_bytes=50_000_000, **text)
+    assert (found["error"], found["where"]) == ("DocumentTooLarge", f"{path}{BOMBS[name]}")
+    assert found["peak"] < MAX_PEAK
+
+
+@LINUX
+@pytest.mark.timeout(120)
+def test_a_value_that_a_dictionary_repeats_is_not_unpacked_for_all_rows(tmp_path: Path) -> None:
+    path = bomb(tmp_path, "repeated.parquet")
+    found = run("count", path, tmp_path, memory=MEMORY, max_bytes=1_000_000_000)
+    assert (found["error"], found["peak"] < MAX_PEAK) == (None, True)
+
+
+@LINUX
+@pytest.mark.timeout(120)
+def test_a_large_document_with_words_is_counted_in_parts(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt.gz"
+    path.write_bytes(gzip.compress(b"the cat sat on a mat\n" * 5_000_000, 9) * 10)
+    found = run("count", path, tmp_path, memory="100MB")
+    assert (found["error"], found["peak"] < 200_000_000) == (None, True)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="reads a device")
+@pytest.mark.parametrize("format", ["text", "jsonl"])
+def test_a_device_without_end_is_refused_at_the_limit(format: str, tmp_path: Path) -> None:
+    found = run("count", "/dev/zero", tmp_path, memory=MEMORY, format=format)
+    assert found["error"] == "DocumentTooLarge" and found["where"].startswith("/dev/zero")
+    assert found["peak"] < MAX_PEAK
+    packed = run("pack", "/dev/zero", tmp_path, max_doc_bytes=10_000_000, format=format)
+    assert packed["error"] == "OptionError", "pack identifies its sources before it reads them"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="makes a named pipe")
+def test_a_pipe_is_streamed(tmp_path: Path) -> None:
+    pipe, plain = tmp_path / "pipe.txt", tmp_path / "plain.txt"
+    text = b"some words of a text\n" * 100_000
+    plain.write_bytes(text)
+    os.mkfifo(pipe)
+    writer = subprocess.Popen(["cat", plain], stdout=subprocess.PIPE)
+    with subprocess.Popen(["sh", "-c", 'cat "$1" > "$2"', "sh", str(plain), str(pipe)]):
+        assert slmtok.count(pipe).sha256 == slmtok.count(plain).sha256
+    writer.kill()
+    writer.communicate()
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_limit_is_a_size_of_one_document(tmp_path: Path) -> None:
+    text, lines, records = tmp_path / "a.txt", tmp_path / "a.lines", tmp_path / "a.jsonl"
+    text.write_bytes(b"word " * 20)
+    lines.write_bytes(b"a\nbb\n" + b"c" * 100 + b"\n")
+    records.write_bytes(b'{"text": "a"}\n{"text": "' + b"c" * 76 + b'"}\n')
+    tokenizer = slmtok.train(slmtok.Texts(["a b c d " * 9]), vocab_size=273)
+    from slmtok.shards import pack
+
+    for index, (path, where) in enumerate([(text, ""), (lines, ", line 3"), (records, ", line 2")]):
+        with pytest.raises(errors.DocumentTooLarge, match="more than 87 bytes") as caught:
+            pack(path, tokenizer, tmp_path / f"refused-{index}", max_doc_bytes=87)
+        assert caught.value.where == f"{path}{where}"
+        assert caught.value.fields["bytes"] == 87
+        assert pack(path, tokenizer, tmp_path / f"packed-{index}", max_doc_bytes=100).files
+    with pytest.raises(errors.OptionError, match="max_doc_bytes=0"):
+        slmtok.count(text, max_doc_bytes=0)
+
+
+def test_a_file_that_shrinks_while_it_is_counted_is_an_error(tmp_path: Path) -> None:
+    """A mapping of it would end the process with SIGBUS."""
+    path = tmp_path / "shrinking.txt"
+    path.write_bytes(b"some words of a text\n" * 6_000_000)
+
+    def shrink(stage: str, done: int, total: int) -> None:
+        os.truncate(path, 1000)
+
+    with pytest.raises(errors.Unreadable, match="became shorter than 126000000 bytes while it was read") as caught:
+        slmtok.count(path, threads=1, progress=shrink)
+    assert caught.value.where == str(path)
+    path.write_bytes(b"some words of a text\n" * 4_000_000)
+    tokenizer = slmtok.train(slmtok.Texts(["a b c d " * 9]), vocab_size=273)
+    with pytest.raises(errors.Unreadable, match="became shorter"):
+        tokenizer.encode_files(path, tmp_path / "ids.bin", progress=shrink)
+    assert [file.name for file in tmp_path.iterdir()] == ["shrinking.txt"]
+
+
+def test_the_largest_record_follows_the_memory() -> None:
+    assert memory.largest_record(10**9) == 125_000_000
+    assert memory.largest_record(100_000_000) == 12_500_000
+    assert memory.largest_record(None) > 1 << 60

@@ -1,0 +1,167 @@
+"""Ctrl-C and SIGTERM end a call within a second, whatever the engine is doing, in real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterable
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+MAX_SECONDS = 1.0
+"""From the signal to the end of the process."""
+SLACK = 2.0
+"""What a machine that runs other tests may add."""
+
+SETUP = r"""
+import os, signal, sys, threading
+import numpy, slmtok
+from slmtok import _engine
+from slmtok.specials import default_specials
+from slmtok.tokenizer_file import Golden, TokenizerFile
+from slmtok.vocabulary import PatternSpec, Vocabulary
+
+# Each step of a search reads the rest of the text, and there are many searches (LINEAR) or many steps in one (STEPS).
+LINEAR = r"[^!]*!|[^x]|x"
+STEPS = r"(?:(?=[^!]*)x)+(?!x)y|\n"
+LONG = b"x" * (20 << 20)
+
+def terminate(number, frame):
+    raise SystemExit(143)
+
+def vocabulary(regex):
+    name = regex if regex in _engine.pattern_names() else None
+    spec = PatternSpec(name, _engine.Pattern(regex).regex, _engine.UNICODE_VERSION)
+    return Vocabulary("bpe", spec, default_specials(), merges=((136, 136), (113, 114), (272, 272)))
+
+def tokenizer(regex):
+    return slmtok.Tokenizer(vocabulary(regex))
+
+def save_with_golden(regex, text):
+    # Its golden vector is a long text; no one has computed the ids.
+    content = TokenizerFile(vocabulary(regex), (Golden(text, (1,)),), {}, {}).content
+    open("tok.json", "wb").write(content)
+
+def write_long():
+    open("x.txt", "wb").write(LONG)
+
+def noise(size, seed=1):
+    return numpy.random.default_rng(seed).bytes(size)
+
+def noisy_counts():
+    return _engine.Counts.from_items(_engine.Pattern("whole"), [(noise(20_000_000, seed), 2) for seed in range(3)])
+
+def ready():
+    signal.signal(signal.SIGTERM, terminate)
+    # A byte, and then the call: the test waits for the byte, and then for the call to be at work.
+    os.write(1, b".")
+"""
+
+CALLS = {
+    "encode, steps": "tok = tokenizer(STEPS); ready(); tok.encode(LONG)",
+    "encode, linear": "tok = tokenizer(LINEAR); ready(); tok.encode(LONG)",
+    "encode, a string": "tok = tokenizer(LINEAR); ready(); tok.encode('xé' * 2_000_000)",
+    "encode_batch": "tok = tokenizer(STEPS); ready(); tok.encode_batch([b'a', LONG])",
+    "encode_batch, threads": "tok = tokenizer(LINEAR); ready(); tok.encode_batch([LONG] * 4, threads=2)",
+    "encode_batch, strings": "tok = tokenizer(STEPS); ready(); tok.encode_batch(['xé', LONG.decode() + 'é'])",
+    "encode_batch, short": """
+tok = tokenizer(r"(?:x+x+)+y|x")
+ready()
+while True:
+    tok.encode_batch([b"x" * 17] * 100)
+""",
+    "count_tokens": "tok = tokenizer(LINEAR); ready(); tok.count_tokens([LONG])",
+    "count_tokens, steps": "tok = tokenizer(STEPS); ready(); tok.count_tokens([LONG])",
+    "split": "pattern = _engine.Pattern(STEPS); ready(); pattern.split(LONG)",
+    "gaps": "pattern = _engine.Pattern(LINEAR); ready(); pattern.gaps(LONG)",
+    "count of texts": "ready(); slmtok.count(slmtok.Texts([LONG]), pattern=STEPS)",
+    "count of a file": "write_long(); ready(); slmtok.count('x.txt', pattern=LINEAR)",
+    "encode_files": "write_long(); tok = tokenizer(STEPS); ready(); tok.encode_files('x.txt', 'x.bin')",
+    "load": "save_with_golden(LINEAR, LONG); ready(); slmtok.load('tok.json')",
+    "one long piece": "tok = tokenizer('whole'); text = noise(200_000_000); ready(); tok.encode(text)",
+    "train": "counts = noisy_counts(); ready(); _engine.train(counts, 100_000, min_count=1)",
+}
+"""Calls that take minutes."""
+
+COMMANDS = {
+    "slmtok count": "count x.txt --pattern {linear} -o x.counts",
+    "slmtok train": "train x.jsonl --pattern {steps} --vocab 300 -o out.json",
+    "slmtok verify": "verify golden.json",
+    "slmtok encode": "encode -t tok.json x.txt --output-format bin -o x.bin",
+    "slmtok pack": "pack x.jsonl -t tok.json -o data",
+    "a pipe without a writer": "count pipe -o x.counts",
+}
+"""Commands that take minutes; the files are made by `MAKE_FILES`."""
+
+MAKE_FILES = r"""
+write_long()
+open("x.jsonl", "wb").write(b'{"text": "' + LONG + b'"}\n')
+tokenizer(LINEAR).save("tok.json")
+os.rename("tok.json", "kept.json")
+save_with_golden(STEPS, LONG)
+os.rename("tok.json", "golden.json")
+os.rename("kept.json", "tok.json")
+os.mkfifo("pipe")
+"""
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends signals")
+
+
+def alternating(names: Iterable[str]) -> list[tuple[str, signal.Signals]]:
+    """Each name with one of both signals: each situation with each would take two minutes."""
+    return list(zip(names, cycle([signal.SIGINT, signal.SIGTERM])))
+
+
+def seconds_to_stop(process: subprocess.Popen[bytes], number: int) -> float:
+    time.sleep(0.7)
+    assert process.poll() is None, f"the call ended before it was stopped: {process.communicate()}"
+    begin = time.monotonic()
+    process.send_signal(number)
+    try:
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return time.monotonic() - begin
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("name", "number"), alternating(CALLS))
+def test_a_call_hears_a_signal(name: str, number: signal.Signals, tmp_path: Path) -> None:
+    code = textwrap.dedent(SETUP) + CALLS[name]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stdout.read(1) == b".", process.communicate()
+    seconds = seconds_to_stop(process, number)
+    assert process.returncode == (143 if number == signal.SIGTERM else -signal.SIGINT), process.returncode
+    assert seconds < MAX_SECONDS + SLACK, f"{name} heard {number.name} after {seconds:.1f} s"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hostile")
+    subprocess.run([sys.executable, "-c", textwrap.dedent(SETUP) + MAKE_FILES], cwd=folder, check=True, timeout=120)
+    return folder
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("name", "number"), alternating(COMMANDS))
+def test_a_command_hears_a_signal(name: str, number: signal.Signals, files: Path) -> None:
+    patterns = {"{linear}": r"[^!]*!|[^x]|x", "{steps}": r"(?:(?=[^!]*)x)+(?!x)y|\n"}
+    command = [patterns.get(word, word) for word in COMMANDS[name].split()]
+    before = sorted(path.name for path in files.iterdir())
+    process = subprocess.Popen(
+        [sys.executable, "-m", "slmtok", *command], cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    time.sleep(1.5)
+    seconds = seconds_to_stop(process, number)
+    assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
+    assert seconds < MAX_SECONDS + SLACK, f"{name} heard {number.name} after {seconds:.1f} s"
+    left = {path.name for path in files.iterdir()} - set(before) - {"data"}
+    assert left == set(), "an interrupted command leaves only the journal of pack"
