@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 import enum
+import html
 import inspect
+import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -64,6 +66,10 @@ does not decide the weights, so a resumed run may change it.
 # ---------------------------------------------------------------- options of commands
 
 
+_CHOICES = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
+"""The placeholder of an option that takes one of these names."""
+
+
 def _cells(*texts: str) -> str:
     escaped = [text.replace("|", "\\|").replace("\n", " ").strip() for text in texts]
     return "| " + " | ".join(escaped) + " |"
@@ -75,7 +81,16 @@ def option_row(param: Any) -> str:
     long_first = sorted(param.opts, key=lambda option: not option.startswith("--"))
     words = ", ".join([*long_first, *param.secondary_opts]) if flag else str(param.metavar or param.name)
     value = "" if not flag or param.is_flag else f" {param.metavar}"
-    return _cells(f"`{words}{value}`", param.help or "", _default(param))
+    meaning = param.help or ""
+    if _CHOICES.fullmatch(value.strip()):
+        meaning += " One of " + ", ".join(f"`{choice}`" for choice in value.strip().split("|")) + "."
+        value = ""
+    return _cells(_code(words + value), meaning, _default(param))
+
+
+def _code(text: str) -> str:
+    """Code in a table. Markdown renders an escaped `|` in code differently on GitHub and on the site."""
+    return f"<code>{html.escape(text).replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
 
 
 def _default(param: Any) -> str:

@@ -23,7 +23,7 @@ from slmmodel.folder_lock import LOCK, locked
 from slmmodel.sizes import format_time
 from slmtok import atomic
 from slmtok.cli.options import argument, command, option, output_options
-from slmtok.cli.output import Outcome, print_rows, printable
+from slmtok.cli.output import Outcome, counted, print_rows, printable
 
 STORY_BYTES = 7_000_000
 PLOTS = ("dark", "garden", "kite_tree", "lost_thing", "rescue", "sharing")
@@ -284,7 +284,7 @@ class DemoJob:
         compressors = ", ".join(f"{name} {result['baselines'][name]['after_train']:.4f}" for name in ("bz2", "xz"))
         for sample in result["samples"]:
             overlap = sample["overlap"]
-            shared = "" if overlap is None else f", longest overlap with the text {overlap} characters"
+            shared = "" if overlap is None else f", longest overlap with the text {counted(overlap, 'character')}"
             sys.stdout.write(f"--- seed {sample['seed']}{shared} ---\n{printable(sample['text'])}\n\n")
         model = f"{result['parameters']:,} parameters, {result['tokens']:,} ids in {result['steps']:,} steps"
         more = []

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from slmmodel.vocab import VocabMeta
 
 _PACKAGES = ("torch", "safetensors", "numpy", "slmtok", "tensorboard", "matplotlib", "transformers")
-_CONFIG_FIELDS_PER_LINE = 6
+_CONFIG_FIELDS_PER_LINE = 4
 _COUNTS = ("parameters", "embedding_share", "flops_per_token")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -208,6 +208,8 @@ def _removed_if_refused(folder: RunFolder) -> Iterator[None]:
     except Exception:
         if metrics.stat().st_size == before:
             folder.remove()
+            with suppress(OSError):
+                folder.path.rmdir()
         raise
 
 

@@ -32,6 +32,8 @@ def verify_data(data: RunData, world: World, report: Report | None = None) -> No
             report("verifying the data", done, total, "")
 
     first_wrong = next((i for i in own if _sha256(files[i][0], count) != files[i][1]), len(files))
+    if report is not None:
+        report("preparing", 0, 0, "")
     first_wrong = int(world.reduce("min", [first_wrong])[0])
     if first_wrong < len(files):
         raise corrupt(

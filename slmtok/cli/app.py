@@ -41,8 +41,10 @@ _HELP_NAMES = {"help_option_names": ["--help", "-h"], "token_normalize_func": la
 _FOOTER = """\
 {name} COMMAND --help lists the options of a command.
 
-Data goes to stdout, messages to stderr; - stands for stdin or stdout; --json prints one JSON object instead of a table.
-Exit status: 0 done, 1 failed, 2 wrong usage, 3 the check ran and the answer is no, 130 interrupted, 143 terminated.
+Data goes to stdout, messages to stderr; - stands for stdin or stdout;
+--json prints one JSON object instead of a table.
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 the check ran and the answer
+is no, 130 interrupted, 143 terminated.
 """
 
 

@@ -10,7 +10,6 @@ from slmtok import atomic
 from slmtok.cli.errors import error_dict
 from slmtok.cli.files import TIKTOKEN, open_tokenizer, read_texts, text_files
 from slmtok.cli.options import (
-    TOKENIZER,
     command,
     option,
     options_of,
@@ -33,7 +32,7 @@ _INVALID_TOKENIZER = (CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecial
 
 
 @command("audit", example="slmtok audit tok.json --on text.txt")
-@tokenizer_argument("subject", metavar="TOK|DATA", help=f"{TOKENIZER}, or packed data.")
+@tokenizer_argument("subject", metavar="TOK|DATA", help="The tokenizer, or packed data.")
 @option("--on", metavar="TEXT", multiple=True, required=True, help="The text. Repeat for several.")
 @option("--metadata", metavar="FILE", show_default="that of packed data",
         help="A vocab.json whose byte lengths must add up.")  # fmt: skip

@@ -16,11 +16,11 @@ _HELP = """\
 Print the script with which a shell completes commands, options and file names.
 
 \b
-bash        eval "$({program} completion bash)"         in ~/.bashrc
-zsh         eval "$({program} completion zsh)"          in ~/.zshrc, after compinit
-fish        {program} completion fish | source          in ~/.config/fish/config.fish
-powershell  {program} completion powershell | Out-String | Invoke-Expression
-                                                    in $PROFILE
+in ~/.bashrc                   eval "$({program} completion bash)"
+in ~/.zshrc, after compinit    eval "$({program} completion zsh)"
+in ~/.config/fish/config.fish  {program} completion fish | source
+in $PROFILE of PowerShell
+    {program} completion powershell | Out-String | Invoke-Expression
 """
 
 

@@ -9,7 +9,6 @@ from slmtok.cli.file_kinds import are_counts
 from slmtok.cli.files import corpus_files, open_tokenizer
 from slmtok.cli.options import (
     INTEGER,
-    TOKENIZER,
     argument,
     command,
     option,
@@ -25,7 +24,7 @@ MAX_LISTED_TOKENS = 12
 
 
 @command("diff", example="slmtok diff old.json new.json --on text.txt")
-@tokenizer_argument("a", help=f"{TOKENIZER}, or a tokenizer.json.")
+@tokenizer_argument("a")
 @argument("b", metavar="TOK", help="The other one.")
 @option("--on", metavar="TEXT|COUNTS", multiple=True,
         help="Compare the segmentation of this text, or of a counts file. Repeat for several.")  # fmt: skip
@@ -78,7 +77,7 @@ def _identity(fields: Mapping[str, Any]) -> Iterator[str]:
             keys = [key for key in {**value["a"], **value["b"]} if value["a"].get(key) != value["b"].get(key)]
             found = f"differ: {', '.join(keys)}"
         else:
-            found = f"{shortened(value['a'])}  |  {shortened(value['b'])}"
+            found = f"{shortened(value['a'], 28)}  |  {shortened(value['b'], 28)}"
         yield f"  {name:<12} {found}"
 
 

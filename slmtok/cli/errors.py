@@ -6,6 +6,7 @@ Every error has four parts: the fact with its value, the place, the limit, the r
 from __future__ import annotations
 
 import errno
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import click
 
 from slmtok.cli import streams
-from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, printable, styled
+from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, printable, styled
 from slmtok.errors import (
     DiskFull,
     InternalError,
@@ -25,6 +26,9 @@ from slmtok.errors import (
     Unreadable,
     suggestion,
 )
+
+_COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval) ")
+_LABEL_COLUMNS = len("  limit: ")
 
 
 class ErrorPolicy(NamedTuple):
@@ -74,7 +78,12 @@ def error_text(error: Any) -> str:
 
 def print_error(error: Any) -> None:
     """The error on stderr, its first word red on a terminal."""
-    sys.stderr.write(f"{styled('error:', sys.stderr, fg='red', bold=True)} {printable(error_text(error))}\n")
+    sys.stderr.write(styled("error:", sys.stderr, fg="red", bold=True))
+    fact, *more = printable(error_text(error)).split("\n")
+    for head, text in ((" ", fact), *((line[:_LABEL_COLUMNS], line[_LABEL_COLUMNS:]) for line in more)):
+        # A command stays one line, to be pasted.
+        lines = [text] if _COMMAND.match(text) else fit(text, sys.stderr, indent=_LABEL_COLUMNS)
+        sys.stderr.write(head + f"\n{'':{_LABEL_COLUMNS}}".join(lines) + "\n")
     sys.stderr.flush()
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @command("eval", example="slmtok eval tok.json tiktoken:gpt2 --on text.txt")
-@tokenizer_argument("tokenizers", metavar="TOK...", nargs=-1, required=True, help=f"{TOKENIZER}, or a tokenizer.json.")
+@tokenizer_argument("tokenizers", metavar="TOK...", nargs=-1, required=True, help=f"The tokenizers, each {TOKENIZER}.")
 @option("--on", metavar="TEXT", multiple=True, required=True, help="The text. Repeat for several.")
 @option("--sizes", metavar="N,N", help="Also measure each tokenizer of slmtok cut to these vocabulary sizes.")
 @option("--by", choices=("domain", "class"),

@@ -100,7 +100,7 @@ def _describe_tokenizer(file: str) -> tuple[dict[str, object], list[Row]]:
         ("ids", f"{tokenizer.n_vocab:,}, padded {tokenizer.padded_vocab:,}; {learned:,} {noun}"),
         ("pattern", f"{pattern.name or 'custom'} (Unicode {pattern.unicode})\n{pattern.regex}"),
         ("specials", "  ".join(f"{slot.id} {slot.role} {slot.text}" for slot in slots if slot.role is not None)),
-        ("longest token", f"{len(longest)} bytes: {escape_token(longest)}"),
+        ("longest", f"{len(longest)} bytes: {escape_token(longest)}"),
         ("options", _aligned(tokenizer.options)),
         ("provenance", _aligned({key: value for key, value in tokenizer.provenance.items() if value is not None})),
         ("file", "" if size is None else format_bytes(size)),
@@ -194,7 +194,7 @@ def _describe_metadata(path: str) -> tuple[dict[str, object], list[Row]]:
         ("kind", "vocabulary metadata for a model (vocab.json)"),
         ("ids", f"{content['n_vocab']:,}, padded {content['padded_vocab']:,}"),
         ("specials", "  ".join(f"{id} {role}" for role, id in content["specials"].items())),
-        ("longest token", f"{max(content['byte_lengths'], default=0)} bytes"),
+        ("longest", f"{max(content['byte_lengths'], default=0)} bytes"),
         ("fingerprint", content["fingerprint"]),
     ]
     return content, rows

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Decorator = Callable[[Any], Any]
 OUTPUT = "Output"
 """The last heading of options in `--help`."""
+MAX_HELP_COLUMNS = 100
 TOKENIZER = "a tokenizer file, a folder with one, or tiktoken:NAME"
 _PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK"])
 """Words of placeholders that stand for files or folders."""
@@ -208,7 +209,11 @@ def command(
     """
 
     def decorate(function: Callable[..., Any]) -> Command:
-        attributes: dict[str, Any] = {"example": example, "habits": habits, "context_settings": {"show_default": True}}
+        attributes: dict[str, Any] = {
+            "example": example,
+            "habits": habits,
+            "context_settings": {"show_default": True, "max_content_width": MAX_HELP_COLUMNS},
+        }
         made = click.command(name, cls=Command, **attributes)(function)
         hidden: dict[str, Any] = {"is_flag": True, "expose_value": False, "panel": OUTPUT}
         made.params += [
@@ -379,7 +384,7 @@ def tokenizer_option(*names: str, **attributes: Any) -> Decorator:
 
 def tokenizer_argument(name: str = "tokenizer", **attributes: Any) -> Decorator:
     """TOK as the first argument; `-t TOK` is the same."""
-    shared: dict[str, Any] = {"metavar": "TOK", "help": f"{TOKENIZER}."}
+    shared: dict[str, Any] = {"metavar": "TOK", "help": f"The tokenizer: {TOKENIZER}."}
     first = argument(name, **{**shared, **attributes, "cls": _TokenizerArgument})
     named = option("--tokenizer", "-t", _NAMED, multiple=True, hidden=True, expose_value=False)
     return lambda function: named(first(function))

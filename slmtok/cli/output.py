@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TextIO
@@ -18,7 +21,11 @@ import click
 DONE, FAILED, USAGE, ANSWER_NO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 """Exit statuses."""
 
+MIN_TEXT_COLUMNS = 20
+"""Of text beside a label, on terminals however narrow."""
+
 Row = tuple[str, str]
+_SINGLE_SPACE = re.compile(r"(?<! ) (?! )")
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127) if chr(code) not in "\n\t"}
 
 
@@ -111,9 +118,25 @@ def styled(text: str, stream: TextIO, **style: Any) -> str:
     return click.style(printable(text), **style) if has_colour(stream) else printable(text)
 
 
+def fit(text: str, stream: TextIO, indent: int) -> list[str]:
+    """One line as those that fit on the terminal beside `indent` columns; elsewhere it stays whole.
+
+    It is cut between words, or between items where two spaces separate them. A quoted line is a literal, and not cut.
+    """
+    if not stream.isatty() or text.startswith("'"):
+        return [text]
+    columns = max(shutil.get_terminal_size().columns - 1 - indent, MIN_TEXT_COLUMNS)
+    glued = _SINGLE_SPACE.sub("\0", text) if "  " in text else text
+    exact: dict[str, Any] = {"replace_whitespace": False, "expand_tabs": False}
+    lines = textwrap.wrap(glued, columns, break_long_words=False, break_on_hyphens=False, **exact)
+    return [line.replace("\0", " ") for line in lines] or [text]
+
+
 def note(text: str) -> None:
     """One remark on stderr."""
-    sys.stderr.write(printable(f"note: {text}") + "\n")
+    label = "note: "
+    lines = fit(printable(text), sys.stderr, indent=len(label))
+    sys.stderr.write(label + f"\n{'':{len(label)}}".join(lines) + "\n")
     sys.stderr.flush()
 
 
@@ -136,7 +159,7 @@ def print_rows(rows: Iterable[Row], *, title: str = "", stream: TextIO | None = 
     if title:
         stream.write(styled(title, stream, bold=True) + "\n")
     for label, value in listed:
-        first, *rest = value.split("\n")
+        first, *rest = (line for text in value.split("\n") for line in fit(text, stream, indent=width + 4))
         stream.write(f"  {styled(label.ljust(width), stream, dim=True)}  {first}\n")
         stream.writelines(f"  {'':<{width}}  {line}\n" for line in rest)
     stream.flush()

@@ -195,9 +195,10 @@ def _profile_rows(profile: dict[str, Any], *, is_truncated: bool) -> list[Row]:
     if n_certain + 1 < len(sizes):
         sizes[n_certain:] = [sizes[n_certain].replace(":", " and more:", 1)]
     before = " before --max-doc-chars" if is_truncated else ""
-    lengths = f"{profile['shortest']:,} to {profile['longest']:,} bytes{before}; {quantiles}"
+    shortest, longest = profile["shortest"], profile["longest"]
+    lengths = f"{shortest:,} to {longest:,} bytes{before}; {quantiles}"
     return [
-        ("lengths", lengths),
+        ("lengths", lengths if shortest < longest else f"{longest:,} bytes{before}"),
         ("mean", format_bytes(round(profile["mean"])) + before),
         ("duplicates", duplicates if profile["duplicates"] else "none"),
         ("vocabulary", "\n".join(sizes)),

@@ -86,3 +86,11 @@ def _is_importable(path: str) -> bool:
             found = getattr(found, part)
         return True
     return False
+
+
+@pytest.mark.parametrize("page", pages(), ids=name)
+def test_code_in_tables_has_no_escaped_bar(page: Path) -> None:
+    """GitHub shows `a\\|b` as a|b, the site with the backslash; `<code>a&#124;b</code>` is the same on both."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    rows = (line for line in text.splitlines() if line.startswith("|"))
+    assert [row for row in rows if any("\\|" in code for code in CODE.findall(row))] == []

@@ -150,7 +150,7 @@ def test_what_is_wrong_with_a_corpus_is_placed(slmtok, tmp_path):
 def test_lengths_say_that_they_are_of_whole_documents(slmtok, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"twelve bytes")
     ran = slmtok("count", "a.txt", "--max-doc-chars", "5", "-o", "x.counts")
-    assert "12 to 12 bytes before --max-doc-chars" in ran.out and "left out 7 bytes of 1 document" in ran.err
+    assert "12 bytes before --max-doc-chars" in ran.out and "left out 7 bytes of 1 document" in ran.err
     assert "before" not in slmtok("count", "a.txt", "-o", "y.counts").out
 
 

@@ -102,7 +102,7 @@ def test_slow_jobs_show_few_lines(capsys, clock):
     lines = capsys.readouterr().err.splitlines()
     counts = [line for line in lines if line.startswith("count")]
     assert 5 <= len(counts) <= 10 and counts[0] == "count: 10 %"
-    assert lines[len(counts) :] == ["merge: 0", "merge: 1", "merge: 2"]
+    assert lines[len(counts) :] == ["merge", "merge: 1", "merge: 2"]
 
 
 def test_parts_of_a_stage_are_added_up(capsys, clock):

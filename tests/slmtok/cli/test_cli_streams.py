@@ -24,6 +24,7 @@ LINES = {
     "verify": "verify tok.json",
     "bench": "bench --on a.txt -t tok.json --against tiktoken --rounds 1 --quiet",
     "sample-corpus": "sample-corpus --bytes 5kB -o -",
+    "completion": "completion bash",
     "npy": "encode a.txt -t tok.json --output-format npy -o -",
     "bin": "encode a.txt -t tok.json --output-format bin -o -",
     "json": "info tok.json --json",

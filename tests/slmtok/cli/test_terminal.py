@@ -1,0 +1,64 @@
+"""What a person sees on a terminal of 80 columns: no line is longer, none is cut inside a word, commands stay whole."""
+
+from __future__ import annotations
+
+import pytest
+from test_progress import run_on_terminal
+
+from slmmodel.cli import APP as SLM
+from slmtok.cli import APP as SLMTOK
+
+
+@pytest.fixture
+def terminal(slmtok, tmp_path, story_text):
+    """Runs `slmtok` on a terminal, beside `text.txt` and `tok.json`; gives the status and the lines."""
+    (tmp_path / "text.txt").write_text(story_text)
+    assert slmtok("train", "text.txt", "--vocab", "700", "-o", "tok.json").code == 0
+    return lambda *arguments: run_on_terminal(80, "-m", "slmtok", *arguments)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "train text.txt --vocab 600 -o out.json",
+        "count text.txt -o out.counts",
+        "pack text.txt -t tok.json -o out",
+        "diff tok.json tok.json",
+        "train text.txt --vocab 60000 -o out.json",
+        "slice tok.json --vocab 5000 -o out.json",
+        "encode nothing -t tok.json",
+    ],
+)
+def test_no_line_is_longer_than_the_terminal(terminal, slmtok, tmp_path, line):
+    _, lines = terminal(*line.split())
+    assert max(map(len, lines)) <= 80, lines
+    for output in ("out.json", "out.lock", "out.counts"):
+        (tmp_path / output).unlink(missing_ok=True)
+    ran = slmtok(*line.split(), "--force" if "-o out" in line else "-q")
+    words = {word for text in (ran.out, ran.err) for word in text.split() if not word[0].isdigit()}
+    assert words <= {word for text in lines for word in text.split()} | {"s"}, "a word is cut"
+
+
+def test_elsewhere_lines_stay_whole(slmtok, tmp_path, story_text):
+    (tmp_path / "text.txt").write_text(story_text)
+    ran = slmtok("count", "text.txt", "-o", "out.counts")
+    assert "slmtok merge --min-count 5 leaves those out\n" in ran.err and ran.err.count("\n") == 1
+
+
+def test_items_and_literals_are_not_cut(terminal):
+    _, lines = terminal("info", "tok.json")
+    assert any(line.rstrip().endswith("4 sep <sep>") for line in lines)
+    regex = next(line for line in lines if "'(?i:" in line)
+    assert "| ?[^" in "".join(lines[lines.index(regex) : lines.index(regex) + 2]), "the space of a pattern is kept"
+
+
+def test_a_command_in_a_remedy_stays_one_line(terminal):
+    path = "a-rather-long-name-of-a-tokenizer-file-in-a-rather-long-folder.json"
+    _, lines = terminal("tarin", "text.txt", "--vocab", "600", "-o", path)
+    text = "".join(line.ljust(80) if len(line) == 80 else line for line in lines)
+    assert f"fix:   slmtok train text.txt --vocab 600 -o {path}" in text
+
+
+@pytest.mark.parametrize("app", [SLMTOK, SLM], ids=lambda app: app.name)
+def test_help_fits(app):
+    assert max(map(len, app.help_text().splitlines())) < 80
