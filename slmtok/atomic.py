@@ -2,16 +2,19 @@
 
 An existing output is refused without `force`, and an output that is also an input always. A failure leaves neither an
 output nor a temporary file; what a killed process left is removed when the same output is written again. Each file is
-renamed atomically, several together are not.
+renamed atomically. Of several outputs the first is renamed last and marks the set as complete; a hidden `.set` file
+names the others meanwhile, so that the same command may replace what a killed one has renamed.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import platform
 import re
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -35,22 +38,69 @@ def outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) 
         remove_stale(path)
     temporary = tuple(map(temporary_path, paths))
     renamed: list[Path] = []
+    replaces = force and any(map(os.path.lexists, paths))
     try:
         yield temporary
-        for path in paths:
-            _check_target(path, force=force)
-        for source, path in zip(temporary, paths, strict=True):
-            source.replace(path)
-            renamed.append(path)
+        _check_targets(paths, force=force)
+        _commit(temporary, paths, renamed)
     except BaseException as error:
-        for path in (*temporary, *(() if force else renamed)):
+        partial = bool(replaces and renamed)
+        for path in (*temporary, *(() if partial else (*renamed, *map(_set_path, temporary[:1])))):
             # The first failure is the one to report.
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-        translated = _translate_error(error, temporary, paths)
+        translated = _translate_error(error, temporary, paths, partial=partial)
         if translated is not None:
             raise translated from error
         raise
+
+
+def _commit(temporary: Sequence[Path], paths: Sequence[Path], renamed: list[Path]) -> None:
+    """Renames the files, the first one last; `renamed` gets those that are done."""
+    for source, path in zip(temporary, paths, strict=True):
+        if path.is_file() and not path.is_symlink():
+            source.chmod(stat.S_IMODE(path.stat().st_mode))
+    record = _set_path(temporary[0])
+    pairs = list(zip(temporary, paths, strict=True))
+    if len(paths) > 1:
+        identities = [[os.fspath(path.absolute()), *_identity(source)] for source, path in pairs]
+        write_synced(record, json.dumps(identities).encode())
+    for source, path in reversed(pairs):
+        source.replace(path)
+        renamed.append(path)
+    if len(paths) > 1:
+        record.unlink()
+        for old in _stale(paths[0], ".set"):
+            old.unlink(missing_ok=True)
+
+
+def _set_path(temporary: Path) -> Path:
+    """The record of a set, given the temporary path of its first output."""
+    return temporary.with_suffix(".set")
+
+
+def _identity(path: Path) -> list[int]:
+    """Device, inode and time of the last write of a file, which renaming keeps."""
+    status = path.stat()
+    return [status.st_dev, status.st_ino, status.st_mtime_ns]
+
+
+def _unfinished(paths: Sequence[Path]) -> set[Path]:
+    """Those of several outputs that a killed run of them has renamed; they may be replaced."""
+    found: set[Path] = set()
+    for record in _stale(paths[0], ".set"):
+        with suppress(OSError, ValueError, TypeError):
+            known = {name: identity for name, *identity in json.loads(record.read_bytes())}
+            found |= {path for path in paths if path.is_file() and known.get(str(path.absolute())) == _identity(path)}
+    return found
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Writes a file in place, for a temporary path of `outputs`, and syncs it."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write(target: str | os.PathLike[str], data: bytes, *, force: bool = False) -> None:
@@ -62,10 +112,7 @@ def write_all(files: Sequence[tuple[_Path, bytes]], *, force: bool = False) -> N
     """As `write`, several files together."""
     with outputs(*(target for target, _ in files), force=force) as paths:
         for path, (_, data) in zip(paths, files, strict=True):
-            with path.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            write_synced(path, data)
 
 
 def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) -> None:
@@ -79,8 +126,8 @@ def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = F
     for path in paths:
         _check_target(path, force=True)
     _refuse_inputs(paths, inputs)
+    _check_targets(paths, force=force)
     for path in paths:
-        _check_target(path, force=force)
         probe = temporary_path(path)
         try:
             probe.touch(exist_ok=False)
@@ -102,6 +149,12 @@ def _path(target: object) -> Path:
     return path
 
 
+def _check_targets(paths: Sequence[Path], *, force: bool) -> None:
+    unfinished = _unfinished(paths) if len(paths) > 1 and not force else set()
+    for path in paths:
+        _check_target(path, force=force or path in unfinished)
+
+
 def _check_target(path: Path, *, force: bool) -> None:
     name = str(path)
     another = ("name another ", Setting("output"))
@@ -109,7 +162,7 @@ def _check_target(path: Path, *, force: bool) -> None:
         raise OutputExists(f"output {name!r} is a folder", fix="name a file in it", path=name)
     if path.exists() and not path.is_file():
         raise OutputExists(f"output {name!r} is not a regular file", fix=another, path=name)
-    if path.exists() and not force:
+    if os.path.lexists(path) and not force:
         fix = (Setting("force", True), " to replace it, or ", *another)
         raise OutputExists(f"output {name!r} exists", fix=fix, path=name)
     if not path.parent.is_dir():
@@ -148,18 +201,29 @@ def temporary_path(path: Path) -> Path:
 
 def remove_stale(path: Path) -> None:
     """Removes temporary files and folders beside an output whose process, on this machine, has ended."""
-    pattern = re.compile(re.escape(f".{path.name}.{_machine()}-") + r"(\d+)-(\d+)-[0-9a-f]{8}\.part")
     with suppress(OSError):
-        for entry in path.parent.iterdir():
-            found = pattern.fullmatch(entry.name)
-            if found is None or _start_time(int(found[1])) == found[2]:
-                continue
+        for entry in _stale(path, ".part"):
             if entry.is_dir() and not entry.is_symlink():
                 import shutil  # It loads the modules of archives, and is rarely needed.
 
                 shutil.rmtree(entry)
             else:
                 entry.unlink(missing_ok=True)
+
+
+def _stale(path: Path, suffix: str) -> list[Path]:
+    """The hidden files beside an output whose process, on this machine, has ended."""
+    owner = re.escape(_machine()) + r"-(\d+)-(\d+)-[0-9a-f]{8}"
+    # What is written into a temporary path may have one of its own.
+    nested = rf"\.{re.escape(path.name)}\.{owner}(?:\.part\.{re.escape(_machine())}-[0-9-]+-[0-9a-f]{{8}})?"
+    pattern = re.compile(r"\.?" + nested + re.escape(suffix))
+    found = []
+    with suppress(OSError):
+        for entry in path.parent.iterdir():
+            match = pattern.fullmatch(entry.name)
+            if match is not None and _start_time(int(match[1])) != match[2]:
+                found.append(entry)
+    return found
 
 
 def _machine() -> str:
@@ -182,26 +246,30 @@ def _start_time(process: int) -> str | None:
     return "0"
 
 
-def _translate_error(error: BaseException, temporary: tuple[Path, ...], paths: list[Path]) -> SlmtokError | None:
+def _translate_error(
+    error: BaseException, temporary: tuple[Path, ...], paths: list[Path], *, partial: bool
+) -> SlmtokError | None:
     """An error about a temporary file or the disk as one about the target; None for any other."""
     if not isinstance(error, OSError):
         return None
     if not isinstance(error, SlmtokError):
-        return _explain(error, paths[0])
+        return _explain(error, paths[0], partial=partial)
     number, path = error.fields.get("os_error"), str(error.fields.get("path"))
     if not isinstance(error, Unreadable) or not isinstance(number, int):
         return None
     targets = {str(source): target for source, target in zip(temporary, paths, strict=True)}
     if path not in targets and number not in _FULL:
         return None
-    return _explain(OSError(number, os.strerror(number)), targets.get(path, paths[0]))
+    return _explain(OSError(number, os.strerror(number)), targets.get(path, paths[0]), partial=partial)
 
 
-def _explain(error: OSError, path: Path) -> SlmtokError:
+def _explain(error: OSError, path: Path, *, partial: bool = False) -> SlmtokError:
+    """`partial`: some of several outputs were replaced already."""
+    left = "some outputs are replaced; the same command finishes them" if partial else "nothing partial was left"
     if error.errno in _FULL:
         return DiskFull(
             f"no space left while writing {path.name!r}",
-            where=f"{path.parent}; nothing partial was left",
+            where=f"{path.parent}; {left}",
             fix="free some space, then run the same command again",
             path=str(path),
         )
@@ -211,7 +279,7 @@ def _explain(error: OSError, path: Path) -> SlmtokError:
     }
     return Unreadable(
         f"cannot write {str(path)!r}: {error.strerror or error}",
-        where=f"the folder {str(path.parent)!r}; nothing partial was left",
+        where=f"the folder {str(path.parent)!r}; {left}",
         fix=fixes.get(error.errno or 0, "name an output in a writable folder"),
         path=str(path),
         os_error=error.errno,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from slmtok import atomic
 from slmtok.cli import reports
 from slmtok.cli.files import check_is_file, check_output, dry_run_outcome, known_size, text_files, with_spill_dir
 from slmtok.cli.options import (
@@ -70,9 +71,10 @@ def count(
 
             counts = count_on(ray, files, options, progress, observers)
         require_text(counts)
-        digest = counts.save(output, force=force)
-        if digests is not None:
-            digests.save(beside[0], force=force)
+        with atomic.outputs(output, *beside, force=force) as paths:
+            digest = counts.save(paths[0], force=True)
+            if digests is not None:
+                digests.save(paths[1], force=True)
     seconds = time.perf_counter() - begun
     profile = reports.corpus_profile(corpus_profile, counts)
     result = {"path": output, "digest": digest, "seconds": round(seconds, 3)}

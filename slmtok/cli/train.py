@@ -162,8 +162,6 @@ class TrainJob:
         expected = {} if has_counts else {"count": known_size(files, self.options)}
         with Progress(expected=expected) as progress:
             counts = self._counts(files, has_counts, progress)
-            if self.save_counts is not None:
-                counts.save(self.save_counts, force=self.force)
             if not progress.quiet:
                 note_merge_memory(counts)
             options = replace(self.options, scheme=counts.scheme)
@@ -172,7 +170,7 @@ class TrainJob:
                 # The digests of the inputs are computed while merges are learned.
                 corpus = pool.submit(describe_inputs, [] if has_counts or not self.locks else files, self.output)
                 trained = train_counts(counts, runs, progress)
-                self._write(trained, options, corpus.result())
+                self._write(trained, options, corpus.result(), counts)
         return self._outcome(trained, time.perf_counter() - begun)
 
     def _counts(self, files: list[str], has_counts: bool, progress: Progress) -> PretokenCounts:
@@ -207,19 +205,29 @@ class TrainJob:
                     option=name,
                 )
 
-    def _write(self, trained: Sequence[Trained], options: TrainOptions, corpus: Mapping[str, Any]) -> None:
+    def _write(
+        self, trained: Sequence[Trained], options: TrainOptions, corpus: Mapping[str, Any], counts: PretokenCounts
+    ) -> None:
+        """Writes all outputs together; the first tokenizer is renamed last."""
+        from slmtok.training.lock import make_lock
+
+        files: list[tuple[str, bytes]] = []
+        if self.output != STDIO:
+            files += [(path, one.tokenizer.to_bytes()) for path, one in zip(self.outputs, trained, strict=True)]
+            files += [
+                (lock, make_lock(one, options, corpus, path).to_bytes())
+                for path, lock, one in zip(self.outputs, self.locks, trained, strict=True)
+            ]
+        beside = [] if self.save_counts is None else [self.save_counts]
+        if files or beside:
+            with atomic.outputs(*(path for path, _ in files), *beside, force=self.force) as paths:
+                for path, (_, data) in zip(paths, files, strict=False):
+                    atomic.write_synced(path, data)
+                if beside:
+                    counts.save(paths[-1], force=True)
         if self.output == STDIO:
             with writing(self.output) as stream:
                 stream.write(trained[0].tokenizer.to_bytes())
-            return
-        from slmtok.training.lock import make_lock
-
-        tokenizers = [(path, one.tokenizer.to_bytes()) for path, one in zip(self.outputs, trained, strict=True)]
-        locks = [
-            (lock, make_lock(one, options, corpus, path).to_bytes())
-            for path, lock, one in zip(self.outputs, self.locks, trained, strict=True)
-        ]
-        atomic.write_all([*tokenizers, *locks], force=self.force)
 
     def _outcome(self, trained: Sequence[Trained], seconds: float) -> Outcome:
         outputs = self.outputs
