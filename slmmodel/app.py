@@ -52,10 +52,22 @@ class TextRun:
         return self.run._repr_html_() + self.tokenizer._repr_html_()
 
     def generate(
-        self, prompt: str = "", *, max_new_tokens: int = 256, assistant: TextRun | Run | None = None, **options: Any
+        self,
+        prompt: str = "",
+        *,
+        max_new_tokens: int = 256,
+        assistant: TextRun | Run | None = None,
+        choices: Sequence[str] = (),
+        **options: Any,
     ) -> str:
-        """New text after a prompt. `options` as in `Run.generate`; bytes that are not UTF-8 are replaced."""
+        """New text after a prompt. `options` as in `Run.generate`; bytes that are not UTF-8 are replaced.
+
+        choices: texts, one of which is generated (`[" yes", " no"]`).
+        """
         ids = self._ids("prompt", prompt)
+        if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
+            raise WrongType("choices is a list of str", fix="choices=[' yes', ' no']")
+        options["choices"] = tuple(tuple(self.text.encode(choice)) for choice in choices)
         small = assistant.run if isinstance(assistant, TextRun) else assistant
         new = self.run.generate(ids, max_new_tokens=max_new_tokens, assistant=small, **options)
         return self.text.data(new).decode("utf-8", "replace")

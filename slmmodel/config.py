@@ -306,6 +306,18 @@ class SamplingOptions(_Section):
     seed: Count = option(0, "Seed of the random choices.")
     banned: tuple[int, ...] = option((), "Ids that are never picked.")
     stop_ids: tuple[int, ...] = option((), "Ids that end a row; banned before min_new_tokens.")
+    choices: tuple[tuple[int, ...], ...] = option((), "Rows of ids, one of which is generated, and then a stop id.")
+
+    @model_validator(mode="after")
+    def _can_end(self) -> SamplingOptions:
+        if self.choices and not (self.stop_ids and all(self.choices)):
+            raise OptionError(
+                "choices need stop_ids" if all(self.choices) else "a choice has no ids",
+                limit="a choice has an id or more, and ends with one of stop_ids",
+                fix=(Argument("stop_ids", (2,)), " or the id that ends a document in this vocabulary"),
+                option="--choice",
+            )
+        return self
 
     def __init__(self, **values: Any) -> None:
         try:
@@ -338,6 +350,7 @@ class SampleConfig(SamplingOptions):
     lookahead: Count = option(4, "Ids that the assistant proposes at a time.", ge=1)
     max_new_tokens: Count = option(256, "Maximum number of new ids.")
     stop: tuple[str, ...] = option((), "End before this text. Repeat for several.")
+    choice: tuple[str, ...] = option((), "Generate one of these texts. Repeat for each of them.")
     overflow: Literal["stop", "slide"] = option(
         "stop", "At the end of the context: stop, or continue from its last half."
     )

@@ -37,7 +37,7 @@ MAX_TOKEN_COLUMNS = 40
 _PANELS = {
     "Search": ("beam", "length_penalty", "early_stopping", "contrastive", "contrastive_k"),
     "Assistant": ("assistant", "lookahead"),
-    "End of a sample": ("max_new_tokens", "min_new_tokens", "stop", "overflow"),
+    "End of a sample": ("max_new_tokens", "min_new_tokens", "stop", "choice", "overflow"),
     "Options": ("n", "seed"),
 }
 """Headings in help of the options that do not belong to the choice of an id."""
@@ -49,7 +49,7 @@ _DRAWING = ("temperature", "top_k", "top_p", "min_p")
 def sampling_options(function: Any) -> Any:
     """The options of `SampleConfig`; its fields check the values."""
     for name, field in reversed(SampleConfig.model_fields.items()):
-        if name not in ("banned", "stop_ids"):
+        if name not in ("banned", "stop_ids", "choices"):
             panel = next((panel for panel, names in _PANELS.items() if name in names), "Choice of an id")
             attributes: dict[str, Any] = {"metavar": "RUN", "show_default": "none"} if name == "assistant" else {}
             function = field_option(name, field, panel=panel, **attributes)(function)
@@ -78,7 +78,9 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
     greedy = {"temperature": 0.0} if options.greedy else {}
     from slmmodel.run import special_ids
 
-    options = options.model_copy(update={**special_ids(context.vocab), **greedy})
+    encode = context.need_text("--choice").encode if options.choice else list
+    choices = tuple(tuple(encode(choice)) for choice in options.choice)
+    options = options.model_copy(update={**special_ids(context.vocab), **greedy, "choices": choices})
     job = SampleJob(context, prompt_ids(context, prompt, ids), options)
     if options.assistant:
         return job.assisted(open_assistant(options.assistant, context, opening["device"]))

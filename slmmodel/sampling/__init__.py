@@ -114,6 +114,23 @@ def no_repeat_ngram(options: SamplingOptions, context: StepContext, logits: Tens
     return logits.masked_fill(hits > 0, -math.inf)
 
 
+def choices(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
+    """Keeps ids that continue one of the choices; behind a whole one, stop ids. Overrides what forbids all of them.
+
+    A row that no choice begins is left as it is: beam search fills up with such rows and never takes them.
+    """
+    if not options.choices:
+        return logits
+    keep = torch.zeros_like(logits, dtype=torch.bool)
+    for row, ids in enumerate(context.history[:, context.prompt_len :].tolist()):
+        n = len(ids)
+        begun = [choice for choice in options.choices if list(choice[:n]) == ids]
+        keep[row, [id for choice in begun for id in choice[n : n + 1] or options.stop_ids]] = True
+        keep[row] |= not begun
+    kept = logits.masked_fill(~keep, -math.inf)
+    return torch.where(kept.isneginf().all(1, keepdim=True) & keep, 0.0, kept)
+
+
 def temperature(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
     """Divides the logits; below 1 likely ids gain. `pick` handles 0."""
     return logits if options.temperature in (0, 1) else logits / options.temperature
@@ -151,6 +168,7 @@ PENALTIES: dict[str, Processor] = {
     "repetition": repetition,
     "frequency": frequency,
     "no-repeat-ngram": no_repeat_ngram,
+    "choices": choices,
 }
 """Applied in every kind of decoding, beam and contrastive search included."""
 

@@ -130,6 +130,19 @@ def test_an_assistant_changes_the_time_alone(slm: Any, run: Path, tokenizer: Pat
         texts[0].run.generate([1], assistant=str(small))
 
 
+def test_a_sample_is_one_of_the_choices(slm: Any, run: Path) -> None:
+    from slmmodel import app
+
+    choices = [" fox", " little tree"]
+    given = [part for choice in choices for part in ("--choice", choice)]
+    found = slm("sample", run, "-p", "the", *given, "--n", 5, "--json").json["result"]["samples"]
+    assert {sample["text"] for sample in found} <= set(choices) and {sample["reason"] for sample in found} == {"stop"}
+    story = app.load(run, device="cpu")
+    assert story.generate("the", choices=choices, temperature=0) in choices
+    with pytest.raises(TypeError, match="list of str"):
+        story.generate("the", choices=" fox")
+
+
 def test_an_assistant_has_the_same_tokenizer(slm: Any, run: Path, tmp_path: Path) -> None:
     import slmtok
 

@@ -27,11 +27,14 @@ from slmmodel.sampling import (
 )
 
 V, PROMPT = 23, 4
+CHOICES = ((3, 3, 1, 7), (3, 3, 1, 8, 2), (3, 3, 1), (4, 1, 3), (4, 1, 2, 6))
+"""Three begin the generated ids of row 0; one is those of row 1; none begins those of row 2."""
 CASES: dict[str, list[dict[str, Any]]] = {
     "ban": [{"banned": (0, 7)}, {"stop_ids": (2,), "min_new_tokens": 4}, {"stop_ids": (2,), "min_new_tokens": 3}],
     "repetition": [{"repetition_penalty": 1.3}, {"repetition_penalty": 0.7}],
     "frequency": [{"frequency_penalty": 0.4}, {"presence_penalty": 0.9}, {"frequency_penalty": -1.0}],
     "no-repeat-ngram": [{"no_repeat_ngram": 1}, {"no_repeat_ngram": 2}, {"no_repeat_ngram": 3}],
+    "choices": [{"choices": CHOICES, "stop_ids": (9,)}, {"choices": ((4, 1, 3), (4, 1, 3, 5)), "stop_ids": (9, 8)}],
     "temperature": [{"temperature": 0.5}, {"temperature": 3.0}],
     "top-k": [{"top_k": 1}, {"top_k": 5}, {"top_k": 100}],
     "top-p": [{"top_p": 0.3}, {"top_p": 0.9}, {"top_p": 1e-9}],
@@ -77,6 +80,11 @@ def expected(name: str, o: SamplingOptions, row: np.ndarray, history: list[int],
         for at in range(len(history) - n + 1):
             if history[at : at + n - 1] == history[len(history) - n + 1 :]:
                 out[history[at + n - 1]] = -np.inf
+    elif name == "choices":
+        begun = [list(choice) for choice in o.choices if list(choice[: len(generated)]) == generated]
+        keep = {choice[len(generated)] for choice in begun if len(choice) > len(generated)}
+        keep |= set(o.stop_ids) if generated in begun else set()
+        out[[id for id in range(V) if begun and id not in keep]] = -np.inf
     elif name == "temperature":
         out /= o.temperature
     else:
