@@ -85,7 +85,7 @@ class Ragged:
         from slmtok.notebook import html_table
 
         rows = [
-            (str(number), " ".join(map(str, ids[:SHOWN_IDS].tolist())) + (" …" if len(ids) > SHOWN_IDS else ""))
+            (str(number), " ".join(map(str, ids[:SHOWN_IDS].tolist())) + " …" * (len(ids) > SHOWN_IDS) or "(no ids)")
             for number, ids in enumerate(self[:SHOWN_DOCUMENTS])
         ]
         rest = len(self) - len(rows)

@@ -50,10 +50,10 @@ def test_a_tokenizer() -> None:
 
 def test_ragged() -> None:
     tok = slmtok.train(slmtok.Texts(["a"]), scheme="byte", vocab_size=272)
-    batch = tok.encode_batch(["ab", "x" * 40, *["c"] * 6])
+    batch = tok.encode_batch(["ab", "x" * 40, "", *["c"] * 5])
     found = cells(batch._repr_html_())
     assert found[:3] == [repr(batch), "0", "113 114"] and found[-2:] == ["…", "3 more"]
-    assert found[4] == " ".join(["136"] * 16) + " …" and len(found) == 13
+    assert found[5:7] == ["2", "(no ids)"] and found[4] == " ".join(["136"] * 16) + " …" and len(found) == 13
 
 
 @pytest.mark.parametrize("call", [np.asarray, np.array, lambda batch: np.asarray(batch, dtype=int)])
