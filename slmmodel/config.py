@@ -342,6 +342,8 @@ class SampleConfig(SamplingOptions):
     n: Count = option(1, "Number of samples.")
     greedy: bool = option(False, "Take the likeliest id at each step.")
     beam: Count = option(0, "Width of a beam search; 0 draws.")
+    beam_groups: Count = option(1, "Diverse beam search: divide the beams into groups that avoid each other.", ge=1)
+    diversity_penalty: Number = option(0.5, "Taken off an id for each beam of an earlier group that takes it.")
     length_penalty: float = option(1.0, "Beam score: logp / length^X.")
     early_stopping: bool = option(False, "End a beam search when enough beams have ended.")
     contrastive: Number | None = option(None, "Contrastive search with this alpha; 0.2-0.4 suits small models.", le=1)

@@ -35,7 +35,15 @@ BAR_COLUMNS = 30
 """Length of the bar of probability 1."""
 MAX_TOKEN_COLUMNS = 40
 _PANELS = {
-    "Search": ("beam", "length_penalty", "early_stopping", "contrastive", "contrastive_k"),
+    "Search": (
+        "beam",
+        "beam_groups",
+        "diversity_penalty",
+        "length_penalty",
+        "early_stopping",
+        "contrastive",
+        "contrastive_k",
+    ),
     "Assistant": ("assistant", "lookahead"),
     "End of a sample": ("max_new_tokens", "min_new_tokens", "stop", "choice", "overflow"),
     "Options": ("n", "seed"),
@@ -166,17 +174,21 @@ class SampleJob:
     def beam_search(self) -> Outcome:
         """The `n` best of a beam search."""
         from slmmodel.sampling.beam import beam_search
+        from slmmodel.sampling.diverse import diverse_beam_search
 
-        options = self.options
-        found = beam_search(
-            self.context.model,
-            self.prompt,
-            options,
-            beams=max(options.beam, options.n) if options.beam > 1 else options.beam,
-            max_new_tokens=options.max_new_tokens,
-            length_penalty=options.length_penalty,
-            early_stopping=options.early_stopping,
-        )[: options.n]
+        options, model = self.options, self.context.model
+        beams = max(options.beam, options.n) if options.beam > 1 else options.beam
+        limits: dict[str, Any] = {
+            "beams": beams,
+            "max_new_tokens": options.max_new_tokens,
+            "length_penalty": options.length_penalty,
+        }
+        if options.beam_groups > 1:
+            limits |= {"groups": options.beam_groups, "diversity_penalty": options.diversity_penalty}
+            found = diverse_beam_search(model, self.prompt, options, **limits)[: options.n]
+        else:
+            limits["early_stopping"] = options.early_stopping
+            found = beam_search(model, self.prompt, options, **limits)[: options.n]
         reasons = ["stop" if beam.ended else "length" for beam in found]
         scores = [{"logp": beam.logp, "score": beam.score} for beam in found]
         return self._print("beam", list(zip([beam.ids for beam in found], reasons, scores, strict=True)))

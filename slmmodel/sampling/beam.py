@@ -54,30 +54,64 @@ def beam_search(
     state, logits, _ = prefill(model, [prompt], limit)
     state.repeat(beams)
     logits = logits.expand(beams, -1)
-    context = start_context([prompt] * beams, 0, torch.zeros(beams, dtype=torch.int64, device=logits.device))
-    # Equal beams would all take the same ids, so only the first counts in the first step.
-    logp = logits.new_tensor([0.0] + [-math.inf] * (beams - 1), dtype=torch.float64)
-    pool = list[Beam]()
+    group = BeamGroup(prompt, beams, options, length_penalty, logits.device)
     for step in range(1, limit + 1):
-        best = _best(logp[:, None] + torch.log_softmax(penalise(options, context, logits).double(), 1), 2 * beams)
-        ended = [(row, value) for row, id, value in best[:beams] if id in options.stop_ids]
-        pool += [_finished(context, row, value, length_penalty, True) for row, value in ended]
-        running = [extension for extension in best if extension[1] not in options.stop_ids][:beams]
-        is_last = step == limit or not running
-        padded = running + [(0, 0, -math.inf)] * (beams - len(running))
-        rows, ids = (torch.tensor([each[i] for each in padded], device=logp.device) for i in (0, 1))
-        logp = logp.new_tensor([value for _, _, value in padded])
-        context = context.reordered(rows).extended(ids)
-        if is_last:
-            pool += [_finished(context, row, value, length_penalty, False) for row, (_, _, value) in enumerate(running)]
-        # Stable: of equal scores the beam that finished first stays in front.
-        pool = sorted(pool, key=lambda beam: -beam.score)[:beams]
-        reached = padded[0][2] / step**length_penalty
-        if is_last or (len(pool) == beams and (early_stopping or reached <= pool[-1].score)):
+        rows, ids = group.extend(logits, is_last=step == limit, early_stopping=early_stopping)
+        if group.is_done:
             break
         state.reorder(rows)
         logits, _ = advance(model, state, ids)
-    return pool
+    return group.finished
+
+
+class BeamGroup:
+    """Beams that compete with one another: those that run, and the best of those that have finished."""
+
+    def __init__(
+        self, prompt: Sequence[int], beams: int, options: SamplingOptions, length_penalty: float, device: torch.device
+    ) -> None:
+        self._options, self._alpha, self._beams = options, length_penalty, beams
+        self._context = start_context([prompt] * beams, 0, torch.zeros(beams, dtype=torch.int64, device=device))
+        # Equal beams would all take the same ids, so only the first counts in the first step.
+        self._logp = torch.tensor([0.0] + [-math.inf] * (beams - 1), dtype=torch.float64, device=device)
+        self.finished = list[Beam]()
+        """Best first."""
+        self.is_done = False
+
+    @property
+    def is_running(self) -> Tensor:
+        """bool [beams]: False for rows that only fill up."""
+        return self._logp > -math.inf
+
+    def extend(
+        self, logits: Tensor, *, is_last: bool, early_stopping: bool = False, penalty: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Adds an id to each running beam; returns their former rows and these ids, int64 [beams].
+
+        penalty: float64 [V], subtracted where extensions are chosen; scores stay without it.
+        """
+        beams, options, step = self._beams, self._options, self._context.step + 1
+        logp = self._logp[:, None] + torch.log_softmax(penalise(options, self._context, logits).double(), 1)
+        best = _best(logp if penalty is None else logp - penalty, 2 * beams)
+        best = [(row, id, float(logp[row, id])) for row, id, _ in best]
+        ended = [(row, value) for row, id, value in best[:beams] if id in options.stop_ids]
+        pool = self.finished + [_finished(self._context, row, value, self._alpha, True) for row, value in ended]
+        running = [extension for extension in best if extension[1] not in options.stop_ids][:beams]
+        is_last = is_last or not running
+        padded = running + [(0, 0, -math.inf)] * (beams - len(running))
+        rows, ids = (torch.tensor([each[i] for each in padded], device=logp.device) for i in (0, 1))
+        self._logp = logp.new_tensor([value for _, _, value in padded])
+        self._context = self._context.reordered(rows).extended(ids)
+        if is_last:
+            pool += [
+                _finished(self._context, row, value, self._alpha, False) for row, (_, _, value) in enumerate(running)
+            ]
+        # Stable: of equal scores the beam that finished first stays in front.
+        self.finished = sorted(pool, key=lambda beam: -beam.score)[:beams]
+        reached = max(value for _, _, value in padded) / step**self._alpha
+        is_full = len(self.finished) == beams
+        self.is_done = is_last or (is_full and (early_stopping or reached <= self.finished[-1].score))
+        return rows, ids
 
 
 def _best(logp: Tensor, count: int) -> list[tuple[int, int, float]]:

@@ -98,7 +98,14 @@ def test_greedy_by_every_flag(slm: Any, run: Path, way: list[Any]) -> None:
 
 FLAGS: list[list[Any]] = [["--top-k", 5], ["--top-p", 0.5], ["--min-p", 0.2], ["--temperature", 3], ["--seed", 9]]
 FLAGS += [["--repetition-penalty", 2], ["--frequency-penalty", 9], ["--presence-penalty", 9], ["--no-repeat-ngram", 1]]
-FLAGS += [["--beam", 4], ["--contrastive", 0.9], ["--min-new", 30], ["--max-new", 3], ["--overflow", "slide"]]
+FLAGS += [
+    ["--beam", 4],
+    ["--beam", 4, "--beam-groups", 2, "--diversity-penalty", 9],
+    ["--contrastive", 0.9],
+    ["--min-new", 30],
+    ["--max-new", 3],
+    ["--overflow", "slide"],
+]
 
 
 @pytest.mark.parametrize("flag", FLAGS)

@@ -8,11 +8,13 @@ import pytest
 import torch
 from slmmodel_tiny import SEQ_LEN, VARIANTS, model
 
+from slmmodel.errors import OptionError
 from slmmodel.generation import generate
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions
 from slmmodel.sampling.beam import beam_search
 from slmmodel.sampling.contrastive import contrastive_search
+from slmmodel.sampling.diverse import diverse_beam_search
 
 EVERY = pytest.mark.parametrize("name", VARIANTS)
 PROMPT = [1, 2, 3]
@@ -73,6 +75,57 @@ def test_beams_are_sorted_distinct_and_score_what_they_say(name: str) -> None:
 def test_a_beam_ends_at_the_context() -> None:
     found = beam_search(model("llama"), [1] * (SEQ_LEN - 2), beams=3, max_new_tokens=50)
     assert {len(beam.ids) for beam in found} == {3}
+
+
+Running = list[tuple[float, list[int]]]
+
+
+def diverse_reference(made: Model, n_vocab: int, size: int, groups: int, penalty: float, n: int) -> list[list[int]]:
+    """The published algorithm without stop ids: each group's beams after `n` steps, best first, with lists alone."""
+    members: list[Running] = [[(0.0, [])] for _ in range(groups)]
+    for _ in range(n):
+        taken = [0] * n_vocab
+        for number, running in enumerate(members):
+            chances = [
+                (score - penalty * taken[id], -row, -id, score)
+                for row, (before, ids) in enumerate(running)
+                for id in range(n_vocab)
+                for score in [before + logp(made, PROMPT + ids, (id,))]
+            ]
+            best = sorted(chances, reverse=True)[:size]
+            members[number] = [(score, [*running[-row][1], -id]) for _, row, id, score in best]
+            for _, ids in members[number]:
+                taken[ids[-1]] += 1
+    return [ids for _, ids in sorted((beam for running in members for beam in running), key=lambda beam: -beam[0])]
+
+
+@pytest.mark.parametrize("name", ["llama", "lstm"])
+@pytest.mark.parametrize(("size", "groups", "penalty"), [(2, 2, 0.5), (1, 4, 1.5), (3, 2, 0.1)])
+def test_groups_of_beams_equal_their_reference(name: str, size: int, groups: int, penalty: float) -> None:
+    made, beams = model(name, n_vocab=9), size * groups
+    found = diverse_beam_search(
+        made, PROMPT, beams=beams, groups=groups, diversity_penalty=penalty, max_new_tokens=5, length_penalty=0.0
+    )
+    want = diverse_reference(made, 9, size, groups, penalty, 5)
+    assert [beam.ids for beam in found] == list(map(list, dict.fromkeys(map(tuple, want))))
+    for beam in found:
+        assert beam.logp == pytest.approx(logp(made, PROMPT, tuple(beam.ids)), abs=1e-4)
+
+
+@EVERY
+def test_one_group_is_a_beam_search(name: str) -> None:
+    made, options = model(name), SamplingOptions(stop_ids=tuple(range(10)))
+    plain = beam_search(made, PROMPT, options, beams=4, max_new_tokens=6)
+    one = diverse_beam_search(made, PROMPT, options, beams=4, groups=1, max_new_tokens=6)
+    assert [(beam.ids, beam.score) for beam in one] == [(beam.ids, beam.score) for beam in plain]
+    equal = diverse_beam_search(made, PROMPT, options, beams=8, groups=2, diversity_penalty=0, max_new_tokens=6)
+    assert [beam.ids for beam in equal] == [beam.ids for beam in plain]
+
+
+def test_groups_that_are_refused() -> None:
+    for wrong in ({"beams": 5, "groups": 2}, {"beams": 2, "groups": 3}, {"diversity_penalty": -1.0}):
+        with pytest.raises(OptionError):
+            diverse_beam_search(model("llama"), PROMPT, **wrong)  # type: ignore[arg-type]
 
 
 @EVERY
