@@ -22,7 +22,7 @@ from slmtok.sizes import format_bytes
 
 INTERPRETER_BYTES = 64_000_000
 """Upper bound of the interpreter's share of the resident memory when counting begins; the rest is the caller's."""
-READING_BYTES = 36_000_000
+READING_BYTES = 50_000_000
 """Memory of reading a corpus besides the tables: batches of documents, windows of files, blocks of runs."""
 _MIN_TABLE_BYTES = 8_000_000
 _MIN_RECORD_BYTES = 8_000_000

@@ -28,7 +28,7 @@ pub fn encode(data: &[u8]) {
     let narrow = encoder(&pattern, &merges, NARROW);
     check_encoder::<u16>(&narrow, NARROW, &documents, &expected, size, threads);
     check_encoder::<u32>(&encoder(&pattern, &merges, WIDE), WIDE, &documents, &expected, size, threads);
-    if narrow.unreachable().is_empty() {
+    if narrow.unreachable().expect("memory").is_empty() {
         check_ranks(&pattern, &merges, &documents, &expected);
     }
 }
