@@ -111,7 +111,8 @@ class _Section(BaseModel):
 class DataConfig(_Section):
     """What is read, and how it is cut into sequences."""
 
-    train: Text = runtime_option("", "Packed data, or another source of ids.")
+    train: Text = runtime_option("", "Packed data, or text with a tokenizer.")
+    tokenizer: Text = runtime_option("", "Tokenizer file; the training data are then text.")
     val: Text = runtime_option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
     pack: str = option("concat", "Packing or windowing strategy.")
     positions: Literal["auto", "reset", "true", "row"] = option(
@@ -399,6 +400,9 @@ def read_yaml(path: str) -> Settings:
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         line = f", line {mark.line + 1}" if mark is not None else ""
+        if problem is not None and r"'\t'" in problem:
+            fact = f"{path} has a tab where YAML takes spaces"
+            raise InvalidConfig(fact, where=path + line, fix="replace it with spaces") from None
         raise InvalidConfig(
             f"{path} is not YAML: {problem or error}", where=path + line, fix="fix the syntax"
         ) from None
@@ -406,6 +410,9 @@ def read_yaml(path: str) -> Settings:
         raise InvalidConfig(f"{path} has no sections", where=path, fix="write sections such as optim: and run:")
     settings: Settings = {}
     for name, number, value in [] if node is None else _leaves(node, ""):
+        if value is None and any(option.startswith(f"{name}.") for option in ("model.", *OPTIONS)):
+            # A section whose settings are all comments.
+            continue
         if name in settings:
             raise InvalidConfig(f"{name!r} is set twice", where=f"{path}, line {number}", fix="remove one of them")
         settings[name] = Setting(value, f"{path}, line {number}")
@@ -585,6 +592,28 @@ def resolve(settings: Settings, vocab: VocabMeta, tokens: int, device: str) -> t
     label = name if "preset" in model_settings or "arch" not in model_settings else None
     sections = {"preset": label, "model": model.model_dump(), "data": data, "optim": optim, "run": run}
     return RunConfig.model_validate(sections), notes
+
+
+_OF_PRESETS = ("optim.", "run.batch_tokens", "run.budget.", "data.pack", "data.options")
+"""Settings that the preset, the data or the architecture decide, by their first letters."""
+
+
+def preset_sections(name: str | None) -> dict[str, Any]:
+    """The settings of a preset by section, as they are before the data are known; without one, the plain defaults.
+
+    What is still open is left out, or None: vocabulary and budget, and without a preset all that it decides.
+    """
+    if name is None:
+        fixed = {option: field.default for option, field in OPTIONS.items() if not option.startswith(_OF_PRESETS)}
+        return {"model": {}, "optim": {}, **_nested(settings_of(fixed))}
+    base = preset(name)
+    config = base.config()
+    run = {"batch_tokens": base.batch_tokens // base.seq_len * base.seq_len}
+    data = {"pack": "bucket" if config.recurrent else "concat"}
+    optim = _resolve_optim({}, base, base.batch_tokens, [])
+    return RunConfig.model_validate(
+        {"model": config.model_dump(), "data": data, "optim": optim, "run": run}
+    ).model_dump()
 
 
 def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta) -> ModelConfig:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ast
 import enum
 import html
 import inspect
@@ -19,6 +18,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import click
 
 from slmmodel.cli import APP as SLM
+from slmmodel.cli.config import field_docs
 from slmmodel.config import OPTIONS, affects_weights
 from slmmodel.data.strategies import STRATEGIES
 from slmmodel.models.config import DecoderConfig, InfiniConfig, ModelConfig, RecurrentConfig, TransformerConfig
@@ -218,20 +218,8 @@ def model_rows(config: type[ModelConfig], known: Mapping[str, Any] = ModelConfig
         )
         default = source or f"`{_shown(field.default)}`"
         values = "architecture" if name == "arch" else _values(field.annotation) + _limits(field.metadata)
-        rows.append((f"`model.{name}`", values, default, _docstrings(config).get(name, "")))
+        rows.append((f"`model.{name}`", values, default, field_docs(config).get(name, "")))
     return rows
-
-
-def _docstrings(config: type[ModelConfig]) -> dict[str, str]:
-    """The string below each field of a class."""
-    (body,) = ast.parse(inspect.getsource(config)).body
-    assert isinstance(body, ast.ClassDef)
-    found = {}
-    for field, below in zip(body.body, body.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-            text = inspect.cleandoc(str(below.value.value)).replace("\n", " ")
-            found[getattr(field.target, "id", "")] = text[0].upper() + text[1:].rstrip(".") + "."
-    return found
 
 
 def strategy_rows() -> list[Row]:

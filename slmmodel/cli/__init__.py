@@ -23,6 +23,7 @@ COMMANDS: dict[str, Entry] = {
     "demo": Entry("slmmodel.cli.demo:demo", "text to a tokenizer, a trained model and its samples"),
     "train": Entry("slmmodel.cli.train:train", "train a model on token data"),
     "resume": Entry("slmmodel.cli.train:resume", "continue a run, or branch a new run from a checkpoint"),
+    "config": Entry("slmmodel.cli.config:config", "write a configuration file with every setting, or check one"),
     "batches": Entry("slmmodel.cli.batches:batches", "show sequences of real batches, decoded"),
     "eval": Entry("slmmodel.cli.eval:eval", "bits per byte with a certificate and baselines"),
     "compare": Entry("slmmodel.cli.eval:compare", "compare two models on the same documents, by their loss files"),

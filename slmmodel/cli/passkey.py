@@ -20,7 +20,7 @@ from slmmodel.cli.options import (
     step_option,
     threads_option,
 )
-from slmmodel.errors import OptionError, OutputExists
+from slmmodel.errors import CorruptFile, OptionError, OutputExists
 from slmmodel.sizes import format_bytes
 from slmmodel.versions import package_version
 from slmtok.cli.options import OUTPUT, Parsed, command, option
@@ -68,6 +68,7 @@ DEPTHS = Parsed(_depths, expects="per cents from 0 to 100 such as 0,50,100")
 @option("--digits", metavar="N", type=POSITIVE, default=5, help="Digits of a number, 2 to 9.")
 @option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the numbers.")
 @option("--max-new", "max_new", metavar="N", type=POSITIVE, default=15, help="Ids that are generated, greedily.")
+@option("--ignore-memory", is_flag=True, help="A control for infini: gates 0, so only the last segment is read.")
 @option("--template", metavar="FILE", help="Own sentences as YAML: intro, filler, needle, question, answer.")
 @step_option
 @run_tokenizer_option
@@ -96,16 +97,17 @@ def passkey(
     if not 2 <= options["digits"] <= 9:
         fact = f"--digits is {options['digits']}"
         raise OptionError(fact, limit="2 to 9", fix="--digits 5", option="digits")
-    stated = None if check is None else load_payload(check, KIND, ("settings", "template", "cells"), allow_floats=True)
     opening = {name: options.pop(name) for name in ("step", "tokenizer", "device", "threads")}
     sentences = load_template(template) if template else Template()
+    stated = None if check is None else _read_result(check, [*options], [*asdict(sentences)])
     if stated is not None:
         options, sentences = dict(stated["settings"]), Template(**stated["template"])
     context = open_run(run, **opening)
     result, warnings = measure(context, sentences, opening["step"], **options)
-    if stated is not None:
-        return _checked(str(check), stated, result)
-    target = Path(output) if output else context.run.path / "eval" / "passkey.json"
+    if check is not None and stated is not None:
+        return _checked(check, stated, result)
+    name = "passkey-ignore-memory.json" if options["ignore_memory"] else "passkey.json"
+    target = Path(output) if output else context.run.path / "eval" / name
     target.parent.mkdir(parents=True, exist_ok=True)
     write_file(target, to_envelope(result).to_bytes())
     written = {"result": str(target)}
@@ -113,6 +115,19 @@ def passkey(
         draw_heat_map(result, plot, force=force)
         written["plot"] = plot
     return Outcome({**result, "written": written}, lambda: _show(result, written), warnings=warnings)
+
+
+def _read_result(path: str, settings: Sequence[str], sentences: Sequence[str]) -> dict[str, Any]:
+    """A result that was written before. Raises `CorruptFile` unless it has exactly these settings and sentences."""
+    found = load_payload(path, KIND, ("settings", "template", "cells"), allow_floats=True)
+    if set(found["settings"]) != set(settings) or set(found["template"]) != set(sentences):
+        raise CorruptFile(
+            f"{path} lacks settings, or has others",
+            where=path,
+            limit=", ".join([*settings, *sentences]),
+            fix="slm passkey RUN writes it again",
+        )
+    return found
 
 
 def measure(
@@ -126,31 +141,32 @@ def measure(
     digits: int,
     seed: int,
     max_new: int,
+    ignore_memory: bool = False,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The result of `slm passkey` as a table, and warnings. `depths` in per cent.
 
     Raises `InvalidInput` for lengths that the model cannot read or that are too short for the task.
     """
     from slmmodel.cli.passkey_text import TaskMaker, evaluation_tasks
-    from slmmodel.evaluation.retrieval import check_context
+    from slmmodel.evaluation import retrieval
     from slmmodel.run import opening_ids
 
     text, model = context.need_text("slm passkey"), context.model
+    if ignore_memory:
+        retrieval.ignore_memory(model)
     trained = model.config.seq_len
     maker = TaskMaker(text, opening_ids(context.vocab), template, digits=digits, max_new=max_new)
-    fits = maker.least("9" * digits) <= trained // 2
-    lengths = sorted(set(lengths or ((trained // 2, trained) if fits else (trained,))))
+    halves = (trained // 2,) if maker.least("9" * digits) <= trained // 2 else ()
+    lengths = sorted(set(lengths or (*halves, trained)))
     for length in lengths:
-        check_context(model, length)
-    cells = []
+        retrieval.check_context(model, length)
+    cells, pairs = [], [(length, depth) for length in lengths for depth in sorted(set(depths))]
     with Progress("passkeys") as progress:
-        for length in lengths:
-            for depth in sorted(set(depths)):
-                tasks = evaluation_tasks(maker, length, depth / 100, samples, seed)
-                cells.append(_cell(context, tasks, length, depth, max_new))
-                progress("passkeys", len(cells), len(lengths) * len(set(depths)), f"{length:,} ids, depth {depth:g} %")
-    beyond = [length for length in lengths if length > trained]
-    warnings = (f"lengths above {trained:,} ids are longer than the sequences of training",) if beyond else ()
+        for length, depth in pairs:
+            tasks = evaluation_tasks(maker, length, depth / 100, samples, seed)
+            cells.append(_cell(context, tasks, length, depth, max_new))
+            progress("passkeys", len(cells), len(pairs), f"{length:,} ids, depth {depth:g} %")
+    warnings = (f"lengths above {trained:,} ids are longer than the sequences of training",)
     result = {
         "path": str(context.run.path),
         "model": {"weights": weights_digest(context.run.weights(step)), "arch": model.config.arch, "seq_len": trained},
@@ -162,6 +178,7 @@ def measure(
             "digits": digits,
             "seed": seed,
             "max_new": max_new,
+            "ignore_memory": ignore_memory,
         },
         "template": asdict(template),
         "digits_as_ids": text.words(maker.answer("1234567890"[:digits])),
@@ -172,7 +189,7 @@ def measure(
     }
     if (segment := getattr(model.config, "segment", None)) is not None:
         result["by_segments_between"] = _by_distance(cells, segment)
-    return result, warnings
+    return result, warnings if lengths[-1] > trained else ()
 
 
 def _cell(context: RunContext, tasks: Sequence[Task], length: int, depth: float, max_new: int) -> dict[str, Any]:
@@ -275,6 +292,7 @@ def _show(result: Mapping[str, Any], written: Mapping[str, str]) -> None:
         [
             ("shown", "right answers, share and 95 % interval (Wilson)"),
             ("by segments between", "  ".join(segments)),
+            ("memory", "ignored: the gates are 0" if chosen["ignore_memory"] else ""),
             ("answer ids", f"{correct:,} of {total:,} are the likeliest ones after the true ids before them"),
             ("digits", f"{chosen['digits']}, cut as {'|'.join(result['digits_as_ids'])}; chance {result['chance']:g}"),
             (

@@ -53,7 +53,8 @@ _HABITS = {
 
 
 @command("train", example="slm train data -o run", habits=_HABITS)
-@argument("data", metavar="DATA", help="Packed data, as slmtok pack wrote it; or text, with -t.")
+@argument("data", metavar="[DATA]", required=False,
+          help="Packed data, as slmtok pack wrote it; or text, with -t. By default data.train.")  # fmt: skip
 @setting_option("data.val", overrides=True, metavar="DATA|auto|none")
 @tokenizer_option(required=False, help="DATA is text (any corpus of slmtok), tokenized while it is read.")
 @option("--config", metavar="FILE", panel=SETTINGS, help="Settings as YAML.")
@@ -73,7 +74,7 @@ _HABITS = {
 @option("--plot", metavar="FILE", panel=OUTPUT, help="Draw the curves of slm plot: .png, .svg or .html.")
 @dry_run_option
 def train(
-    data: str,
+    data: str | None,
     val: str | None,
     tokenizer: str | None,
     config: str | None,
@@ -93,6 +94,30 @@ def train(
     The default preset follows from the size of the data. The same command again continues an interrupted run, to the
     same bits.
     """
+    values = {"data.train": data, "data.val": val, "model.preset": named.pop("preset")}
+    values |= {f"run.{name}": value for name, value in named.items()}
+    given = read_settings(config, sets, budget, values)
+    data, tokenizer = named_data(given, data, tokenizer)
+    if plot is not None:
+        check_figure(plot, force=force, option="--plot")
+    opened = open_training_data(given, data, tokenizer)
+    if dry_run:
+        return _plan(given, opened)
+    options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "verify": not no_verify}
+    return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
+
+
+def named_data(given: dict[str, Any], data: str | None, tokenizer: str | None) -> tuple[str, str | None]:
+    """Training data and tokenizer of the command line, else of the settings; the data are put into `given`.
+
+    Raises `OptionError` for no data, `MissingInput` for text without a tokenizer.
+    """
+    from slmmodel.config import Setting
+
+    data = data or (str(given["data.train"].value) if "data.train" in given else None)
+    tokenizer = tokenizer or (str(given["data.tokenizer"].value) if "data.tokenizer" in given else None) or None
+    if not data:
+        raise OptionError("DATA is missing", fix="slm train DATA, or data.train in the configuration", option="data")
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise MissingInput(
             f"{data!r} is not finished token data",
@@ -100,20 +125,25 @@ def train(
             fix=f"slmtok pack CORPUS -t TOK -o {shlex.quote(data)}; or -t TOK, to tokenize text while training",
             path=data,
         )
-    values = {"data.train": data, "data.val": val, "model.preset": named.pop("preset")}
-    values |= {f"run.{name}": value for name, value in named.items()}
-    given = read_settings(config, sets, budget, values)
-    if plot is not None:
-        check_figure(plot, force=force, option="--plot")
-    opened = mix_passkeys(given, open_text(data, tokenizer, val))
-    if dry_run:
-        return _plan(given, opened)
-    options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "verify": not no_verify}
-    return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
+    given["data.train"] = Setting(data, "DATA")
+    return data, tokenizer
+
+
+def open_training_data(given: dict[str, Any], data: str, tokenizer: str | None) -> RunData | None:
+    """What the settings train on, if that is text or has passkeys mixed in; None for plain packed data."""
+    val = str(given["data.val"].value) if "data.val" in given else None
+    return mix_passkeys(given, open_text(data, tokenizer, val))
 
 
 def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:
     """The result of `--dry-run`."""
+    numbers, rows = plan_rows(given, data)
+    warnings = tuple(numbers.pop("notes"))
+    return Outcome(numbers, summary=lambda: print_rows(rows, title="would train"), warnings=warnings)
+
+
+def plan_rows(given: dict[str, Any], data: RunData | None) -> tuple[dict[str, Any], list[Row]]:
+    """What would be trained, as numbers and as a table."""
     from slmmodel.trainer import dry_run
 
     numbers = dry_run(given, data=data)
@@ -136,8 +166,7 @@ def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:
         ("FLOPs", amount("flops", "{:.3g}".format)),
         ("memory", memory),
     ]
-    warnings = tuple(numbers.pop("notes"))
-    return Outcome(numbers, summary=lambda: print_rows(rows, title="would train"), warnings=warnings)
+    return numbers, rows
 
 
 @command("resume", example="slm resume run")

@@ -83,9 +83,22 @@ def sequence_nats(model: Model, sequences: Sequence[Sequence[int]]) -> list[floa
     return [float(row[: len(ids) - 1].sum()) for row, ids in zip(nats, sequences, strict=True)]
 
 
+def ignore_memory(model: Model) -> None:
+    """Sets the gates of `infini` to 0, so that only the last segment is read. Raises `InvalidInput` for others."""
+    gated = [module for module in model.modules() if hasattr(module, "gate_function")]
+    for module in gated:
+        module.gate_function = torch.zeros_like  # type: ignore[assignment]
+    if not gated:
+        raise InvalidInput(
+            f"the model has no memory to ignore, model.arch is {model.config.arch}",
+            limit="infini, with model.memory linear or delta",
+            fix="leave out --ignore-memory",
+        )
+
+
 def check_context(model: Model, length: int) -> None:
     """Raises `InvalidInput` for a length in ids that a model with a context limit cannot read."""
-    if length > model.config.seq_len and not model.config.recurrent:
+    if length > model.config.seq_len and not model.config.unbounded:
         raise InvalidInput(
             f"a length of {length:,} ids is beyond the context of the model",
             where=f"model.arch {model.config.arch}, whose positions end at seq_len",

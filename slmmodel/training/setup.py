@@ -123,7 +123,7 @@ def configure(
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):
         notes.append("this CPU has no instructions for bf16, so products take several times as long: --precision fp32")
     if recorded is None:
-        paths = {"train": _absolute(config.data.train), "val": _absolute(config.data.val)}
+        paths = {name: _absolute(getattr(config.data, name)) for name in ("train", "tokenizer", "val")}
         return config.model_copy(update={"data": config.data.model_copy(update=paths)}), notes
     wrong = configs.contradictions(settings, config, recorded)
     if wrong:

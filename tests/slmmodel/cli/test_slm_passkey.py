@@ -126,7 +126,7 @@ def test_the_heat_map_shows_what_a_model_finds(folder):
 
 def test_lengths_beyond_the_training_are_run_with_a_warning(folder, monkeypatch):
     context = context_of(folder, 600, seq_len=256)
-    context.model.config.recurrent = True
+    context.model.config.unbounded = True
     monkeypatch.setattr(
         "slmmodel.cli.passkey._recall",
         lambda context, tasks, max_new: [SimpleNamespace(generated=[], n_correct=0)] * len(tasks),
@@ -289,6 +289,7 @@ def test_own_sentences(folder, slm):
         (("--lengths", "a"), 2, "takes lengths in ids such as 512,1K,4K"),
         (("--depths", "101"), 2, "takes per cents from 0 to 100"),
         (("--digits", "1"), 2, "--digits is 1"),
+        (("--ignore-memory",), 1, "the model has no memory to ignore, model.arch is llama"),
         (("--plot", "x.pdf"), 2, "is not a picture"),
     ],
 )

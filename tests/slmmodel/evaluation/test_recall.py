@@ -10,11 +10,11 @@ import slmmodel_tiny as tiny  # noqa: E402
 
 from slmmodel.config import SamplingOptions  # noqa: E402
 from slmmodel.errors import InvalidInput  # noqa: E402
-from slmmodel.evaluation.retrieval import recall, sequence_nats, wilson  # noqa: E402
+from slmmodel.evaluation.retrieval import ignore_memory, recall, sequence_nats, wilson  # noqa: E402
 from slmmodel.generation import generate  # noqa: E402
 
 
-@pytest.mark.parametrize("name", ["llama", "gpt2", "lstm"])
+@pytest.mark.parametrize("name", ["llama", "gpt2", "infini", "lstm"])
 def test_recall_is_greedy_generation_and_teacher_forcing(name):
     model = tiny.model(name)
     prompts = [tiny.ids(1, length, seed=length)[0].tolist() for length in (5, 9, 9, 12)]
@@ -27,6 +27,20 @@ def test_recall_is_greedy_generation_and_teacher_forcing(name):
         assert each.n_correct == sum(int(row.argmax()) == id for row, id in zip(logits, answer, strict=True))
     true = [sample.ids[:3] for sample in greedy]
     assert [each.n_correct for each in recall(model, prompts, true, max_new_tokens=2)] == [3] * 4
+
+
+def test_ignoring_the_memory_leaves_the_last_segment():
+    """The logits are those of `memory: off` with equal weights, and differ from those with the memory."""
+    model, ids = tiny.model("infini"), tiny.ids(2, tiny.SEQ_LEN)
+    off = tiny.model("infini", memory="off", randomise=False)
+    off.load_state_dict({name: value for name, value in model.state_dict().items() if not name.endswith("beta")})
+    with torch.no_grad():
+        before = model(ids).logits
+        ignore_memory(model)
+        assert torch.allclose(model(ids).logits, off(ids).logits, atol=1e-6)
+        assert not torch.allclose(before, off(ids).logits, atol=1e-3)
+    with pytest.raises(InvalidInput):
+        ignore_memory(tiny.model("llama"))
 
 
 @pytest.mark.parametrize("name", ["llama", "lstm"])

@@ -1,0 +1,206 @@
+"""`slm config`: a configuration file with every setting, its default and its meaning; and a check of such a file."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option
+from slmmodel.cli.train import named_data, open_training_data, plan_rows, read_settings
+from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, preset_sections
+from slmmodel.errors import OptionError
+from slmtok.cli.options import argument, command, option, tokenizer_option
+from slmtok.cli.output import Outcome, print_rows, write_text
+
+if TYPE_CHECKING:
+    from slmmodel.data import RunData
+    from slmmodel.models import ModelConfig
+
+HEAD = """\
+# Settings of slm train; the command line overrides them: slm train DATA --config {name} --set optim.lr=1e-3
+# A line without a value shows a setting that {source} decides.
+"""
+WIDTH = 44
+"""Columns before the comments."""
+MAX_SHOWN_IDS = 120
+_SECTIONS = {
+    "model": "Shape of the model.",
+    "data": "What is read, and how it is cut into sequences.",
+    "optim": "Optimizer; learning rates are peaks.",
+    "run": "Size of a step, length, precision, device; when to evaluate, save and log.",
+}
+_PARTS = {"schedule": "Learning-rate schedule.", "budget": "How long the run is: one of these at most."}
+_TEXTS = ("train", "tokenizer")
+"""Settings whose default is no text."""
+_OF_VOCABULARY = ("n_vocab", "padded_vocab")
+
+
+@command("config", example="slm config --preset cpu-demo > run.yaml")
+@argument("file", metavar="[FILE]", required=False, help="With --check: the configuration to check.")
+@option("--preset", metavar="NAME", help="Write the settings of this preset; without it, the preset stays open.")
+@option("--full", is_flag=True, help="Also sizes that the vocabulary decides, and options of packing strategies.")
+@option("--check", is_flag=True, help="Load what FILE names, and print what would be trained.")
+@option("--data", metavar="DATA", help="With --check: the data, where FILE names none.", panel=SETTINGS)
+@tokenizer_option(required=False, help="With --check: the tokenizer, where FILE names none.", panel=SETTINGS)
+@set_option
+@budget_option
+@setting_option("run.device", overrides=True, panel=SETTINGS)
+def config(
+    file: str | None,
+    preset: str | None,
+    full: bool,
+    check: bool,
+    data: str | None,
+    tokenizer: str | None,
+    sets: tuple[str, ...],
+    budget: str | None,
+    device: str | None,
+) -> Outcome:
+    """Write a configuration with every setting, its default and a comment; or check one without training.
+
+    Nothing is written but stdout.
+    """
+    if check != (file is not None):
+        fact = "--check needs a FILE" if check else f"FILE {file!r} without --check"
+        raise OptionError(fact, fix="slm config --check run.yaml, or slm config > run.yaml", option="check")
+    if file is not None:
+        given = read_settings(file, sets, budget, {"run.device": device})
+        return _check(file, given, *named_data(given, data, tokenizer))
+    text = template(preset, full=full)
+    return Outcome({"preset": preset, "yaml": text}, lambda: write_text(text))
+
+
+def _check(file: str, given: dict[str, Any], data: str, tokenizer: str | None) -> Outcome:
+    """What `slm train` would do with these settings, and the first sequence that it would train on."""
+    from slmmodel.data import Cursor
+    from slmmodel.hardware import device_for
+    from slmmodel.training import setup
+
+    opened = open_training_data(given, data, tokenizer) or setup.open_run_data(given, None)
+    numbers, rows = plan_rows(given, opened)
+    device = device_for(setup.value_of(given, "run.device", "auto"))
+    chosen, _ = setup.configure(given, None, opened, device)
+    loader = setup.make_loader(opened, chosen)
+    batch = loader.batch(loader.global_batch(Cursor()).sequence_keys[:1])
+    loader.close()
+    ids = batch.ids[0][batch.document_ids[0] >= 0].tolist()
+    shown = _words(opened, ids[:MAX_SHOWN_IDS]) + (f" … {len(ids):,} ids" if len(ids) > MAX_SHOWN_IDS else "")
+    rows += [
+        ("tokenizer", f"{opened.vocab.fingerprint[:16]}…, {opened.vocab.n_vocab:,} ids"),
+        ("first sequence", shown),
+    ]
+    warnings = tuple(numbers.pop("notes"))
+    result = {"file": file, **numbers, "first_sequence": ids}
+    title = f"{file}: slm train {shlex.quote(data)} would train"
+    return Outcome(result, lambda: print_rows(rows, title=title), warnings=warnings)
+
+
+def _words(data: RunData, ids: list[int]) -> str:
+    """The text of ids, or the ids without a tokenizer."""
+    if data.tokenizer is None:
+        return " ".join(map(str, ids))
+    from slmmodel.cli.text import Text
+
+    return "".join(Text(data.tokenizer, data.vocab).words(ids))
+
+
+# ---------------------------------------------------------------- the file
+
+
+def template(name: str | None, *, full: bool) -> str:
+    """The YAML: settings of a preset, or the defaults that hold for all of them."""
+    table = preset_sections(name)
+    source = "the preset, the data or the device" if name is None else "the data or the device"
+    lines = [HEAD.format(name="run.yaml", source=source)]
+    for section, title in _SECTIONS.items():
+        lines.append(f"\n# {title}\n{section}:\n")
+        if section == "model":
+            lines.append(
+                _line(1, "preset", name, "Shape and settings to start from; by default by the size of the data.")
+            )
+            lines += _model_lines(table["model"], full)
+        else:
+            lines += _option_lines(section, table[section], full)
+    return "".join(lines)
+
+
+def _model_lines(values: Mapping[str, Any], full: bool) -> Iterator[str]:
+    """The options of an architecture; of llama, all open, without a preset."""
+    from slmmodel.models import arch_of
+
+    kind = arch_of(str(values.get("arch", "llama"))).config
+    docs = field_docs(kind)
+    for field in kind.model_fields:
+        if field not in _OF_VOCABULARY:
+            yield _line(1, field, values.get(field), docs.get(field, ""))
+        elif full:
+            yield _line(1, field, None, docs.get(field, ""))
+
+
+def _option_lines(section: str, values: Mapping[str, Any], full: bool) -> Iterator[str]:
+    """The options of a section; those of its parts (`optim.schedule`, `run.budget`) below a line of their own."""
+    part = ""
+    for option_name, field in OPTIONS.items():
+        first, *inner, name = option_name.split(".")
+        if first != section or option_name == "data.options":
+            continue
+        table = values.get(inner[0], {}) if inner else values
+        if inner and inner[0] != part:
+            part = inner[0]
+            yield _line(1, part, "" if table else None, _PARTS[part])
+        text = field.description or ""
+        if part == "budget" and inner:
+            text += f" Such as {BUDGET_EXAMPLES[name]}."
+        yield _line(1 + len(inner), name, table.get(name), text)
+    if section == "data" and full:
+        yield from _strategy_lines()
+
+
+def _strategy_lines() -> Iterator[str]:
+    from slmmodel.data.strategies import STRATEGIES
+
+    users: dict[str, tuple[Any, list[str]]] = {}
+    for name, strategy in STRATEGIES.items():
+        for option_name, default in strategy.OPTIONS.items():
+            if option_name not in ("loss_on", "batch_size"):
+                users.setdefault(option_name, (default, []))[1].append(name)
+    yield "  # options:\n"
+    for option_name, (default, names) in sorted(users.items()):
+        yield _line(2, option_name, None, f"Of {', '.join(names)}; {_shown(default)} by default.")
+
+
+def _line(depth: int, name: str, value: Any, text: str) -> str:
+    """`name: value  # text`; as a comment where the value is open."""
+    entry = f"{'  ' * depth}{'# ' if value is None else ''}{name}:"
+    entry += f" {_shown(value)}" if value not in (None, "") or name in _TEXTS else ""
+    return f"{entry:<{WIDTH}}  # {text}\n"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_shown, value))}]"
+    return '""' if value == "" else str(value)
+
+
+def field_docs(config: type[ModelConfig]) -> dict[str, str]:
+    """The string below each field of a model's configuration as a sentence, inherited ones included."""
+    found: dict[str, str] = {}
+    for kind in reversed(config.__mro__):
+        if not hasattr(kind, "model_fields") or kind.__module__.startswith("pydantic"):
+            continue
+        (body,) = ast.parse(inspect.getsource(kind)).body
+        assert isinstance(body, ast.ClassDef)
+        for field, below in zip(body.body, body.body[1:], strict=False):
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(below, ast.Expr)
+                and isinstance(below.value, ast.Constant)
+            ):
+                text = inspect.cleandoc(str(below.value.value)).replace("\n", " ")
+                found[getattr(field.target, "id", "")] = text[0].upper() + text[1:].rstrip(".") + "."
+    return found

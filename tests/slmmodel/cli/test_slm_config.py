@@ -1,0 +1,115 @@
+"""`slm config`: the file that it writes changes nothing, and `--check` prints what would be trained."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("torch")
+
+import slmtok
+from slmmodel.cli.config import template
+from slmmodel.config import OPTIONS, read_yaml, resolve, settings_of
+from slmmodel.models import arch_of
+from slmmodel.models.presets import PRESETS
+from slmmodel.vocab import VocabMeta
+from slmtok.options import PackOptions
+from slmtok.shards import pack
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("config")
+    text = "".join(f"Story {n}. Ada saw {n} birds in the tree.\n" for n in range(300))
+    (path / "corpus.txt").write_text(text)
+    slmtok.train(str(path / "corpus.txt"), vocab_size=300).save(path / "tok.json")
+    options = PackOptions(format="text", document="line")
+    pack(str(path / "corpus.txt"), slmtok.load(path / "tok.json"), path / "data", options)
+    return path
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("name", [None, *PRESETS])
+def test_the_file_changes_nothing(folder, tmp_path, name, full):
+    """A run with it has the configuration of a run without it, and every key is in it with a comment."""
+    text = template(name, full=full)
+    (tmp_path / "run.yaml").write_text(text)
+    vocab = VocabMeta.load(folder / "data" / "vocab.json")
+    plain = settings_of({} if name is None else {"model.preset": name})
+    given = read_yaml(str(tmp_path / "run.yaml"))
+    assert resolve(given, vocab, 10**9, "cpu")[0] == resolve(plain, vocab, 10**9, "cpu")[0]
+    assert isinstance(yaml.safe_load(text), dict)
+    arch = "llama" if name is None else PRESETS[name].model["arch"]
+    fields = [field for field in arch_of(arch).config.model_fields if full or "vocab" not in field]
+    names = [*fields, *(option.rpartition(".")[2] for option in OPTIONS if option != "data.options")]
+    lines = {match[1]: match[2] for match in re.finditer(r"^ +(?:# )?(\w+):.*?  # (.*)$", text, re.MULTILINE)}
+    assert [each for each in names if len(lines.get(each, "")) < 5] == []
+    assert ("stride" in text) == full
+
+
+def test_the_command(slm):
+    assert slm("config", code=0).out == template(None, full=False)
+    assert slm("config", "--preset", "infini-cpu", "--full", code=0).out == template("infini-cpu", full=True)
+    assert "did you mean 'cpu-demo'?" in slm("config", "--preset", "cpu-dmo", code=2).err
+    assert "--check needs a FILE" in slm("config", "--check", code=2).err
+    assert "without --check" in slm("config", "run.yaml", code=2).err
+
+
+def test_check(folder, slm):
+    """What `--dry-run` says, with the first sequence; nothing is written."""
+    Path("run.yaml").write_text(
+        "model: {preset: cpu-demo, seq_len: 64}\nrun: {budget: {steps: 7}, device: cpu}\n"
+        f"data: {{train: {folder}/data}}\n"
+    )
+    ran = slm("config", "run.yaml", "--check", code=0)
+    assert "7 of 32 sequences" in ran.out and "seq_len 64" in ran.out and "for weights, gradients" in ran.out
+    assert re.search(r"first sequence  .*Story", ran.out)
+    result = slm("config", "run.yaml", "--check", "--json", "--set", "run.budget.steps=9", code=0).json["result"]
+    assert result["steps"] == 9 and len(result["first_sequence"]) == 64
+    dry = slm("train", "--config", "run.yaml", "--dry-run", "--json", code=0).json["result"]
+    same = ("parameters", "memory_bytes", "min_memory_bytes", "batch_size", "flops_per_token", "lr")
+    assert dry["steps"] == 7 and {name: result[name] for name in same} == {name: dry[name] for name in same}
+    shown = slm("batches", folder / "data", "--seq-len", 64, "--batch-size", 32, "--n", 1, "--json", code=0).json
+    first = [id for span in shown["result"]["batches"][0]["shown"][0]["spans"] for id in span["ids"]]
+    assert result["first_sequence"] == first
+    assert sorted(path.name for path in Path().iterdir()) == ["run.yaml"]
+
+
+def test_one_file_names_text_and_tokenizer(folder, slm):
+    """`slm train --config` alone: the data are text that is tokenized on the fly."""
+    Path("run.yaml").write_text(
+        "model: {arch: llama, n_layers: 1, d_model: 32, n_heads: 2, n_kv_heads: 2, seq_len: 64}\n"
+        f"data: {{train: {folder}/corpus.txt, tokenizer: {folder}/tok.json, val: none}}\n"
+        "run: {budget: {steps: 3}, batch_tokens: 256, device: cpu, threads: 1}\n"
+    )
+    assert "Story" in slm("config", "run.yaml", "--check", code=0).out
+    slm("train", "--config", "run.yaml", "-o", "run", code=0)
+    recorded = yaml.safe_load(Path("run/config.yaml").read_text())
+    assert recorded["data"]["train"] == f"{folder}/corpus.txt" and recorded["run"]["budget"] == {"steps": 3}
+    assert Path("run/tok.json").read_bytes() == (folder / "tok.json").read_bytes()
+    slm("train", folder / "corpus.txt", "-t", folder / "tok.json", "--config", "run.yaml", "-o", "named", code=0)
+    assert Path("run/model.safetensors").read_bytes() == Path("named/model.safetensors").read_bytes()
+    slm("resume", "run", "--step", 3, "-o", "more", "--budget", "steps=5", code=0)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("run:\n\tseed: 1\n", ["run.yaml has a tab where YAML takes spaces", "where: run.yaml, line 2", "spaces"]),
+        ("optim: {learning_rate: 1}\n", ["unknown setting 'optim.learning_rate'", "run.yaml, line 1"]),
+        ("run: {sede: 1}\n", ["unknown setting 'run.sede'; did you mean 'run.seed'?"]),
+        ("model: {n_layer: 1}\ndata: {train: FOLDER/data}\n", ["'model.n_layer'; did you mean 'model.n_layers'?"]),
+        ("data: {train: nothing}\n", ["'nothing' is not finished token data"]),
+        ("run: {seed: 1}\n", ["DATA is missing", "data.train"]),
+        ("data: {tokenizer: none.json, train: x.txt}\n", ["none.json"]),
+    ],
+)
+def test_wrong_files(folder, slm, content, says):
+    Path("run.yaml").write_text(content.replace("FOLDER", str(folder)))
+    for command in (("config", "run.yaml", "--check"), ("train", "--config", "run.yaml")):
+        ran = slm(*command)
+        assert ran.code in (1, 2) and all(text in ran.err for text in says), ran.err
+    assert [path.name for path in Path().iterdir()] == ["run.yaml"]
