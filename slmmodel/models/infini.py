@@ -54,7 +54,7 @@ GATES: dict[str, Callable[[Tensor], Tensor]] = {
 
 def feature_map(x: Tensor) -> Tensor:
     """phi(x) = elu(x) + 1, at least in fp32 (Katharopoulos et al. 2020)."""
-    return F.elu(widened(x)) + 1
+    return F.elu(widened(x)).add_(1)
 
 
 def widened(x: Tensor) -> Tensor:
@@ -100,42 +100,40 @@ class Memory(NamedTuple):
 def memories_before(
     features: Tensor, values: Tensor, start: Memory, keeps: Tensor | None, rule: str, bptt_segments: int | None
 ) -> Memory:
-    """The memory before each of N segments, and after the last: [B, N + 1, K, ...] of features, values [B, N, K, S, h].
+    """The memory before each of N segments, and after the last: [N + 1, B, K, ...] of features, values [N, B, K, S, h].
 
-    keeps: bool [B, N], whether a segment adds to the memory before it. Equal to folding segment by segment: sums for z
+    keeps: bool [N, B], whether a segment adds to the memory before it. Equal to folding segment by segment: sums for z
     and, with the linear rule, updates of M do not depend on M, so they are computed for all segments at once; with the
     delta rule a segment takes two products.
     """
-    batch_size, heads = start.z.shape[:2]
-    sums, z = features.sum(-2), start.z
+    z, sums = start.z, features.sum(-2)
     keep = None if keeps is None else keeps[..., None, None].to(sums.dtype)
     all_z = [z]
-    for index in range(features.shape[1]):
-        z = (z if keep is None else z * keep[:, index]) + sums[:, index]
-        z = z.detach() if _ends_group(index, bptt_segments) else z
-        all_z.append(z)
-    stacked_z = torch.stack(all_z, 1)
-
-    def flat(x: Tensor) -> tuple[Tensor, ...]:
-        return x.transpose(0, 1).flatten(1, 2).unbind(0)  # N times [B K, S, h]
-
-    keys, m = flat(features), start.m.flatten(0, 1)
+    for index, more in enumerate(sums.unbind(0)):
+        z = (z if keep is None else z * keep[index]) + more
+        all_z.append(z.detach() if _ends_group(index, bptt_segments) else z)
+        z = all_z[-1]
+    stacked_z = torch.stack(all_z)
+    # From here on batch and heads are one dimension, as batched products take it.
+    m = start.m.flatten(0, 1)
+    keys = features.flatten(1, 2).unbind(0)
     if rule == "linear":
-        updates = flat(features.mT @ values)
+        updates = (features.mT @ values).flatten(1, 2).unbind(0)
     else:
-        kept_z = stacked_z[:, :-1] if keep is None else stacked_z[:, :-1] * keep
-        readers, targets = flat(features / (features @ kept_z[..., None] + EPS)), flat(values)
+        kept_z = stacked_z[:-1] if keep is None else stacked_z[:-1] * keep
+        readers = (features / (features @ kept_z[..., None] + EPS)).flatten(1, 2).unbind(0)
+        targets = values.flatten(1, 2).unbind(0)
     all_m = [m]
     for index, key in enumerate(keys):
         if keeps is not None:
-            m = m * keeps[:, index].repeat_interleave(heads)[:, None, None]
+            m = m * keeps[index].repeat_interleave(start.z.shape[1])[:, None, None]
         if rule == "linear":
             m = m + updates[index]
         else:
             m = torch.baddbmm(m, key.mT, torch.baddbmm(targets[index], readers[index], m, alpha=-1))
-        m = m.detach() if _ends_group(index, bptt_segments) else m
-        all_m.append(m)
-    return Memory(torch.unflatten(torch.stack(all_m, 1), 0, (batch_size, heads)).transpose(1, 2), stacked_z)
+        all_m.append(m.detach() if _ends_group(index, bptt_segments) else m)
+        m = all_m[-1]
+    return Memory(torch.unflatten(torch.stack(all_m), 1, start.z.shape[:2]), stacked_z)
 
 
 def _ends_group(index: int, bptt_segments: int | None) -> bool:
@@ -392,22 +390,25 @@ class InfiniAttention(Attention):
     def _memories(self, k: Tensor, v: Tensor, cut: Segments, state: InfiniState | None) -> Memory:
         """The memory before each segment, [B, N, K, ...]."""
         # Nothing reads the memory after the last segment.
-        features, values = feature_map(k[:, :-1]).transpose(2, 3), widened(v[:, :-1]).transpose(2, 3)
+        k, v = (part[:, :-1].permute(1, 0, 3, 2, 4).contiguous() for part in (k, v))  # [N - 1, B, K, S, h]
+        features, values = feature_map(k), widened(v)
         if cut.writes is not None:
-            features = features * cut.writes[:, :-1, None, :, None]
+            features = features * cut.writes[:, :-1].transpose(0, 1)[:, :, None, :, None]
         if state is None:
-            shape = (len(k), self.n_kv_heads, self.head_dim)
+            shape = k.shape[1], self.n_kv_heads, self.head_dim
             start = Memory(features.new_zeros(*shape, self.head_dim), features.new_zeros(shape))
         else:
             assert state.memory is not None
             start = state.memory.at(self.layer)
-        keeps = None if cut.keeps is None else cut.keeps[:, :-1]
-        return memories_before(features, values, start, keeps, self.memory, self.bptt_segments)
+        keeps = None if cut.keeps is None else cut.keeps[:, :-1].T
+        found = memories_before(features, values, start, keeps, self.memory, self.bptt_segments)
+        return Memory(found.m.transpose(0, 1), found.z.transpose(0, 1))
 
     def _mix(self, y: Tensor, q: Tensor, memory: Memory, reads: Tensor) -> Tensor:
         """g A_memory + (1 - g) A_local: y [..., H, S, h], q [..., S, H, h], memory [..., K, h, h]."""
-        grouped = torch.unflatten(feature_map(q).transpose(-2, -3), -3, (self.n_kv_heads, -1))  # [..., K, G, S, h]
-        recalled = memory.read(grouped.flatten(-3, -2)).reshape(y.shape)
+        features = feature_map(q.transpose(-2, -3).contiguous())  # [..., H, S, h]
+        grouped = torch.unflatten(features, -3, (self.n_kv_heads, -1)).flatten(-3, -2)  # [..., K, G S, h]
+        recalled = memory.read(grouped).reshape(y.shape)
         # With weight 0 the result is y to the bit.
         return torch.lerp(widened(y), recalled, self.gates[:, None, None] * reads).type_as(y)
 

@@ -91,6 +91,20 @@ def test_every_world_size_follows_the_same_curve(data, tmp_path, world_size):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
+def test_gates_of_infini_are_shared_and_recorded(data, tmp_path, parallel):
+    settings = ten_steps(data, model__arch="infini", model__segment=4)
+    train(settings, output=tmp_path / "one")
+    torchrun(2, {**settings, "run.parallel": parallel}, tmp_path / "many")
+    assert_same_curve(tmp_path / "many", tmp_path / "one")
+    ours, theirs = (
+        [line["gates"] for line in small.lines(tmp_path / run) if "gates" in line] for run in ("many", "one")
+    )
+    assert len(theirs) >= 2
+    torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), atol=1e-5, rtol=0)
+
+
+@pytest.mark.slow
 def test_four_ranks_resume_bitwise(data, tmp_path):
     """DDP on a CPU: the layout of the gradient bucket is fixed before step 0."""
     settings = ten_steps(data, run__micro_batch=1)
