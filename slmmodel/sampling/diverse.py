@@ -1,7 +1,7 @@
 """Diverse beam search (Vijayakumar et al. 2018): groups of beams, each kept away from the ids of those before it.
 
 In each step the groups choose one after another; an extension loses `diversity_penalty` for each beam of an earlier
-group that takes the same id in this step (Hamming diversity). Scores are those of beam search; one group is one.
+group that takes the same id in this step (Hamming diversity). Scores are those of beam search, which one group equals.
 """
 
 from __future__ import annotations
