@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -62,8 +63,11 @@ class Corpus:
 
     def identity(self) -> list[object]:
         """What determines the documents: options, and name, size and a partial digest of each file."""
-        # At its default, `encoding` is left out, as in the digests of runs that were begun before it existed.
-        options = repr(self._options).replace(f"encoding={ReadOptions.encoding!r}, ", "")
+        # Left out, as in the digests of runs that were begun before they existed: `encoding` at its default, and
+        # `max_doc_bytes`, which refuses a corpus and never changes one.
+        given = replace(self._options, max_doc_bytes=ReadOptions.max_doc_bytes)
+        options = repr(given).replace(f"encoding={ReadOptions.encoding!r}, ", "")
+        options = options.replace(f"max_doc_bytes={ReadOptions.max_doc_bytes!r}, ", "")
         return [sources(self.sources, source_names(self.sources)), options]
 
 
