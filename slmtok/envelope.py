@@ -74,7 +74,12 @@ def read_envelope(data: bytes, kind: str, name: str, *, allow_floats: bool = Fal
     """The envelope in the bytes of the file `name`. Raises `CorruptFile`, `UnsupportedVersion`."""
     try:
         content = parse_object(data, MAX_DEPTH, allow_floats=allow_floats)
-        if _VERSION_1.get(str(content.get("format"))) == kind or content.get("version") != VERSION:
+        is_old = _VERSION_1.get(str(content.get("format"))) == kind
+        if not is_old and content.get("kind") not in (None, kind):
+            raise FaultError("wrong kind")
+        if not is_old and "format" in content:
+            raise FaultError(f"it is a file of the format {content['format']!r}")
+        if is_old or content.get("version") != VERSION:
             raise UnsupportedVersion(
                 f"{name} is {'an' if kind == 'audit' else 'a'} {kind} of version {content.get('version')}; "
                 f"this package reads version {VERSION}",

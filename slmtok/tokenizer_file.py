@@ -175,10 +175,13 @@ def parse_tokenizer_file(data: bytes, source: str) -> TokenizerFile:
             raise FaultError("it is not in canonical form (order of keys, separators, or escapes)")
         return content
     except FaultError as fault:
+        is_ours = b'"slmtok-tokenizer"' in data[:4096]
         raise CorruptFile(
             f"{source} is not a valid tokenizer file: {fault}",
             where=source,
-            fix="restore the file from where it was made, or make it again",
+            fix="restore the file from where it was made, or make it again"
+            if is_ours
+            else "name a tokenizer file, as slmtok train writes it",
             path=source,
         ) from None
     except SlmtokError as error:

@@ -104,7 +104,14 @@ class DemoJob:
         self._check_text()
         with locked(self.folder):
             self._begin()
-            return self._run_stages(settings)
+            try:
+                return self._run_stages(settings)
+            except Exception:
+                if not (self.folder / DATA).exists():
+                    # Refused before anything was made: the next command finds no leftovers.
+                    for name in (TEXT, RECORD):
+                        (self.folder / name).unlink(missing_ok=True)
+                raise
 
     def _run_stages(self, settings: dict[str, Any]) -> Outcome:
         seconds: dict[str, float] = {}

@@ -119,12 +119,7 @@ def named_data(given: dict[str, Any], data: str | None, tokenizer: str | None) -
     if not data:
         raise OptionError("DATA is missing", fix="slm train DATA, or data.train in the configuration", option="data")
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
-        raise MissingInput(
-            f"{data!r} is not finished token data",
-            where="it has no manifest.json",
-            fix=f"slmtok pack CORPUS -t TOK -o {shlex.quote(data)}; or -t TOK, to tokenize text while training",
-            path=data,
-        )
+        raise _no_token_data(data)
     given["data.train"] = Setting(data, "DATA")
     return data, tokenizer
 
@@ -133,6 +128,20 @@ def open_training_data(given: dict[str, Any], data: str, tokenizer: str | None) 
     """What the settings train on, if that is text or has passkeys mixed in; None for plain packed data."""
     val = str(given["data.val"].value) if "data.val" in given else None
     return mix_passkeys(given, open_text(data, tokenizer, val))
+
+
+def _no_token_data(data: str) -> MissingInput:
+    """The error for a corpus without `-t`, and for data that does not exist."""
+    name = shlex.quote(data)
+    if is_text(data):
+        fact, where = f"{data!r} is not finished token data", "it has no manifest.json" if Path(data).is_dir() else data
+        fix = (
+            f"slm train {name} -t TOK tokenizes it while training; slmtok pack {name} -t TOK -o DATA writes token data"
+        )
+    else:
+        fact, where = f"no file or folder {data!r}", str(Path(data).parent)
+        fix = f"slmtok pack CORPUS -t TOK -o {name}; or name token data that exists"
+    return MissingInput(fact, where=where, fix=fix, path=data)
 
 
 def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:

@@ -148,7 +148,7 @@ class App(NamedTuple):
         except click.Abort:
             raise KeyboardInterrupt from None
         except click.ClickException as error:
-            raise errors.usage_error(error) from error
+            raise errors.usage_error(error, f"{self.name} {_name(arguments)}") from error
 
     def _fail(self, caught: Exception, name: str, settings: Settings) -> int:
         """Prints an error and returns the exit status."""

@@ -100,11 +100,11 @@ def unknown_command(program: str, name: str, rest: Iterable[str], known: Iterabl
     )
 
 
-def usage_error(error: click.ClickException) -> SlmtokError:
-    """A usage error of click with the four parts."""
+def usage_error(error: click.ClickException, called: str) -> SlmtokError:
+    """A usage error of click with the four parts; `called` is the program with its first argument."""
     context = getattr(error, "ctx", None)
     command = context.command if context is not None else None
-    where = context.command_path if context is not None else None
+    where = context.command_path if context is not None else called
     message = error.message.rstrip(".")
     fact, fix, name = message[:1].lower() + message[1:], f"{where} --help", ""
     if isinstance(error, click.NoSuchOption):
@@ -127,7 +127,8 @@ def _parameter_name(param: click.Parameter | None) -> str:
     if param is None:
         return "an argument"
     long = [option for option in param.opts if option.startswith("--")]
-    return long[0] if long else str(getattr(param, "metavar", None) or param.name).upper()
+    placeholder = str(getattr(param, "metavar", None) or param.name)
+    return long[0] if long else placeholder if placeholder.isupper() else str(param.name).upper()
 
 
 def system_error(error: Exception, package: str) -> SlmtokError:

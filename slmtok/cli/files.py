@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from slmtok import atomic
 from slmtok.cli.file_kinds import TOKENIZER, counts_among, kind_of_file, refuse_own_files
 from slmtok.cli.output import Outcome, Row, counted, print_rows
-from slmtok.errors import CorruptFile, OptionError
+from slmtok.errors import CorruptFile, MissingInput, OptionError
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -201,7 +201,15 @@ def open_tokenizer(name: str, *, verify: bool = True) -> Tokenizer:
 
     path = Path(name)
     if path.is_dir():
-        path = next((path / file for file in TOKENIZER_FILES if (path / file).is_file()), path)
+        held = [path / file for file in TOKENIZER_FILES if (path / file).is_file()]
+        if not held:
+            raise MissingInput(
+                f"the folder {name!r} holds no tokenizer",
+                limit=f"one of {', '.join(TOKENIZER_FILES)}",
+                fix="name the file",
+                path=name,
+            )
+        path = held[0]
     elif not path.exists() and (encoding := _public_encoding(name)):
         return slmtok.from_tiktoken(encoding)
     try:

@@ -90,7 +90,7 @@ def choice(*names: str) -> Parsed:
 
     def parse(text: str) -> str:
         if text not in names:
-            raise ValueError(f"takes one of {', '.join(names)}, not {text!r}")
+            raise ValueError(f"takes {'one of ' * (len(names) > 1)}{', '.join(names)}, not {text!r}")
         return text
 
     return Parsed(parse)

@@ -27,7 +27,7 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
-from slmtok.errors import CorruptFile, OptionError
+from slmtok.errors import CorruptFile, InvalidSpecials, OptionError
 from slmtok.files import read_limited
 from slmtok.option_values import collect_once, parse_pair
 from slmtok.options import CountOptions, TrainOptions
@@ -211,7 +211,12 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     _check(tokenizer, output, force=force)
     before = after = open_tokenizer(tokenizer)
     for role, spelling in names.items():
-        after = after.with_special(role, spelling)
+        try:
+            after = after.with_special(role, spelling)
+        except InvalidSpecials as error:
+            # Here it is the command line that is wrong, not a file.
+            error.fields["option"] = "special"
+            raise
     after.save(output, force=force)
     specials = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
     listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in specials)

@@ -26,6 +26,7 @@ STDIN = "-"
 """The path that means standard input."""
 HUGGING_FACE = "hf:"
 """Prefix of the name of a Hugging Face data set."""
+_TEXT_FIX = "for text itself name - and pipe it in; in Python slmtok.Texts(texts)"
 _TEXTS_FIX = "to train on texts instead of files: slmtok.Texts(texts)"
 _CHECK_FIX = "check the name; paths are relative to the working folder"
 
@@ -111,7 +112,7 @@ def _missing(path: str, index: int) -> MissingInput:
     magic = glob.has_magic(path)
     fact = f"no file matches {path!r}" if magic else f"no file or folder {path!r}"
     folder = Path(path).parent
-    fix = _TEXTS_FIX if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK_FIX
+    fix = _TEXT_FIX if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK_FIX
     if not folder.is_dir():
         where = f"argument {index}; there is no folder {str(folder)!r}"
         return MissingInput(fact, where=where, fix=fix, path=path)

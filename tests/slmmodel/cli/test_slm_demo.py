@@ -154,3 +154,11 @@ def test_a_killed_demo_is_continued_by_the_same_command(text, tmp_path, monkeypa
         assert Path(out, "run/model.safetensors").read_bytes() == weights
         assert {path.name for path in Path(out).iterdir()} == {"data", "run", "demo.json"}
     assert run_and_kill(["demo", "text.txt", "-o", out, *line], 1 << 30)[0] == 1
+
+
+def test_a_refused_demo_leaves_nothing(slm):
+    Path("empty.txt").write_text("")
+    Path("text.txt").write_text("The cat sat on the mat. " * 3000)
+    assert slm("demo", "empty.txt", "-o", "x").code != 0
+    assert slm("demo", "text.txt", "-o", "x", "--vocab", "10").code == 2
+    assert not Path("x").exists()

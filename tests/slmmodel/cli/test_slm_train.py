@@ -154,9 +154,17 @@ def test_a_run_on_a_terminal(data, tmp_path, monkeypatch, columns):
     assert any(line.startswith("step 30/30: saved run/checkpoints/step-30") for line in lines)
 
 
+def test_text_without_a_tokenizer(slm):
+    """The remedies neither name the text as an output nor leave the tokenizer out."""
+    Path("corpus.txt").write_text("The cat sat.")
+    ran = slm("train", "corpus.txt", code=1)
+    assert "error: 'corpus.txt' is not finished token data\n" in ran.err
+    assert "fix:   slm train corpus.txt -t TOK tokenizes it while training; slmtok pack corpus.txt -t TOK" in ran.err
+
+
 def test_data_that_is_none(slm):
     ran = slm("train", "nowhere")
-    assert ran.code == 1 and ran.err.startswith("error: 'nowhere' is not finished token data")
+    assert ran.code == 1 and ran.err.startswith("error: no file or folder 'nowhere'")
     assert "slmtok pack" in ran.err
 
 
