@@ -22,7 +22,7 @@ TESTING := slmtok-core/testing
 
 RUST_FILES := $(shell find rust -path rust/fuzz -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
-.PHONY: help setup built install quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize test-aarch64 instructions instructions-accept docs clean
+.PHONY: faults help setup built install quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize test-aarch64 instructions instructions-accept docs clean
 
 help: ## list the targets
 	@echo 'slmtok: train, use and prove byte-level tokenizers'
@@ -129,6 +129,9 @@ bench-record: setup ## the full comparison with all peers, written to benchmarks
 FUZZ_SECONDS ?= 30
 fuzz: ## run each fuzz target for FUZZ_SECONDS (needs nightly Rust and cargo-fuzz)
 	@rust/fuzz/run.sh $(FUZZ_SECONDS)
+
+faults: setup ## fail every writing system call of every command in turn, and kill at each (needs a C compiler; an hour)
+	SLMTOK_FAULTS=full $(PY) -m pytest tests/faults -q -s -n 0
 
 sanitize: ## the unsafe parts of the engine under Miri and AddressSanitizer (needs nightly Rust)
 	@rust/sanitize.sh

@@ -92,7 +92,9 @@ def read_envelope(data: bytes, kind: str, name: str, *, allow_floats: bool = Fal
             raise FaultError("inputs or payload is not an object")
         if content["sha256"] != content_digest(content):
             raise FaultError("its content does not match its sha256; it was changed after it was made")
-    except FaultError as fault:
+    except (FaultError, UnicodeEncodeError) as fault:
+        if isinstance(fault, UnicodeEncodeError):
+            fault = FaultError("it holds half of a surrogate pair, which is no text")
         raise CorruptFile(
             f"{name} is not a valid {kind}: {fault}", where=name, fix="restore the file, or make it again", path=name
         ) from None

@@ -278,7 +278,8 @@ def _meta_fault(content: dict[str, Any]) -> str | None:
         "digest": _is_digest(get("digest")),
         "files": isinstance(files, list) and all(isinstance(name, str) and Path(name).name == name for name in files),
         "sha256": isinstance(digests, dict)
-        and (not digests or sorted(digests) == sorted(map(str, files or ())))
+        and isinstance(files, list)
+        and (not digests or sorted(digests) == sorted(map(str, files)))
         and all(map(_is_digest, digests.values())),
         "splits": isinstance(splits, dict)
         and set(splits) <= set(SPLITS)

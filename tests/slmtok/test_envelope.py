@@ -46,3 +46,9 @@ def test_version_1_files_are_refused_in_one_line() -> None:
     with pytest.raises(UnsupportedVersion) as caught:
         read_envelope(b'{"format": "slmtok-lock", "version": 1}', "lock", "tok.lock")
     assert caught.value.fact == "tok.lock is a lock of version 1; this package reads version 2"
+
+
+def test_half_a_surrogate_pair_is_refused() -> None:
+    data = MADE.to_bytes().replace("Ő".encode(), b"\\ud800")
+    with pytest.raises(CorruptFile, match="half of a surrogate pair"):
+        read_envelope(data, "audit", "a.json", allow_floats=True)
