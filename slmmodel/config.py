@@ -116,10 +116,11 @@ class DataConfig(_Section):
     val: Text = runtime_option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
     pack: str = option("concat", "Packing or windowing strategy.")
     positions: Literal["auto", "reset", "true", "row"] = option(
-        "auto", "Position numbering; auto: reset for packs, row for windows."
+        "auto",
+        "Position ids from 0 in each span (reset), sequence (row) or document (true); auto: reset, row for windows.",
     )
     doc_mask: bool = option(True, "Attention stays inside each document of a sequence.")
-    loss_on: Literal["all", "last"] = option("all", "Score all positions of a window, or the last one.")
+    loss_on: Literal["all", "last"] = option("all", "Score all targets of a window, or the last one.")
     shuffle: Literal["documents", "none"] = option(
         "documents", "Order of documents before packing; with none, sequences are still permuted (not by stateful)."
     )

@@ -153,8 +153,8 @@ def _show(result: dict[str, Any]) -> None:
     )
     for batch in result["batches"]:
         out.write(
-            f"\nstep {batch['step']}: {batch['rows']} sequences of {batch['slots']} positions, "
-            f"{batch['targets']:,} targets, {batch['bytes']:,} bytes, {batch['padding']:,} padding positions\n"
+            f"\nstep {batch['step']}: {batch['rows']} sequences of {batch['slots']} ids, "
+            f"{batch['targets']:,} targets, {batch['bytes']:,} bytes, {batch['padding']:,} of padding\n"
         )
         for row in batch["shown"]:
             out.write(f"\n  sequence {row['row']} of epoch {row['epoch']}\n")

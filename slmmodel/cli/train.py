@@ -171,7 +171,7 @@ def plan_rows(given: dict[str, Any], data: RunData | None) -> tuple[dict[str, An
         ("steps", f"{amount('steps')} of {numbers['batch_size']:,} sequences, {numbers['tokens_per_step']:,.0f} ids"),
         ("seen", f"{amount('tokens')} ids, {seen_bytes}"),
         ("epochs", amount("epochs", "{:.2f}".format)),
-        ("padding", f"{numbers['padding_share']:.2%} of positions"),
+        ("padding", f"{numbers['padding_share']:.2%} of ids"),
         ("FLOPs", amount("flops", "{:.3g}".format)),
         ("memory", memory),
     ]
