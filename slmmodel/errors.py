@@ -186,7 +186,7 @@ def unknown_name(what: str, name: str, choices: Iterable[str], fix: str | Argume
 def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfig:
     """The error for a setting that is not among `names`, with the nearest of them and those of its section."""
     known = list(names)
-    near = suggestion(name, known)
+    near = next((other for other in known if other.endswith(f".{name}")), None) or suggestion(name, known)
     of_section = [other for other in known if other.startswith(name.partition(".")[0] + ".")]
     return InvalidConfig(
         f"unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""),

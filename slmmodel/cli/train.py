@@ -120,6 +120,12 @@ def named_data(given: dict[str, Any], data: str | None, tokenizer: str | None) -
         raise OptionError("DATA is missing", fix="slm train DATA, or data.train in the configuration", option="data")
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise _no_token_data(data)
+    if tokenizer is not None and Path(data).exists() and not is_text(data):
+        raise OptionError(
+            f"{data!r} is token data, and --tokenizer is for text",
+            fix=f"slm train {shlex.quote(data)}",
+            option="tokenizer",
+        )
     given["data.train"] = Setting(data, "DATA")
     return data, tokenizer
 

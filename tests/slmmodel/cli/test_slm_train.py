@@ -162,6 +162,15 @@ def test_text_without_a_tokenizer(slm):
     assert "fix:   slm train corpus.txt -t TOK tokenizes it while training; slmtok pack corpus.txt -t TOK" in ran.err
 
 
+def test_a_setting_without_its_section(slm, data):
+    assert "unknown setting 'lr'; did you mean 'optim.lr'?" in slm("train", data, "--set", "lr=0.1", code=2).err
+
+
+def test_token_data_with_a_tokenizer(slm, data):
+    ran = slm("train", data, "-t", "tok.json", code=2)
+    assert "is token data, and --tokenizer is for text" in ran.err and "fix:   slm train " in ran.err
+
+
 def test_data_that_is_none(slm):
     ran = slm("train", "nowhere")
     assert ran.code == 1 and ran.err.startswith("error: no file or folder 'nowhere'")
