@@ -149,6 +149,9 @@ def write(
 
     if folder.exists() and not force:
         raise OutputExists(f"output {str(folder)!r} exists", fix="choose another -o, or pass --force", path=str(folder))
+    if folder.is_symlink() or (folder.exists() and not (folder / "receipt.json").is_file()):
+        # Replacing removes the folder, so it must be one of ours.
+        raise OutputExists(f"output {str(folder)!r} is not an export", fix="choose another -o", path=str(folder))
     content = {**files(model, vocab), **(more or {})}
     part = folder.with_name(folder.name + ".part")
     shutil.rmtree(part, ignore_errors=True)

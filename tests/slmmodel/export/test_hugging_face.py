@@ -160,3 +160,14 @@ def test_a_wrong_tensor_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         hf.write(tmp_path / "out", model("llama"), None)
     assert not (tmp_path / "out").exists()
     assert (tmp_path / "out.part/model.safetensors").is_file()
+
+
+def test_force_replaces_exports_only(tmp_path):
+    """Replacing removes the folder; one of the user stays, and so does the folder behind a symbolic link."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    (tmp_path / "link").symlink_to("mine")
+    for name in ("mine", "link"):
+        with pytest.raises(OutputExists, match="is not an export"):
+            hf.write(tmp_path / name, model("gpt2"), None, force=True)
+    assert (tmp_path / "mine" / "notes.txt").read_text() == "mine"
