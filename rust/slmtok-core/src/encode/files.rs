@@ -14,7 +14,7 @@ use crate::parallel::{BATCH_BYTES, Report, WorkPlan};
 use crate::{Error, Result};
 
 /// Usual bytes of a block: enough batches for all threads.
-const BLOCK_BYTES: usize = 32 << 20;
+const BLOCK_BYTES: usize = 8 << 20;
 /// Lines that are encoded together, so that the list of them stays small.
 const MAX_LINES: usize = 1 << 18;
 
