@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.checks import check_path
@@ -171,15 +170,15 @@ def train(
 
     # Of the processes that torchrun started, only rank 0 prints.
     quiet = not progress or os.environ.get("RANK", "0") != "0"
-    with TrainProgress("loading torch", quiet=quiet) as report, TemporaryDirectory(prefix="slm-train-") as place:
+    with TrainProgress("loading torch", quiet=quiet) as report:
         from slmmodel.run import train as train_run
 
         run = train_run(
-            _opened(data, _tokenizer_file(tokenizer, Path(place)), reading, settings),
+            _opened(data, tokenizer, reading, settings),
             preset=preset,
             budget=budget,
             output=output,
-            settings=settings,
+            settings=None if settings is None and not reading else {**(settings or {}), "data.read": reading},
             seed=seed,
             device=device,
             force=force,
@@ -188,28 +187,21 @@ def train(
     return TextRun(run, _tokenizer_of(run.folder, None))
 
 
-def _tokenizer_file(tokenizer: Tokenizer | str | os.PathLike[str] | None, place: Path) -> Path | None:
-    """The tokenizer as a file, which a run copies; one in memory is written to the folder `place`."""
-    from slmtok import Tokenizer
-
-    if tokenizer is None:
-        return None
-    if not isinstance(tokenizer, Tokenizer):
-        return Path(check_path("tokenizer", tokenizer))
-    tokenizer.save(place / "tok.json")
-    return place / "tok.json"
-
-
 def _opened(
-    data: Data, tokenizer: Path | None, reading: Mapping[str, Any] | None, settings: Mapping[str, Any] | None
+    data: Data,
+    tokenizer: Tokenizer | str | os.PathLike[str] | None,
+    reading: Mapping[str, Any] | None,
+    settings: Mapping[str, Any] | None,
 ) -> RunData | str:
     """What `slmmodel.train` takes: the path of packed data, or an open corpus."""
-    from slmmodel.cli.opening import is_text, open_any
+    from slmmodel.cli.opening import is_text, open_corpus
     from slmmodel.cli.text import Text
-    from slmmodel.cli.text_source import corpus_data
     from slmmodel.config import settings_of
     from slmmodel.data import open_source
+    from slmtok import Tokenizer
 
+    if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
+        tokenizer = check_path("tokenizer", tokenizer)
     if isinstance(data, str | os.PathLike) and not is_text(path := os.fspath(data)):
         if tokenizer is None:
             return path
@@ -218,17 +210,15 @@ def _opened(
             return path
     if tokenizer is None:
         raise MissingInput("text needs a tokenizer", where="tokenizer is None", fix="tokenizer=tok, or 'tok.json'")
-    corpus = _corpus(Text(tokenizer), data, reading)
-    given = settings_of(settings if isinstance(settings, Mapping) else {}).get("data.val")
-    val = "auto" if given is None else str(given.value)
-    found = corpus_data(corpus, tokenizer, val="none" if val not in ("auto", "none") else val)
-    return found if val in ("auto", "none") else replace(found, val=open_any(val, "val", found))
+    val = settings_of(settings if isinstance(settings, Mapping) else {}).get("data.val")
+    return open_corpus(_corpus(Text(tokenizer), data, reading), "auto" if val is None else str(val.value))
 
 
 def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus:
     """The corpus of paths, or of texts in memory."""
     from slmmodel.cli.text_source import Corpus, TextsCorpus
     from slmtok import Texts
+    from slmtok.options import ReadOptions, build_options
     from slmtok.training.texts import encode_texts
 
     if isinstance(data, Texts):
@@ -240,4 +230,5 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
         raise WrongType(
             f"data is {type(data).__name__}", limit="a path, a list of paths, or slmtok.Texts", fix="slmtok.Texts(list)"
         )
-    return Corpus(text, [check_path("data", path) for path in paths], reading)
+    options = build_options(ReadOptions, None, reading)
+    return Corpus(text, [check_path("data", path) for path in paths], options)

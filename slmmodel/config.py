@@ -131,6 +131,9 @@ class DataConfig(_Section):
     options: dict[str, Annotated[Any, BeforeValidator(_plain)]] = option(
         {}, "Options of the strategy, e.g. data.options.stride."
     )
+    read: dict[str, Any] = runtime_option(
+        {}, "How text is read: the corpus options of slmtok pack, e.g. data.read.text_key."
+    )
 
 
 class ScheduleConfig(_Section):
@@ -508,7 +511,7 @@ OPTIONS = option_fields()
 
 
 def affects_weights(name: str) -> bool:
-    """Whether an option decides the weights of a run; those of `model` and `data.options` do."""
+    """Whether an option decides the weights of a run; those of `model`, `data.options` and `data.read` do."""
     return name not in OPTIONS or bool(cast(dict[str, Any], OPTIONS[name].json_schema_extra)["affects_weights"])
 
 
@@ -516,11 +519,11 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     """Raises `InvalidConfig` for the first setting that does not exist, with the nearest one that does."""
     known = list(names)
     for name, given in settings.items():
-        if name not in known and not name.startswith("data.options."):
+        if name not in known and not name.startswith(("data.options.", "data.read.")):
             raise unknown_setting(name, known, given.where)
 
 
-def _nested(settings: Settings) -> dict[str, Any]:
+def nested(settings: Settings) -> dict[str, Any]:
     """Settings as nested dictionaries of their values."""
     nested: dict[str, Any] = {}
     for name, setting in settings.items():
@@ -539,7 +542,7 @@ def validate(settings: Settings) -> dict[str, Any]:
     """
     check_names(settings)
     try:
-        parsed = RunConfig.model_validate({"model": {}, **_nested(settings)})
+        parsed = RunConfig.model_validate({"model": {}, **nested(settings)})
     except ValidationError as error:
         path, _, limit = first_fault(error)
         name = next(name for name in settings if f"{path}.".startswith(f"{name}."))
@@ -606,7 +609,7 @@ def preset_sections(name: str | None) -> dict[str, Any]:
     """
     if name is None:
         fixed = {option: field.default for option, field in OPTIONS.items() if not option.startswith(_OF_PRESETS)}
-        return {"model": {}, "optim": {}, **_nested(settings_of(fixed))}
+        return {"model": {}, "optim": {}, **nested(settings_of(fixed))}
     base = preset(name)
     config = base.config()
     run = {"batch_tokens": base.batch_tokens // base.seq_len * base.seq_len}

@@ -34,6 +34,11 @@ def parse_escapes(text: str) -> str:
     return re.sub(r"\\([ntr0\\])", lambda match: _ESCAPES[match[1]], text)
 
 
+def escape(text: str) -> str:
+    """The inverse of `parse_escapes`."""
+    return "".join(next((rf"\{key}" for key, made in _ESCAPES.items() if made == each), each) for each in text)
+
+
 def parse_bytes(text: str) -> int:
     """A size such as 5000, 20MB or 1GiB. Raises `ValueError`."""
     size = parse_size(text)

@@ -672,6 +672,26 @@ def build_options(
     return cls(**keywords) if options is None else replace(options, **keywords)
 
 
+def parse_options(cls: type[AnyOptions], given: Mapping[str, Any]) -> AnyOptions:
+    """Options whose values may be text, as in a configuration file: `max_docs: 2M`. Raises as `build_options`."""
+    parsed = dict(given)
+    for name, kind, spec in option_specs(cls):
+        value, kinds = parsed.get(name), get_args(kind) or (kind,)
+        try:
+            if spec.collect is not None and isinstance(value, (str, list)):
+                texts = [value] if isinstance(value, str) else value
+                parsed[name] = spec.collect([spec.parse(text) if spec.parse else text for text in texts])
+            elif isinstance(value, str) and spec.parse is not None:
+                parsed[name] = spec.parse(value)
+            elif isinstance(value, str) and bool in kinds:
+                parsed[name] = {"true": True, "false": False}.get(value, value)
+            elif isinstance(value, str) and int in kinds:
+                parsed[name] = int(value)
+        except ValueError as error:
+            raise OptionError((Setting(name), f" {error}"), fix=("correct ", Setting(name)), option=name) from None
+    return build_options(cls, None, parsed)
+
+
 def _nearest(cls: type[Options], name: str) -> str | None:
     """The option that a wrong keyword means: by an alias of its flag, a similar name, or its beginning."""
     known = {option: spec.aliases for option, _, spec in option_specs(cls)}

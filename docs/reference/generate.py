@@ -195,9 +195,9 @@ def run_rows(section: str) -> list[Row]:
     """The settings of `data`, `optim` or `run`."""
     rows = []
     for name, field in OPTIONS.items():
-        if not name.startswith(f"{section}.") or field.annotation == dict[str, Any] or name == "data.options":
+        if not name.startswith(f"{section}.") or name == "data.options":
             continue
-        default = "" if name.startswith("run.budget.") or field.default == "" else f"`{_shown(field.default)}`"
+        default = "" if name.startswith("run.budget.") or field.default in ("", {}) else f"`{_shown(field.default)}`"
         changes = "" if affects_weights(name) else " *"
         values = _values(field.annotation)
         if name.startswith("run.budget."):

@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
+from slmmodel.cli.reading import corpus_options, recorded, require_text, to_flags
 from slmmodel.cli.text import Text
-from slmmodel.errors import OptionError
+from slmmodel.errors import MissingInput, OptionError
 from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, printable
 
 if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
     from slmmodel.data.loader import Loader
+    from slmmodel.data.source import TokenSource
+    from slmmodel.vocab import VocabMeta
+    from slmtok.options import ReadOptions
 
     ToWords = Callable[[Any], list[str]]
 
@@ -26,7 +30,8 @@ _DATA_PANEL = "For packed data, as in slm train"
 
 
 @command("batches", example="slm batches run --n 1")
-@argument("source", metavar="RUN|DATA", help="A run, or packed data.")
+@argument("source", metavar="RUN|DATA", help="A run, packed data, or text, with -t.")
+@corpus_options
 @option("--n", metavar="N", type=COUNT, default=2, help="Number of batches.")
 @option("--first-step", metavar="N", type=COUNT, default=0, help="The training step of the first batch.")
 @option("--max-rows", metavar="N", type=COUNT, default=4, help="Sequences shown of each batch; 0 shows all.")
@@ -40,14 +45,20 @@ _DATA_PANEL = "For packed data, as in slm train"
 @setting_option("data.positions", overrides=True, panel=_DATA_PANEL)
 @setting_option("run.seed", overrides=True, panel=_DATA_PANEL)
 def batches(
-    source: str, n: int, first_step: int, max_rows: int, split: str, tokenizer: str | None, **settings: Any
+    source: str,
+    read: ReadOptions,
+    n: int,
+    first_step: int,
+    max_rows: int,
+    split: str,
+    tokenizer: str | None,
+    **settings: Any,
 ) -> Outcome:
     """Show sequences of real batches, decoded: inputs, targets, document boundaries, positions and padding."""
     from slmmodel.data.loader import Cursor
 
-    loader, default_tokenizer = _open_loader(source, split, settings)
-    path = tokenizer or default_tokenizer
-    to_words: ToWords = (lambda ids: list(map(str, ids))) if path is None else Text(path, loader.vocab).words
+    loader, text = _open_loader(source, split, tokenizer, read, settings)
+    to_words: ToWords = (lambda ids: list(map(str, ids))) if text is None else text.words
     cursor, shown = Cursor(), []
     for number in range(first_step + n):
         step = loader.global_batch(cursor)
@@ -66,19 +77,21 @@ def batches(
     return Outcome(result, lambda: _show(result))
 
 
-def _open_loader(path: str, split: str, given: dict[str, Any]) -> tuple[Loader, Path | None]:
-    """The loader of a run or of packed data, and the tokenizer file, if any.
+def _open_loader(
+    path: str, split: str, tokenizer: str | Path | None, read: ReadOptions, given: dict[str, Any]
+) -> tuple[Loader, Text | None]:
+    """The loader of a run, of packed data or of text, and its tokenizer, if any.
 
     Raises what opening raises, and `OptionError` for settings that a run has fixed.
     """
     from slmmodel.cli.opening import open_any
     from slmmodel.config import RunConfig, Setting, validate
-    from slmmodel.data.opening import RunData, open_source
+    from slmmodel.data.opening import RunData
 
     folder = Path(path)
     given = {name: value for name, value in given.items() if value is not None}
     if (folder / "config.yaml").is_file():
-        for flag in map(flag_of, given):
+        for flag in [*map(flag_of, given), *to_flags(read)[:1]]:
             raise OptionError(
                 f"{flag} cannot be chosen for a run",
                 where=str(folder),
@@ -87,17 +100,17 @@ def _open_loader(path: str, split: str, given: dict[str, Any]) -> tuple[Loader, 
                 option=flag,
             )
         run = RunFolder.open(folder)
-        config, vocab, tokenizer = RunConfig(**run.config), run.vocab, run.tokenizer
-        source = open_any(config.data.train, split, run)
+        config, vocab, tokenizer = RunConfig(**run.config), run.vocab, tokenizer or run.tokenizer
+        source = open_any(config.data.train, split, vocab, tokenizer, recorded(run))
         if config.data.passkey and split == "train":
             from slmmodel.cli.passkey_mix import with_passkeys
 
-            data = RunData(source, None, vocab, tokenizer)
+            content = None if run.tokenizer is None else run.tokenizer.read_bytes()
+            data = RunData(source, None, vocab, content)
             source = with_passkeys(data, source, config.data.passkey, config.seq_len, config.run.seed)
     else:
-        packed = source = open_source(folder, split)
-        vocab, beside = packed.vocab, (folder if folder.is_dir() else folder.parent) / "tok.json"
-        tokenizer = beside if beside.is_file() else None
+        require_text(read, path)
+        source, vocab, tokenizer = _open_data(path, split, tokenizer, read)
         seq_len, batch_size = given.pop("seq_len", DEFAULT_SEQ_LEN), given.pop("batch_size", DEFAULT_BATCH_SIZE)
         names = {name: f"run.{name}" if name == "seed" else f"data.{name}" for name in given}
         values = {names[name]: Setting(value, f"--{name}") for name, value in given.items()}
@@ -105,7 +118,25 @@ def _open_loader(path: str, split: str, given: dict[str, Any]) -> tuple[Loader, 
         config = RunConfig(model={"seq_len": seq_len}, **validate(values))
     from slmmodel.training.setup import make_loader
 
-    return make_loader(RunData(source, None, vocab), config), tokenizer
+    loader = make_loader(RunData(source, None, vocab), config)
+    return loader, None if tokenizer is None else Text(tokenizer, vocab)
+
+
+def _open_data(
+    path: str, split: str, tokenizer: str | Path | None, read: ReadOptions
+) -> tuple[TokenSource, VocabMeta, str | Path | None]:
+    """A split of packed data or text, its vocabulary, and the tokenizer, if any."""
+    from slmmodel.cli.opening import is_text, open_text
+    from slmmodel.data.opening import open_source
+
+    if is_text(path) and tokenizer is None:
+        raise MissingInput(f"{path!r} is text, and there is no tokenizer", fix="-t TOK", path=path)
+    opened = open_text(path, tokenizer, "auto", read)
+    if opened is not None:
+        return opened.val if opened.val is not None and split == "val" else opened.train, opened.vocab, tokenizer
+    packed = open_source(path, split)
+    beside = (Path(path) if Path(path).is_dir() else Path(path).parent) / "tok.json"
+    return packed, packed.vocab, tokenizer or (beside if beside.is_file() else None)
 
 
 def _batch_dict(batch: Batch, to_words: ToWords, max_rows: int) -> dict[str, Any]:

@@ -8,12 +8,14 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from slmmodel.cli import reading
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option
 from slmmodel.cli.train import named_data, open_training_data, plan_rows, read_settings
 from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, preset_sections
 from slmmodel.errors import OptionError
 from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
+from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
     from slmmodel.data import RunData
@@ -79,7 +81,8 @@ def _check(file: str, given: dict[str, Any], data: str, tokenizer: str | None) -
     from slmmodel.hardware import device_for
     from slmmodel.training import setup
 
-    opened = open_training_data(given, data, tokenizer) or setup.open_run_data(given, None)
+    given, read = reading.merge(given, ReadOptions())
+    opened = open_training_data(given, data, tokenizer, read) or setup.open_run_data(given, None)
     numbers, rows = plan_rows(given, opened)
     device = device_for(setup.value_of(given, "run.device", "auto"))
     chosen, _ = setup.configure(given, None, opened, device)

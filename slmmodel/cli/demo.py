@@ -15,15 +15,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from slmmodel.checkpoint import RunFolder, read_json, remove_parts, sha256_of, to_json, write_file
+from slmmodel.checkpoint import RunFolder, read_json, remove_parts, to_json, write_file
 from slmmodel.cli.options import COUNT, budget_option, seed_option, threads_option
+from slmmodel.cli.reading import corpus_options, to_flags, to_record
 from slmmodel.cli.train import TrainProgress
-from slmmodel.errors import MissingInput, OptionError, OutputExists
+from slmmodel.errors import InvalidConfig, OptionError, OutputExists
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.sizes import format_time
 from slmtok import atomic
 from slmtok.cli.options import argument, command, option, output_options
 from slmtok.cli.output import Outcome, counted, print_rows, printable
+from slmtok.options import ReadOptions
 
 STORY_BYTES = 7_000_000
 PLOTS = ("dark", "garden", "kite_tree", "lost_thing", "rescue", "sharing")
@@ -51,7 +53,10 @@ STORIES = Kind("cpu-stories", 4096, "bucket", 500)
 
 
 @command("demo", example="slm demo text.txt -o demo")
-@argument("text", metavar="[TEXT]", required=False, help="A text file; generated stories without it.")
+@argument(
+    "text", metavar="[TEXT]", required=False, help="A file, folder, glob or hf:NAME; generated stories without it."
+)
+@corpus_options
 @option("--vocab", metavar="N", type=COUNT, show_default=f"{ONE_TEXT.vocab}; stories {STORIES.vocab}",
         help="Ids of the tokenizer, specials included.")  # fmt: skip
 @budget_option
@@ -60,15 +65,19 @@ STORIES = Kind("cpu-stories", 4096, "bucket", 500)
 @seed_option
 @threads_option
 @output_options(default="demo", metavar="DIR", help="A new folder.")
-def demo(text: str | None, vocab: int | None, preset: str | None, output: str, **options: Any) -> Outcome:
+def demo(
+    text: str | None, read: ReadOptions, vocab: int | None, preset: str | None, output: str, **options: Any
+) -> Outcome:
     """Go from a text to a tokenizer, token shards, a model, its bits per byte, and text that it generates.
 
-    Tokenizer and model see the first 90 % of a text; the rest is scored. Without a text, stories of six of slmtok's
-    plots are generated; 0.5 % of them are scored.
+    Tokenizer and model see the first 90 % of a text, or of several documents most; the rest is scored. Without a text,
+    stories of six of slmtok's plots are generated; 0.5 % of them are scored.
     """
     kind = STORIES if text is None else ONE_TEXT
+    if text is None:
+        read = ReadOptions(format="text", separator=BLANK_LINE)
     kind = kind._replace(preset=preset or kind.preset, vocab=vocab or kind.vocab)
-    return DemoJob(text, Path(output), kind, **options).run()
+    return DemoJob(text, Path(output), kind, read, **options).run()
 
 
 @dataclass(frozen=True)
@@ -78,20 +87,25 @@ class DemoJob:
     text: str | None
     folder: Path
     kind: Kind
+    read: ReadOptions
     budget: str | None
     seed: int
     threads: int
     force: bool
 
     @property
-    def corpus(self) -> Path:
+    def corpus(self) -> str:
         """The text; stories that are generated where none is named."""
-        return self.folder / TEXT if self.text is None else Path(self.text)
+        return str(self.folder / TEXT) if self.text is None else self.text
 
     @property
     def _record(self) -> dict[str, Any]:
         """What identifies a demo: the same command continues a killed one."""
-        text = None if self.text is None else sha256_of(Path(self.text))
+        from slmtok.corpus import find
+        from slmtok.shards.plan import source_names, sources
+
+        files = [] if self.text is None else find(self.text, self.read)
+        text = None if self.text is None else {"files": sources(files, source_names(files)), **to_record(self.read)}
         chosen = {"preset": self.kind.preset, "vocab": self.kind.vocab, "budget": self.budget}
         return {"text": text, **chosen, "seed": self.seed, "threads": self.threads}
 
@@ -169,15 +183,23 @@ class DemoJob:
         from slmmodel.trainer import dry_run
 
         ids = dry_run(self._settings(None))["tokens"]
-        command = ["slm", "demo", *([] if self.text is None else [self.text]), "-o", f"{self.folder}-whole"]
+        text = [] if self.text is None else [self.text, *to_flags(self.read)]
+        usual = STORIES if self.text is None else ONE_TEXT
+        changed = [name for name in ("vocab", "preset") if getattr(self.kind, name) != getattr(usual, name)]
+        shape = [part for name in changed for part in (f"--{name}", str(getattr(self.kind, name)))]
+        command = ["slm", "demo", *text, *shape, "-o", f"{self.folder}-whole"]
         return {"command": shlex.join(command), "tokens": ids, "seconds": round(ids / ids_per_second)}
 
     def _check_text(self) -> None:
-        if self.text is not None and not Path(self.text).is_file():
-            raise MissingInput(f"no text file {self.text!r}", fix="slm demo TEXT -o DIR", path=self.text)
-        if self.text is not None and self.force and self.folder.resolve() in Path(self.text).resolve().parents:
+        from slmtok.corpus import STDIN, find
+
+        files = [] if self.text is None else find(self.text, self.read)
+        if STDIN in files:
+            raise OptionError("slm demo reads its text several times, and stdin only once", fix="slm demo FILE")
+        inside = next((file for file in files if self.folder.resolve() in Path(file).resolve().parents), None)
+        if inside is not None and self.force:
             raise OutputExists(
-                f"the text {self.text!r} lies in the output {str(self.folder)!r}, which --force empties",
+                f"the text {inside!r} lies in the output {str(self.folder)!r}, which --force empties",
                 fix="another -o, or move the text",
                 path=str(self.folder),
             )
@@ -214,20 +236,20 @@ class DemoJob:
     def _write_stories(self) -> None:
         from slmtok.stories import write_stories
 
-        if self.corpus.exists() and not self.force:
+        text = Path(self.corpus)
+        if text.exists() and not self.force:
             return
-        with atomic.outputs(self.corpus, force=True) as (path,), path.open("wb") as out:
+        with atomic.outputs(text, force=True) as (path,), path.open("wb") as out:
             write_stories(out, STORY_BYTES, seed=0, plots=PLOTS)
 
     def _prepare(self) -> None:
         """Makes the data. A text that is too short leaves nothing."""
         from slmmodel.cli.text import prepare
 
-        separator = BLANK_LINE if self.text is None else None
         data = self.folder / DATA
         try:
-            prepare(self.corpus, data, vocab=self.kind.vocab, separator=separator, force=self.force)
-        except OptionError:
+            prepare(self.corpus, data, vocab=self.kind.vocab, read=self.read, force=self.force)
+        except (OptionError, InvalidConfig):
             (self.folder / RECORD).unlink()
             raise
 
@@ -274,8 +296,8 @@ class DemoJob:
         prompt = prompt_ids(context, None if self.text is None else "\n", None)
         chosen: dict[str, Any] = {"temperature": TEMPERATURE, "top_p": TOP_P, **special_ids(context.vocab)}
         limits: dict[str, Any] = {"max_new_tokens": self.kind.sample_ids, "overflow": "slide"}
-        is_indexed = self.corpus.stat().st_size <= MAX_INDEXED_CHARS
-        known = TextIndex(self.corpus.read_bytes().decode("utf-8", "replace")) if is_indexed else None
+        text = self._text(MAX_INDEXED_CHARS)
+        known = None if text is None else TextIndex(text)
         decoder, samples = context.need_text("slm demo"), []
         for seed in range(SAMPLES):
             (sample,) = generate(context.model, [prompt], SamplingOptions(seed=seed, **chosen), **limits)
@@ -283,6 +305,18 @@ class DemoJob:
             overlap = None if known is None else known.longest(text).length
             samples.append({"seed": seed, "text": text, "ended": sample.reason, "overlap": overlap})
         return samples
+
+    def _text(self, max_bytes: int) -> str | None:
+        """All documents; None where they are longer."""
+        from slmtok.corpus import find, read
+
+        documents: list[bytes] = []
+        for document in read(find(self.corpus, self.read), self.read):
+            documents.append(document.text)
+            max_bytes -= len(document.text)
+            if max_bytes < 0:
+                return None
+        return BLANK_LINE.join(document.decode("utf-8", "replace") for document in documents)
 
     def _show(self, result: dict[str, Any]) -> None:
         from slmmodel.cli.eval import best_ngram

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder, write_file
-from slmmodel.cli.opening import open_any
-from slmmodel.cli.options import COUNT, device_option, step_option
+from slmmodel.cli.opening import STDIN, is_text, open_any
+from slmmodel.cli.options import COUNT, device_option, run_tokenizer_option, step_option
+from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.text import Text
 from slmmodel.errors import BytesDisagree, MissingInput, OptionError, OutputExists
 from slmmodel.versions import package_version
@@ -22,17 +24,23 @@ if TYPE_CHECKING:
     from slmmodel.data.source import DocumentBlock, TokenSource
     from slmmodel.evaluation.certificate import Evaluation
     from slmmodel.evaluation.scoring import Scores
+    from slmtok.options import ReadOptions
 
 CERTIFICATE = "certificate"
 MAX_TRAIN_BYTES = 16_000_000
 """Training text that baselines see; the result records its size."""
+MIN_COMPRESSED_BYTES = 1024
+"""Of shorter texts bz2 and xz mostly measure their own headers and blocks, so they are not shown."""
 NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
 
 
 @command("eval", example="slm eval run --on data")
 @argument("run", metavar="[RUN]", required=False, help="The folder of a run; with --check, by default that of FILE.")
-@option("--on", metavar="DATA", help="Packed data; by default that of training.")
-@option("--split", metavar="NAME", show_default="val where there is one, else train", help="Split of the data.")
+@option("--on", metavar="DATA|TEXT|-", help="Packed data; or text, all of it; - is stdin. By default that of training.")
+@option("--split", metavar="NAME", show_default="val where there is one, else train; of --on TEXT, all",
+        help="Split of the data.")  # fmt: skip
+@run_tokenizer_option
+@corpus_options
 @option("--seq-len", metavar="N", type=COUNT, show_default="that of the model", help="Positions of a window.")
 @option("--seq-bytes", metavar="N", type=COUNT, help="The length of a window in bytes of this text instead.")
 @option("--stride", metavar="N", type=COUNT, show_default="half a window", help="Positions from window to window.")
@@ -51,6 +59,8 @@ def eval(
     run: str | None,
     on: str | None,
     split: str | None,
+    tokenizer: str | None,
+    read: ReadOptions,
     with_baselines: bool,
     breakdown: bool,
     losses: str | None,
@@ -66,18 +76,23 @@ def eval(
     if run is None:
         raise OptionError("RUN is missing", fix="slm eval RUN", option="run")
     folder = RunFolder.open(run)
+    require_text(read, on)
+
+    def documents(split: str | None) -> TokenSource:
+        return open_documents(folder, on, split, tokenizer, read)
+
     if check is not None:
-        return _check(folder, check, on, split, scoring)
+        return _check(folder, check, lambda stated: documents(split or stated), scoring)
     for path in (losses, certificate):
         if path is not None and Path(path).exists() and not force:
             raise OutputExists(f"output {path!r} exists", fix="name another file, or --force", path=path)
-    source = open_documents(folder, on, split)
+    source = documents(split)
     found = score(folder, source, **scoring)
     result: dict[str, Any] = dict(found.certificate)
     result["baselines"] = score_baselines(folder, source) if with_baselines else None
     if breakdown:
         result["breakdown"] = _breakdown(folder, source, found.scores)
-    name = "" if on is None else Path(on).stem if Path(on).is_file() else Path(on).name
+    name = "" if on is None else "stdin" if on == STDIN else Path(on).stem if Path(on).is_file() else Path(on).name
     written = {"certificate": write_certificate(folder, result, name, certificate)}
     if losses is not None:
         _write_losses(Path(losses), found)
@@ -86,7 +101,9 @@ def eval(
     return Outcome(result, lambda: _show(result))
 
 
-def _check(run: RunFolder, path: str, on: str | None, split: str | None, scoring: dict[str, Any]) -> Outcome:
+def _check(
+    run: RunFolder, path: str, open_split: Callable[[str | None], TokenSource], scoring: dict[str, Any]
+) -> Outcome:
     """Recomputes a certificate with its own settings; status 3 where it differs."""
     from slmmodel.evaluation.certificate import check_payload, differences
 
@@ -101,7 +118,7 @@ def _check(run: RunFolder, path: str, on: str | None, split: str | None, scoring
         "precision": recorded.get("precision", "fp32"),
         "stateful": stateful,
     }
-    computed = score(run, open_documents(run, on, split or stated["documents"].get("split")), **scoring).certificate
+    computed = score(run, open_split(stated["documents"].get("split")), **scoring).certificate
     wrong = differences(stated, computed)
     bits = {name: computed[name] for name in ("bpb_total", "bpb_content")}
     rows: list[Row] = [("bpb_total", f"{bits['bpb_total']:.4f}"), ("differs", "\n".join(wrong))]
@@ -115,29 +132,35 @@ def _check(run: RunFolder, path: str, on: str | None, split: str | None, scoring
 # Shared by eval, train and demo.
 
 
-def open_documents(run: RunFolder, on: str | None = None, split: str | None = None) -> TokenSource:
-    """The documents to score: those of `on`, or the validation documents of training. Raises what opening raises."""
+def open_documents(
+    run: RunFolder,
+    on: str | None = None,
+    split: str | None = None,
+    tokenizer: str | None = None,
+    read: ReadOptions | None = None,
+) -> TokenSource:
+    """The documents to score: those of `on`, or the validation documents of training, read as training read them.
+
+    tokenizer: where the run has none. read: how the text of `on` is read. Raises what opening raises.
+    """
     data = run.config["data"]
     val = data.get("val", "auto")
     is_split = on is None and val in ("auto", "none")
     path = on or (data["train"] if is_split else val)
-    if not path:
+    if on is None and path in ("", STDIN):
+        where = "stdin" if path else "texts in memory"
         raise MissingInput(
-            "the run was trained on texts in memory", where=str(run.path), fix="name documents: --on DATA", path=path
+            f"the run was trained on {where}", where=str(run.path), fix="name documents: --on DATA", path=path
         )
-    if on is None and not path.startswith("hf:") and not Path(path).exists():
+    if on is None and not is_text(path) and not Path(path).exists():
         raise MissingInput(
             f"the data of the run are not at {path!r} any more",
             where=str(run.path),
             fix="name them: --on DATA",
             path=path,
         )
-    try:
-        return open_any(path, split or "val", run)
-    except MissingInput:
-        if is_split or split is not None:
-            raise
-        return open_any(path, "train", run)
+    wanted = split or "val" if is_split else split
+    return open_any(path, wanted, run.vocab, tokenizer or run.tokenizer, recorded(run) if on is None else read)
 
 
 def score(run: RunFolder, source: TokenSource, *, device: str = "auto", **scoring: Any) -> Evaluation:
@@ -199,7 +222,8 @@ def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | Non
 def _training_block(run: RunFolder) -> DocumentBlock | None:
     """The first block of the training data; None where they are not there any more."""
     try:
-        block: DocumentBlock = open_any(run.config["data"]["train"], "train", run).block(0)
+        source = open_any(run.config["data"]["train"], "train", run.vocab, run.tokenizer, recorded(run))
+        block: DocumentBlock = source.block(0)
     except MissingInput:
         return None
     return block
@@ -287,6 +311,8 @@ def _baseline_lines(lines: dict[str, Any]) -> str:
     grams = "  ".join(f"{order}: {bits:.3f}" for order, bits in lines["ngram"].items())
     used = lines["train_bytes"]
     part = f", of the first {used:,} bytes" if used < lines["train_bytes_all"] else ""
+    if lines["bytes"] < MIN_COMPRESSED_BYTES:
+        return f"byte n-grams by order{part}: {grams}"
     compressors = [
         f"{name}: {lines[name]['after_train']:.3f} after the training text, {lines[name]['alone']:.3f} alone"
         for name in ("bz2", "xz")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,12 @@ from slmmodel.hardware import device_for
 from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
+    from slmmodel.cli.text_source import Corpus
     from slmmodel.data.opening import RunData
     from slmmodel.data.source import TokenSource
     from slmmodel.models.protocol import Model
     from slmmodel.vocab import VocabMeta
+    from slmtok.options import ReadOptions
 
 
 @dataclass(frozen=True)
@@ -83,37 +86,74 @@ def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
     return opening_ids(run.vocab) + (run.need_text("--prompt").encode(text) if text else [])
 
 
+STDIN = "-"
+
+
 def is_text(path: str) -> bool:
     """Whether a path is a corpus: neither a packed folder nor a file of ids."""
     location = Path(path)
     if location.is_dir():
         ids = ["manifest.json", *(f"{split}{suffix}" for split in ("train", "val") for suffix in (".bin", ".npy"))]
         return not any((location / name).is_file() for name in ids)
-    return path.startswith("hf:") or (location.is_file() and location.suffix not in (".bin", ".npy"))
+    if location.exists():
+        return location.suffix not in (".bin", ".npy")
+    return path == STDIN or path.startswith("hf:") or has_magic(path)
 
 
-def open_any(path: str, split: str, of: RunFolder | RunData) -> TokenSource:
-    """A split of ids, or of a corpus with the tokenizer of a run or its data. Raises what opening and reading raise."""
-    if of.tokenizer is None or not is_text(path):
-        from slmmodel.data.opening import open_source
+def open_any(
+    path: str,
+    split: str | None,
+    vocab: VocabMeta,
+    tokenizer: Text | str | Path | None,
+    read: ReadOptions | None = None,
+) -> TokenSource:
+    """A split of ids, or of text with a tokenizer. Without a split: all of a text; of ids `val`, else `train`.
 
-        return open_source(path, split, vocab=of.vocab)
-    from slmmodel.cli.text_source import Corpus, TextSource
+    Raises what opening and reading raise, and `MissingInput` for text without a tokenizer.
+    """
+    if is_text(path):
+        from slmmodel.cli.text_source import ALL, Corpus, TextSource
 
-    corpus = Corpus(Text(of.tokenizer, of.vocab), [path])
-    return TextSource(corpus, of.vocab, split, corpus.split("auto"))
+        if tokenizer is None:
+            raise MissingInput(
+                f"{path!r} is text, and there is no tokenizer", where="the run has none", fix="-t TOK", path=path
+            )
+        text = tokenizer if isinstance(tokenizer, Text) else Text(tokenizer, vocab)
+        corpus = Corpus(text, [path], read)
+        return TextSource(corpus, vocab, split or ALL, corpus.split("none" if split in (None, ALL) else "auto"))
+    from slmmodel.data.opening import open_source
+
+    try:
+        return open_source(path, split or "val", vocab=vocab)
+    except MissingInput:
+        if split is not None:
+            raise
+        return open_source(path, "train", vocab=vocab)
 
 
-def open_text(path: str, tokenizer: str | Path | None, val: str | None) -> RunData | None:
-    """Training data of a corpus with a tokenizer; None without a tokenizer: then `path` is packed data.
+def open_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOptions) -> RunData | None:
+    """Training data of text with a tokenizer; None for packed data, which have their own.
 
-    `val` is `auto` (None), `none`, or other packed data or corpora. Raises what reading raises.
+    `val` is `auto`, `none`, or other packed data or text, all of it. Raises what reading raises, and `Mismatch` for
+    packed data with another tokenizer.
     """
     if tokenizer is None:
         return None
-    from slmmodel.cli.text_source import text_data
+    if Path(path).exists() and not is_text(path):
+        from slmmodel.data.opening import open_source
 
-    if val in (None, "auto", "none"):
-        return text_data([path], tokenizer, val=val or "auto")
-    data = text_data([path], tokenizer, val="none")
-    return replace(data, val=open_any(val, "val", data))
+        Text(tokenizer, open_source(path).vocab)
+        return None
+    from slmmodel.cli.text_source import Corpus
+
+    return open_corpus(Corpus(Text(tokenizer), [path], read), val)
+
+
+def open_corpus(corpus: Corpus, val: str) -> RunData:
+    """Training data of a corpus. `val` as in `open_text`; the options of the corpus also read another text."""
+    from slmmodel.cli.text_source import corpus_data
+
+    if val in ("auto", "none"):
+        return corpus_data(corpus, val)
+    data = corpus_data(corpus, "none")
+    return replace(data, val=open_any(val, None, data.vocab, corpus.text, corpus.options))

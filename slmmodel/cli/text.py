@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.errors import Mismatch, OptionError
+from slmmodel.errors import InvalidConfig, Mismatch, OptionError
 from slmmodel.vocab import VocabMeta
 from slmtok import atomic
 
 if TYPE_CHECKING:
     from slmtok import Tokenizer
+    from slmtok.options import ReadOptions
 
 MIN_VOCAB_SIZE = 272
 """16 specials and 256 bytes."""
@@ -23,17 +24,24 @@ TEXT_BYTES_PER_ID = 30
 
 
 class Text:
-    """A tokenizer file."""
+    """A tokenizer."""
 
-    def __init__(self, path: str | os.PathLike[str], vocab: VocabMeta | None = None) -> None:
-        """Loads a tokenizer by file, folder or name. Raises `Mismatch` where `vocab` is of another one."""
+    def __init__(self, tokenizer: Tokenizer | bytes | str | os.PathLike[str], vocab: VocabMeta | None = None) -> None:
+        """A tokenizer, the content of its file, or a file, folder or name. Raises `Mismatch` for another `vocab`."""
+        import slmtok
         from slmtok.cli.files import open_tokenizer
 
-        self.tokenizer: Tokenizer = open_tokenizer(os.fspath(path))
+        name = None
+        if isinstance(tokenizer, bytes):
+            tokenizer = slmtok.Tokenizer.from_bytes(tokenizer)
+        elif isinstance(tokenizer, str | os.PathLike):
+            name = os.fspath(tokenizer)
+            tokenizer = open_tokenizer(name)
+        self.tokenizer: Tokenizer = tokenizer
         if vocab is not None and vocab.fingerprint != self.tokenizer.fingerprint:
             raise Mismatch(
                 "the tokenizer is not that of these ids",
-                where=os.fspath(path),
+                where=name,
                 limit=f"fingerprints {self.tokenizer.fingerprint[:16]}… and {vocab.fingerprint[:16]}…",
                 fix="name the tokenizer that the data was packed with",
             )
@@ -88,13 +96,12 @@ class TextDecoder:
         return "" if self.stopped else self._decoder.decode(rest, final=True)
 
 
-def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = None, force: bool = False) -> None:
-    """Packs a text into `folder`, with a tokenizer of `vocab` ids trained on the training split only.
+def prepare(corpus: str, folder: Path, *, vocab: int, read: ReadOptions, force: bool = False) -> None:
+    """Packs a corpus into `folder`, with a tokenizer of `vocab` ids trained on the training split only.
 
-    The split does not depend on the tokenizer, so the text is packed twice: as bytes, to find the training documents,
-    and with the tokenizer trained on them. `separator` ends a document; without one the file is one document, and its
-    last 10 % are validation. A call that was killed is continued; `force` begins again. Raises what reading, training
-    and packing raise.
+    The split does not depend on the tokenizer, so the corpus is packed twice: as bytes, to find the training documents,
+    and with the tokenizer trained on them. A call that was killed is continued; `force` begins again. Raises what
+    reading, training and packing raise.
     """
     import slmtok
     from slmtok.errors import CorpusTooSmall
@@ -103,7 +110,7 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
 
     if (folder / "manifest.json").exists() and not force:
         return
-    options = PackOptions(format="text", separator=separator)
+    options = PackOptions(**vars(read))
     plain = slmtok.train(slmtok.Texts([b"bytes"]), scheme="byte", vocab_size=MIN_VOCAB_SIZE)
     # Beside the data, where a later call finds what a killed one left.
     work = folder.with_name(f".{folder.name}-bytes")
@@ -112,6 +119,13 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
     try:
         pack(corpus, plain, place, options)
         split = open_shards(place)
+        if "val" not in split.manifest["splits"]:
+            raise InvalidConfig(
+                "no document is left for validation",
+                where=repr(corpus),
+                limit="documents are chosen by the hash of their text, so equal ones together",
+                fix="a text with more different documents",
+            )
 
         def training() -> Iterator[bytes]:
             for index in range(split.n_docs("train")):
@@ -123,7 +137,7 @@ def prepare(corpus: Path, folder: Path, *, vocab: int, separator: str | None = N
             size, supported = sum(len(text) for text in training()), error.fields["supported"]
             raise OptionError(
                 f"the text supports {supported:,} ids, and --vocab is {vocab:,}",
-                where=f"{str(corpus)!r}: {size:,} bytes of training text",
+                where=f"{corpus!r}: {size:,} bytes of training text",
                 limit=f"an id takes about {TEXT_BYTES_PER_ID} bytes of text",
                 fix=f"--vocab {supported}, or a text of {vocab * TEXT_BYTES_PER_ID:,} bytes and more",
                 option="vocab",

@@ -7,11 +7,8 @@ decided on the text of each document, before tokenizing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,9 +17,9 @@ from slmmodel.data.opening import RunData
 from slmmodel.data.source import Delimiters, DocumentBlock, NoSuchBlockError, Shard, TokenSource, delimiters_of
 from slmmodel.errors import InvalidConfig
 from slmmodel.vocab import VocabMeta
-from slmtok.corpus import Position, find, read
+from slmtok.corpus import STDIN, Position, find, read
 from slmtok.corpus.batches import START
-from slmtok.options import ReadOptions, build_options
+from slmtok.options import ReadOptions, option_specs
 from slmtok.shards.format import vocabulary_metadata
 from slmtok.shards.plan import source_names, sources
 from slmtok.shards.split import MANY_DOCUMENTS, Lengths, Split, by_lengths
@@ -30,26 +27,38 @@ from slmtok.vocabulary import render_metadata
 
 BLOCK_BYTES = 64 << 20
 NO_VALIDATION = Split("none")
+_LATER = "encoding"
+"""An option newer than the digests of runs: left out of them at its default, so that older runs continue."""
+_REFUSES = "max_doc_bytes"
+"""An option that refuses a corpus and never changes one."""
+ALL = "all"
+"""The split of a corpus that has no validation documents."""
 
 
 class Corpus:
-    """Documents of files, folders, parquet and Hugging Face data sets (`hf:NAME`), and their ids."""
+    """Documents of files, folders, parquet, Hugging Face data sets (`hf:NAME`) and stdin, and their ids."""
 
     name: str
     """Its paths; empty for documents in memory."""
 
-    def __init__(self, text: Text, paths: list[str], options: Mapping[str, Any] | None = None) -> None:
-        """`options` are those of `slmtok.options.ReadOptions`. Raises what finding the files raises."""
-        self.text, self._options = text, build_options(ReadOptions, None, options)
+    def __init__(self, text: Text, paths: list[str], options: ReadOptions | None = None) -> None:
+        """Raises what finding the files raises. Documents of stdin are kept in memory: it can be read only once."""
+        self.text, self.options = text, options or ReadOptions()
         self.name = ", ".join(paths)
-        self.sources = list(find(paths, self._options))
+        self.sources = list(find(paths, self.options))
+        self._kept = list(self._read(START)) if STDIN in self.sources else None
 
     def documents(self, start: Position = START) -> Iterator[tuple[Position, bytes]]:
         """Each document from a position on, with its own."""
-        for document in read(self.sources[start.source :], self._options, whole=True):
-            position = Position(start.source + document.source, document.record)
+        for position, text in self._read(start) if self._kept is None else self._kept:
             if position >= start:
-                yield position, document.text
+                yield position, text
+
+    def _read(self, start: Position) -> Iterator[tuple[Position, bytes]]:
+        # Limits on the corpus count from its first document on.
+        first = 0 if self.options.is_selective else start.source
+        for document in read(self.sources[first:], self.options, whole=True):
+            yield Position(first + document.source, document.record), document.text
 
     def split(self, val: str) -> Split:
         """The split of `slmtok pack --val auto`, or none. Raises `InvalidConfig` for a corpus without documents."""
@@ -63,12 +72,12 @@ class Corpus:
 
     def identity(self) -> list[object]:
         """What determines the documents: options, and name, size and a partial digest of each file."""
-        # Left out, as in the digests of runs that were begun before they existed: `encoding` at its default, and
-        # `max_doc_bytes`, which refuses a corpus and never changes one.
-        given = replace(self._options, max_doc_bytes=ReadOptions.max_doc_bytes)
-        options = repr(given).replace(f"encoding={ReadOptions.encoding!r}, ", "")
-        options = options.replace(f"max_doc_bytes={ReadOptions.max_doc_bytes!r}, ", "")
-        return [sources(self.sources, source_names(self.sources)), options]
+        if self._kept is not None:
+            return _identity(text for _, text in self._kept)
+        options = [(name, getattr(self.options, name), spec.default) for name, _, spec in option_specs(ReadOptions)]
+        kept = [each for each in options if each[0] != _REFUSES and (each[0] != _LATER or each[1] != each[2])]
+        shown = ", ".join(f"{name}={value!r}" for name, value, _ in kept)
+        return [sources(self.sources, source_names(self.sources)), f"ReadOptions({shown})"]
 
 
 class TextsCorpus(Corpus):
@@ -77,7 +86,7 @@ class TextsCorpus(Corpus):
     name = ""
 
     def __init__(self, text: Text, texts: list[bytes]) -> None:
-        self.text, self._texts = text, texts
+        self.text, self.options, self._texts = text, ReadOptions(), texts
 
     def documents(self, start: Position = START) -> Iterator[tuple[Position, bytes]]:
         """See `Corpus`."""
@@ -86,10 +95,14 @@ class TextsCorpus(Corpus):
 
     def identity(self) -> list[object]:
         """A digest of the documents in their order."""
-        digest = hashlib.sha256()
-        for text in self._texts:
-            digest.update(len(text).to_bytes(8, "little") + text)
-        return [digest.hexdigest()]
+        return _identity(self._texts)
+
+
+def _identity(texts: Iterable[bytes]) -> list[object]:
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(len(text).to_bytes(8, "little") + text)
+    return [digest.hexdigest()]
 
 
 def _is_validation(rule: Split, position: Position, document: bytes) -> bool:
@@ -152,17 +165,11 @@ class TextSource(TokenSource):
                 yield position.plus(step), part
 
 
-def text_data(
-    paths: list[str], tokenizer: str | Path, *, val: str = "auto", options: Mapping[str, Any] | None = None
-) -> RunData:
-    """Training data of text. `val`: `auto` or `none`. Raises what reading raises."""
-    return corpus_data(Corpus(Text(tokenizer), paths, options), tokenizer, val=val)
-
-
-def corpus_data(corpus: Corpus, tokenizer: str | Path, *, val: str = "auto") -> RunData:
-    """Training data of a corpus. `tokenizer`: the file of its tokenizer. `val`: `auto` or `none`."""
-    vocab_json = render_metadata(vocabulary_metadata(corpus.text.tokenizer))
-    vocab = VocabMeta.parse(vocab_json, source=str(tokenizer))
+def corpus_data(corpus: Corpus, val: str = "auto") -> RunData:
+    """Training data of a corpus. `val`: `auto` or `none`. Raises what reading raises."""
+    tokenizer = corpus.text.tokenizer
+    vocab_json = render_metadata(vocabulary_metadata(tokenizer))
+    vocab = VocabMeta.parse(vocab_json, source="the tokenizer")
     rule = corpus.split(val)
     train, held = (TextSource(corpus, vocab, split, rule) for split in ("train", "val"))
-    return RunData(train, None if val == "none" else held, vocab, Path(tokenizer), vocab_json, corpus.name)
+    return RunData(train, None if val == "none" else held, vocab, tokenizer.to_bytes(), vocab_json, corpus.name)

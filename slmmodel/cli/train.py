@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import METRICS, RunFolder
+from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.opening import is_text, open_text
 from slmmodel.cli.options import (
@@ -26,15 +27,26 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.passkey_mix import mix_passkeys, mix_recorded
 from slmmodel.cli.ranks import is_main
+from slmmodel.cli.reading import corpus_options
 from slmmodel.errors import MissingInput, OptionError
 from slmmodel.sizes import format_bytes, format_count
-from slmtok.cli.options import OUTPUT, argument, command, dry_run_option, option, output_options, tokenizer_option
+from slmtok.cli.options import (
+    OUTPUT,
+    TOKENIZER,
+    argument,
+    command,
+    dry_run_option,
+    option,
+    output_options,
+    tokenizer_option,
+)
 from slmtok.cli.output import INTERRUPTED, Outcome, Row, print_rows, settings
 from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
     from slmmodel.data import RunData
     from slmmodel.trainer import RunResult
+    from slmtok.options import ReadOptions
 
 
 _BATCH, _RATE = "--set run.batch_tokens=4096: a batch is counted in ids", "--set optim.lr=0.003"
@@ -56,7 +68,8 @@ _HABITS = {
 @argument("data", metavar="[DATA]", required=False,
           help="Packed data, as slmtok pack wrote it; or text, with -t. By default data.train.")  # fmt: skip
 @setting_option("data.val", overrides=True, metavar="DATA|auto|none")
-@tokenizer_option(required=False, help="DATA is text (any corpus of slmtok), tokenized while it is read.")
+@tokenizer_option(required=False, help=f"DATA is text, tokenized while it is read: {TOKENIZER}.")
+@corpus_options
 @option("--config", metavar="FILE", panel=SETTINGS, help="Settings as YAML.")
 @set_option
 @option("--preset", metavar="NAME", panel=SETTINGS,
@@ -77,6 +90,7 @@ def train(
     data: str | None,
     val: str | None,
     tokenizer: str | None,
+    read: ReadOptions,
     config: str | None,
     sets: tuple[str, ...],
     budget: str | None,
@@ -98,9 +112,11 @@ def train(
     values |= {f"run.{name}": value for name, value in named.items()}
     given = read_settings(config, sets, budget, values)
     data, tokenizer = named_data(given, data, tokenizer)
+    given, read = reading.merge(given, read)
+    reading.require_text(read, data)
     if plot is not None:
         check_figure(plot, force=force, option="--plot")
-    opened = open_training_data(given, data, tokenizer)
+    opened = open_training_data(given, data, tokenizer, read)
     if dry_run:
         return _plan(given, opened)
     options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "verify": not no_verify}
@@ -130,10 +146,10 @@ def named_data(given: dict[str, Any], data: str | None, tokenizer: str | None) -
     return data, tokenizer
 
 
-def open_training_data(given: dict[str, Any], data: str, tokenizer: str | None) -> RunData | None:
+def open_training_data(given: dict[str, Any], data: str, tokenizer: str | None, read: ReadOptions) -> RunData | None:
     """What the settings train on, if that is text or has passkeys mixed in; None for plain packed data."""
-    val = str(given["data.val"].value) if "data.val" in given else None
-    return mix_passkeys(given, open_text(data, tokenizer, val))
+    val = str(given["data.val"].value) if "data.val" in given else "auto"
+    return mix_passkeys(given, open_text(data, tokenizer, val, read))
 
 
 def _no_token_data(data: str) -> MissingInput:
@@ -235,7 +251,8 @@ def resume(
         config = folder.config
         values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
         path = data or str(config["data"]["train"])
-        opened = open_text(path, folder.tokenizer if is_text(path) else None, config["data"].get("val"))
+        tokenizer = folder.tokenizer if is_text(path) else None
+        opened = open_text(path, tokenizer, config["data"].get("val", "auto"), reading.recorded(folder))
         opened = mix_recorded({**config, "data": {**config["data"], "train": path}}, opened)
         given = read_settings(None, (), None, {"data.train": data, **values})
         options: dict[str, Any] = {"allow_mismatch": allow_mismatch, "verify": not no_verify}

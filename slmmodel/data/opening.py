@@ -54,8 +54,8 @@ class RunData:
     train: TokenSource
     val: TokenSource | None
     vocab: VocabMeta
-    tokenizer: Path | None = None
-    """The tokenizer file; copied and never opened."""
+    tokenizer: bytes | None = None
+    """The content of the tokenizer file; stored and never parsed."""
     vocab_json: bytes | None = None
     """The content of the `vocab.json`."""
     name: str = ""
@@ -83,7 +83,8 @@ def open_data(train: str, val: str = "auto") -> RunData:
         )
     tokenizer, vocab = Path(train) / "tok.json", Path(train) / "vocab.json"
     vocab_json = vocab.read_bytes() if vocab.is_file() else None
-    return RunData(source, held_out, source.vocab, tokenizer if tokenizer.is_file() else None, vocab_json, train)
+    content = tokenizer.read_bytes() if tokenizer.is_file() else None
+    return RunData(source, held_out, source.vocab, content, vocab_json, train)
 
 
 def _open_validation(train: str, val: str) -> FileSource | None:

@@ -137,7 +137,7 @@ class Scores:
             )
         if not self.n_bytes:
             raise InvalidConfig(
-                f"the data have no text to score: {self.n_docs:,} documents of 0 bytes",
+                f"the data have no text to score, in {self.n_docs:,} documents",
                 limit="bits per byte need at least one byte",
                 fix="--on other data, or pack a corpus with text in it",
             )

@@ -364,10 +364,9 @@ def check_fingerprint(
 
 def create_run(run: RunFolder, config: RunConfig, data: RunData, fingerprint: Mapping[str, Any]) -> None:
     """Writes the files of a new run; replaces the run at its path."""
-    tokenizer = None if data.tokenizer is None else data.tokenizer.read_bytes()
     run.remove()
     text = f"# preset: {config.preset or 'none'}\n".encode() + to_yaml(config.to_dict())
-    run.create(text, fingerprint, data.vocab_json, tokenizer)
+    run.create(text, fingerprint, data.vocab_json, data.tokenizer)
 
 
 def branch(

@@ -20,6 +20,8 @@ BLOCKED = """
 import sys
 
 RUNTIME = ("errors", "sizes", "envelope", "atomic", "checks", "files", "strict_json")
+# The options of a corpus, from which commands generate their flags.
+RUNTIME += ("options", "option_values", "aliases", "schemes", "specials", "vocabulary")
 
 
 class Blocker:

@@ -37,7 +37,7 @@ def test_scoring_is_refused(slm, tmp_path, data):
     write_run(tmp_path / "run", data)
     ran = slm("eval", "run", "--on", empty)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("error: the data have no text to score: 3 documents of 0 bytes\n")
+    assert ran.err.startswith("error: the data have no text to score, in 3 documents\n")
     assert not Path("run/eval").exists()
 
 

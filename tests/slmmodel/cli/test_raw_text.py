@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,11 @@ pytest.importorskip("torch")
 import slmtok
 from slmmodel.cli.opening import is_text
 from slmmodel.cli.text import Text
-from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextSource, text_data
-from slmmodel.data import Cursor, Loader, open_source
+from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextSource, corpus_data
+from slmmodel.data import Cursor, Loader, RunData, open_source
 from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.errors import InvalidConfig
+from slmtok.options import ReadOptions
 
 LINE = "The cat saw the dog; the dog saw nothing. Né?"
 DIGEST = "392d163af9f5ea48041aca2307475e2470f747cb8a296a2034cf7de8a02a0851"
@@ -26,6 +28,10 @@ DIGEST = "392d163af9f5ea48041aca2307475e2470f747cb8a296a2034cf7de8a02a0851"
 def tok(tmp_path: Path) -> Path:
     slmtok.train(slmtok.Texts([LINE * 9]), vocab_size=290).save(tmp_path / "tok.json")
     return tmp_path / "tok.json"
+
+
+def text_data(paths: list[str], tokenizer: str | Path, val: str = "auto", **options: Any) -> RunData:
+    return corpus_data(Corpus(Text(tokenizer), paths, ReadOptions(**options)), val)
 
 
 def write(path: Path, count: int) -> Path:
@@ -105,7 +111,7 @@ def test_steps_go_through_all_blocks_and_resume(tmp_path: Path, tok: Path) -> No
 def test_other_formats_and_the_edges(tmp_path: Path, tok: Path) -> None:
     (tmp_path / "t.tsv").write_text("a\tfirst text\nb\tsecond text\n")
     options = {"format": "tsv", "text_template": "{2}"}
-    data = text_data([str(tmp_path / "t.tsv")], tok, val="none", options=options)
+    data = text_data([str(tmp_path / "t.tsv")], tok, val="none", **options)
     assert data.val is None
     assert data.train.block(0).nbytes().tolist() == [10, 11]
     (tmp_path / "empty.jsonl").write_text("")
@@ -139,7 +145,7 @@ def test_commands_take_text(slm, tmp_path: Path, tok: Path) -> None:
     assert "␣cat" in shown.out or "␣c|" in shown.out
     slm("resume", "run", "--step", 4, "-o", "more", "--budget", "steps=6", "--quiet", code=0)
     refused = slm("train", file, "-o", "other")
-    assert (refused.code, "or -t TOK" in refused.err) == (1, True)
+    assert (refused.code, "-t TOK tokenizes it" in refused.err) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +168,7 @@ def test_the_digest_of_a_run_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     slmtok.train(slmtok.Texts([LINE * 9]), vocab_size=290).save("tok.json")
 
     def digest(**options: str) -> str:
-        return text_data(["a.txt"], "tok.json", val="none", options=options).train.digest
+        return text_data(["a.txt"], "tok.json", val="none", **options).train.digest
 
     assert digest() == digest(encoding="UTF8") == DIGEST
     assert digest(encoding="latin-1") != DIGEST

@@ -63,7 +63,10 @@ def test_a_budget_of_time_names_the_whole_demo(slm, text):
     Path("text.txt").write_bytes(text)
     ran = slm("demo", "text.txt", "-o", "out", "--vocab", 400, "--budget", "time=2s", "--threads", 1, "--json", code=0)
     whole, took = ran.json["result"]["whole"], ran.json["result"]["seconds"]["train"]
-    assert whole["command"] == "slm demo text.txt -o out-whole" and whole["tokens"] > ran.json["result"]["tokens"]
+    assert (
+        whole["command"] == "slm demo text.txt --vocab 400 -o out-whole"
+        and whole["tokens"] > ran.json["result"]["tokens"]
+    )
     # The probe of a budget of time is part of `took`, and not of the speed.
     assert whole["seconds"] < 2 * took * whole["tokens"] / ran.json["result"]["tokens"]
     assert demo(slm, "text.txt", "-o", "other").json["result"]["whole"] is None

@@ -1,0 +1,88 @@
+"""How text is read: the corpus options of `slmtok pack` as flags, as settings `data.read.*`, and as a run records them.
+
+Flags win over a configuration file. A run records the options that are not at their defaults, so that `slm resume` and
+`slm eval` read the same documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from slmmodel.checkpoint import RunFolder
+from slmmodel.cli.opening import is_text
+from slmmodel.config import Setting, Settings, nested
+from slmmodel.errors import OptionError, unknown_setting
+from slmtok.cli.options import options_of
+from slmtok.option_values import escape, parse_escapes
+from slmtok.options import ReadOptions, changed_options, flag_of, option_specs, parse_options
+
+PREFIX = "data.read."
+
+corpus_options = options_of(ReadOptions, into="read", skip=("seed",))
+"""The options of a corpus. Of `--sample`, the seed is `data.read.seed`: `--seed` is that of the run."""
+
+
+def merge(given: Settings, read: ReadOptions) -> tuple[Settings, ReadOptions]:
+    """The settings with all options of reading, those of flags last; and the options. Raises what the options raise."""
+    known = [PREFIX + name for name, _, _ in option_specs(ReadOptions)]
+    of_text = {name: setting for name, setting in given.items() if name.startswith(PREFIX)}
+    for name, setting in of_text.items():
+        if name not in known and not name.startswith(f"{PREFIX}domains."):
+            raise unknown_setting(name, known, setting.where)
+    table = nested(of_text).get("data", {}).get("read", {})
+    merged = parse_options(ReadOptions, {**table, **to_record(read)})
+    others = {name: setting for name, setting in given.items() if name not in of_text}
+    recorded = {f"{PREFIX}{name}": Setting(value, flag_of(name)) for name, value in to_record(merged).items()}
+    return {**others, **recorded}, merged
+
+
+def to_record(read: ReadOptions) -> dict[str, Any]:
+    """The options that are not at their defaults, as values of YAML."""
+    return {name: _plain(getattr(read, name)) for name in _changed(read)}
+
+
+def recorded(run: RunFolder) -> ReadOptions:
+    """The options by which a run reads text."""
+    return ReadOptions(**run.config["data"].get("read", {}))
+
+
+def require_text(read: ReadOptions, path: str | None) -> None:
+    """Raises `OptionError` for options of reading where `path` is no text; None is an `--on` that was not given."""
+    names = _changed(read)
+    if names and (path is None or not is_text(path)):
+        flag = flag_of(names[0])
+        raise OptionError(
+            f"{flag} says how text is read, and {'--on is not given' if path is None else f'{path!r} is no text'}",
+            limit="files, folders, globs, hf:NAME or - for stdin",
+            fix=f"leave {flag} out" + ("" if path is not None else ", or --on TEXT"),
+            option=names[0],
+        )
+
+
+def to_flags(read: ReadOptions) -> list[str]:
+    """The options as arguments of a command line."""
+    found: list[str] = []
+    for name, value in to_record(read).items():
+        flag = flag_of(name)
+        if value is True:
+            found.append(flag)
+            continue
+        if isinstance(value, Mapping):
+            value = [f"{domain}={glob}" for domain, globs in value.items() for glob in globs]
+        for each in value if isinstance(value, list) else [value]:
+            found += [flag, escape(each) if name in _ESCAPED else str(each)]
+    return found
+
+
+_ESCAPED = {name for name, _, spec in option_specs(ReadOptions) if spec.parse is parse_escapes}
+
+
+def _changed(read: ReadOptions) -> list[str]:
+    return changed_options(read, [name for name, _, _ in option_specs(ReadOptions)])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    return list(value) if isinstance(value, tuple) else value
