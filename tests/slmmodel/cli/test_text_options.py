@@ -111,7 +111,8 @@ def test_batches_of_text(slm: Any, records: Path) -> None:
         (["train", "a.jsonl", "-t", "tok.json", "--set", "data.read.text_kye=x"], "write data.read.text_key"),
         (["demo", "a.jsonl", "--text-key", "title", "--separator", ","], "leave --separator out"),
         (["demo", "-", "-o", "other"], "slm demo FILE"),
-        (["train", "packed", "-t", "other.json"], "name the tokenizer that the data was packed with"),
+        (["batches", "packed", "-t", "other.json"], "name the tokenizer that the data was packed with"),
+        (["train", "packed", "-t", "other.json"], "slm train packed"),
     ],
 )
 def test_refusals_name_options_that_exist(slm: Any, records: Path, command: list[str], fix: str) -> None:
