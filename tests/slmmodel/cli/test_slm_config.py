@@ -102,7 +102,7 @@ def test_one_file_names_text_and_tokenizer(folder, slm):
         ("optim: {learning_rate: 1}\n", ["unknown setting 'optim.learning_rate'", "run.yaml, line 1"]),
         ("run: {sede: 1}\n", ["unknown setting 'run.sede'; did you mean 'run.seed'?"]),
         ("model: {n_layer: 1}\ndata: {train: FOLDER/data}\n", ["'model.n_layer'; did you mean 'model.n_layers'?"]),
-        ("data: {train: nothing}\n", ["'nothing' is not finished token data"]),
+        ("data: {train: nothing}\n", ["no file or folder 'nothing'"]),
         ("run: {seed: 1}\n", ["DATA is missing", "data.train"]),
         ("data: {tokenizer: none.json, train: x.txt}\n", ["none.json"]),
     ],
