@@ -4,6 +4,8 @@
 /// Optional instruction sets, of which code asks the machine; each includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SimdSet {
+    /// Only a limit: code that needs nothing does not ask.
+    #[cfg(feature = "testing")]
     Portable,
     /// AVX2 and AES on x86-64, NEON on AArch64.
     Avx2OrNeon,
