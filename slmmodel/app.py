@@ -178,13 +178,20 @@ def train(
             preset=preset,
             budget=budget,
             output=output,
-            settings=None if settings is None and not reading else {**(settings or {}), "data.read": reading},
+            settings=_with_reading(settings, reading),
             seed=seed,
             device=device,
             force=force,
             report=report,
         )
     return TextRun(run, _tokenizer_of(run.folder, None))
+
+
+def _with_reading(settings: Mapping[str, Any] | None, reading: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Settings with how text is read, which the run records. `slmmodel.train` refuses settings of another type."""
+    if not reading or not (settings is None or isinstance(settings, Mapping)):
+        return settings
+    return {**(settings or {}), "data.read": dict(reading)}
 
 
 def _opened(
@@ -200,6 +207,8 @@ def _opened(
     from slmmodel.data import open_source
     from slmtok import Tokenizer
 
+    if reading is not None and not isinstance(reading, Mapping):
+        raise WrongType(f"reading is a {type(reading).__name__}, not a mapping", fix="reading={'separator': '\\n'}")
     if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         tokenizer = check_path("tokenizer", tokenizer)
     if isinstance(data, str | os.PathLike) and not is_text(path := os.fspath(data)):
@@ -223,8 +232,6 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
 
     if isinstance(data, Texts):
         return TextsCorpus(text, list(encode_texts(data)))
-    if reading is not None and not isinstance(reading, Mapping):
-        raise WrongType(f"reading is a {type(reading).__name__}, not a mapping", fix="reading={'separator': '\\n'}")
     paths = [data] if isinstance(data, str | os.PathLike) else data
     if not isinstance(paths, list | tuple):
         raise WrongType(

@@ -97,7 +97,7 @@ def test_every_block_has_a_known_language() -> None:
         f"{page.name}:{block.line} {block.language} {block.mark}"
         for page in PAGES
         for block in blocks(page)
-        if block.language not in ("bash", "python", "console", "text", "json", "mermaid")
+        if block.language not in ("bash", "python", "console", "text", "json", "yaml", "mermaid")
         or block.mark not in ("", "tiktoken")
     ]
     assert unknown == []

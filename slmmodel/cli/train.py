@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 _BATCH, _RATE = "--set run.batch_tokens=4096: a batch is counted in ids", "--set optim.lr=0.003"
 _STEPS, _EPOCHS = "--budget steps=1000", "--budget epochs=1"
-_DATA = "no option for the data: slm train DATA -o RUN"
+_DATA = "an argument for the data: slm train DATA -o RUN"
 _HABITS = {
     **dict.fromkeys(("--lr", "--learning-rate"), _RATE),
     **dict.fromkeys(("--batch-size", "--batch", "--per-device-train-batch-size"), _BATCH),

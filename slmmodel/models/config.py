@@ -129,10 +129,13 @@ class TransformerConfig(ModelConfig):
     @model_validator(mode="after")
     def _check_heads(self) -> TransformerConfig:
         even = self.n_heads % self.n_kv_heads == 0
-        require(even, f"{self.n_heads} heads do not share {self.n_kv_heads} key/value heads evenly")
+        fact = f"{self.n_heads} heads do not share {self.n_kv_heads} key/value heads evenly"
+        fix = f"--set model.n_kv_heads={self.n_heads}, or another model.n_heads"
+        require(even, fact, limit="n_heads is a multiple of n_kv_heads", fix=fix)
         even = "head_dim" in self.model_fields_set or self.d_model % self.n_heads == 0
         fact = f"d_model {self.d_model} does not divide into {self.n_heads} heads"
-        require(even, fact, fix="set model.head_dim")
+        fix = f"--set model.d_model={round_up(self.d_model, 2 * self.n_heads)}, or set model.head_dim"
+        require(even, fact, limit="d_model is n_heads times head_dim, where that is not set", fix=fix)
         even = self.head_dim % 2 == 0 or not self.has_rope
         require(even, f"head_dim is {self.head_dim}", limit="even, for rotary positions")
         return self

@@ -40,6 +40,8 @@ _NOT_TEXT = {
     "slmtok-layout": ("the metadata of packed data", "name the text that was packed"),
 }
 """What a file is, and what the user probably wanted."""
+_PACKED = (SHARD, "slmtok-shards", "slmtok-layout")
+"""Files of a folder in which nothing is text, so that leaving one out does not help."""
 
 
 def read_head(path: str) -> bytes:
@@ -114,7 +116,7 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], read: ReadOpti
             f"{path} is {what} of slmtok, not text",
             where="the corpus",
             limit="--format text reads such a file as text",
-            fix=fix if is_named else f"--exclude '{Path(path).name}' leaves it out",
+            fix=fix if is_named or kind in _PACKED else f"--exclude '{Path(path).name}' leaves it out",
             option="corpus",
             path=path,
         )

@@ -57,7 +57,9 @@ MIN_NOTED_MERGE_BYTES = 50_000_000
 _EXAMPLE = "slmtok train corpus.txt --vocab 8192 -o tok.json"
 
 _HABITS = {
-    **dict.fromkeys(("--dataset", "--input", "--files", "--data"), "no option for the corpus: slmtok train CORPUS..."),
+    **dict.fromkeys(
+        ("--dataset", "--input", "--files", "--data"), "an argument for the corpus: slmtok train CORPUS..."
+    ),
     "--special-tokens": "--special ROLE=SPELLING",
     "--num-merges": "--vocab N, which counts 272 specials and bytes too",
 }

@@ -44,6 +44,20 @@ def test_a_configuration_that_does_not_fit(name: str, changes: dict[str, Any], f
         config(name, **changes)
 
 
+@pytest.mark.parametrize(
+    ("changes", "fix", "mended"),
+    [
+        ({"n_heads": 3}, "--set model.n_kv_heads=3", {"n_kv_heads": 3, "d_model": 36}),
+        ({"n_heads": 5, "n_kv_heads": 5}, "--set model.d_model=40", {"d_model": 40}),
+    ],
+)
+def test_fixes_of_heads_lead_to_a_model(changes: dict[str, Any], fix: str, mended: dict[str, Any]) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        config("llama", **changes)
+    assert caught.value.fix is not None and caught.value.fix.startswith(fix)
+    config("llama", **{**changes, **mended})
+
+
 def test_a_row_longer_than_the_context() -> None:
     for name in ("llama", "gpt2"):
         with pytest.raises(InvalidInput, match=f"{SEQ_LEN + 1} ids"):

@@ -175,7 +175,7 @@ def test_what_they_refuse(slmtok, corpus, tok, leftovers):
         "prune TOK --ids ids.txt -o x.json": 1,
         "prune TOK --ids none.txt -o x.json": 1,
         "set-special TOK user -o x.json": 2,
-        "set-special TOK user=<s> -o x.json": 1,
+        "set-special TOK user=<s> -o x.json": 2,
     }.items():
         assert slmtok(*line.replace("TOK", str(tok)).split()).code == code, line
         assert leftovers() == before

@@ -11,6 +11,8 @@ CASES = {
     "encode a.txt -t vocab.json": (1, "fix:   name a tokenizer file, as slmtok train writes it"),
     "encode a.txt -t folder": (1, "error: the folder 'folder' holds no tokenizer\n  limit: one of tok.json,"),
     "set-special tok.json größe=ü -o x": (2, "error: 'größe' is not a valid role"),
+    "count packed": (2, "is the manifest of packed data of slmtok, not text\n"),
+    "train packed --vocab 300": (2, "fix:   name the text that was packed"),
     "completion tcsh": (2, "error: SHELL takes one of bash, zsh, fish, powershell, not 'tcsh'"),
 }
 
@@ -21,6 +23,7 @@ def test_the_message_names_the_cause(slmtok, tmp_path, line):
     (tmp_path / "folder").mkdir()
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     assert slmtok("vocab", "tok.json", "--metadata", "-o", "vocab.json").code == 0
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "packed", "--val", "none").code == 0
     before = sorted(tmp_path.rglob("*"))
     ran = slmtok(*line.split())
     status, message = CASES[line]
