@@ -79,8 +79,10 @@ class RunFolder:
                 path=name,
             )
         if not run.exists():
-            where, fix = f"it has no {CONFIG}", "slm train DATA -o RUN creates one"
-            raise MissingInput(f"{name!r} is not a run folder", where=where, fix=fix, path=name)
+            fact, where = f"{name!r} is not a run folder", f"it has no {CONFIG}"
+            if not run.path.exists():
+                fact, where = f"no folder {name!r}", str(run.path.parent)
+            raise MissingInput(fact, where=where, fix="slm train DATA -o RUN creates one", path=name)
         # A lost tokenizer can be named with -t, and ids need none; `slm doctor` reports it.
         run._verify(run.path, [name for name in _SMALL if name != TOKENIZER or run.tokenizer is not None])
         recorded, own = str(run.fingerprint.get("fingerprint")), run.vocab.fingerprint

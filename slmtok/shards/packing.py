@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
-from slmtok.errors import CorpusTooSmall
+from slmtok.errors import CorpusTooSmall, WrongType
 from slmtok.options import PackOptions, build_options, documents_options
 from slmtok.shards import folder
 from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, vocabulary_metadata
@@ -24,10 +24,10 @@ from slmtok.shards.reader import Shards
 from slmtok.shards.run import pack_shards
 from slmtok.shards.subset import subset_folder, write_subsets
 from slmtok.shards.token_files import META, make_meta, read_meta
+from slmtok.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from slmtok.shards.run import OnProgress, RemoteEncoder
-    from slmtok.tokenizer import Tokenizer
 
 WORK_FOLDER = ".packing"
 
@@ -62,8 +62,10 @@ def pack(
     `slmtok.cluster`.
 
     Raises `OptionError`, `MissingInput`, `MalformedRecord`, `OutputExists`, `PlanMismatch`, `CorpusTooSmall`,
-    `DiskFull`.
+    `DiskFull`, `WrongType`.
     """
+    if not isinstance(tokenizer, Tokenizer):
+        raise WrongType(f"tokenizer is a {type(tokenizer).__name__}, not a Tokenizer", fix="slmtok.load('tok.json')")
     options = build_options(PackOptions, options, keywords)
     out, layout = Path(out), LAYOUTS[options.output_format]
     # Before the work, not after it.

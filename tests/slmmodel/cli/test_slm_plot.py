@@ -62,7 +62,7 @@ def test_a_running_run(slm, runs):
 
 def test_what_plot_refuses(slm, runs):
     assert "is not a picture" in slm("plot", runs / "a", "-o", "x.pdf", code=2).err
-    assert "is not a run folder" in slm("plot", "none", code=1).err
+    assert "no folder 'none'" in slm("plot", "none", code=1).err
     assert not list(Path().iterdir())
 
 

@@ -254,7 +254,7 @@ def test_trackers_get_a_number_for_each_layer():
 
 
 def test_what_is_not_a_run(slm):
-    assert "is not a run folder" in slm("status", "none", code=1).err
+    assert "no folder 'none'" in slm("status", "none", code=1).err
     assert RunFolder(Path("none")).exists() is False
 
 

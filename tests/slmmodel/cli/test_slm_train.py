@@ -179,7 +179,7 @@ def test_data_that_is_none(slm):
 
 def test_resume_and_branch(slm, data):
     assert slm("train", data, *SETTINGS, "--budget", "steps=6", "--set", "run.save_every=3", "-o", "a").code == 0
-    assert "is not a run folder" in slm("resume", "b").err
+    assert "no folder 'b'" in slm("resume", "b").err
     assert slm("resume", "a").code == 1
     assert "needs a new folder" in slm("resume", "a", "--step", 3).err
     assert slm("resume", "a", "--step", "the-best", "-o", "b").code == 2

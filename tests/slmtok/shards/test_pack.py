@@ -14,7 +14,15 @@ import pytest
 from slmtok_shards import content, decoded
 
 import slmtok
-from slmtok.errors import CorpusTooSmall, CorruptShard, MalformedRecord, OptionError, OutputExists, UnknownOption
+from slmtok.errors import (
+    CorpusTooSmall,
+    CorruptShard,
+    MalformedRecord,
+    OptionError,
+    OutputExists,
+    UnknownOption,
+    WrongType,
+)
 from slmtok.options import PackOptions
 from slmtok.shards import open_shards, pack
 from slmtok.shards.split import by_rule
@@ -45,6 +53,12 @@ def test_documents_come_back(records, texts, tokenizer, tmp_path):
     assert (tmp_path / "d/tok.json").read_bytes() == tokenizer.to_bytes()
     tokens = int(tokenizer.count_tokens(texts).sum()) + 2 * len(texts)
     assert open_shards(tmp_path / "d").n_tokens() == shards.n_tokens() == tokens
+
+
+def test_a_path_is_no_tokenizer(records, tmp_path):
+    with pytest.raises(WrongType, match="tokenizer is a str, not a Tokenizer"):
+        pack(records, "tok.json", tmp_path / "d")
+    assert not (tmp_path / "d").exists()
 
 
 @pytest.mark.parametrize("threads", [2, 7])
