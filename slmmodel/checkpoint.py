@@ -13,7 +13,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -478,12 +478,14 @@ def _translated_errors(path: Path, part: Path) -> Iterator[None]:
         ) from error
 
 
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+def sha256_of(path: Path, on_read: Callable[[int], None] | None = None) -> str:
+    """The SHA-256 of a file, in hexadecimal. on_read: called with the number of bytes of each chunk."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
+            if on_read is not None:
+                on_read(len(chunk))
     return digest.hexdigest()
 
 

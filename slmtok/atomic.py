@@ -56,7 +56,7 @@ def outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) 
 
 
 def _commit(temporary: Sequence[Path], paths: Sequence[Path], renamed: list[Path]) -> None:
-    """Renames the files, the first one last; `renamed` gets those that are done."""
+    """Renames the files, the first one last; each is added to `renamed` when it is done."""
     for source, path in zip(temporary, paths, strict=True):
         if path.is_file() and not path.is_symlink():
             source.chmod(stat.S_IMODE(path.stat().st_mode))

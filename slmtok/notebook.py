@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def html_table(title: str, rows: Iterable[tuple[str, object]]) -> str:
-    """A heading, and rows of a name and a value, without those that have none; all text is escaped."""
+    """A heading, and rows of a name and a value; rows without a value are left out. All text is escaped."""
     left = 'style="text-align:left"'
     cells = (
         f"<tr><th {left}>{html.escape(name)}</th><td {left}>{html.escape(str(value))}</td></tr>"

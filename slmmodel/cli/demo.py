@@ -110,7 +110,7 @@ class DemoJob:
         return {"text": text, **chosen, "seed": self.seed, "threads": self.threads}
 
     def run(self) -> Outcome:
-        """All stages in a new folder, or those that a killed demo has left.
+        """Runs all stages in a new folder, or the stages that a killed demo did not finish.
 
         Raises `OutputExists`, `MissingInput`, and what the stages raise.
         """

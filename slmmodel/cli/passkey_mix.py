@@ -36,7 +36,7 @@ def mix_passkeys(given: Settings, data: RunData | None) -> RunData | None:
 
 
 def mix_recorded(config: Mapping[str, Any], data: RunData | None) -> RunData | None:
-    """The data of a run with this configuration; None opens those that it names."""
+    """The data of a run with this configuration; for None, the data that it names are opened."""
     section = config["data"]
     if not section.get("passkey"):
         return data

@@ -531,9 +531,7 @@ class Infini(Transformer):
         """Cosines and sines of positions. Those beyond the table are computed: a row may be longer than seq_len."""
         if isinstance(indices, slice) and indices.stop > len(self.rope_cos):
             indices = torch.arange(indices.start, indices.stop, device=self.rope_cos.device)
-        if isinstance(indices, slice) or self.config.positions == "restart":
-            return self.rope_cos[indices], self.rope_sin[indices]
-        if self.training:
+        if isinstance(indices, slice) or self.config.positions == "restart" or self.training:
             return self.rope_cos[indices], self.rope_sin[indices]
         cos, sin = rotations(indices, self.config.head_dim, self.config.rope_base)
         return cos.type_as(self.rope_cos), sin.type_as(self.rope_cos)

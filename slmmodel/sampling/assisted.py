@@ -19,7 +19,7 @@ from torch import Tensor
 from slmmodel.errors import InvalidInput
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions, StepContext, check_range, draw, probabilities, uniform
-from slmmodel.sampling.prefill import check_prompts, start_context
+from slmmodel.sampling.prefill import check_prompts, max_new_ids, start_context
 
 PROPOSE, ACCEPT, REPLACE = range(3)
 """The three kinds of random numbers of a step."""
@@ -67,9 +67,7 @@ def assisted(
     check_prompts(model, [prompt])
     _check_assistant(model, assistant)
     options = options if options is not None else SamplingOptions()
-    limit = max_new_tokens
-    if not model.config.unbounded:
-        limit = min(limit, model.config.seq_len - len(prompt) + 1)
+    limit = max_new_ids(model, prompt, max_new_tokens)
     reason = "length" if limit == max_new_tokens else "context"
     large, small = (_Reader(each, len(prompt) + limit) for each in (model, assistant))
     context = start_context([prompt], 0, torch.zeros(1, dtype=torch.int64, device=large.device))

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions, StepContext, check_range, penalise
-from slmmodel.sampling.prefill import advance, check_prompts, prefill, start_context
+from slmmodel.sampling.prefill import advance, check_prompts, max_new_ids, prefill, start_context
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,7 @@ def beam_search(
     check_range("beam", beams, 1)
     check_prompts(model, [prompt])
     options = options if options is not None else SamplingOptions()
-    limit = max_new_tokens
-    if not model.config.unbounded:
-        limit = min(limit, model.config.seq_len - len(prompt) + 1)
+    limit = max_new_ids(model, prompt, max_new_tokens)
     state, logits, _ = prefill(model, [prompt], limit)
     state.repeat(beams)
     logits = logits.expand(beams, -1)

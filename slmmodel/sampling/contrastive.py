@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions, check_range, largest, penalise
-from slmmodel.sampling.prefill import advance, check_prompts, prefill, start_context
+from slmmodel.sampling.prefill import advance, check_prompts, max_new_ids, prefill, start_context
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,7 @@ def contrastive_search(
     check_range("contrastive_k", k, 1)
     check_prompts(model, [prompt])
     options = options if options is not None else SamplingOptions()
-    n_ids = max_new_tokens
-    if not model.config.unbounded:
-        n_ids = min(n_ids, model.config.seq_len - len(prompt) + 1)
+    n_ids = max_new_ids(model, prompt, max_new_tokens)
     k = min(k, model.config.n_vocab)
     state, logits, hidden = prefill(model, [prompt], max_new_tokens)
     state.repeat(k)

@@ -14,7 +14,7 @@ from slmmodel.errors import OptionError
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions, check_range
 from slmmodel.sampling.beam import Beam, BeamGroup
-from slmmodel.sampling.prefill import advance, check_prompts, prefill
+from slmmodel.sampling.prefill import advance, check_prompts, max_new_ids, prefill
 
 
 @torch.inference_mode()
@@ -45,9 +45,7 @@ def diverse_beam_search(
         )
     check_prompts(model, [prompt])
     options = options if options is not None else SamplingOptions()
-    limit = max_new_tokens
-    if not model.config.unbounded:
-        limit = min(limit, model.config.seq_len - len(prompt) + 1)
+    limit = max_new_ids(model, prompt, max_new_tokens)
     size = beams // groups
     state, logits, _ = prefill(model, [prompt], limit)
     state.repeat(beams)

@@ -34,6 +34,11 @@ def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
             raise InvalidInput(f"prompt {row} has {len(prompt)} ids", limit=limit, fix="shorten the prompt")
 
 
+def max_new_ids(model: Model, prompt: Sequence[int], wanted: int) -> int:
+    """How many ids can follow a prompt: `wanted`, or fewer where the model's seq_len ends before."""
+    return wanted if model.config.unbounded else min(wanted, model.config.seq_len - len(prompt) + 1)
+
+
 def pad_left(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
     """Rows that end in the same column: ids int64 [B, n], real bool [B, n]."""
     width = max(map(len, rows))

@@ -50,7 +50,7 @@ class Place(NamedTuple):
     """bytes of one device"""
 
     def seconds(self, flops: float, utilisation: float = USUAL_UTILISATION) -> float:
-        """Of so many operations at a share of the peak."""
+        """Time of `flops` operations at a share of the peak."""
         return flops / (self.flops * utilisation)
 
 

@@ -61,7 +61,7 @@ class TensorBoard:
     def __init__(self, run: RunInfo) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        # Steps of an interrupted run that are trained again replace those that were logged.
+        # A continued run trains some steps again; they replace the logged ones.
         self._writer: Any = SummaryWriter(str(run.folder / "tensorboard"), purge_step=run.step + 1)
 
     def log(self, step: int, values: Mapping[str, float]) -> None:

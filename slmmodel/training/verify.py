@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
+from slmmodel.checkpoint import sha256_of
 from slmmodel.data import RunData
 from slmmodel.data.source import corrupt
 from slmmodel.distributed import World
 from slmmodel.training.metrics import Report
-
-CHUNK_BYTES = 1 << 22
 
 
 def verify_data(data: RunData, world: World, report: Report | None = None) -> None:
@@ -31,7 +28,10 @@ def verify_data(data: RunData, world: World, report: Report | None = None) -> No
         if report is not None:
             report("verifying the data", done, total, "")
 
-    first_wrong = next((i for i in own if _sha256(files[i][0], count) != files[i][1]), len(files))
+    def is_wrong(path: Path, digest: str) -> bool:
+        return not path.is_file() or sha256_of(path, count) != digest
+
+    first_wrong = next((i for i in own if is_wrong(*files[i])), len(files))
     if report is not None:
         report("preparing", 0, 0, "")
     first_wrong = int(world.reduce("min", [first_wrong])[0])
@@ -41,16 +41,3 @@ def verify_data(data: RunData, world: World, report: Report | None = None) -> No
             "is missing or differs from its SHA-256 in manifest.json",
             fix="pack the data again, or restore the file; --no-verify trains on it as it is",
         )
-
-
-def _sha256(path: Path, count: Callable[[int], None]) -> str | None:
-    """The SHA-256 of a file in hexadecimal, None without the file; `count` is told the bytes read."""
-    found = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(CHUNK_BYTES):
-                found.update(chunk)
-                count(len(chunk))
-    except FileNotFoundError:
-        return None
-    return found.hexdigest()

@@ -26,7 +26,7 @@ READERS: dict[str, tuple[Callable[[Path], Any], type[Exception]]] = {
 
 PATHS = [
     "../elsewhere/train-00000",
-    "/tmp/train-00000",
+    "/elsewhere/train-00000",
     "./train-00000",
     "train-00000/",
     "..",
