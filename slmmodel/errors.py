@@ -160,6 +160,18 @@ class OutOfMemory(SlmmodelError, MemoryError):
 ERRORS: tuple[type[SlmmodelError], ...] = tuple(SlmmodelError.__subclasses__())
 
 
+def missing_package(user: str, *packages: str) -> MissingPackage:
+    """The error for packages that `user` needs, with a command that installs them.
+
+    The command names the packages themselves: it works with a wheel and in a checkout.
+    """
+    names = ", ".join(packages)
+    which, are = ("packages", "are") if len(packages) > 1 else ("package", "is")
+    return MissingPackage(
+        f"{user} needs the {which} {names}, which {are} not installed", fix=f"pip install {' '.join(packages)}"
+    )
+
+
 def suggestion(name: str, choices: Iterable[str]) -> str | None:
     """The one choice that `name` is a misspelling of, or None."""
     near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=0.75)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import MissingExtra
+from slmtok.errors import missing_extra
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +30,5 @@ def _torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise MissingExtra(
-            "tensors need torch, which is not installed", fix="pip install torch, or ask for numpy arrays"
-        ) from None
+        raise missing_extra("a tensor", "torch", more=", or ask for numpy arrays") from None
     return torch

@@ -295,6 +295,18 @@ class DiskFull(SlmtokError, OSError):
 ERRORS: tuple[type[SlmtokError], ...] = tuple(SlmtokError.__subclasses__())
 
 
+def missing_extra(user: str, package: str, more: str = "") -> MissingExtra:
+    """The error for a package that `user` needs, with a command that installs it; `more` is another remedy.
+
+    The command names the package itself: it works with a wheel and in a checkout.
+    """
+    return MissingExtra(
+        f"{user} needs the package {package}, which is not installed",
+        fix=f"pip install {package}{more}",
+        package=package,
+    )
+
+
 def unknown_name(what: str, name: object, choices: Iterable[str]) -> UnknownName:
     """An `UnknownName` that lists the choices, and suggests one only where it is surely meant."""
     known = sorted(choices)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from slmtok.errors import MissingExtra, UnknownId, unknown_name
+from slmtok.errors import UnknownId, missing_extra, unknown_name
 
 Pair: TypeAlias = tuple[int, int]
 
@@ -58,9 +58,7 @@ def _compile(pattern: str) -> Any:
     try:
         import regex  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
-        raise MissingExtra(
-            "the reference implementation needs the package 'regex', which is not installed", fix="pip install regex"
-        ) from None
+        raise missing_extra("the reference implementation", "regex") from None
     return regex.compile(PATTERNS.get(pattern, pattern))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import slmtok.errors
 from slmmodel.cli.ranks import reports
-from slmmodel.errors import BytesDisagree, MissingPackage, OptionError, SlmmodelError, UnknownName
+from slmmodel.errors import BytesDisagree, MissingPackage, OptionError, SlmmodelError, UnknownName, missing_package
 from slmmodel.versions import versions
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
@@ -42,6 +42,17 @@ COMMANDS: dict[str, Entry] = {
 }
 
 
+_PACKAGES = {"torch": "torch", "safetensors": "safetensors", "pydantic": "pydantic", "yaml": "PyYAML"}
+"""The modules of the extra `model`, each with its package."""
+
+
+def _missing() -> list[str]:
+    """The packages of the extra `model` that are not installed."""
+    from importlib.util import find_spec
+
+    return [package for module, package in _PACKAGES.items() if find_spec(module) is None]
+
+
 def _prepare(command: str) -> None:
     """Raises `MissingPackage` without torch. Sets OpenMP threads to sleep instead of spinning while they wait."""
     from importlib.util import find_spec
@@ -49,7 +60,7 @@ def _prepare(command: str) -> None:
     if command == "completion":
         return
     if find_spec("torch") is None:
-        raise MissingPackage(f"'slm {command}' needs torch, which is not installed", fix="pip install 'slmtok[model]'")
+        raise missing_package(f"'slm {command}'", *_missing())
     # A spinning thread holds the core that another process may need. libgomp reads this when torch is loaded.
     if not any(name in os.environ for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")):
         os.environ["GOMP_SPINCOUNT"] = "10000"
@@ -57,9 +68,8 @@ def _prepare(command: str) -> None:
 
 def _import_error(error: Exception) -> Exception | None:
     """The error for a package of the extra `model` that is missing, or a torch that cannot be imported."""
-    if isinstance(error, ModuleNotFoundError) and error.name in ("pydantic", "yaml", "safetensors"):
-        fact = f"slm needs the package {error.name}, which is not installed"
-        return MissingPackage(fact, fix="pip install 'slmtok[model]'")
+    if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
+        return missing_package("slm", *(_missing() or [_PACKAGES[error.name]]))
     return _torch_error(error)
 
 

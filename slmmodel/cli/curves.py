@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from slmmodel.checkpoint import METRICS, RunFolder
-from slmmodel.errors import MissingInput, MissingPackage, OptionError
+from slmmodel.errors import MissingInput, OptionError, missing_package
 from slmmodel.training.summary import summary_of
 from slmtok.atomic import check_outputs, outputs
 from slmtok.cli.options import argument, command, option, output_options
@@ -48,7 +48,7 @@ class Curve(NamedTuple):
 @argument("runs", metavar="RUN...", nargs=-1, required=True, help="Runs, finished or running; several are overlaid.")
 @option("--against", choices=AXES, multiple=True, show_default="all of them",
         help="The horizontal axis. Repeat for several.")  # fmt: skip
-@output_options(default="curves.png", metavar="FILE", help="A .png, .svg or .html file; needs slmtok[report].")
+@output_options(default="curves.png", metavar="FILE", help="A .png, .svg or .html file; needs matplotlib.")
 def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bool) -> Outcome:
     """Draw loss, bits per byte and gates of the memory of runs against steps, ids, bytes and time."""
     check_figure(output, force=force, option="--output")
@@ -73,7 +73,7 @@ def check_figure(target: str, *, force: bool, option: str) -> None:
             option=option,
         )
     if find_spec("matplotlib") is None:
-        raise MissingPackage("curves need matplotlib, which is not installed", fix="pip install 'slmtok[report]'")
+        raise missing_package("a figure", "matplotlib")
     check_outputs(target, force=force)
 
 

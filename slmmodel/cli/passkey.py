@@ -77,7 +77,7 @@ DEPTHS = Parsed(_depths, expects="per cents from 0 to 100 such as 0,50,100")
 @option("--check", metavar="FILE", help="Recompute a result and compare; exit with status 3 if it differs.")
 @option("--output", "-o", metavar="FILE", show_default="RUN/eval/passkey.json", panel=OUTPUT,
         help="Where to write the result.")  # fmt: skip
-@option("--plot", metavar="FILE", panel=OUTPUT, help="Draw the heat map: .png, .svg or .html; needs slmtok[report].")
+@option("--plot", metavar="FILE", panel=OUTPUT, help="Draw the heat map: .png, .svg or .html; needs matplotlib.")
 @option("--force", is_flag=True, help="Replace an output that exists.", panel=OUTPUT)
 def passkey(
     run: str, check: str | None, output: str | None, plot: str | None, force: bool, template: str | None, **options: Any

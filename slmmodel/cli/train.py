@@ -29,6 +29,7 @@ from slmmodel.cli.passkey_mix import mix_passkeys, mix_recorded
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
 from slmmodel.errors import MissingInput, OptionError
+from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import format_bytes, format_count
 from slmtok.cli.options import (
     OUTPUT,
@@ -36,6 +37,7 @@ from slmtok.cli.options import (
     argument,
     command,
     dry_run_option,
+    instead,
     option,
     output_options,
     tokenizer_option,
@@ -49,17 +51,30 @@ if TYPE_CHECKING:
     from slmtok.options import ReadOptions
 
 
-_BATCH, _RATE = "--set run.batch_tokens=4096: a batch is counted in ids", "--set optim.lr=0.003"
-_STEPS, _EPOCHS = "--budget steps=1000", "--budget epochs=1"
-_DATA = "an argument for the data: slm train DATA -o RUN"
+_DEFAULT_SEQ_LEN, _DEFAULT_BATCH_SIZE = 256, 16
+
+
+def _batch_tokens(value: str | None, arguments: Sequence[str]) -> str:
+    """`run.batch_tokens` for a number of sequences, of the length that the arguments set or the preset has."""
+    batch_size = int(value) if value is not None and value.isdecimal() else _DEFAULT_BATCH_SIZE
+    given = [text.rpartition("=")[2] for text in arguments if "model.seq_len=" in text]
+    named = [PRESETS[name].seq_len for name in (text.rpartition("=")[2] for text in arguments) if name in PRESETS]
+    lengths = [*(int(text) for text in given if text.isdecimal()), *named]
+    seq_len = lengths[0] if lengths else _DEFAULT_SEQ_LEN
+    fix = f"--set run.batch_tokens={batch_size * seq_len}: {batch_size} sequences of {seq_len} ids"
+    return fix if lengths else f"--set model.seq_len={seq_len} {fix}"
+
+
 _HABITS = {
-    **dict.fromkeys(("--lr", "--learning-rate"), _RATE),
-    **dict.fromkeys(("--batch-size", "--batch", "--per-device-train-batch-size"), _BATCH),
-    **dict.fromkeys(("--steps", "--max-steps", "--max-iters", "--num-steps"), _STEPS),
-    **dict.fromkeys(("--epochs", "--num-epochs", "--num-train-epochs"), _EPOCHS),
-    **dict.fromkeys(("--dataset", "--data", "--train-file"), _DATA),
-    **dict.fromkeys(("--context", "--block-size", "--max-seq-len"), "--set model.seq_len=256"),
-    **dict.fromkeys(("--out-dir", "--output-dir"), "-o RUN"),
+    **dict.fromkeys(("--lr", "--learning-rate"), instead("--set optim.lr={}", "0.003")),
+    **dict.fromkeys(("--batch-size", "--batch", "--per-device-train-batch-size"), _batch_tokens),
+    **dict.fromkeys(("--steps", "--max-steps", "--max-iters", "--num-steps"), instead("--budget steps={}", "1000")),
+    **dict.fromkeys(("--epochs", "--num-epochs", "--num-train-epochs"), instead("--budget epochs={}", "1")),
+    **dict.fromkeys(
+        ("--dataset", "--data", "--train-file"), instead("an argument for the data: slm train {} -o RUN", "DATA")
+    ),
+    **dict.fromkeys(("--context", "--block-size", "--max-seq-len"), instead("--set model.seq_len={}", "256")),
+    **dict.fromkeys(("--out-dir", "--output-dir"), instead("-o {}", "RUN")),
 }
 """Options of other trainers, each with what stands for it here."""
 

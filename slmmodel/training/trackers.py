@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from slmmodel.errors import MissingPackage, Unreadable
+from slmmodel.errors import Unreadable, missing_package
 
 PROJECT = "slmmodel"
 """Of trackio and wandb, where the environment names no other."""
@@ -142,10 +142,7 @@ def check_trackers(names: Collection[str]) -> None:
     """Raises `MissingPackage` for a tracker whose package is not installed. Imports none."""
     for name in names:
         if find_spec(name) is None:
-            raise MissingPackage(
-                f"run.track={name} needs the package {name}, which is not installed",
-                fix="pip install 'slmtok[track]'",
-            )
+            raise missing_package(f"run.track={name}", name)
 
 
 def open_trackers(names: Collection[str], run: RunInfo) -> list[Tracker]:

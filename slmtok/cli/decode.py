@@ -87,7 +87,7 @@ def decode(
             for text in texts():
                 stream.write(text)
 
-    line = f"{output}: {format_bytes(totals['bytes'])}, {totals['documents']} documents"
+    line = f"{output}: {format_bytes(totals['bytes'])}, {counted(totals['documents'], 'document')}"
     warnings: tuple[str, ...] = ()
     if totals["invalid_documents"]:
         documents = counted(totals["invalid_documents"], "document")

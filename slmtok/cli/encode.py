@@ -16,7 +16,7 @@ from slmtok import corpus
 from slmtok.batching import batched
 from slmtok.cli.files import STDIO, check_output, known_size, open_tokenizer, read_texts, writing
 from slmtok.cli.options import argument, command, option, options_of, output_options, threads_option, tokenizer_option
-from slmtok.cli.output import Outcome, settings
+from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.progress import Progress
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import OptionError
@@ -92,8 +92,8 @@ def encode(
             with writing(target, force=force) as stream:
                 job.write_lines(stream, as_tokens=output_format == "tokens", has_spans=offsets)
 
-    documents, tokens = f"{job.totals['documents']:,}", f"{job.totals['tokens']:,}"
-    line = f"{output}: {tokens} ids of {documents} documents, {format_bytes(job.totals['bytes'])}"
+    ids, documents = counted(job.totals["tokens"], "id"), counted(job.totals["documents"], "document")
+    line = f"{output}: {ids} of {documents}, {format_bytes(job.totals['bytes'])}"
     result = {"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}
     return Outcome(result, summary="" if target == STDIO else line, warnings=_record_warnings(source, read))
 

@@ -9,7 +9,7 @@ import errno
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -28,6 +28,8 @@ from slmtok.errors import (
 )
 
 _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval) ")
+_EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
+"""click's message, with the first argument."""
 _LABEL_COLUMNS = len("  limit: ")
 
 
@@ -110,16 +112,31 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     if isinstance(error, click.NoSuchOption):
         name = error.option_name
         known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
-        habits = getattr(command, "habits", {})
-        habit, meant = habits.get(name.replace("_", "-")), suggestion(name, known)
+        habit, meant = getattr(command, "habits", {}).get(name.replace("_", "-")), suggestion(name, known)
         fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
-        fix = f"use {habit or meant}" if habit or meant else fix
+        fix = f"use {meant}" if meant else fix
+        if habit:
+            arguments: list[str] = context.meta["arguments"] if context is not None else []
+            fix = f"use {habit(_value_of(name, arguments), arguments)}"
     elif isinstance(error, click.BadParameter):
         name = _parameter_name(error.param)
         fact = f"{name} {error.message}"
         if isinstance(error, click.MissingParameter):
             fact, fix = f"{name} is missing", getattr(command, "example", None) or fix
+        elif numbers := getattr(error.__cause__, "numbers", ()):
+            fix = ", or ".join(f"{name} {number}" for number in numbers)
+    elif (extra := _EXTRA.fullmatch(message)) and command and any("--on" in param.opts for param in command.params):
+        fix = f"the text is named by --on {extra[1]}"
     return OptionError(fact, where=where, fix=fix, option=name)
+
+
+def _value_of(name: str, arguments: Sequence[str]) -> str | None:
+    """The value that follows an unknown option; None without one."""
+    for argument, following in zip(arguments, [*arguments[1:], "-"], strict=True):
+        flag, equals, value = argument.partition("=")
+        if flag.replace("_", "-") == name.replace("_", "-"):
+            return value if equals else None if following.startswith("-") else following
+    return None
 
 
 def _parameter_name(param: click.Parameter | None) -> str:

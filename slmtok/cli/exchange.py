@@ -8,7 +8,7 @@ from typing import Any
 
 from slmtok import atomic
 from slmtok.cli.files import open_tokenizer
-from slmtok.cli.options import argument, command, option, options_of, output_options, tokenizer_argument
+from slmtok.cli.options import command, option, options_of, output_options, tokenizer_argument
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import compared_ids
@@ -92,7 +92,7 @@ def export(
 
 
 @command("import", example="slmtok import tokenizer.json -o tok.json")
-@argument("file", metavar="FILE", help="A tokenizer.json, a rank file, or the metadata file of one.")
+@tokenizer_argument("file", metavar="FILE", help="A tokenizer.json, a rank file, or the metadata file of one.")
 @option("--input-format", choices=("auto", *ORIGINS), default="auto",
         help="; ".join(f"{origin.name}: {origin.summary}" for origin in ORIGINS.values())
              + ". auto goes by content.")  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.cli import file_kinds, packed
 from slmtok.cli.errors import error_dict
 from slmtok.cli.files import TIKTOKEN, open_tokenizer
-from slmtok.cli.options import argument, command, option
+from slmtok.cli.options import command, option, tokenizer_argument
 from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
 from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
 from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, SlmtokError, Unreadable
@@ -27,7 +27,9 @@ _BY_SEVERITY = (DONE, ANSWER_NO, FAILED)
 
 
 @command("info", example="slmtok info tok.json")
-@argument("file", metavar="FILE", help="A tokenizer, lock, counts, vocab.json, packed folder, or tiktoken:NAME.")
+@tokenizer_argument(
+    "file", metavar="TOK|FILE", help="A tokenizer, lock, counts, vocab.json, packed folder, or tiktoken:NAME."
+)
 def info(file: str) -> Outcome:
     """Describe a file: what it is, sizes, specials, hashes, and how it was made."""
     kind = file_kinds.TOKENIZER if file.startswith(TIKTOKEN) else _kind_of(file)
@@ -44,7 +46,9 @@ def info(file: str) -> Outcome:
 
 
 @command("verify", example="slmtok verify tok.json data/")
-@argument("files", metavar="FILE...", nargs=-1, required=True, help="Tokenizer files, vocab.json, packed folders.")
+@tokenizer_argument(
+    "files", metavar="TOK|FILE...", nargs=-1, required=True, help="Tokenizer files, vocab.json, packed folders."
+)
 @option("--deep", is_flag=True, help="Also encode and decode every token or document, and count unreachable tokens.")
 def verify(files: tuple[str, ...], deep: bool) -> Outcome:
     """Check that files are complete and unchanged, and that tokenizers still give the ids that they recorded."""

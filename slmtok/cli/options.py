@@ -8,9 +8,10 @@ parsed with the command line, so that a wrong one is wrong usage (status 2) befo
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import click
 
@@ -34,6 +35,14 @@ _POWER_OF_TEN = re.compile(r"\d{1,9}[eE]\+?\d", re.ASCII)
 _THOUSAND_SUFFIX = re.compile(r"(\d{1,9})[kK]", re.ASCII)
 
 
+class AmbiguousError(ValueError):
+    """Text that may be one of several numbers."""
+
+    def __init__(self, message: str, numbers: Sequence[int]) -> None:
+        super().__init__(message)
+        self.numbers = numbers
+
+
 class Parsed(click.ParamType[Any]):
     """A parameter type made of a function from text to a value, which raises `ValueError` with what it takes."""
 
@@ -55,11 +64,17 @@ class Parsed(click.ParamType[Any]):
         except SlmtokError:
             raise
         except ValueError as error:
-            self.fail(f"takes {self._expects}, not {value!r}" if self._expects else str(error), param, ctx)
+            wrong = click.BadParameter(
+                f"takes {self._expects}, not {value!r}" if self._expects else str(error), ctx, param
+            )
+            raise wrong from error
 
 
 def parse_integer(text: str) -> int:
-    """An integer from 0 up; `8_192`, `8,192` and `1e3` are one, `4096,8192` and `8k` are not. Raises `ValueError`."""
+    """An integer from 0 up; `8_192`, `8,192` and `1e3` are one, `4096,8192` and `8k` are not.
+
+    Raises `ValueError`, `AmbiguousError` for `8k`.
+    """
     try:
         if _POWER_OF_TEN.fullmatch(text):
             return int(Decimal(text))
@@ -67,9 +82,11 @@ def parse_integer(text: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        thousands = _THOUSAND_SUFFIX.fullmatch(text)
-        either = f"; {int(thousands[1]) * 1000} or {int(thousands[1]) * 1024}?" if thousands else ""
-        raise ValueError(f"takes an integer >= 0, not {text!r}{either}")
+        fact = f"takes an integer >= 0, not {text!r}"
+        if thousands := _THOUSAND_SUFFIX.fullmatch(text):
+            numbers = (int(thousands[1]) * 1000, int(thousands[1]) * 1024)
+            raise AmbiguousError(f"{fact}; {numbers[0]} or {numbers[1]}?", numbers)
+        raise ValueError(fact)
     return number
 
 
@@ -150,17 +167,33 @@ class _Group(NamedTuple):
     fields: list[str]
 
 
+Habit: TypeAlias = Callable[["str | None", Sequence[str]], str]
+"""What stands here for an option of another tool, given its value (None without one) and all arguments."""
+
+
+def instead(text: str, example: str = "") -> Habit:
+    """The text with the value of the user for `{}`, or the example without one."""
+    return lambda value, arguments: text.format(example if value is None else shlex.quote(value))
+
+
+_HABITS = dict.fromkeys(("--num-proc", "--num-workers", "--workers", "--jobs"), instead("--threads {}", "N"))
+
+
 class Command(click.Command):
     """A click command some of whose options make up objects, with options grouped by headings in its help."""
 
     def __init__(
-        self, *args: Any, example: str | None = None, habits: Mapping[str, str] | None = None, **attributes: Any
+        self, *args: Any, example: str | None = None, habits: Mapping[str, Habit] | None = None, **attributes: Any
     ) -> None:
         super().__init__(*args, **attributes)
         self.example = example
-        self.habits = dict.fromkeys(("--num-proc", "--num-workers", "--workers", "--jobs"), "--threads N")
-        self.habits |= habits or {}
+        self.habits = {**_HABITS, **(habits or {})}
         self.groups: list[_Group] = getattr(self.callback, "__option_groups__", [])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keeps the arguments as they were given in `ctx.meta["arguments"]`."""
+        ctx.meta["arguments"] = list(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Builds the option objects, then calls the function."""
@@ -200,7 +233,7 @@ class Command(click.Command):
 
 
 def command(
-    name: str, *, example: str | None = None, habits: Mapping[str, str] | None = None
+    name: str, *, example: str | None = None, habits: Mapping[str, Habit] | None = None
 ) -> Callable[[Callable[..., Any]], Command]:
     """Makes a function a command.
 
@@ -320,38 +353,60 @@ def threads_option(help: str = "", *, default: int = 0) -> Decorator:
     return option(*names, metavar=spec.metavar, type=INTEGER, default=default, help=help or spec.help)
 
 
-# A tokenizer is named first, or by -t: both work in every command, and help shows one of them.
+# A tokenizer is named by its place, or by -t: both work in every command, and help shows one of them.
 
 
 class _TokenizerOption(Option):
-    """`-t TOK`. Without it, the first positional argument is the tokenizer if it names one."""
+    """`-t TOK`. Without it, the first or the last positional argument is the tokenizer if it names one."""
 
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
         values = dict(opts)
         if self.name not in opts and not ctx.resilient_parsing:
-            from slmtok.cli.files import names_tokenizer
+            from slmtok.cli.files import is_tokenizer, names_tokenizer
 
             given = _positional(ctx, opts, args)
-            if given and names_tokenizer(given[0]):
-                values[self.name] = [given[0]] if self.multiple else given[0]
-                _assign(ctx, opts, given[1:], args)
+            # Last, the name of an encoding may be text, unless a tokenizer is required or an argument is too many.
+            may_be_last = len(given) > 1 and (bool(args) or self.required or is_tokenizer(given[-1]))
+            place = 0 if given and names_tokenizer(given[0]) else -1
+            if given and (place == 0 or (may_be_last and names_tokenizer(given[place]))):
+                name = given.pop(place)
+                values[self.name] = [name] if self.multiple else name
+                _assign(ctx, opts, given, args)
         return super().handle_parse_result(ctx, values, args)
 
 
 class _TokenizerArgument(Argument):
-    """TOK as the first positional argument. Values of the hidden option `-t` are put before those that were given."""
+    """TOK as the first positional argument. Values of the hidden option `-t` are put before those that were given.
+
+    Where all arguments are tokenizers, they keep the order of the command line.
+    """
 
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
         if named := opts.get(_NAMED):
-            _assign(ctx, opts, [*named, *_positional(ctx, opts, args)], args)
+            given = [*named, *_positional(ctx, opts, args)]
+            placeholders = [str(param.metavar) for param in ctx.command.params if isinstance(param, click.Argument)]
+            if all("TOK" in placeholder for placeholder in placeholders):
+                given = in_given_order(ctx, given)
+            _assign(ctx, opts, given, args)
         return super().handle_parse_result(ctx, opts, args)
 
 
 _NAMED = "named_tokenizers"
+
+
+def in_given_order(ctx: click.Context, values: Iterable[str]) -> list[str]:
+    """Values of arguments and of `-t` in the order of the command line; click gives arguments after options."""
+    arguments: list[str] = ctx.meta["arguments"]
+
+    def place(value: str) -> int:
+        spellings = (value, f"-t{value}", f"--tokenizer={value}")
+        return next(index for index, argument in enumerate(arguments) if argument in spellings)
+
+    return sorted(values, key=place)
 
 
 def _positional(ctx: click.Context, opts: Mapping[str, Any], rest: Sequence[str]) -> list[str]:
@@ -376,7 +431,7 @@ def _assign(ctx: click.Context, opts: Any, given: Sequence[str], rest: list[str]
 
 
 def tokenizer_option(*names: str, **attributes: Any) -> Decorator:
-    """`--tokenizer`, required unless the attributes say otherwise. TOK may also be the first argument."""
+    """`--tokenizer`, required unless the attributes say otherwise. TOK may also be the first or the last argument."""
     shared: dict[str, Any] = {"metavar": "TOK", "required": True, "help": f"The tokenizer: {TOKENIZER}."}
     attributes |= {"cls": _TokenizerOption, "is_eager": True}
     return option("--tokenizer", "-t", *names, **shared | attributes)

@@ -12,9 +12,11 @@ from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+import click
+
 from slmtok.analysis.token_classes import text_of
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer, open_tokenizer
-from slmtok.cli.options import TOKENIZER, argument, command, option
+from slmtok.cli.options import TOKENIZER, argument, command, in_given_order, option
 from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
@@ -90,6 +92,7 @@ def show(items: tuple[str, ...], more: tuple[str, ...], ids: bool, show_bytes: b
     slmtok show "Once upon a time"             the four schemes, trained on generated stories
     """
     names, text = _split_arguments(items, more)
+    names = in_given_order(click.get_current_context(), names)
     data = _read(text)
     found = [Segmentation.of(name, open_tokenizer(name), data) for name in names] if names else _schemes(data)
     return Outcome(
@@ -99,10 +102,12 @@ def show(items: tuple[str, ...], more: tuple[str, ...], ids: bool, show_bytes: b
 
 
 def _split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str], str | None]:
-    """(tokenizers, text): leading arguments that name tokenizers; one more argument is the text."""
+    """(tokenizers, text): arguments that name tokenizers, before the text or after it; one more is the text."""
     names, rest = list(more), list(items)
     while rest and (is_tokenizer(rest[0]) or (len(rest) > 1 and names_tokenizer(rest[0]))):
         names.append(rest.pop(0))
+    while len(rest) > 1 and is_tokenizer(rest[-1]):
+        names.append(rest.pop())
     if rest and rest[0].endswith(".json") and not any(char.isspace() for char in rest[0]):
         raise MissingInput(f"no file {rest[0]!r}", fix="check the name, or add a space if it is text", path=rest[0])
     if len(rest) > 1:

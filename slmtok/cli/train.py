@@ -33,6 +33,7 @@ from slmtok.cli.options import (
     corpus_argument,
     dry_run_option,
     input_files,
+    instead,
     option,
     options_of,
     output_options,
@@ -44,6 +45,7 @@ from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, Vocab
 from slmtok.options import CountOptions, ReadOptions, TrainOptions, changed_options, option_specs
 from slmtok.schemes import SCHEMES
 from slmtok.sizes import format_bytes
+from slmtok.specials import FIRST_LEARNED
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -56,12 +58,23 @@ MIN_NOTED_MERGE_BYTES = 50_000_000
 """Below this the memory of merging is only part of the summary."""
 _EXAMPLE = "slmtok train corpus.txt --vocab 8192 -o tok.json"
 
+_MODEL_OPTIONS = ("--lr", "--learning-rate", "--batch-size", "--steps", "--max-steps", "--epochs", "--num-epochs")
+
+
+def _vocab(value: str | None, arguments: Sequence[str]) -> str:
+    """`--vocab` for a number of merges."""
+    n_vocab = int(value) + FIRST_LEARNED if value is not None and value.isdecimal() else "N"
+    return f"--vocab {n_vocab}, which counts {FIRST_LEARNED} specials and bytes too"
+
+
 _HABITS = {
     **dict.fromkeys(
-        ("--dataset", "--input", "--files", "--data"), "an argument for the corpus: slmtok train CORPUS..."
+        ("--dataset", "--input", "--files", "--data"),
+        instead("an argument for the corpus: slmtok train {}", "CORPUS..."),
     ),
-    "--special-tokens": "--special ROLE=SPELLING",
-    "--num-merges": "--vocab N, which counts 272 specials and bytes too",
+    **dict.fromkeys(_MODEL_OPTIONS, instead("slm train, which trains a model; a tokenizer has no such setting")),
+    "--special-tokens": instead("--special ROLE=SPELLING"),
+    "--num-merges": _vocab,
 }
 """Options of other trainers, each with what stands for it here."""
 

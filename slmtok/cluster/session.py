@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from slmtok._engine import VERSION
-from slmtok.errors import ClusterFailed, MissingExtra, Setting, SlmtokError
+from slmtok.errors import ClusterFailed, Setting, SlmtokError, missing_extra
 
 MAX_RETRIES = 5
 """How often a task runs again after its worker died."""
@@ -35,9 +35,7 @@ def connected(address: str) -> Iterator[Any]:
     try:
         import ray
     except ImportError:
-        raise MissingExtra(
-            "many machines need the package ray, which is not installed", fix="pip install 'slmtok[ray]'", package="ray"
-        ) from None
+        raise missing_extra("--ray", "ray") from None
     if ray.is_initialized():
         yield ray
         return
@@ -96,7 +94,7 @@ def _with_version(version: str, task: Callable[..., Iterator[Any]], *job: Any) -
         raise ClusterFailed(
             f"a worker has slmtok {VERSION}, and this machine {version}",
             limit="the same version on all machines",
-            fix=f"pip install slmtok=={version} on all of them",
+            fix=f"install slmtok {version} on all of them, from one wheel or checkout",
         )
     yield from task(*job)
 

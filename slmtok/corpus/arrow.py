@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.streams import COMPRESSED, document_too_large
 from slmtok.corpus.template import located, template_of
-from slmtok.errors import MalformedRecord, MissingExtra, MissingInput, OptionError, SlmtokError, Unreadable
+from slmtok.errors import MalformedRecord, MissingInput, OptionError, SlmtokError, Unreadable, missing_extra
 
 if TYPE_CHECKING:
     from slmtok.corpus.selection import Skipped
@@ -59,7 +59,7 @@ def _open_parquet(path: str) -> Iterator[Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise _missing_extra(path, "pyarrow") from None
+        raise missing_extra(repr(path), "pyarrow") from None
     if path == STDIN or Path(path).suffix.lower() in COMPRESSED:
         raise OptionError(
             f"{'stdin' if path == STDIN else repr(path)} cannot be read as parquet",
@@ -153,7 +153,7 @@ def _open_dataset(source: str, options: ReadOptions) -> Iterator[Any]:
     try:
         import datasets
     except ImportError:
-        raise _missing_extra(source, "datasets") from None
+        raise missing_extra(repr(source), "datasets") from None
     try:
         with _progress_bars_on_terminal_only(datasets):
             yield _select_split(_load(datasets, parsed, options), parsed, source)
@@ -258,11 +258,3 @@ def _values(column: Any) -> list[Any]:
     is_text = str(kind).removeprefix("large_").removesuffix("_view") in ("string", "binary")
     values: list[Any] = (column.cast(pa.large_binary()) if is_text else column).to_pylist()
     return values
-
-
-def _missing_extra(source: str, package: str) -> MissingExtra:
-    return MissingExtra(
-        f"{source!r} needs the package {package}, which is not installed",
-        fix="pip install 'slmtok[data]'",
-        package=package,
-    )

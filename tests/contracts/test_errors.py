@@ -56,3 +56,16 @@ def test_every_error_has_a_remedy() -> None:
         and not any(keyword.arg == "fix" for keyword in node.keywords)
     ]
     assert missing == []
+
+
+def test_no_text_installs_slmtok_from_an_index() -> None:
+    """It is not published: a message names a command that works with a wheel and in a checkout."""
+    wrong = [
+        f"{name(path)}:{node.lineno}"
+        for path in library()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and ("slmtok[" in node.value or "pip install slmtok" in node.value)
+    ]
+    assert wrong == []

@@ -136,13 +136,14 @@ def test_without_torch_the_install_line(slm, monkeypatch, name):
     ran = slm(name, "data", *(["more"] if name in ("compare", "pairs") else []))
     assert (ran.code, ran.err) == (
         1,
-        f"error: 'slm {name}' needs torch, which is not installed\n  fix:   pip install 'slmtok[model]'\n",
+        f"error: 'slm {name}' needs the packages torch, safetensors, pydantic, PyYAML, which are not installed\n"
+        "  fix:   pip install torch safetensors pydantic PyYAML\n",
     )
 
 
 def test_missing_package_is_an_error_of_its_own(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingPackage, match="needs torch"):
+    with pytest.raises(MissingPackage, match="needs the packages torch, "):
         APP.prepare("info")
 
 

@@ -352,16 +352,21 @@ def test_the_course_as_a_picture(slm, data):
 @pytest.mark.parametrize(
     ("option", "remedy"),
     [
-        ("--lr", "--set optim.lr="),
-        ("--batch-size", "--set run.batch_tokens="),
-        ("--batch_size", "--set run.batch_tokens="),
-        ("--steps", "--budget steps="),
-        ("--max-iters", "--budget steps="),
-        ("--epochs", "--budget epochs="),
-        ("--num-proc", "--threads N"),
-        ("--dataset", "slm train DATA"),
+        ("--lr 0.1", "--set optim.lr=0.1"),
+        ("--lr=1e-4", "--set optim.lr=1e-4"),
+        ("--lr", "--set optim.lr=0.003"),
+        ("--batch-size 8", "--set model.seq_len=256 --set run.batch_tokens=2048: 8 sequences of 256 ids"),
+        ("--batch-size 8 --preset base-85m", "--set run.batch_tokens=8192: 8 sequences of 1024 ids"),
+        ("--set model.seq_len=64 --batch_size 8", "--set run.batch_tokens=512: 8 sequences of 64 ids"),
+        ("--steps 5", "--budget steps=5"),
+        ("--max-iters 5", "--budget steps=5"),
+        ("--epochs 3", "--budget epochs=3"),
+        ("--num-proc 3", "--threads 3"),
+        ("--dataset other", "an argument for the data: slm train other -o RUN"),
+        ("--output-dir here", "-o here"),
+        ("--block-size 512", "--set model.seq_len=512"),
     ],
 )
 def test_options_of_other_trainers(slm, option, remedy) -> None:
-    ran = slm("train", "data", option, "8", code=2)
-    assert remedy in ran.err and "did you mean" not in ran.err
+    ran = slm("train", "data", *option.split(), code=2)
+    assert f"fix:   use {remedy}\n" in ran.err and "did you mean" not in ran.err

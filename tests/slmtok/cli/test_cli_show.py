@@ -115,7 +115,7 @@ def test_ids_and_bytes(slmtok, tok):
 
 def test_several_side_by_side(slmtok, tok, tmp_path):
     package.slice(package.load(tok), 400).save("small.json")
-    ran = slmtok("show", "small.json", "-t", tok, "Once upon a time")
+    ran = slmtok("show", "-t", tok, "small.json", "Once upon a time")
     blocks = ran.out.split("\n\n")
     assert len(blocks) == 3
     assert blocks[0].startswith(f"{tok}  bpe, 1,000 ids: ")

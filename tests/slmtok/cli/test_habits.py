@@ -15,14 +15,18 @@ from slmtok.errors import UnknownOption
 @pytest.mark.parametrize(
     ("option", "remedy"),
     [
-        ("--num-proc", "use --threads N"),
-        ("--num_proc", "use --threads N"),
-        ("--dataset", "slmtok train CORPUS"),
-        ("--special-tokens", "use --special ROLE=SPELLING"),
+        ("--num-proc 8", "use --threads 8\n"),
+        ("--num_proc=8", "use --threads 8\n"),
+        ("--num-proc", "use --threads N\n"),
+        ("--dataset my.txt", "slmtok train my.txt\n"),
+        ("--dataset", "slmtok train CORPUS...\n"),
+        ("--special-tokens 8", "use --special ROLE=SPELLING\n"),
+        ("--num-merges 8000", "use --vocab 8272, which counts 272 specials and bytes too\n"),
+        ("--lr 0.1", "use slm train, which trains a model"),
     ],
 )
 def test_options_of_other_tools(option, remedy, request) -> None:
-    ran = request.getfixturevalue("slmtok")("train", "corpus.txt", option, "8")
+    ran = request.getfixturevalue("slmtok")("train", "corpus.txt", *option.split())
     assert ran.code == 2 and remedy in ran.err and "did you mean" not in ran.err, ran.err
 
 
@@ -30,6 +34,13 @@ def test_options_of_other_tools(option, remedy, request) -> None:
 def test_powers_of_ten_are_integers(slmtok, tmp_path, text) -> None:
     (tmp_path / "a.txt").write_text("the cat")
     assert "--vocab asked for 300" in slmtok("train", "a.txt", "--vocab", text).err
+
+
+def test_thousands_are_either(slmtok) -> None:
+    ran = slmtok("train", "a.txt", "--vocab", "8k")
+    assert (
+        ran.code == 2 and "not '8k'; 8000 or 8192?" in ran.err and "fix:   --vocab 8000, or --vocab 8192\n" in ran.err
+    )
 
 
 def test_help_is_a_command(slmtok) -> None:
@@ -102,12 +113,21 @@ def two_tokenizers(slmtok, tmp_path, story_text):
         (["decode", "tok.json", "ids.txt"], ["decode", "ids.txt", "-t", "tok.json"]),
         (["vocab", "tok.json"], ["vocab", "-t", "tok.json"]),
         (["show", "tok.json", "small.json", "a cat"], ["show", "a cat", "-t", "tok.json", "-t", "small.json"]),
-        (["diff", "tok.json", "small.json"], ["diff", "small.json", "-t", "tok.json"]),
+        (["encode", "text.txt", "tok.json"], ["encode", "text.txt", "-t", "tok.json"]),
+        (["decode", "ids.txt", "tok.json"], ["decode", "ids.txt", "-t", "tok.json"]),
+        (["info", "tok.json"], ["info", "-t", "tok.json"]),
+        (["verify", "tok.json", "small.json"], ["verify", "-t", "tok.json", "small.json"]),
+        (["show", "small.json", "a cat", "tok.json"], ["show", "a cat", "-t", "small.json", "-t", "tok.json"]),
+        (["show", "small.json", "tok.json", "a cat"], ["show", "small.json", "-t", "tok.json", "a cat"]),
+        (["diff", "tok.json", "small.json"], ["diff", "tok.json", "-t", "small.json"]),
+        (["diff", "tok.json", "small.json"], ["diff", "-t", "tok.json", "small.json"]),
+        (["eval", "tok.json", "small.json", "--on", "text.txt"],
+         ["eval", "tok.json", "-t", "small.json", "--on", "text.txt"]),
         (["diff", "tok.json", "small.json"], ["diff", "--tokenizer=tok.json", "-tsmall.json"]),
         (["eval", "tok.json", "--on", "text.txt"], ["eval", "-t", "tok.json", "--on", "text.txt"]),
     ],
-)
-def test_a_tokenizer_is_named_first_or_by_an_option(two_tokenizers, slmtok, first, named) -> None:
+)  # fmt: skip
+def test_a_tokenizer_is_named_by_its_place_or_by_an_option(two_tokenizers, slmtok, first, named) -> None:
     (two_tokenizers / "ids.txt").write_text("300 301\n")
     ran, same = slmtok(*first), slmtok(*named)
     assert ran.code == same.code == 0, (ran.err, same.err)
@@ -127,6 +147,7 @@ def test_a_tokenizer_is_named_first_or_by_an_option(two_tokenizers, slmtok, firs
         (["export", "tok.json", "--output-format", "tiktoken", "--no-verify"],
          ["export", "-t", "tok.json", "--output-format", "tiktoken", "--no-verify"], "out/out.tiktoken"),
         (["pack", "tok.json", "text.txt"], ["pack", "text.txt", "-t", "tok.json"], "out/manifest.json"),
+        (["pack", "text.txt", "tok.json"], ["pack", "text.txt", "-t", "tok.json"], "out/manifest.json"),
     ],
 )  # fmt: skip
 def test_a_tokenizer_in_both_places_gives_the_same_files(two_tokenizers, slmtok, first, named, output) -> None:
@@ -153,6 +174,34 @@ def test_a_tokenizer_in_both_places_gives_the_same_files(two_tokenizers, slmtok,
 def test_a_missing_tokenizer(two_tokenizers, slmtok, arguments, fact) -> None:
     ran = slmtok(*arguments)
     assert ran.code == 2 and fact in ran.err, ran.err
+
+
+def test_the_text_of_a_benchmark_is_an_option(two_tokenizers, slmtok) -> None:
+    ran = slmtok("bench", "tok.json", "text.txt")
+    assert ran.code == 2 and "fix:   the text is named by --on text.txt\n" in ran.err, ran.err
+
+
+@pytest.mark.parametrize("program", ["slmtok.cli", "slmmodel.cli"])
+def test_every_command_that_takes_a_tokenizer_has_the_option(program) -> None:
+    """Training, counting and splitting text make tokenizers or need none."""
+    import importlib
+
+    app = importlib.import_module(program).APP
+    without = []
+    for name in app.commands:
+        command = app.command(name)
+        options = {flag for param in command.params for flag in param.opts}
+        if "TOK" in str([param.metavar for param in command.params if hasattr(param, "metavar")]):
+            assert {"-t", "--tokenizer"} <= options, name
+        elif "-t" not in options:
+            without.append(name)
+    assert without == WITHOUT_TOKENIZER[program]
+
+
+WITHOUT_TOKENIZER = {
+    "slmtok.cli": ["train", "count", "merge", "reproduce", "sample-corpus", "completion"],
+    "slmmodel.cli": ["demo", "resume", "compare", "status", "plot", "bench", "doctor", "info", "export", "completion"],
+}
 
 
 def test_text_is_no_tokenizer_by_its_place(two_tokenizers, slmtok) -> None:

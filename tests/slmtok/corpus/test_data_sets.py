@@ -90,7 +90,7 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(errors.MissingInput, match="cannot load the data set 'no/such'"):
         texts("hf:no/such")
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(errors.MissingExtra, match=r"pip install 'slmtok\[data\]'"):
+    with pytest.raises(errors.MissingExtra, match=r"fix:   pip install datasets$"):
         texts("hf:no/such")
 
 
