@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from slmtok._engine import VERSION as __version__  # noqa: N811  (the name that Python expects)
     from slmtok.errors import SlmtokError
     from slmtok.formats.tiktoken import from_tiktoken
+    from slmtok.opening import load
     from slmtok.ragged import Ragged
     from slmtok.segments import Segments, Special, Trusted
     from slmtok.shards import pack
-    from slmtok.tokenizer import Tokenizer, load
+    from slmtok.tokenizer import Tokenizer
     from slmtok.training import PretokenCounts, Texts, count, merge_counts, train
     from slmtok.training.surgery import extend, prune, slice
     from slmtok.vocabulary import Vocabulary
@@ -59,7 +60,7 @@ _MODULES = {
     "count": "slmtok.training",
     "extend": "slmtok.training.surgery",
     "from_tiktoken": "slmtok.formats.tiktoken",
-    "load": "slmtok.tokenizer",
+    "load": "slmtok.opening",
     "merge_counts": "slmtok.training",
     "pack": "slmtok.shards",
     "prune": "slmtok.training.surgery",

@@ -153,8 +153,8 @@ def check_errors(errors: str) -> None:
         ) from None
 
 
-def check_path(path: object) -> str:
-    """`path` as a str. Raises `WrongType`."""
+def check_path(path: object, example: str = "corpus.txt") -> str:
+    """`path` as a str. Raises `WrongType`, with `example` as the fix."""
     if not isinstance(path, (str, os.PathLike)):
-        raise WrongType(f"a file is named by a str or a Path, not by {type(path).__name__}", fix="'corpus.txt'")
+        raise WrongType(f"a file is named by a str or a Path, not by {type(path).__name__}", fix=repr(example))
     return os.fspath(path)

@@ -442,12 +442,8 @@ class Tokenizer:
         return StreamDecoder(self._encoder)
 
 
-def load(path: _Path, verify: bool = True) -> Tokenizer:
-    """Reads a tokenizer file. `verify=False` skips only the golden vectors.
-
-    Raises `MissingInput`, `Unreadable`, `CorruptFile`, `UnsupportedVersion`, `InvalidMerges`, `InvalidTokens`,
-    `InvalidSpecials`, `GoldenMismatch`, each naming the file and the fault.
-    """
+def read_tokenizer(path: _Path, *, verify: bool = True) -> Tokenizer:
+    """The tokenizer in a file of slmtok; errors as of `slmtok.load`, which takes more."""
     return Tokenizer.from_bytes(read_limited(path, "tokenizer file"), source=str(path), verify=verify)
 
 

@@ -29,14 +29,14 @@ class Text:
     def __init__(self, tokenizer: Tokenizer | bytes | str | os.PathLike[str], vocab: VocabMeta | None = None) -> None:
         """A tokenizer, the content of its file, or a file, folder or name. Raises `Mismatch` for another `vocab`."""
         import slmtok
-        from slmtok.cli.files import open_tokenizer
+        from slmtok.opening import load
 
         name = None
         if isinstance(tokenizer, bytes):
             tokenizer = slmtok.Tokenizer.from_bytes(tokenizer)
         elif isinstance(tokenizer, str | os.PathLike):
             name = os.fspath(tokenizer)
-            tokenizer = open_tokenizer(name)
+            tokenizer = load(name)
         self.tokenizer: Tokenizer = tokenizer
         if vocab is not None and vocab.fingerprint != self.tokenizer.fingerprint:
             raise Mismatch(

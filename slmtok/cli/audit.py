@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
 from slmtok.cli.errors import error_dict
-from slmtok.cli.files import TIKTOKEN, open_tokenizer, read_texts, text_files
+from slmtok.cli.files import read_texts, text_files
 from slmtok.cli.options import (
     command,
     option,
@@ -21,6 +21,7 @@ from slmtok.cli.output import ANSWER_NO, DONE, Outcome, print_rows, settings, wr
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import audit_rows
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens
+from slmtok.opening import TIKTOKEN, load
 from slmtok.options import ReadOptions
 from slmtok.vocabulary import load_metadata
 
@@ -92,9 +93,9 @@ def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any]
 
     folder = Path(subject)
     if subject.startswith(TIKTOKEN) or not folder.is_dir():
-        return open_tokenizer(subject), None if metadata is None else load_metadata(metadata), None
+        return load(subject), None if metadata is None else load_metadata(metadata), None
     shards = open_shards(folder)
-    return open_tokenizer(str(shards.tokenizer)), load_metadata(metadata or str(folder / "vocab.json")), shards
+    return load(str(shards.tokenizer)), load_metadata(metadata or str(folder / "vocab.json")), shards
 
 
 def _baselines(sources: Sequence[str], train: Sequence[str], read: ReadOptions) -> dict[str, object]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.files import STDIO, TIKTOKEN, open_tokenizer, read_texts, text_files, writing
+from slmtok.cli.files import STDIO, read_texts, text_files, writing
 from slmtok.cli.options import (
     INTEGER,
     Parsed,
@@ -20,6 +20,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import InvalidText, OptionError
+from slmtok.opening import TIKTOKEN, load
 from slmtok.option_values import parse_bytes
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
@@ -130,7 +131,7 @@ def _open(name: str | None, documents: Iterable[str]) -> tuple[Tokenizer, str]:
         texts = slmtok.Texts(documents)
         return slmtok.train(texts, vocab_size=DEFAULT_VOCAB_SIZE, pattern="gpt2", allow_smaller=True), "own"
     public = name.removeprefix(TIKTOKEN)
-    return open_tokenizer(name), public if name != public and public in ENCODINGS else "own"
+    return load(name), public if name != public and public in ENCODINGS else "own"
 
 
 def _text(result: Mapping[str, Any], found: Comparison) -> str:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.cli import packed
-from slmtok.cli.files import STDIO, check_output, document_range, open_tokenizer, writing
+from slmtok.cli.files import STDIO, check_output, document_range, writing
 from slmtok.cli.options import argument, command, option, output_options, tokenizer_option
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.errors import InvalidText, OptionError, UnknownId
 from slmtok.files import missing_input
 from slmtok.formats import id_files
 from slmtok.id_arrays import OFFSETS_SUFFIX, complete_error
+from slmtok.opening import load
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def decode(
     name = _tokenizer_name(tokenizer, source, data, docs, split)
     target = output or STDIO
     check_output(target, inputs=[source, source + OFFSETS_SUFFIX, name], force=force)
-    tok = open_tokenizer(name)
+    tok = load(name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
 
     def texts() -> Iterator[bytes]:

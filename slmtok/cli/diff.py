@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slmtok.cli.file_kinds import are_counts
-from slmtok.cli.files import corpus_files, open_tokenizer
+from slmtok.cli.files import corpus_files
 from slmtok.cli.options import (
     INTEGER,
     argument,
@@ -18,6 +18,7 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, shortened, table, write_text
 from slmtok.cli.progress import Progress
+from slmtok.opening import load
 from slmtok.options import ReadOptions
 
 MAX_LISTED_TOKENS = 12
@@ -42,7 +43,7 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
     from slmtok.corpus import read as read_corpus
     from slmtok.training import PretokenCounts
 
-    one, other = open_tokenizer(a), open_tokenizer(b)
+    one, other = load(a), load(b)
     sources = corpus_files(on, read) if on else []
     text: Any = None
     if are_counts(sources):

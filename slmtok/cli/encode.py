@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from slmtok import corpus
 from slmtok.batching import batched
-from slmtok.cli.files import STDIO, check_output, known_size, open_tokenizer, read_texts, writing
+from slmtok.cli.files import STDIO, check_output, known_size, read_texts, writing
 from slmtok.cli.options import argument, command, option, options_of, output_options, threads_option, tokenizer_option
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.progress import Progress
@@ -22,6 +22,7 @@ from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import OptionError
 from slmtok.formats import id_files
 from slmtok.id_arrays import OFFSETS_SUFFIX
+from slmtok.opening import load
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
@@ -80,7 +81,7 @@ def encode(
     beside = [target + OFFSETS_SUFFIX] if is_array else []
     check_output(target, *beside, inputs=[*files, tokenizer], force=force)
     with Progress(expected={"encode": known_size(files, read)}) as progress:
-        job = EncodeJob(open_tokenizer(tokenizer), files, read, bos, eos, _names(allow_special), threads, progress)
+        job = EncodeJob(load(tokenizer), files, read, bos, eos, _names(allow_special), threads, progress)
         if settings().as_json and output is None:
             return Outcome(job.collect(has_spans=offsets), warnings=_record_warnings(source, read))
         if output_format == "bin" and job.can_map(source) and not offsets and target != STDIO:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import slmtok
-from slmtok.cli.files import open_tokenizer, text_files
+from slmtok.cli.files import text_files
 from slmtok.cli.options import (
     TOKENIZER,
     command,
@@ -19,6 +19,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
+from slmtok.opening import load
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
@@ -73,7 +74,7 @@ def _open(names: Sequence[str], sizes: str | None) -> list[tuple[str, Tokenizer]
     """The tokenizers by name, each followed by its slices."""
     found: list[tuple[str, Tokenizer]] = []
     for name in names:
-        tokenizer = open_tokenizer(name)
+        tokenizer = load(name)
         found.append((name, tokenizer))
         for size in (sizes or "").split(","):
             if size.strip() and tokenizer.vocabulary.layout == "own":

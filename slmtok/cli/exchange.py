@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from slmtok import atomic
-from slmtok.cli.files import open_tokenizer
 from slmtok.cli.options import command, option, options_of, output_options, tokenizer_argument
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
@@ -15,6 +14,7 @@ from slmtok.cli.reports import compared_ids
 from slmtok.errors import OptionError
 from slmtok.formats.export import TARGETS
 from slmtok.formats.importing import ORIGINS
+from slmtok.opening import load
 from slmtok.options import ReadOptions
 
 _verify_on = option(
@@ -67,7 +67,7 @@ def export(
             fix="leave it out",
             option="add_eos",
         )
-    tok = open_tokenizer(tokenizer)
+    tok = load(tokenizer)
     with Progress() as progress:
         receipt = write(
             tok,

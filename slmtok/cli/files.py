@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from slmtok import atomic
 from slmtok.cli.file_kinds import TOKENIZER, counts_among, kind_of_file, refuse_own_files
 from slmtok.cli.output import Outcome, Row, counted, print_rows
-from slmtok.errors import CorruptFile, MissingInput, OptionError
+from slmtok.errors import OptionError
+from slmtok.opening import TIKTOKEN, public_encoding
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
     from slmtok.options import CountOptions, ReadOptions
-    from slmtok.tokenizer import Tokenizer
 
 CountLike = TypeVar("CountLike", bound="CountOptions")
 STDIO = "-"
-TIKTOKEN = "tiktoken:"
-TOKENIZER_FILES = ("tok.json", "tokenizer.json")
-"""What holds the tokenizer of a folder."""
 VOCAB_PLACEHOLDER = "{vocab}"
 MAX_LISTED_FILES = 10
 """Files that a dry run names one by one."""
@@ -189,58 +186,10 @@ def dry_run_outcome(paths: Sequence[str], read: ReadOptions, output: str) -> Out
 # Tokenizers.
 
 
-def open_tokenizer(name: str, *, verify: bool = True) -> Tokenizer:
-    """The tokenizer that a name stands for.
-
-    A file of slmtok; a `tokenizer.json` of Hugging Face, which is not compared with that library; a folder with either,
-    such as packed data or a run; `tiktoken:NAME`; where no file has the name, a public encoding or a model of OpenAI.
-
-    Raises what `slmtok.load`, `slmtok.from_tiktoken` and `import_file` raise.
-    """
-    import slmtok
-
-    path = Path(name)
-    if path.is_dir():
-        held = [path / file for file in TOKENIZER_FILES if (path / file).is_file()]
-        if not held:
-            raise MissingInput(
-                f"the folder {name!r} holds no tokenizer",
-                limit=f"one of {', '.join(TOKENIZER_FILES)}",
-                fix="name the file",
-                path=name,
-            )
-        path = held[0]
-    elif not path.exists() and (encoding := _public_encoding(name)):
-        return slmtok.from_tiktoken(encoding)
-    try:
-        return slmtok.load(path, verify=verify)
-    except CorruptFile:
-        from slmtok.files import read_limited
-        from slmtok.formats.hf import looks_like
-        from slmtok.formats.importing import import_file
-
-        if not looks_like(read_limited(path, "tokenizer file")):
-            raise
-        return import_file(path, origin="hf", verify=False)[0]
-
-
-def _public_encoding(name: str) -> str | None:
-    """The public encoding that `tiktoken:NAME`, a bare name or the name of a model stands for."""
-    from slmtok.compat.tiktoken.model import UnknownModel, encoding_name_for_model
-    from slmtok.formats.tiktoken import ENCODINGS
-
-    if name.startswith(TIKTOKEN) or name in ENCODINGS:
-        return name.removeprefix(TIKTOKEN)
-    try:
-        return encoding_name_for_model(name)
-    except UnknownModel:
-        return None
-
-
 def names_tokenizer(name: str) -> bool:
     """Whether an argument is a tokenizer and no other input: a file by its content, or the name of an encoding."""
     if not os.path.exists(name):  # noqa: PTH110 - false also for names that the system refuses, such as long ones
-        return _public_encoding(name) is not None
+        return public_encoding(name) is not None
     if not is_tokenizer(name):
         return False
     if kind_of_file(name) == TOKENIZER:

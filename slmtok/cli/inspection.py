@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.cli import file_kinds, packed
 from slmtok.cli.errors import error_dict
-from slmtok.cli.files import TIKTOKEN, open_tokenizer
 from slmtok.cli.options import command, option, tokenizer_argument
 from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
 from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
 from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, SlmtokError, Unreadable
 from slmtok.files import missing_input
+from slmtok.opening import TIKTOKEN, load
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
 from slmtok.vocabulary import load_metadata
@@ -91,7 +91,7 @@ def _kind_of(path: str) -> str:
 
 
 def _describe_tokenizer(file: str) -> tuple[dict[str, object], list[Row]]:
-    tokenizer = open_tokenizer(file, verify=False)
+    tokenizer = load(file, verify=False)
     vocabulary, pattern = tokenizer.vocabulary, tokenizer.pattern
     size = None if file.startswith(TIKTOKEN) else Path(file).stat().st_size
     longest = max((token for _, token in vocabulary.items()), key=len)
@@ -139,7 +139,7 @@ def _aligned(values: dict[str, object]) -> str:
 
 
 def _verify_tokenizer(path: str, deep: bool) -> str:
-    tokenizer = open_tokenizer(path)
+    tokenizer = load(path)
     found = f"scheme {tokenizer.scheme}, {tokenizer.n_vocab:,} ids, fingerprint {tokenizer.fingerprint[:12]}"
     return f"{found}; {_check_every_token(tokenizer, path)}" if deep else found
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.files import TIKTOKEN, dry_run_outcome, open_tokenizer, text_files
+from slmtok.cli.files import dry_run_outcome, text_files
 from slmtok.cli.options import (
     TOKENIZER,
     command,
@@ -26,6 +26,7 @@ from slmtok.cli.reports import unusual_warnings
 from slmtok.corpus import STDIN
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.errors import OptionError
+from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions
 from slmtok.sizes import format_bytes
 
@@ -68,7 +69,7 @@ def pack(
     folders = _folders(output, tokenizers, files)
     return _outcome(
         [
-            _pack(list(corpus), open_tokenizer(name), folder, options, ray=ray, force=force)
+            _pack(list(corpus), load(name), folder, options, ray=ray, force=force)
             for name, folder in zip(tokenizers, folders, strict=True)
         ]
     )

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import click
 
 from slmtok.analysis.token_classes import text_of
-from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer, open_tokenizer
+from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, argument, command, in_given_order, option
 from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
+from slmtok.opening import load
 from slmtok.token_text import SPACE, escape_token
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def show(items: tuple[str, ...], more: tuple[str, ...], ids: bool, show_bytes: b
     names, text = _split_arguments(items, more)
     names = in_given_order(click.get_current_context(), names)
     data = _read(text)
-    found = [Segmentation.of(name, open_tokenizer(name), data) for name in names] if names else _schemes(data)
+    found = [Segmentation.of(name, load(name), data) for name in names] if names else _schemes(data)
     return Outcome(
         {"bytes": len(data), "tokenizers": [one.to_dict() for one in found]},
         lambda: _print(found, len(data), ids=ids, show_bytes=show_bytes),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import slmtok
 from slmtok import atomic
 from slmtok.cli.file_kinds import are_counts
-from slmtok.cli.files import check_is_file, check_output, corpus_files, open_tokenizer, with_spill_dir
+from slmtok.cli.files import check_is_file, check_output, corpus_files, with_spill_dir
 from slmtok.cli.options import (
     INTEGER,
     Parsed,
@@ -29,6 +29,7 @@ from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.errors import CorruptFile, InvalidSpecials, OptionError
 from slmtok.files import read_limited
+from slmtok.opening import load
 from slmtok.option_values import collect_once, parse_pair
 from slmtok.options import CountOptions, TrainOptions
 
@@ -87,7 +88,7 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
     import numpy as np
 
     _check(tokenizer, output, output + _ID_MAP_SUFFIX, force=force)
-    before = open_tokenizer(tokenizer)
+    before = load(tokenizer)
     after = slmtok.slice(before, options.n_vocab)
     ids = np.arange(before.n_vocab, dtype=np.int64)
     id_map = _write(after, output, np.where(ids < after.n_vocab, ids, -1), force=force)
@@ -102,7 +103,7 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
 def extend(tokenizer: str, corpus: tuple[str, ...], options: TrainOptions, output: str, force: bool) -> Outcome:
     """Append tokens that are learned on text or counts. The ids of the tokenizer do not change."""
     _check(tokenizer, output, force=force)
-    before = open_tokenizer(tokenizer)
+    before = load(tokenizer)
     with Progress() as progress:
         counts = _counts_for(before, corpus, with_spill_dir(options, output), progress)
         extended = slmtok.extend(before, counts, options, progress=progress)
@@ -161,7 +162,7 @@ def prune(
             fix="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
             option="unused_on",
         )
-    before = open_tokenizer(tokenizer)
+    before = load(tokenizer)
     if ids is not None:
         pruned = slmtok.prune(before, ids=read_id_list(ids))
     else:
@@ -209,7 +210,7 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     valid.
     """
     _check(tokenizer, output, force=force)
-    before = after = open_tokenizer(tokenizer)
+    before = after = load(tokenizer)
     for role, spelling in names.items():
         try:
             after = after.with_special(role, spelling)

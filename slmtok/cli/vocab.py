@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import CLASSES, main_class, text_of
-from slmtok.cli.files import STDIO, check_output, open_tokenizer, writing
+from slmtok.cli.files import STDIO, check_output, writing
 from slmtok.cli.options import OUTPUT, command, option, output_options, tokenizer_argument
 from slmtok.cli.output import Outcome, settings
 from slmtok.errors import OptionError
+from slmtok.opening import load
 from slmtok.specials import FIRST_LEARNED
 from slmtok.token_text import escape_token
 
@@ -71,7 +72,7 @@ def vocab(
                 fact = f"{name} together with --metadata, which always covers all ids"
                 raise OptionError(fact, fix=f"leave {name} out", option=name)
     check_output(target, inputs=[tokenizer], force=force)
-    tok = open_tokenizer(tokenizer)
+    tok = load(tokenizer)
     prints_json = settings().as_json and output is None
     if metadata:
         return Outcome(tok.metadata()) if prints_json else _write_metadata(tok, target, force=force)

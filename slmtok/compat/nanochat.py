@@ -63,9 +63,9 @@ class RustBPETokenizer:
     @classmethod
     def from_directory(cls, tokenizer_dir: str | os.PathLike[str]) -> RustBPETokenizer:
         """Loads `tok.json` of a folder, with a special token spelled `<|bos|>`. Raises `MissingInput`."""
-        from slmtok.tokenizer import load
+        from slmtok.tokenizer import read_tokenizer
 
-        return cls(load(Path(tokenizer_dir) / _FILE))
+        return cls(read_tokenizer(Path(tokenizer_dir) / _FILE))
 
     @classmethod
     def from_pretrained(cls, tiktoken_name: str) -> RustBPETokenizer:

@@ -16,7 +16,7 @@ from typing import Any
 
 from slmtok.compat._shared import PieceOutOfRange, check_out_type
 from slmtok.errors import MissingInput, OptionError, WrongType
-from slmtok.tokenizer import Tokenizer, load
+from slmtok.tokenizer import Tokenizer, read_tokenizer
 
 __all__ = ["SentencePieceProcessor"]
 
@@ -41,7 +41,7 @@ class SentencePieceProcessor:
 
     def load(self, model_file: str | os.PathLike[str]) -> bool:
         """Loads a tokenizer file of ours. Raises `MissingInput`, `CorruptFile`."""
-        self._tokenizer = load(model_file)
+        self._tokenizer = read_tokenizer(model_file)
         return True
 
     @property

@@ -144,9 +144,11 @@ class ByteLevelBPETokenizer:
         Of the two files, a name that is neither a byte nor the result of a merge is a special token. Raises
         `MissingInput`, `CorruptFile`, and `Inexpressible` for merges that are not in the order of their ids.
         """
-        from slmtok.tokenizer import load
+        from slmtok.tokenizer import read_tokenizer
 
-        return cls(load(vocab_filename) if merges_filename is None else _read_model(vocab_filename, merges_filename))
+        return cls(
+            read_tokenizer(vocab_filename) if merges_filename is None else _read_model(vocab_filename, merges_filename)
+        )
 
     @classmethod
     def from_str(cls, json: str) -> ByteLevelBPETokenizer:

@@ -46,9 +46,9 @@ def check(path: str | os.PathLike[str], *, deep: bool = False) -> str:
 
 def _load_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
     """The tokenizer of packed data, its `vocab.json` checked. Raises `CorruptShard`, and what loading raises."""
-    from slmtok.tokenizer import load
+    from slmtok.tokenizer import read_tokenizer
 
-    tokenizer = load(folder / TOKENIZER)
+    tokenizer = read_tokenizer(folder / TOKENIZER)
     if tokenizer.fingerprint != fingerprint:
         fault = f"its fingerprint {tokenizer.fingerprint[:12]}… is not that of the packed data"
         raise corrupt(folder / TOKENIZER, fault, kind="tokenizer for this folder")

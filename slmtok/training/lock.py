@@ -22,7 +22,7 @@ from slmtok.errors import CorruptFile, MissingInput, SlmtokError, UnsupportedVer
 from slmtok.files import file_digest, read_limited
 from slmtok.options import CountOptions, TrainOptions, option_keys
 from slmtok.schemes import SCHEMES, Learned
-from slmtok.tokenizer import Tokenizer, load
+from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.tokenizer_file import GOLDEN_TEXTS
 from slmtok.training.counting import count_corpus
 from slmtok.training.counts import PretokenCounts
@@ -292,7 +292,7 @@ def _compare_training(lock: Lock, counts: PretokenCounts, progress: Progress | N
 def _load_original(lock: Lock) -> Tokenizer | None:
     """The locked tokenizer, if its file lies unchanged beside the lock."""
     try:
-        tokenizer = load(lock.sibling(lock.content["tokenizer"]["file"]), verify=False)
+        tokenizer = read_tokenizer(lock.sibling(lock.content["tokenizer"]["file"]), verify=False)
     except SlmtokError:
         return None
     return tokenizer if tokenizer.fingerprint == lock.content["tokenizer"]["fingerprint"] else None
