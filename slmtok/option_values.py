@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from slmtok.checks import check_int
-from slmtok.errors import InvalidSpecials, OptionError, Setting, WrongType
+from slmtok.errors import InvalidSpecials, OptionError, Setting, WrongType, suggestion
 from slmtok.sizes import parse_size
 
 MAX_DOMAINS = 65_535
@@ -137,7 +137,7 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tu
 
     Raises `OptionError` for a template without a field or with stray braces, `WrongType`.
     """
-    name, example = "text_template", (Setting("text_template", "{title}\n{body}"),)
+    name, example = "text_template", "{NAME}"
     literals, names, filters = [b""], [], []
     try:
         for literal, found, spec, conversion in string.Formatter().parse(check_str(name, text, "{title}\n{body}")):
@@ -149,6 +149,7 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tu
                 raise ValueError("a field is a name in braces, perhaps with filters: {title|strip|lower}")
             unknown = next((each for each in chain if each not in FILTERS), None)
             if unknown is not None:
+                example = str(text).replace(f"|{unknown}", f"|{near}" if (near := suggestion(unknown, FILTERS)) else "")
                 raise ValueError(f"{unknown!r} is no filter ({', '.join(FILTERS)})")
             names.append(field)
             filters.append(tuple(chain))
@@ -156,15 +157,15 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tu
     except ValueError as error:
         raise OptionError(
             (Setting(name, text), f" is not a template: {error}"),
-            limit="text with fields in braces; {{ and }} are literal braces",
-            fix=example,
+            limit="text with names of fields in braces; {{ and }} are literal braces",
+            fix=(Setting(name, example),),
             option=name,
         ) from None
     if not names:
         raise OptionError(
             (Setting(name, text), " names no field, so all documents would be equal"),
             limit="at least one field in braces",
-            fix=example,
+            fix=(Setting(name, f"{{{text}}}" if str(text).isidentifier() else example),),
             option=name,
         )
     return tuple(literals), tuple(names), tuple(filters)

@@ -58,12 +58,16 @@ def flag_naming(setting: Setting) -> str:
 
     It is a `Setting` of slmtok or an `Argument` of slmmodel.
     """
+    from slmtok.option_values import escape
     from slmtok.options import flag_of
 
     if "." in setting.name:
         return f"--set {setting.name}={setting.value}" if setting.has_value else setting.name
     flag = flag_of(setting.name)
-    return f"{flag} {shlex.quote(str(setting.value))}" if setting.has_value and setting.value is not True else flag
+    value = str(setting.value)
+    if any(char in value for char in "\n\t\r\0"):
+        value = escape(value)
+    return f"{flag} {shlex.quote(value)}" if setting.has_value and setting.value is not True else flag
 
 
 def error_dict(error: Any) -> dict[str, object]:

@@ -84,6 +84,13 @@ def _kind_of(path: str) -> str:
     if Path(path).is_dir():
         return packed.KIND
     kind = file_kinds.kind_of(file_kinds.read_head(path))
+    if kind in ("slmtok-shards", "slmtok-layout"):
+        raise CorruptFile(
+            f"{path} is the manifest of packed data",
+            limit="the manifest is read with the shards beside it",
+            fix=f"name the folder: {Path(path).parent}",
+            path=path,
+        )
     return packed.KIND if kind not in _KINDS and packed.open_data(path) else kind
 
 

@@ -66,13 +66,16 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     if totals.invalid_bytes:
         found.append(
             f"{counted(totals.invalid_bytes, 'invalid byte')} in {totals.invalid_documents:,} of "
-            f"{counted(totals.documents, 'document')} were kept as bytes{_place_of_first(first_invalid(counts))}"
+            f"{counted(totals.documents, 'document')} were kept as bytes{_place_of_first(first_invalid(counts))}; "
+            "--encoding reads text that is not UTF-8, such as latin-1"
         )
     if totals.gap_bytes:
         found.append(
             f"the pattern does not match {counted(totals.gap_bytes, 'byte')} "
             f"({totals.gap_bytes / max(counts.bytes, 1):.2%} of the corpus); they became single pretokens"
         )
+    if 0 < counts.distinct <= _MAX_SPACE_PIECES and not any(piece.strip() for piece, _ in counts.items()):
+        found.append(f"the text is white space alone, {counted(counts.bytes, 'byte')}: is it the right file?")
     found += unusual_warnings(map(counts.native.occurrences, UNUSUAL.values()))
     if totals.capped_documents:
         found.append(
@@ -94,6 +97,8 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     return tuple(found)
 
 
+_MAX_SPACE_PIECES = 1000
+"""Distinct pieces up to which a corpus may be white space alone."""
 _REMOVED_BY = {
     "carriage return": "sed 's/\\r$//' removes those at the ends of lines",
     "byte order mark": "--encoding utf-8-sig leaves out the first of each file",

@@ -7,13 +7,14 @@ bytes.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from slmtok.corpus.formats import FORMAT_NAMES, format_of
+from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, open_head, stdin
 from slmtok.errors import CorpusTooSmall, MissingInput, OptionError, Setting, Unreadable
@@ -25,11 +26,15 @@ UNUSUAL = {"carriage return": b"\r", "byte order mark": BOM_UTF8}
 
 
 class Content(NamedTuple):
-    """What a file is. read_by: what to change to read it, None where nothing helps. encoded: it may be text."""
+    """What a file is.
+
+    read_by: what to change to read it, None where nothing helps. encoded: it may be text. packed: it holds files.
+    """
 
     name: str
     read_by: str | Setting | None = None
     encoded: bool = False
+    packed: bool = False
 
 
 def _text_in(encoding: str) -> Content:
@@ -37,6 +42,7 @@ def _text_in(encoding: str) -> Content:
 
 
 _BINARY = Content("binary data (it has zero bytes)", encoded=True)
+_PICKLE = Content("a pickle")
 _MAGIC_NUMBERS = {
     b"\x7fELF": Content("an ELF program"),
     b"MZ\x90\0": Content("a Windows program"),
@@ -49,11 +55,13 @@ _MAGIC_NUMBERS = {
     b"ARROW1": Content("arrow"),
     b"\x93NUMPY": Content("a numpy array"),
     b"\x89HDF": Content("an HDF5 file"),
-    **{bytes([0x80, protocol]): Content("a pickle") for protocol in range(2, 6)},
-    b"PK\x03\x04": Content("a zip archive"),
-    b"PK\x05\x06": Content("a zip archive"),
-    b"BZh": Content("bzip2 data"),
-    b"7z\xbc\xaf": Content("a 7z archive"),
+    **{bytes([0x80, protocol]): _PICKLE for protocol in range(2, 6)},
+    b"{\\rtf": Content("an RTF document"),
+    b"PK\x03\x04": Content("a zip archive", packed=True),
+    b"PK\x05\x06": Content("a zip archive", packed=True),
+    b"BZh": Content("bzip2 data", packed=True),
+    b"7z\xbc\xaf": Content("a 7z archive", packed=True),
+    b"Rar!\x1a\x07": Content("a rar archive", packed=True),
     b"\x1f\x8b": Content("gzip data", "give its name the suffix .gz"),
     b"\x28\xb5\x2f\xfd": Content("zstd data", "give its name the suffix .zst"),
     b"\xfd7zXZ": Content("xz data", "give its name the suffix .xz"),
@@ -63,6 +71,11 @@ _MAGIC_NUMBERS = {
     b"\xff\xfe": _text_in("utf-16"),
     b"\xfe\xff": _text_in("utf-16"),
 }
+_TAR, _TAR_AT = Content("a tar archive", packed=True), 257
+_PICKLE_0 = re.compile(rb"\([ld]p0\n|\(?V[^\n]*\np0\n|c\w+\n\w+\np0\n")
+"""A pickle of protocol 0 is ASCII: a list, a dict, a text, a tuple or an object."""
+_DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
+"""Suffixes of documents that are zip archives of XML."""
 _OWN_MAGIC = b"SLM"
 """Of counts, digests and shards, which commands name more exactly."""
 
@@ -72,6 +85,10 @@ def content_of(head: bytes) -> Content | None:
     for magic, content in _MAGIC_NUMBERS.items():
         if head.startswith(magic):
             return content
+    if head[_TAR_AT:].startswith(b"ustar"):
+        return _TAR
+    if _PICKLE_0.match(head):
+        return _PICKLE
     if b"\0" not in head or head.startswith(_OWN_MAGIC):
         return None
     # ASCII in UTF-16 without a byte order mark: every other byte is 0.
@@ -122,6 +139,8 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     elif len(found) < number:
         globs = dict.fromkeys("*" + Path(name).suffix if Path(name).suffix else Path(name).name for name in found)
         fix = tuple(part for glob in globs for part in (" ", Setting("exclude", glob)))[1:]
+    if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
+        fix = (UNPACK, *((", or ", *fix) if len(found) < number else ()))
     return OptionError(
         fact,
         limit=f"UTF-8 text, or records: {', '.join(FORMAT_NAMES)}",

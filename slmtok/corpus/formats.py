@@ -97,7 +97,14 @@ FORMATS: dict[str, Format] = {
 }
 FORMAT_NAMES = tuple(entry.name for entry in FORMATS.values() if entry.suffixes)
 """What `format` may be besides "auto"."""
-_NOT_TEXT = {".arrow": "arrow", ".zip": "zip", ".tar": "tar", ".bz2": "bz2"}
+UNPACK = "unpack it and name its files"
+_NOT_TEXT = {
+    ".arrow": ("arrow", "convert it to parquet"),
+    ".zip": ("a zip archive", UNPACK),
+    **dict.fromkeys((".tar", ".tgz", ".txz", ".tbz", ".tbz2"), ("a tar archive", UNPACK)),
+    ".bz2": ("bzip2 data", "decompress it with bunzip2"),
+}
+"""Suffixes of files that no format reads: what they are, and what to do."""
 
 
 def format_of(path: str, options: ReadOptions) -> Format:
@@ -109,10 +116,11 @@ def format_of(path: str, options: ReadOptions) -> Format:
     else:
         suffix = bare_suffix(path)
         if suffix in _NOT_TEXT:
+            what, fix = _NOT_TEXT[suffix]
             raise OptionError(
-                f"{path!r} is {_NOT_TEXT[suffix]}, which slmtok cannot read",
+                f"{path!r} is {what}, which slmtok cannot read",
                 limit=f"formats: {', '.join(FORMAT_NAMES)}, each also as {', '.join(COMPRESSED)}",
-                fix=(Setting("format", "text"), " to read its bytes as they are"),
+                fix=(fix, ", or ", Setting("format", "text"), " to read its bytes as they are"),
                 option="format",
                 path=path,
             )

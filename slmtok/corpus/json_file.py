@@ -1,7 +1,10 @@
 """Format `json`: an array of objects, or objects one after another; a field of each, or several, is a document.
 
+An array of strings is one of documents. An object around the array, `{"data": [...]}`, is left out of it.
+
 When to use it: small data sets as programs export them. Cost: the file in memory, parsed; `jsonl` needs no more than a
-line. One object alone, as programs keep their settings, is text unless the format is named. Guarantee: an element that
+line. One object alone without such an array, as programs keep their
+settings, is text unless the format is named. Guarantee: an element that
 is no such record is an error that names file and record, or is counted where skipping was requested; JSON that is
 malformed is always an error, because nothing says where the next record begins.
 """
@@ -14,13 +17,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.streams import open_bytes
-from slmtok.corpus.template import located, template_of
+from slmtok.corpus.template import Template, encode, located, template_of
 from slmtok.errors import MalformedRecord, Setting
+from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
     from slmtok.corpus.selection import Skipped
-    from slmtok.options import ReadOptions
 
+_TEXT = template_of(ReadOptions())
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -36,17 +40,34 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
             raise _malformed(error, path, len(values) + 1) from None
         # Settings with comments.
         values = [{}]
-    if options.format == "auto" and len(values) == 1 and isinstance(values[0], dict):
+    template = template_of(options)
+    records = values
+    if len(values) == 1:
+        records = values[0] if isinstance(values[0], list) else _records_in(values[0], template) or values
+    if options.format == "auto" and records is values and len(values) == 1 and isinstance(values[0], dict):
         yield content
         return
-    template = template_of(options)
-    for number, record in enumerate(values[0] if len(values) == 1 and isinstance(values[0], list) else values, 1):
+    for number, record in enumerate(records, 1):
         try:
-            yield template.text_of(record)
+            is_document = isinstance(record, str) and template == _TEXT
+            yield encode(record) if is_document else template.text_of(record)
         except MalformedRecord as error:
             if not options.skip_malformed:
                 raise located(error, path, record=number) from None
             skipped.records += 1
+
+
+def _records_in(value: Any, template: Template) -> list[Any] | None:
+    """The only array of records in an object: nothing else is in it, or objects that have the fields."""
+    if not isinstance(value, dict):
+        return None
+    arrays = [array for array in value.values() if isinstance(array, list) and array]
+    if len(value) == len(arrays) == 1 and all(isinstance(one, (dict, str)) for one in arrays[0]):
+        return list(arrays[0])
+    found = [
+        array for array in arrays if all(isinstance(one, dict) and one.keys() >= {*template.fields} for one in array)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _values(text: str) -> Iterator[Any]:

@@ -7,11 +7,12 @@ malformed record, because it has several possible spellings.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from slmtok.errors import MalformedRecord, Setting
+from slmtok.errors import MalformedRecord, Setting, suggestion
 from slmtok.option_values import FILTERS, parse_template
 from slmtok.options import ReadOptions
 
@@ -86,12 +87,14 @@ class Template:
         """The error for a record without the field `name`. It lists the fields, and suggests one that is text."""
         fields = ", ".join(sorted(map(str, record))) or "none"
         fact = f"{fact or f'record has no field {name!r}'} ({kind}: {fields})"
-        if self.source is not None:
-            return MalformedRecord(fact, fix=("name another field in ", Setting("text_template")))
-        texts = [key for key, value in record.items() if isinstance(value, (str, bytes))]
+        texts = [key for key, value in record.items() if isinstance(value, (str, bytes)) and key not in self.fields]
         likely = next((key for key in _LIKELY_FIELDS if key in texts), None)
         if likely is None and len(texts) == 1:
             likely = texts[0]
+        if self.source is not None:
+            likely = suggestion(name, texts) or likely or "NAME"
+            source = re.sub(rf"\{{{re.escape(name)}(?=[|}}])", lambda match: f"{{{likely}", self.source)
+            return MalformedRecord(fact, fix=(Setting("text_template", source),))
         return MalformedRecord(fact, fix=(Setting("text_key", likely),) if likely else (Setting("text_key", "NAME"),))
 
 

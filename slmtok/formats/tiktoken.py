@@ -35,7 +35,7 @@ from slmtok.errors import (
     unknown_name,
 )
 from slmtok.files import read_limited
-from slmtok.formats.base import Encode, Origin, Target, module, refuse_silent_merges
+from slmtok.formats.base import Encode, Origin, Target, installed, module, refuse_silent_merges
 from slmtok.formats.own_layout import foreign_specials, is_own, own_vocabulary
 from slmtok.specials import FIRST_LEARNED, Specials
 from slmtok.token_text import unicode_to_bytes
@@ -252,10 +252,11 @@ def find_ranks(name: str) -> Path:
         if folder is not None and key is not None and (folder / key).is_file():
             return folder / key
     where = f"no file {encoding.cache_key} in {folder}" if folder else "TIKTOKEN_CACHE_DIR is empty: no cache is used"
+    install = "" if installed("tiktoken") else "pip install tiktoken && "
     raise MissingInput(
         f"the rank file of {name} is not on this machine",
         where=where,
-        fix=f"python -c \"import tiktoken; tiktoken.get_encoding('{name}')\" once, or set TIKTOKEN_CACHE_DIR",
+        fix=f"{install}python -c \"import tiktoken; tiktoken.get_encoding('{name}')\", or set TIKTOKEN_CACHE_DIR",
         path=str(folder) if folder else "",
         name=name,
     )

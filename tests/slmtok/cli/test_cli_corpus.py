@@ -144,7 +144,7 @@ def test_what_is_wrong_with_a_corpus_is_placed(slmtok, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"all good here")
     (tmp_path / "b.txt").write_bytes(b"text and \xff more")
     ran = slmtok("count", "a.txt", "b.txt", "-o", "x.counts")
-    assert "note: 1 invalid byte in 1 of 2 documents were kept as bytes (first: b.txt, byte 9)\n" in ran.err
+    assert "note: 1 invalid byte in 1 of 2 documents were kept as bytes (first: b.txt, byte 9); --encoding" in ran.err
 
 
 def test_lengths_say_that_they_are_of_whole_documents(slmtok, tmp_path):

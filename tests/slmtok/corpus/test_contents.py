@@ -9,6 +9,7 @@ import json
 import pickle
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -31,6 +32,13 @@ def texts(*paths: Path, **options: object) -> list[bytes]:
     return [document.text for document in read(find(list(map(str, paths)), read_options), read_options)]
 
 
+def _tar() -> bytes:
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("a.txt"), io.BytesIO())
+    return target.getvalue()
+
+
 def _zip() -> bytes:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
@@ -43,7 +51,11 @@ def _zip() -> bytes:
     [
         (Path(sys.executable).resolve().read_bytes()[:4096], "an ELF program"),
         (pickle.dumps(RECORDS), "a pickle"),
+        (pickle.dumps(RECORDS, 0), "a pickle"),
+        (pickle.dumps("some text", 0), "a pickle"),
+        (b"{\\rtf1\\ansi some text}", "an RTF document"),
         (_zip(), "a zip archive"),
+        (_tar(), "a tar archive"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG image"),
         (b"\xff\xd8\xff\xe0\0\x10JFIF", "a JPEG image"),
         (b"some\0zero bytes", "binary data"),
@@ -64,6 +76,26 @@ def test_what_is_not_text_is_refused(tmp_path: Path, data: bytes, name: str) -> 
     packed.write_bytes(gzip.compress(data))
     with pytest.raises(OptionError, match=name):
         slmtok.count(packed)
+
+
+@pytest.mark.parametrize(
+    "name", ["a.zip", "a.tar", "a.tar.gz", "a.tgz", "a.txz", "a.tar.zst", "zip", "tar", "tar.gz", "report.docx"]
+)
+def test_archives_are_to_be_unpacked(tmp_path: Path, name: str) -> None:
+    data = _tar() if "tar" in name or "t" in Path(name).suffix else _zip()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    with pytest.raises(OptionError) as refused:
+        slmtok.count(tmp_path / name)
+    assert str(refused.value.fix).startswith("convert it" if name == "report.docx" else "unpack it and name its files")
+    assert "gzip data" not in str(refused.value)
+
+
+def test_text_that_begins_like_a_pickle(tmp_path: Path) -> None:
+    for number, text in enumerate(
+        ("(I think\n", "(lp\n", "VERSION\n1.0\n", "cat\ndog\n", "<html>a</html>\n", "{\\it a}")
+    ):
+        (tmp_path / f"{number}.txt").write_text(text)
+    assert len(texts(tmp_path)) == 6
 
 
 def test_nothing_is_made_of_what_is_not_text(tmp_path: Path) -> None:
@@ -154,8 +186,26 @@ def test_json_arrays_and_objects(tmp_path: Path) -> None:
     assert texts(path, skip_malformed=True) == [b"a", b"b"]
 
 
+def test_json_strings_and_objects_around_an_array(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    for content in (["a", "b"], {"data": [{"text": "a"}, {"text": "b"}]}, {"data": ["a", "b"]},
+                    {"version": 1, "rows": [{"text": "a", "id": 1}, {"text": "b"}], "tags": ["x"]}):  # fmt: skip
+        path.write_text(json.dumps(content))
+        assert texts(path) == texts(path, format="json") == [b"a", b"b"]
+    path.write_text(json.dumps({"data": [{"body": "a"}]}))
+    with pytest.raises(MalformedRecord, match=r"\(fields: body\)\n.*record 1\n.*text_key='body'"):
+        texts(path)
+    path.write_text(json.dumps(["a", {"text": "b"}, 3]))
+    with pytest.raises(MalformedRecord, match=r"not a JSON object but a number\n.*record 3"):
+        texts(path)
+    path.write_text(json.dumps(["a"]))
+    with pytest.raises(MalformedRecord, match="not a JSON object but text"):
+        texts(path, text_key="body")
+
+
 def test_one_json_object_is_text(tmp_path: Path) -> None:
-    for content in ('{"name": "x", "text": "y"}\n', '{ // a comment\n "a": 1}'):
+    settings = json.dumps({"name": "x", "keywords": ["a", "b"], "tasks": [{"label": "c"}]})
+    for content in ('{"name": "x", "text": "y"}\n', '{ // a comment\n "a": 1}', settings, '{"a": []}', '{"a": [1]}'):
         (tmp_path / "package.json").write_text(content)
         assert texts(tmp_path) == [content.encode()]
     (tmp_path / "package.json").write_text('{"text": "y"}')
@@ -201,6 +251,27 @@ def test_filters_of_templates(tmp_path: Path) -> None:
     for wrong in ("{title|shout}", "{|strip}", "{title|}"):
         with pytest.raises(OptionError, match="is not a template"):
             ReadOptions(text_template=wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fix"),
+    [
+        ("{title|lowr}", "'{title|lower}'"),
+        ("{title|shout|strip}", "'{title|strip}'"),
+        ("title", "'{title}'"),
+        ("{title", "'{NAME}'"),
+        (r"{title}\n{txt|strip}", r"'{title}\n{text|strip}'"),
+        ("{0}: {title}", "'{text}: {title}'"),
+    ],
+)
+def test_the_fix_of_a_template_is_one(tmp_path: Path, wrong: str, fix: str) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"title": "a", "text": "b"}) + "\n")
+    command = [sys.executable, "-m", "slmtok", "count", "a.jsonl", "-o", "a.counts", "--text-template", wrong]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode in (1, 2) and ran.stderr.endswith(f"fix:   --text-template {fix}\n"), ran.stderr
+    if "NAME" not in fix:
+        ran = subprocess.run([*command[:-1], fix.strip("'")], cwd=tmp_path, check=False, capture_output=True)
+        assert ran.returncode == 0, ran.stderr
 
 
 def test_a_file_stands_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,3 +362,15 @@ def test_encoded_files_are_not_mapped(tmp_path: Path) -> None:
     options = ReadOptions(encoding="utf-16")
     batches = Corpus(find(tmp_path / "a.txt", options), options, parts=True).batches(threads=1)
     assert b"".join(batch.texts.data for batch, _ in batches) == (TEXT * 2000).encode()
+
+
+def test_notes_about_a_wrong_file(tmp_path: Path) -> None:
+    (tmp_path / "latin.txt").write_bytes("Öl und Äpfel, ".encode("latin-1") * 9)
+    (tmp_path / "space.txt").write_bytes(b" \n\t\n" * 9)
+    for name, note in (
+        ("latin.txt", "; --encoding reads text that is not UTF-8, such as latin-1"),
+        ("space.txt", "note: the text is white space alone, 36 bytes: is it the right file?"),
+    ):
+        command = [sys.executable, "-m", "slmtok", "count", name, "-o", name + ".counts"]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert note in " ".join(ran.stderr.split()), ran.stderr
