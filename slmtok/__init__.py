@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from slmtok.errors import SlmtokError
     from slmtok.formats.tiktoken import from_tiktoken
     from slmtok.opening import load
+    from slmtok.pages import View, view
     from slmtok.ragged import Ragged
     from slmtok.segments import Segments, Special, Trusted
     from slmtok.shards import pack
@@ -34,6 +35,7 @@ __all__ = [
     "Texts",
     "Tokenizer",
     "Trusted",
+    "View",
     "Vocabulary",
     "__version__",
     "count",
@@ -45,6 +47,7 @@ __all__ = [
     "prune",
     "slice",
     "train",
+    "view",
 ]
 
 _MODULES = {
@@ -56,6 +59,7 @@ _MODULES = {
     "Texts": "slmtok.training",
     "Tokenizer": "slmtok.tokenizer",
     "Trusted": "slmtok.segments",
+    "View": "slmtok.pages",
     "Vocabulary": "slmtok.vocabulary",
     "count": "slmtok.training",
     "extend": "slmtok.training.surgery",
@@ -66,6 +70,7 @@ _MODULES = {
     "prune": "slmtok.training.surgery",
     "slice": "slmtok.training.surgery",
     "train": "slmtok.training",
+    "view": "slmtok.pages",
 }
 
 

@@ -21,6 +21,7 @@ COMMANDS: dict[str, Entry] = {
     "decode": Entry("slmtok.cli.decode:decode", "decode ids to text"),
     "pack": Entry("slmtok.cli.pack:pack", "encode a corpus to token shards for training"),
     "show": Entry("slmtok.cli.show:show", "show the token boundaries of a text, side by side"),
+    "view": Entry("slmtok.cli.view:view", "write a page that shows tokens while one types, in the browser"),
     "vocab": Entry("slmtok.cli.vocab:vocab", "list the tokens of a tokenizer"),
     "info": Entry("slmtok.cli.inspection:info", "describe a file"),
     "verify": Entry("slmtok.cli.inspection:verify", "check that files are complete and unchanged"),

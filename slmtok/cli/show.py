@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import stat
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,11 +13,9 @@ from typing import TYPE_CHECKING
 import click
 
 from slmtok.analysis.token_classes import text_of
-from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, argument, command, in_given_order, option
 from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
-from slmtok.corpus.streams import open_bytes
-from slmtok.errors import MissingInput, OptionError
+from slmtok.cli.text_argument import read_text, split_arguments
 from slmtok.opening import load
 from slmtok.token_text import SPACE, escape_token
 
@@ -92,47 +88,14 @@ def show(items: tuple[str, ...], more: tuple[str, ...], ids: bool, show_bytes: b
     slmtok show tok.json tiktoken:gpt2 -       several, on the text from stdin
     slmtok show "Once upon a time"             the four schemes, trained on generated stories
     """
-    names, text = _split_arguments(items, more)
+    names, text = split_arguments(items, more)
     names = in_given_order(click.get_current_context(), names)
-    data = _read(text)
+    data = read_text(text, DEFAULT_TEXT)
     found = [Segmentation.of(name, load(name), data) for name in names] if names else _schemes(data)
     return Outcome(
         {"bytes": len(data), "tokenizers": [one.to_dict() for one in found]},
         lambda: _print(found, len(data), ids=ids, show_bytes=show_bytes),
     )
-
-
-def _split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str], str | None]:
-    """(tokenizers, text): arguments that name tokenizers, before the text or after it; one more is the text."""
-    names, rest = list(more), list(items)
-    while rest and (is_tokenizer(rest[0]) or (len(rest) > 1 and names_tokenizer(rest[0]))):
-        names.append(rest.pop(0))
-    while len(rest) > 1 and is_tokenizer(rest[-1]):
-        names.append(rest.pop())
-    if rest and rest[0].endswith(".json") and not any(char.isspace() for char in rest[0]):
-        raise MissingInput(f"no file {rest[0]!r}", fix="check the name, or add a space if it is text", path=rest[0])
-    if len(rest) > 1:
-        raise OptionError(
-            f"{rest[0]!r} is not a tokenizer file, and the text is one argument", fix="put quotes around the text"
-        )
-    return names, rest[0] if rest else None
-
-
-def _read(text: str | None) -> bytes:
-    if text == STDIO or (text is None and _stdin_has_data()):
-        with open_bytes(STDIO) as stream:
-            return stream.read()
-    return DEFAULT_TEXT.encode() if text is None else os.fsencode(text)
-
-
-def _stdin_has_data() -> bool:
-    """Whether stdin is a pipe or a file: not a terminal, not /dev/null, not closed."""
-    if sys.stdin is None:
-        return False
-    try:
-        return not stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode)
-    except (OSError, ValueError):
-        return False
 
 
 def _schemes(data: bytes) -> list[Segmentation]:

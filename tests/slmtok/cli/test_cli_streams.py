@@ -19,6 +19,7 @@ LINES = {
     "encode": "encode a.txt -t tok.json",
     "decode": "decode ids.txt -t tok.json",
     "show": "show tok.json hello",
+    "view": "view tok.json hello -o -",
     "vocab": "vocab tok.json",
     "info": "info tok.json",
     "verify": "verify tok.json",

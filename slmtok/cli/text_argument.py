@@ -1,0 +1,49 @@
+"""The arguments `[TOK...] [TEXT|-]`: tokenizers, then a text, which may come from stdin."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Sequence
+
+from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
+from slmtok.corpus.streams import open_bytes
+from slmtok.errors import MissingInput, OptionError
+
+
+def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str], str | None]:
+    """(tokenizers, text): arguments that name tokenizers, before the text or after it; one more is the text."""
+    names, rest = list(more), list(items)
+    while rest and (is_tokenizer(rest[0]) or names_tokenizer(rest[0])):
+        names.append(rest.pop(0))
+    while len(rest) > 1 and is_tokenizer(rest[-1]):
+        names.append(rest.pop())
+    if rest and rest[0].endswith(".json") and not any(char.isspace() for char in rest[0]):
+        raise MissingInput(f"no file {rest[0]!r}", fix="check the name, or add a space if it is text", path=rest[0])
+    if len(rest) > 1:
+        raise OptionError(
+            f"{rest[0]!r} is not a tokenizer file, and the text is one argument", fix="put quotes around the text"
+        )
+    return names, rest[0] if rest else None
+
+
+def read_text(text: str | None, default: str, max_bytes: int = -1) -> bytes:
+    """The bytes of an argument, of stdin for `-` or where it has data, else of `default`.
+
+    Of stdin, at most `max_bytes` and one more are read, so that the caller sees that there are too many.
+    """
+    if text == STDIO or (text is None and _stdin_has_data()):
+        with open_bytes(STDIO) as stream:
+            return stream.read(max_bytes + 1 if max_bytes >= 0 else -1)
+    return default.encode() if text is None else os.fsencode(text)
+
+
+def _stdin_has_data() -> bool:
+    """Whether stdin is a pipe or a file: not a terminal, not /dev/null, not closed."""
+    if sys.stdin is None:
+        return False
+    try:
+        return not stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,69 @@
+"""`slmtok view`: a page that shows in the browser how tokenizers cut what one types."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from slmtok.cli.files import STDIO, check_output, writing
+from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, in_given_order, option, output_options
+from slmtok.cli.output import Outcome
+from slmtok.cli.text_argument import read_text, split_arguments
+from slmtok.errors import InvalidText, OptionError
+from slmtok.opening import load
+from slmtok.sizes import format_bytes
+
+
+@command("view", example="slmtok view tok.json gpt2 -o tokens.html --open")
+@argument("items", metavar="TOK... [TEXT|-]", nargs=-1, help=f"Any number of {TOKENIZER}; then the first text.")
+@option("--tokenizer", "-t", "more", metavar="TOK", multiple=True, help="A further tokenizer. Repeat for several.")
+@option("--open", "opens", is_flag=True, panel=OUTPUT, help="Open the page in the browser.")
+@output_options(default="tokens.html")
+def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str, force: bool) -> Outcome:
+    """Write a page that tokenizes in the browser, while one types, with several tokenizers side by side.
+
+    The page is one file that asks no network: send it to somebody, or open it years later. It shows the id and the
+    bytes of each token, and the merges that made it.
+    """
+    from slmtok.pages.page import MAX_TEXT_BYTES
+    from slmtok.pages.page import view as make_page
+
+    names, text = split_arguments(items, more)
+    names = in_given_order(click.get_current_context(), names)
+    if not names:
+        raise OptionError(
+            "no tokenizer is named" if text is None else f"{text!r} is a text, and no tokenizer is named",
+            limit=TOKENIZER,
+            fix="slmtok view tok.json",
+            option="tokenizer",
+        )
+    if opens and output == STDIO:
+        raise OptionError("--open together with -o -, which is stdout", fix="-o FILE", option="open")
+    check_output(output, inputs=names, force=force)
+    data = read_text(text, "", MAX_TEXT_BYTES)
+    try:
+        given = data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidText(
+            f"the text has a byte that is not UTF-8 at {error.start}",
+            fix="a page shows characters; slmtok show takes bytes",
+        ) from None
+    page = make_page({label: load(name) for label, name in _labels(names).items()}, given or None)
+    content = page.html.encode()
+    with writing(output, force=force) as file:
+        file.write(content)
+    if opens:
+        import webbrowser
+
+        webbrowser.open(Path(output).absolute().as_uri())
+    result = {"path": output, "tokenizers": names, "bytes": len(content)}
+    if output == STDIO:
+        return Outcome(result)
+    return Outcome(result, summary=f"{output}: {format_bytes(len(content))}, open it in a browser")
+
+
+def _labels(names: list[str]) -> dict[str, str]:
+    """The tokenizers by the names of their files; folders are left out where the files are named differently."""
+    short = {Path(name).name: name for name in names}
+    return short if len(short) == len(set(names)) else {name: name for name in names}

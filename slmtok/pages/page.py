@@ -1,0 +1,97 @@
+"""The page of `slmtok view`: one HTML file that tokenizes in the browser, without a network or a server."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import zlib
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+from slmtok import atomic
+from slmtok.errors import OptionError, Setting, WrongType
+from slmtok.pages.page_data import page_data
+from slmtok.sizes import format_bytes
+from slmtok.tokenizer import Tokenizer
+
+MAX_TEXT_BYTES = 1 << 20
+"""A page draws every change while one types; more text belongs to `slmtok eval`."""
+MAX_TOKENIZER_BYTES = 4 << 20
+"""What one tokenizer may take of the file, compressed and in base64."""
+
+
+@dataclass(frozen=True, repr=False)
+class View:
+    """A page that shows how tokenizers cut a text. A notebook draws it in place."""
+
+    html: str
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Writes the page whole or not at all. Raises `OutputExists` unless `force`, `DiskFull`, `Unreadable`."""
+        atomic.write(path, self.html.encode(), force=force)
+
+    def __repr__(self) -> str:
+        return f"View({format_bytes(len(self.html.encode()))} of HTML; save(path) writes it)"
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{html.escape(self.html)}" width="100%" height="640" title="slmtok view"></iframe>'
+
+
+def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = None) -> View:
+    """A page with an input box that shows the tokens of what one types, side by side for several tokenizers.
+
+    tokenizers: one, or several by name. text: what the box holds at first. The page is one file that asks no network;
+    equal arguments give equal bytes with one version of zlib.
+
+    Raises `WrongType`, `OptionError` for a text beyond 1 MiB or a tokenizer that takes more than 4 MiB of the page,
+    `InvalidPattern` for a tokenizer whose pattern no browser can run.
+    """
+    named = {"tokenizer": tokenizers} if isinstance(tokenizers, Tokenizer) else tokenizers
+    if not isinstance(named, Mapping) or not all(isinstance(each, Tokenizer) for each in named.values()) or not named:
+        raise WrongType(
+            f"view takes a Tokenizer, or a dict of them, not {type(tokenizers).__name__}",
+            fix='slmtok.view({"mine": tok, "gpt2": slmtok.from_tiktoken("gpt2")})',
+        )
+    if text is not None:
+        _check_size(text)
+    data = {"text": text, "tokenizers": [_checked(page_data(each, name), name) for name, each in named.items()]}
+    page = _asset("view.html").replace("{{ style }}", _asset("view.css"))
+    page = page.replace("{{ script }}", _asset("tokenizer.js") + _asset("view.js"))
+    return View(page.replace("{{ data }}", _pack(data)))
+
+
+def _check_size(text: str) -> None:
+    if not isinstance(text, str):
+        raise WrongType(f"the text of a page is a str, not {type(text).__name__}", fix="data.decode()")
+    n_bytes = len(text.encode("utf-8", "surrogatepass"))
+    if n_bytes > MAX_TEXT_BYTES:
+        raise OptionError(
+            f"the text has {n_bytes:,} bytes or more",
+            limit=f"{MAX_TEXT_BYTES:,} bytes on a page",
+            fix="show a part of it; slmtok eval measures tokenizers on all of it",
+            option="text",
+        )
+
+
+def _checked(data: dict[str, object], name: str) -> dict[str, object]:
+    n_bytes = len(_pack(data))
+    if n_bytes > MAX_TOKENIZER_BYTES:
+        raise OptionError(
+            f"the tokenizer {name!r} takes {n_bytes:,} bytes of the page",
+            limit=f"{MAX_TOKENIZER_BYTES:,} bytes a tokenizer",
+            fix=("a smaller one, such as slmtok slice makes: ", Setting("vocab_size", 50000)),
+            option="tokenizers",
+        )
+    return data
+
+
+def _pack(data: object) -> str:
+    """JSON, compressed, in base64: no character of it means anything to HTML."""
+    return b64encode(zlib.compress(json.dumps(data, ensure_ascii=False).encode(), 9)).decode()
+
+
+def _asset(name: str) -> str:
+    return files("slmtok.pages").joinpath(name).read_text("utf-8")

@@ -1,0 +1,249 @@
+"use strict";
+// The page of `slmtok view`: tokenizes what is typed, draws tokens, explains the chosen one. Every text of a token is
+// hostile input, so it enters the page as text only, never as markup.
+
+const EXAMPLES = {
+  Prose: "Once upon a time there was a little fox who didn't like the rain.\nShe said: “2026 was warm, wasn't it?”\n",
+  Numbers: "1 12 123 1234 12345 3.14159 1,000,000 2026-11-23 0xFF 1e-9 50% 7+8=15",
+  Code: "def mean(xs: list[float]) -> float:\n    # The empty list has no mean.\n    return sum(xs) / len(xs)\n",
+  Hindi: "एक छोटी लोमड़ी थी जिसे बारिश पसंद नहीं थी।",
+  Chinese: "从前有一只小狐狸，它不喜欢下雨。",
+  Emoji: "🦊🌧️ 👩‍👩‍👧 🇩🇪 👍🏽 café café ﷽ Z͑ͫa̡l",
+};
+const HINT =
+  "Choose a token with the mouse, or with the arrow keys and Enter: its bytes, its piece and the merges that made it appear here.";
+const TINTS = 4;
+const FIRST_SHOWN = 2000;
+const MORE_SHOWN = 20000;
+const MAX_STEPS = 200;
+const STRICT_UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+const byId = (id) => document.getElementById(id);
+const count = (n) => n.toLocaleString("en");
+const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+const hexOf = (token) => Array.from(token, (char) => char.charCodeAt(0).toString(16).padStart(2, "0")).join(" ");
+
+function element(tag, className, text) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+/** The text of whole characters; null where bytes are not UTF-8. */
+function textOf(token) {
+  try {
+    return STRICT_UTF8.decode(Uint8Array.from(token, (char) => char.charCodeAt(0)));
+  } catch {
+    return null;
+  }
+}
+
+const NAMED = { " ": "␣", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** Adds a text with what cannot be seen, or changes the direction of its neighbours, by its number. */
+function appendVisible(parent, text) {
+  for (const part of text.split(/([^\p{L}\p{M}\p{N}\p{P}\p{S}])/u)) {
+    if (part === "") continue;
+    if (/^[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(part)) parent.append(part);
+    else parent.append(element("span", "special-char", NAMED[part] ?? `\\u{${part.codePointAt(0).toString(16)}}`));
+  }
+  return parent;
+}
+
+function appendToken(parent, token) {
+  const text = textOf(token);
+  if (text === null) parent.append(element("span", "hex", hexOf(token)));
+  else appendVisible(parent, text);
+  return parent;
+}
+
+/** One tokenizer on the page: its figures and its tokens. */
+class Panel {
+  constructor(tokenizer, index) {
+    this.tokenizer = tokenizer;
+    this.root = element("section", "panel");
+    const title = element("h2", "", tokenizer.name);
+    title.id = `name-${index}`;
+    this.root.setAttribute("aria-labelledby", title.id);
+    this.count = element("p", "count");
+    this.figures = element("p", "about");
+    this.list = element("div", "tokens");
+    this.list.id = `tokens-${index}`;
+    this.list.tabIndex = 0;
+    this.list.setAttribute("role", "listbox");
+    this.list.setAttribute("aria-label", `Tokens of ${tokenizer.name}`);
+    this.more = element("button", "", "");
+    this.more.type = "button";
+    this.more.addEventListener("click", () => this.draw(this.drawn + MORE_SHOWN));
+    this.list.addEventListener("click", (event) => this.choose(event.target.closest(".token")));
+    this.list.addEventListener("keydown", (event) => this.move(event));
+    this.root.append(title, element("p", "about", tokenizer.about), this.count, this.figures, this.list, this.more);
+  }
+
+  /** Tokenizes a text and returns the number of tokens; `first` is that of the first panel, for comparison. */
+  update(text, nBytes, first = undefined) {
+    this.pieces = this.tokenizer.split(text);
+    this.parts = [];
+    this.pieceOf = [];
+    this.pieces.forEach((piece, index) => {
+      for (const part of this.tokenizer.parts(piece)) {
+        this.parts.push(part);
+        this.pieceOf.push(index);
+      }
+    });
+    const n = this.parts.length;
+    this.count.textContent = plural(n, "token");
+    const ratio = first === undefined || n === 0 ? "" : `, ${(n / first).toFixed(2)} times the first`;
+    this.figures.textContent = n === 0 ? "" : `${(nBytes / n).toFixed(2)} bytes per token${ratio}`;
+    this.active = null;
+    this.list.scrollTop = 0;
+    this.draw(FIRST_SHOWN);
+    return n;
+  }
+
+  draw(limit) {
+    const { tokens, ids } = this.tokenizer.vocabulary, labels = Panel.labels;
+    const shown = document.createDocumentFragment();
+    let i = 0;
+    while (i < this.parts.length && i < limit) {
+      // Tokens that share a character are drawn together.
+      let stop = i + 1, bytes = tokens[this.parts[i]];
+      while (labels === "text" && textOf(bytes) === null && stop < this.parts.length) bytes += tokens[this.parts[stop++]];
+      if (stop > i + 1 && textOf(bytes) !== null) {
+        shown.append(appendVisible(element("span", "shared"), textOf(bytes)));
+      }
+      for (let at = i; at < stop; at++) {
+        const token = tokens[this.parts[at]], label = element("span", `token tint-${at % TINTS}`);
+        label.id = `${this.list.id}-${at}`;
+        label.dataset.index = at;
+        label.setAttribute("role", "option");
+        label.setAttribute("aria-selected", "false");
+        if (labels === "ids") label.textContent = `${ids[this.parts[at]]} `;
+        else if (labels === "bytes") label.textContent = `${hexOf(token)} `;
+        else if (stop > i + 1) label.append(element("span", "hex", hexOf(token)));
+        else appendToken(label, token);
+        shown.append(label);
+        if (token.endsWith("\n")) shown.append("\n");
+      }
+      i = stop;
+    }
+    this.drawn = i;
+    this.list.className = `tokens ${labels}`;
+    this.list.replaceChildren(shown);
+    this.list.removeAttribute("aria-activedescendant");
+    this.more.hidden = i >= this.parts.length;
+    this.more.textContent = `${count(this.parts.length - i)} tokens are not drawn: draw ${count(Math.min(MORE_SHOWN, this.parts.length - i))} more`;
+  }
+
+  choose(label) {
+    if (!label) return;
+    this.activate(label);
+    for (const chosen of document.querySelectorAll('.token[aria-selected="true"]')) chosen.setAttribute("aria-selected", "false");
+    label.setAttribute("aria-selected", "true");
+    explain(this, Number(label.dataset.index));
+  }
+
+  activate(label) {
+    this.active?.classList.remove("active");
+    this.active = label;
+    label.classList.add("active");
+    this.list.setAttribute("aria-activedescendant", label.id);
+    label.scrollIntoView({ block: "nearest" });
+  }
+
+  move(event) {
+    const labels = this.list.querySelectorAll(".token");
+    if (labels.length === 0) return;
+    const at = this.active ? Number(this.active.dataset.index) : -1;
+    const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: labels.length - 1 }[event.key];
+    if (event.key === "Enter" || event.key === " ") this.choose(this.active);
+    else if (to === undefined) return;
+    else this.activate(labels[Math.max(0, Math.min(labels.length - 1, to))]);
+    event.preventDefault();
+  }
+}
+
+/** The token at a place of a panel: what it is, its piece, and the merges of the piece step by step. */
+function explain(panel, index) {
+  const { tokenizer, parts, pieceOf, pieces } = panel, { tokens, ids } = tokenizer.vocabulary;
+  const token = tokens[parts[index]], piece = pieces[pieceOf[index]], list = element("dl");
+  const row = (name, value) => {
+    list.append(element("dt", "", name), value);
+  };
+  row("tokenizer", element("dd", "", tokenizer.name));
+  row("place", element("dd", "", `${count(index)} of ${count(parts.length)}, from 0`));
+  row("id", element("dd", "", String(ids[parts[index]])));
+  row("text", appendToken(element("dd"), token));
+  row("bytes", element("dd", "", hexOf(token)));
+  row("piece", appendVisible(element("dd"), piece));
+  byId("details").replaceChildren(detailsTitle(), list, ...mergeSteps(tokenizer, piece));
+}
+
+function detailsTitle() {
+  const title = element("h2", "", "One token");
+  title.id = "details-title";
+  return title;
+}
+
+function mergeSteps(tokenizer, piece) {
+  const { vocabulary } = tokenizer, steps = element("ol", "steps");
+  steps.start = 0;
+  const draw = (parts, made) => {
+    const line = element("li");
+    for (const part of parts) {
+      const box = element("span", part === made ? "part made" : "part");
+      line.append(appendToken(box, vocabulary.tokens[part]));
+    }
+    steps.append(line);
+  };
+  const before = vocabulary.start(bytesOf(piece));
+  let n = 0;
+  draw(before.slice(0, MAX_STEPS), undefined);
+  if (before.length <= MAX_STEPS) tokenizer.merge(piece, (parts, made) => n++ < MAX_STEPS && draw(parts, made));
+  const title = n > 0 ? `The piece after each of ${plural(n, "merge")}` : "No merge: the piece as it begins";
+  const note = before.length > MAX_STEPS ? [element("p", "about", `Steps are drawn for pieces of up to ${MAX_STEPS} bytes.`)] : [];
+  return [element("h3", "", title), steps, ...note];
+}
+
+async function readData() {
+  const packed = Uint8Array.from(atob(byId("data").textContent), (char) => char.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+async function start() {
+  const data = await readData(), input = byId("text");
+  const panels = data.tokenizers.map((each, index) => new Panel(new Tokenizer(each), index));
+  byId("panels").append(...panels.map((panel) => panel.root));
+  const update = () => {
+    // A lone surrogate has no UTF-8.
+    const text = input.value.replace(/\p{Surrogate}/gu, "\ufffd"), nBytes = UTF8.encode(text).length;
+    byId("size").textContent = `${plural(nBytes, "byte")}, ${plural(Array.from(text).length, "character")}`;
+    byId("details").replaceChildren(detailsTitle(), element("p", "", HINT));
+    const first = panels[0].update(text, nBytes);
+    for (const panel of panels.slice(1)) panel.update(text, nBytes, first);
+  };
+  let waiting = 0;
+  input.addEventListener("input", () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(update);
+  });
+  for (const [name, text] of Object.entries(EXAMPLES)) {
+    const button = element("button", "", name);
+    button.type = "button";
+    button.addEventListener("click", () => { input.value = text; update(); });
+    byId("examples").append(button);
+  }
+  for (const radio of document.getElementsByName("labels")) {
+    radio.addEventListener("change", () => { Panel.labels = radio.value; panels.forEach((panel) => panel.draw(FIRST_SHOWN)); });
+  }
+  input.value = data.text ?? EXAMPLES.Prose;
+  update();
+}
+
+Panel.labels = "text";
+start().catch((error) => {
+  byId("failure").hidden = false;
+  byId("failure").textContent = `This browser cannot show the page (${error.message}). It needs Chrome 80, Firefox 113, Safari 16.4 or newer.`;
+});
