@@ -38,6 +38,7 @@ __all__ = [
     "provoke_panic",
     "read_counts",
     "read_ranks",
+    "report_bus_errors",
     "train",
     "weighted_counts",
     "write_counts",
@@ -51,6 +52,12 @@ def read_ranks(data: bytes, limit: int) -> tuple[bytes | None, ...] | None:
     """The token of each rank in a rank file, None for ranks that no token has; None if anything is wrong with the file.
 
     Wrong is a line that is no token and rank, a rank from `limit` up, a token or rank that comes twice, a missing byte.
+    """
+
+def report_bus_errors() -> None:
+    """From now on the process ends with an error where it would end with SIGBUS: a mapped file that became shorter.
+
+    For commands, not for libraries. Does nothing where the system has no such signal.
     """
 
 def provoke_panic(message: str) -> None:

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+import slmtok.cli
 import slmtok.errors
 from slmmodel.cli.ranks import reports
 from slmmodel.errors import BytesDisagree, MissingPackage, OptionError, SlmmodelError, UnknownName, missing_package
@@ -64,6 +65,7 @@ def _prepare(command: str) -> None:
     # A spinning thread holds the core that another process may need. libgomp reads this when torch is loaded.
     if not any(name in os.environ for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")):
         os.environ["GOMP_SPINCOUNT"] = "10000"
+    slmtok.cli.prepare(command)
 
 
 def _import_error(error: Exception) -> Exception | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from slmtok import errors as slmtok_errors
 from slmtok.cli.app import App, Entry
@@ -34,6 +35,16 @@ COMMANDS: dict[str, Entry] = {
     "sample-corpus": Entry("slmtok.cli.bench:sample_corpus", "write generated stories to train on"),
     "completion": Entry("slmtok.cli.completion:completion", "print the script of completion in a shell"),
 }
+
+
+def prepare(command: str) -> None:
+    """What every command of slmtok and slm needs that maps files: an error instead of SIGBUS."""
+    if command != "completion":
+        # `slm` works on ids without the engine.
+        with suppress(ImportError):
+            from slmtok._engine import report_bus_errors
+
+            report_bus_errors()
 
 
 def _versions() -> dict[str, object]:
@@ -68,6 +79,7 @@ APP = App(
         answer_no=(slmtok_errors.NotEqual,),
     ),
     package="slmtok",
+    prepare=prepare,
 )
 
 

@@ -5,6 +5,7 @@
 mod arrays;
 mod batches;
 mod bridge;
+mod bus_error;
 mod code_points;
 mod counts;
 mod counts_files;
@@ -32,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<stream::StreamDecoder>()?;
     module.add_function(wrap_pyfunction!(bridge::provoke_panic, module)?)?;
+    module.add_function(wrap_pyfunction!(bus_error::report_bus_errors, module)?)?;
     module.add_function(wrap_pyfunction!(pattern::pattern_names, module)?)?;
     module.add_function(wrap_pyfunction!(ranks::read_ranks, module)?)?;
     module.add_function(wrap_pyfunction!(counts_files::write_counts, module)?)?;
