@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -87,6 +88,28 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
         fix="check the name; paths are relative to the working folder",
         path=str(path),
     )
+
+
+def last_write(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Size and time of the last write of a file, which differ after a write; None for anything but a file."""
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return (status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
+def check_unchanged(before: Mapping[str, tuple[int, int] | None]) -> None:
+    """Raises `Unreadable` for the first file whose `last_write` is not that of `before` any more."""
+    for path, found in before.items():
+        if last_write(path) != found:
+            raise Unreadable(
+                f"{path!r} was changed while it was read",
+                where=path,
+                limit="a file must stay as it is while a command reads it",
+                fix="run the same command again",
+                path=path,
+            )
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:

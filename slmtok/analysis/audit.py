@@ -15,6 +15,7 @@ from slmtok.batching import batched
 from slmtok.envelope import Envelope, load_payload
 from slmtok.errors import CorruptFile
 from slmtok.id_arrays import decode_batch
+from slmtok.shards.format import corrupt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -276,6 +277,8 @@ def _is_split_document(shards: Shards) -> bool:
 
 def _packed(tokenizer: Tokenizer, shards: Shards, threads: int) -> Iterator[tuple[list[bytes], list[int]]]:
     """(documents without special tokens, their recorded sizes) of a folder, in batches."""
+    import numpy as np
+
     for split in shards.splits:
         for shard in shards.shards[split]:
             bounds = shard.offsets
@@ -284,18 +287,21 @@ def _packed(tokenizer: Tokenizer, shards: Shards, threads: int) -> Iterator[tupl
                 stop = start + 1
                 while stop < shard.header.n_docs and int(bounds[stop + 1] - bounds[start]) < BATCH_BYTES:
                     stop += 1
-                rows = _without_specials(tokenizer, shard.ids, bounds[start : stop + 1])
+                ends = np.array(bounds[start : stop + 1], dtype=np.int64)
+                if (np.diff(ends) < 0).any():
+                    # What is mapped reads as zeros behind the end of a file that became shorter.
+                    raise corrupt(shard.path("off"), f"it does not ascend at document {start} or behind it")
+                rows = _without_specials(tokenizer, shard.ids, ends)
                 yield decode_batch(tokenizer._encoder, rows, threads), shard.nbytes[start:stop].tolist()
                 start = stop
 
 
-def _without_specials(tokenizer: Tokenizer, ids: Any, bounds: Any) -> Ragged:
+def _without_specials(tokenizer: Tokenizer, ids: Any, offsets: NDArray[np.int64]) -> Ragged:
     """Documents without special ids, including those that the folder appended."""
     import numpy as np
 
     from slmtok.ragged import Ragged
 
-    offsets = np.asarray(bounds, dtype=np.int64)
     part = np.asarray(ids[offsets[0] : offsets[-1]])
     specials = [token.id for token in tokenizer.specials.tokens]
     kept = ~np.isin(part, specials) & (part < tokenizer.n_vocab)

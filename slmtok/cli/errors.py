@@ -154,9 +154,15 @@ def _parameter_name(param: click.Parameter | None) -> str:
 
 def system_error(error: Exception, package: str) -> SlmtokError:
     """The error for an exception of Python or the system: a refusal of the system, or a fault of `package`."""
+    if isinstance(error, FileNotFoundError) and "temporary directory" in str(error):
+        fix = "free some space, or name another folder in the variable TMPDIR"
+        return Unreadable("no folder for temporary files can be written", where="TMPDIR, /tmp, /var/tmp", fix=fix)
     if isinstance(error, OSError) and error.filename is None:
         # Functions that read or write files add the file name; an error without one comes from stdout.
         return stdout_error(error)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        fact = f"no space left while writing {error.filename!r}"
+        return DiskFull(fact, where=str(error.filename), fix="free some space, then run the same command again")
     if isinstance(error, OSError):
         return Unreadable(
             f"cannot use {error.filename!r}: {error.strerror or error}",
@@ -165,7 +171,11 @@ def system_error(error: Exception, package: str) -> SlmtokError:
             os_error=error.errno,
         )
     if isinstance(error, MemoryError):
-        return Unreadable("not enough memory", fix="give less text at a time, for instance with --max-bytes")
+        fix = "free memory, raise its limit (ulimit -v), or give less text at a time, for instance with --max-bytes"
+        return Unreadable("not enough memory", fix=fix)
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        fix = "raise the limits on memory or processes (ulimit -v, ulimit -u), or use fewer threads"
+        return Unreadable("the system starts no more threads", fix=fix)
     return InternalError(
         f"unexpected {type(error).__name__}: {error}",
         limit=f"this is a fault of {package}, not of your input",

@@ -167,6 +167,7 @@ class TrainJob:
 
     def run(self) -> Outcome:
         """Trains and writes."""
+        from slmtok.files import check_unchanged, last_write
         from slmtok.training import train_counts
         from slmtok.training.lock import describe_inputs
 
@@ -176,6 +177,8 @@ class TrainJob:
             return dry_run_outcome(files, self.options, self.output)
         expected = {} if has_counts else {"count": known_size(files, self.options)}
         with Progress(expected=expected) as progress:
+            locked = [] if has_counts or not self.locks else files
+            before = {path: last_write(path) for path in locked}
             counts = self._counts(files, has_counts, progress)
             if not progress.quiet:
                 note_merge_memory(counts)
@@ -183,9 +186,11 @@ class TrainJob:
             runs = [replace(options, vocab_size=size) for size in self.sizes]
             with ThreadPoolExecutor(1) as pool:
                 # The digests of the inputs are computed while merges are learned.
-                corpus = pool.submit(describe_inputs, [] if has_counts or not self.locks else files, self.output)
+                corpus = pool.submit(describe_inputs, locked, self.output)
                 trained = train_counts(counts, runs, progress)
-                self._write(trained, options, corpus.result(), counts)
+                described = corpus.result()
+                check_unchanged(before)
+                self._write(trained, options, described, counts)
         return self._outcome(trained, time.perf_counter() - begun)
 
     def _counts(self, files: list[str], has_counts: bool, progress: Progress) -> PretokenCounts:

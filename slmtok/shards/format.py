@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import schema
 from slmtok.errors import CorruptFile, CorruptShard, Message, MissingInput, UnsupportedVersion
-from slmtok.files import MAX_FILE_BYTES
+from slmtok.files import MAX_FILE_BYTES, unreadable
 from slmtok.schema import read_object
 from slmtok.strict_json import FaultError
 
@@ -92,13 +92,18 @@ def id_dtype(n_vocab: int) -> np.dtype[Any]:
     return np.dtype("<u2" if id_bytes(n_vocab) == 2 else "<u4")
 
 
-def map_array(path: Path, dtype: Any, offset: int = 0) -> NDArray[Any]:
-    """The numbers of a file from byte `offset` on, mapped, read-only, shape (n,)."""
+def map_array(path: Path, dtype: Any, count: int, offset: int = 0) -> NDArray[Any]:
+    """`count` numbers of a file from byte `offset` on, mapped, read-only. Raises `CorruptShard` for a shorter file."""
     import numpy as np
 
-    if path.stat().st_size == offset:
+    if not count:
         return np.empty(0, dtype=dtype)
-    return np.memmap(path, dtype=dtype, mode="r", offset=offset)
+    try:
+        return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=(count,))
+    except ValueError:
+        raise corrupt(path, f"it is too short for {count:,} numbers") from None
+    except OSError as error:
+        raise unreadable(str(path), error) from error
 
 
 def frame_flags(frame: str) -> int:

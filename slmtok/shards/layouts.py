@@ -222,7 +222,7 @@ def _raw_ids(path: Path, wide: bool, skip: int = 0) -> NDArray[Any]:
     size = path.stat().st_size - skip
     if size < 0 or size % width:
         raise corrupt_file(path, f"{size + skip:,} bytes are not a whole number of {width}-byte ids")
-    return map_array(path, f"<u{width}", skip)
+    return map_array(path, f"<u{width}", size // width, skip)
 
 
 LAYOUTS: dict[str, Layout] = {

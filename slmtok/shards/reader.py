@@ -86,22 +86,23 @@ class Shard:
     @cached_property
     def ids(self) -> NDArray[Any]:
         """All ids, shape (n_tokens,), uint16 or uint32."""
-        return map_array(self.path("bin"), id_dtype(self.n_vocab), HEADER_BYTES)
+        return map_array(self.path("bin"), id_dtype(self.n_vocab), self.header.n_tokens, HEADER_BYTES)
 
     @cached_property
     def offsets(self) -> NDArray[np.uint64]:
         """The first id of each document, then the number of ids: shape (n_docs + 1,), uint64."""
-        return map_array(self.path("off"), "<u8")
+        return map_array(self.path("off"), "<u8", self.header.n_docs + 1)
 
     @cached_property
     def nbytes(self) -> NDArray[np.uint64]:
         """Raw bytes of each document, shape (n_docs,), uint64."""
-        return map_array(self.path("nb"), "<u8")
+        return map_array(self.path("nb"), "<u8", self.header.n_docs)
 
     @cached_property
     def domains(self) -> NDArray[np.uint16] | None:
         """The domain of each document, shape (n_docs,), uint16; None if domains were not named."""
-        return map_array(self.path("dom"), "<u2") if "dom" in self.entry["sha256"] else None
+        has_domains = "dom" in self.entry["sha256"]
+        return map_array(self.path("dom"), "<u2", self.header.n_docs) if has_domains else None
 
     def close(self) -> None:
         """Closes the mapped files; the next access maps them again."""

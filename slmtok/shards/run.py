@@ -173,6 +173,8 @@ class PackRun:
         self.corpus = Corpus(sources, replace(options, max_docs=None, max_bytes=None), whole=True)
         self.names = plan.source_names(sources)
         self.vocabulary = vocabulary_metadata(tokenizer)
+        # Taken before the edges are read: whoever writes between the two is noticed.
+        self._stamp = plan.stamp(sources)
         self.plan: dict[str, Any] = {
             "format": plan.FORMAT,
             "version": plan.VERSION,
@@ -180,7 +182,6 @@ class PackRun:
             "options": {"frame": self._frame, **options.pack_record(), "read": options.read_record()},
             "sources": plan.sources(sources, self.names),
         }
-        self._stamp = plan.stamp(sources)
         self._journal: Journal | None = None
         self._committer: Committer | None = None
         self._peeked: list[Batch] = []
@@ -282,13 +283,26 @@ class PackRun:
         return state
 
     def _check_read(self, state: State) -> None:
-        """Reads what is already packed again; raises `PlanMismatch` unless it has the digest of the packed documents.
+        """Raises `PlanMismatch` where the corpus does not begin with what is packed.
 
         Sources that have changed since the run began may have changed before the position at which it resumes.
         """
+        if not self._has_packed(state):
+            docs = sum(map(state.totals, SPLITS), Totals()).docs
+            raise PlanMismatch(
+                f"the corpus has changed since {str(self.folder)!r} was started",
+                where=str(self.folder / JOURNAL),
+                limit=f"the first {docs:,} documents are packed, and have other bytes now",
+                fix=("restore the corpus, or ", Setting("force", True), " to start again"),
+                path=str(self.folder),
+                field="sources",
+            )
+
+    def _has_packed(self, state: State) -> bool:
+        """Whether the corpus, read again, begins with the documents that are packed."""
         packed = sum(map(state.totals, SPLITS), Totals())
         if not packed.docs or STDIN in self.corpus.sources:
-            return
+            return True
         docs, digest = 0, 0
         with closing(self.corpus.batches(threads=0 if self.corpus.blocks else self.options.threads or 1)) as batches:
             for batch, _ in batches:
@@ -296,15 +310,7 @@ class PackRun:
                 docs, digest = docs + count, digest + digest_sum(_digests(batch)[:count])
                 if count < len(batch):
                     break
-        if (docs, digest % (1 << 256)) != (packed.docs, packed.digest):
-            raise PlanMismatch(
-                f"the corpus has changed since {str(self.folder)!r} was started",
-                where=str(self.folder / JOURNAL),
-                limit=f"the first {packed.docs:,} documents are packed, and have other bytes now",
-                fix=("restore the corpus, or ", Setting("force", True), " to start again"),
-                path=str(self.folder),
-                field="sources",
-            )
+        return (docs, digest % (1 << 256)) == (packed.docs, packed.digest)
 
     # --- split --------------------------------------------------------------------------------------------------------
 
@@ -365,6 +371,7 @@ class PackRun:
             raise
         if not any(committer.state.totals(name).bytes for name in SPLITS):
             raise _no_documents()
+        self._check_sources(committer.state)
         self._publish(committer.state)
 
     def _commit(self, committer: Committer, threads: int, on_progress: OnProgress | None) -> None:
@@ -386,6 +393,22 @@ class PackRun:
         if self._reading is None:
             self._reading = encoder.open(self.corpus, start, threads)
         return encoder.add_ids(self._reading, self._peeked)
+
+    def _check_sources(self, state: State) -> None:
+        """Raises `PlanMismatch`, and removes what was packed, where a source was changed while it was read."""
+        paths = self.corpus.sources
+        if not all(Path(path).is_file() for path in paths) or plan.stamp(paths) == self._stamp:
+            return
+        if plan.sources(paths, self.names) != self.plan["sources"] or not self._has_packed(state):
+            self.discard()
+            raise PlanMismatch(
+                "the corpus was changed while it was packed",
+                where=f"{self.folder}; nothing partial was left",
+                limit="a file must stay as it is while a command reads it",
+                fix="run the same command again",
+                path=str(self.folder),
+                field="sources",
+            )
 
     def _publish(self, state: State) -> None:
         """Writes the files of a complete folder, the manifest last; then removes plan and journal."""

@@ -101,7 +101,7 @@ def _read(file: BinaryIO, name: str, size: int) -> Layout:
     start = file.read(_HEAD.size)
     if not start.startswith(MAGIC):
         raise corrupt(name, "it does not begin as one", fix="slmtok count CORPUS -o all.counts makes one")
-    if size < _HEAD.size + _DIGEST + _TAIL:
+    if min(size, len(start) + _DIGEST + _TAIL) < _HEAD.size + _DIGEST + _TAIL:
         raise corrupt(name, f"it ends after {size} bytes")
     _, version, head_length = _HEAD.unpack(start)
     if version != VERSION:
@@ -155,7 +155,10 @@ def read_sums(layout: Layout, columns: int) -> Sums:
         raise corrupt(layout.path, "it is too short for its sums")
     with Path(layout.path).open("rb") as file:
         file.seek(layout.body[1] - length)
-        numbers = struct.unpack(f"<{2 * columns + 3}Q", file.read(length))
+        sums = file.read(length)
+    if len(sums) < length:
+        raise corrupt(layout.path, "it became shorter while it was read")
+    numbers = struct.unpack(f"<{2 * columns + 3}Q", sums)
     return Sums(numbers[0], list(numbers[1 : columns + 1]), numbers[columns + 1], list(numbers[columns + 2 : -1]))
 
 
