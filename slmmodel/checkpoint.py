@@ -111,6 +111,18 @@ class RunFolder:
         if self._verifies_files:
             verify_sums(folder, names)
 
+    def read(self, name: str) -> bytes:
+        """The bytes of a small file, as the sums have it. Raises `CorruptFile`, `Unreadable`."""
+        path, listed = self.path / name, read_sums(self.path).get(name)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            fact = f"cannot read {name}: {error.strerror}"
+            raise Unreadable(fact, where=str(path), fix="check the disk", path=str(path)) from error
+        if self._verifies_files and listed not in (None, hashlib.sha256(data).hexdigest()):
+            raise _differs(path)
+        return data
+
     def _write_sums(self, more: Iterable[str] = ()) -> None:
         names = [name for name in (*_SMALL, *more) if (self.path / name).is_file()]
         write_file(self.path / SUMS, sums_of(self.path, names))
@@ -289,7 +301,7 @@ class Checkpoints:
         """
         target = self.folder / f"step-{step}{suffix}"
         part = self.folder / f"{target.name}.tmp"
-        with _translated_errors(target, part):
+        with translated_errors(target, part):
             if world.is_main:
                 shutil.rmtree(part, ignore_errors=True)
                 part.mkdir(parents=True)
@@ -303,13 +315,12 @@ class Checkpoints:
                     shutil.rmtree(target)
                 part.rename(target)
                 sync(self.folder)
-                if not suffix:
-                    write_file(self.folder / LATEST, f"{target.name}\n".encode())
         world.barrier()
 
-    def mark_best(self, step: int) -> None:
-        """Names the best checkpoint, which is kept regardless of its age."""
-        write_file(self.folder / BEST, f"step-{step}\n".encode())
+    def mark(self, step: int, *, is_best: bool) -> None:
+        """Names the newest checkpoint, and the best one, which is kept regardless of its age."""
+        for name in (LATEST, BEST) if is_best else (LATEST,):
+            write_file(self.folder / name, f"{self.path(step).name}\n".encode())
 
     def best(self) -> int | None:
         """The step of the best checkpoint, where one is marked and exists."""
@@ -385,8 +396,12 @@ def read_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
     for name in tensor_files(folder, stem):
         try:
             tensors |= load_file(folder / name)
-        except (OSError, SafetensorError) as error:
+        except SafetensorError as error:
             raise CorruptFile(f"cannot read {name}: {error}", where=str(folder), fix="restore the file") from None
+        except (OSError, RuntimeError) as error:
+            # torch raises RuntimeError where it cannot map the file.
+            fact, fix = f"cannot read {name}: {error}", "check the file, its disk, and the limits on memory"
+            raise Unreadable(fact, where=str(folder), fix=fix, path=str(folder / name)) from None
     return tensors
 
 
@@ -420,7 +435,7 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_file(path: Path, data: bytes) -> None:
     """Writes one file atomically and durably. Raises `DiskFull`, `Unreadable`."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with _translated_errors(path, part):
+    with translated_errors(path, part):
         write_synced(part, data)
         part.replace(path)
         sync(path.parent)
@@ -452,14 +467,14 @@ def sync(path: Path) -> None:
 
 
 @contextmanager
-def _translated_errors(path: Path, part: Path) -> Iterator[None]:
+def translated_errors(path: Path, part: Path | None = None) -> Iterator[None]:
     """Raises a failed write of `path` as `DiskFull` or `Unreadable`, and removes its temporary file or folder."""
     try:
         yield
     except OSError as error:
-        if part.is_dir():
+        if part is not None and part.is_dir():
             shutil.rmtree(part, ignore_errors=True)
-        else:
+        elif part is not None:
             part.unlink(missing_ok=True)
         if isinstance(error, (DiskFull, Unreadable)):
             raise
@@ -509,11 +524,16 @@ def verify_sums(folder: Path, names: Iterable[str] | None = None) -> bool:
     for name in sums if names is None else [name for name in names if name in sums]:
         path = folder / name
         if not path.is_file() or sha256_of(path) != sums[name]:
-            raise CorruptFile(
-                f"{name} {'differs from' if path.exists() else 'is missing, but listed in'} {SUMS}",
-                where=str(folder),
-                limit="files of a run must not be edited",
-                fix="restore the file; slm train and slm resume continue with --allow-mismatch files",
-                path=str(path),
-            )
+            raise _differs(path)
     return bool(sums)
+
+
+def _differs(path: Path) -> CorruptFile:
+    """The error for a file that is not as its folder's sums have it."""
+    return CorruptFile(
+        f"{path.name} {'differs from' if path.exists() else 'is missing, but listed in'} {SUMS}",
+        where=str(path.parent),
+        limit="files of a run must not be edited",
+        fix="restore the file; slm train and slm resume continue with --allow-mismatch files",
+        path=str(path),
+    )

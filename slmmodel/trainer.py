@@ -34,7 +34,7 @@ from slmmodel.training.setup import branch
 from slmmodel.training.state import REASONS, RunResult, StopSignals, TrainState, model_card
 from slmmodel.training.step import StepResult, TrainStep
 from slmmodel.training.trackers import RunInfo, open_trackers
-from slmmodel.training.verify import verify_data
+from slmmodel.training.verify import DataGuard, verify_data
 
 __all__ = ["RunResult", "branch", "dry_run", "train"]
 
@@ -76,6 +76,7 @@ def train(
         trainer = Trainer(run, config, data, world, report)
         trainer.notes += notes
         if verify:
+            trainer.data_guard = DataGuard(data, world)
             verify_data(data, world, trainer.report)
         with trainer.heartbeat:
             trainer.prepare(run.fingerprint if continued else None, allow_mismatch)
@@ -127,6 +128,7 @@ class Trainer:
         self.last_result: StepResult | None = None
         self.heartbeat = Heartbeat(run.path if world.is_main else None)
         self.resumed_from: int | None = None
+        self.data_guard: DataGuard | None = None
         self.notes: list[str] = []
 
     def prepare(self, recorded: Mapping[str, Any] | None, allow_mismatch: Collection[str]) -> None:
@@ -280,14 +282,21 @@ class Trainer:
         state, checkpoints = self.state, self.run.checkpoints
         self.heartbeat.progress("saving", state.counters.step, state.steps)
         with self.monitor.pause():
+            if self.data_guard is not None:
+                self.data_guard.check()
             state.metrics_length = self.monitor.metrics.sync()
             self._write_checkpoint()
             self.monitor.saved(checkpoints.path(state.counters.step))
-            if self.world.is_main:
-                if state.best_bpb is not None and state.evals_since_best == 0 and state.validation is not None:
-                    checkpoints.mark_best(state.counters.step)
-                checkpoints.prune(self.config.run.keep, self.config.run.keep_every)
-            self.world.barrier()
+            self._settle_checkpoints()
+
+    def _settle_checkpoints(self) -> None:
+        """Marks the newest checkpoint, which holds the present state, and removes old ones."""
+        state, checkpoints = self.state, self.run.checkpoints
+        if self.world.is_main:
+            is_best = state.best_bpb is not None and state.evals_since_best == 0 and state.validation is not None
+            checkpoints.mark(state.counters.step, is_best=is_best)
+            checkpoints.prune(self.config.run.keep, self.config.run.keep_every)
+        self.world.barrier()
 
     def _write_checkpoint(self, suffix: str = "") -> None:
         train_state = {**self.state.to_dict(), **self.train_step.state()}
@@ -313,6 +322,8 @@ class Trainer:
             self.schedule = replace(self.schedule, steps=self.state.steps, decay=self.state.decay_steps)
         if not self.state.replanned:
             self.state.steps = steps
+        # A killed process may have written this checkpoint and done no more.
+        self._settle_checkpoints()
 
     def finish(self, reason: str) -> RunResult:
         """The result of the run; a finished run also writes its weights, card and `result.json`."""

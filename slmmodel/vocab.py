@@ -20,6 +20,7 @@ from slmmodel.errors import (
     MissingInput,
     SlmmodelError,
     UnknownName,
+    Unreadable,
     UnsupportedFormat,
     first_fault,
 )
@@ -79,8 +80,9 @@ class VocabMeta:
             with Path(path).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except OSError as error:
-            raise MissingInput(
-                f"cannot read {str(path)!r}: {error.strerror}",
+            kind = MissingInput if isinstance(error, (FileNotFoundError, NotADirectoryError)) else Unreadable
+            raise kind(
+                f"cannot read {str(path)!r}: {error.strerror or error}",
                 fix="name the folder that slmtok pack wrote; it holds a vocab.json",
                 path=str(path),
             ) from error

@@ -8,13 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import RunFolder, write_file
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.opening import STDIN, is_text, open_any
 from slmmodel.cli.options import COUNT, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.text import Text
 from slmmodel.errors import BytesDisagree, MissingInput, OptionError, OutputExists
 from slmmodel.versions import package_version
+from slmtok import atomic
 from slmtok.cli.options import OUTPUT, argument, choice, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, print_rows, write_line
 from slmtok.cli.progress import Progress
@@ -179,7 +180,7 @@ def write_certificate(run: RunFolder, result: dict[str, Any], data: str = "", pa
     name = "-".join(filter(None, (data, result["documents"]["split"]))) or "data"
     target = run.path / "eval" / f"{name}.json" if path is None else Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_file(target, to_envelope(result).to_bytes())
+    atomic.write(target, to_envelope(result).to_bytes(), force=True)
     return str(target)
 
 
@@ -199,7 +200,7 @@ def _write_losses(path: Path, found: Evaluation) -> None:
 
     about = {key: found.certificate[key] for key in ("model", "tokenizer", "scoring")}
     documents = found.certificate["documents"]["digest"]
-    write_file(path, losses_to_bytes(found.scores, {"documents": documents, **about}))
+    atomic.write(path, losses_to_bytes(found.scores, {"documents": documents, **about}), force=True)
 
 
 def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import weights_digest, write_file
+from slmmodel.checkpoint import weights_digest
 from slmmodel.cli.curves import check_figure, save_figure
 from slmmodel.cli.opening import RunContext, open_run
 from slmmodel.cli.options import (
@@ -23,6 +23,7 @@ from slmmodel.cli.options import (
 from slmmodel.errors import CorruptFile, OptionError, OutputExists
 from slmmodel.sizes import format_bytes
 from slmmodel.versions import package_version
+from slmtok import atomic
 from slmtok.cli.options import OUTPUT, Parsed, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, print_rows, table, write_text
 from slmtok.cli.progress import Progress
@@ -109,7 +110,7 @@ def passkey(
     name = "passkey-ignore-memory.json" if options["ignore_memory"] else "passkey.json"
     target = Path(output) if output else context.run.path / "eval" / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_file(target, to_envelope(result).to_bytes())
+    atomic.write(target, to_envelope(result).to_bytes(), force=True)
     written = {"result": str(target)}
     if plot is not None:
         draw_heat_map(result, plot, force=force)

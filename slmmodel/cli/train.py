@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from slmmodel.cli.passkey_mix import mix_passkeys, mix_recorded
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
 from slmmodel.errors import MissingInput, OptionError
+from slmmodel.folder_lock import locked
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import format_bytes, format_count
 from slmtok.cli.options import (
@@ -331,7 +333,8 @@ def _train(
 
         progress("preparing", 0, 0)
         remark = (lambda text: None) if progress.quiet else (lambda text: progress.line(f"note: {text}"))
-        result = train_run(given, data=data, output=output, report=progress, note=remark, **options)
+        unscored = _unscored(given, data, Path(output)) if evaluate and not options.get("force") else None
+        result = unscored or train_run(given, data=data, output=output, report=progress, note=remark, **options)
         if not is_main():
             settings().as_json = False
             return Outcome({}, code=result.code)
@@ -365,6 +368,33 @@ class TrainProgress(Progress):
             self.report(stage, done, total, text, amount=amount)
         else:
             super().__call__(stage, done, total, text)
+
+
+def _unscored(given: dict[str, Any], data: RunData | None, output: Path) -> RunResult | None:
+    """The result of a finished run of these settings and data whose scoring was interrupted; None for any other.
+
+    What a process that was killed at the end of training has left is removed.
+    """
+    from slmmodel.hardware import device_for
+    from slmmodel.training import heartbeat, setup
+    from slmmodel.training.state import RunResult
+
+    run = RunFolder(output)
+    if not (run.exists() and run.finished) or any((output / "eval").glob("*.json")):
+        return None
+    run = RunFolder.open(output)
+    fingerprint, result = run.fingerprint, run.result
+    if fingerprint.get("val") is None or {field.name for field in fields(RunResult)} - {"path"} != {*result}:
+        return None
+    data = data or setup.open_run_data(given, run.config)
+    if data.train.digest != fingerprint.get("data"):
+        return None
+    setup.configure(given, run.config, data, device_for(setup.value_of(given, "run.device", "auto")))
+    if is_main():
+        with locked(output):
+            run.remove_leftovers()
+            (output / heartbeat.FILE).unlink(missing_ok=True)
+    return RunResult(path=output, **{**result, "notes": tuple(result["notes"])})
 
 
 def _score(result: RunResult, device: str) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from slmmodel.data.packing import Ints, Packing, check_choice
 from slmmodel.data.source import DocumentBlock
+from slmmodel.errors import CorruptFile
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def assemble(
             inputs = slice(column, column + n_inputs)
             # The last input has no target where the document ends with it (`stream` with `joined`).
             scored = slice(column, column + len(span_ids) - 1)
+            if len(span_ids) < n_inputs:
+                raise CorruptFile("the data were changed while they were read", fix="restore them, or pack them again")
             ids[row, inputs] = span_ids[:n_inputs]
             targets[row, scored] = span_ids[1:]
             mask[row, scored] = True

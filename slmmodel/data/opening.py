@@ -8,8 +8,8 @@ from pathlib import Path
 
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MANIFEST, ShardSource
-from slmmodel.data.source import TokenSource
-from slmmodel.errors import Mismatch, MissingInput, UnsupportedFormat
+from slmmodel.data.source import NoSuchSplitError, TokenSource, unreadable
+from slmmodel.errors import Mismatch, UnsupportedFormat
 from slmmodel.vocab import VocabMeta
 
 FileSource = ShardSource | ForeignSource
@@ -33,8 +33,15 @@ def open_source(
     folder = Path(path)
     file = folder if folder.is_file() else None
     if folder.is_dir() and not (folder / MANIFEST).exists():
-        inside = [folder / f"{split}{suffix}" for suffix in ID_SUFFIXES]
-        file = next((candidate for candidate in inside if candidate.is_file()), None)
+        ids = [folder / f"{name}{suffix}" for name in (split, "train", "val") for suffix in ID_SUFFIXES]
+        file = next(filter(Path.is_file, ids), None)
+        if file is not None and file.stem != split:
+            raise NoSuchSplitError(
+                f"{folder} has no split {split!r}",
+                where=str(folder),
+                limit=f"it holds {file.name}",
+                fix=f"add {split}{file.suffix}, or name another split",
+            )
     if file is not None:
         if layout is None and file.suffix not in ID_SUFFIXES:
             raise UnsupportedFormat(
@@ -82,9 +89,19 @@ def open_data(train: str, val: str = "auto") -> RunData:
             fix="pack the validation text with the tokenizer of the training data",
         )
     tokenizer, vocab = Path(train) / "tok.json", Path(train) / "vocab.json"
-    vocab_json = vocab.read_bytes() if vocab.is_file() else None
-    content = tokenizer.read_bytes() if tokenizer.is_file() else None
-    return RunData(source, held_out, source.vocab, content, vocab_json, train)
+    vocab_json = _read(vocab)
+    if vocab_json is not None:
+        # It is parsed again: the file may have changed since the source was opened.
+        VocabMeta.parse(vocab_json, source=str(vocab)).require_same(source.vocab, "vocab.json", str(vocab))
+    return RunData(source, held_out, source.vocab, _read(tokenizer), vocab_json, train)
+
+
+def _read(path: Path) -> bytes | None:
+    """The bytes of a file; None where there is none."""
+    try:
+        return path.read_bytes() if path.is_file() else None
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
 def _open_validation(train: str, val: str) -> FileSource | None:
@@ -93,5 +110,5 @@ def _open_validation(train: str, val: str) -> FileSource | None:
         return None
     try:
         return open_source(train if val == "auto" else val, "val")
-    except MissingInput:
+    except NoSuchSplitError:
         return None if val == "auto" else open_source(val, "train")

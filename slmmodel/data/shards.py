@@ -23,6 +23,7 @@ from slmmodel.data.packing import Ints
 from slmmodel.data.source import (
     Delimiters,
     DocumentBlock,
+    NoSuchSplitError,
     Shard,
     TokenSource,
     check_ids,
@@ -154,7 +155,7 @@ class ShardSource(DocumentBlock, TokenSource):
         entries = [entry for entry in manifest.shards if entry.split == split]
         if not entries:
             splits = sorted({entry.split for entry in manifest.shards})
-            raise MissingInput(
+            raise NoSuchSplitError(
                 f"{folder} has no split {split!r}",
                 where=str(folder / MANIFEST),
                 limit=f"splits: {', '.join(splits) or 'none'}",
@@ -274,12 +275,14 @@ def read_manifest(folder: Path) -> _Manifest:
     try:
         _refuse_link(path)
         table = read_object(path)
-    except OSError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise MissingInput(
             f"{folder} is not finished token data: cannot read {MANIFEST} ({error.strerror})",
             where=str(path),
             fix="slmtok pack CORPUS -t TOK -o DIR; the same command finishes an interrupted one",
         ) from error
+    except OSError as error:
+        raise unreadable(path, error) from error
     except ValueError as error:
         raise (error if isinstance(error, CorruptFile) else corrupt(path, str(error))) from None
     try:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slmmodel.data.packing import Ints, prefix_sums
-from slmmodel.errors import CorruptFile, MissingInput, UnsupportedFormat
+from slmmodel.errors import CorruptFile, MissingInput, Unreadable, UnsupportedFormat
 from slmmodel.vocab import VocabMeta
 
 REPACK = "pack the data again: slmtok pack CORPUS -t TOK -o DIR"
@@ -29,6 +29,10 @@ SCAN_IDS = 1 << 24
 
 class NoSuchBlockError(LookupError):
     """Raised by `TokenSource.block` for an index past the last block."""
+
+
+class NoSuchSplitError(MissingInput):
+    """Data without the split that was asked for."""
 
 
 class TokenSource(ABC):
@@ -177,10 +181,13 @@ def corrupt(path: Path, fact: str, fix: str = REPACK, limit: str | None = None) 
     return CorruptFile(f"{path.name} {fact}", where=str(path), limit=limit, fix=fix, path=str(path))
 
 
-def unreadable(path: Path, error: OSError, fix: str = REPACK) -> MissingInput:
-    """The error for a file that cannot be read: that of `error`, or `path` where it names none."""
+def unreadable(path: Path, error: OSError, fix: str = REPACK) -> MissingInput | Unreadable:
+    """The error for a file that does not exist or cannot be read: that of `error`, or `path` where it names none."""
     path = Path(error.filename or path)
-    return MissingInput(f"cannot read {path.name}: {error.strerror}", where=str(path), fix=fix)
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        return MissingInput(f"cannot read {path.name}: {error.strerror}", where=str(path), fix=fix)
+    fact = f"cannot read {path.name}: {error.strerror or error}"
+    return Unreadable(fact, where=str(path), fix="check the disk and the permissions of the file", path=str(path))
 
 
 def wrong_version(path: Path, found: object, known: int) -> UnsupportedFormat:
@@ -205,7 +212,10 @@ def map_array(path: Path, dtype: str, count: int, offset: int = 0, fix: str = RE
     if not count:
         return np.empty(0, dtype)
     # A plain array over the map: slicing `np.memmap` itself costs several times as much.
-    return np.asarray(np.memmap(path, dtype, "r", offset, (count,)))
+    try:
+        return np.asarray(np.memmap(path, dtype, "r", offset, (count,)))
+    except ValueError:
+        raise corrupt(path, f"became too short for {count:,} numbers while it was opened", fix) from None
 
 
 def check_ids(path: Path, ids: NDArray[Any], n_vocab: int, fix: str = REPACK) -> None:

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from slmmodel.errors import Mismatch, MissingInput, OutputExists, UnsupportedFormat
+from slmmodel.checkpoint import translated_errors, write_synced
+from slmmodel.errors import Mismatch, MissingInput, OutputExists, Unreadable, UnsupportedFormat
 from slmmodel.export.targets import TARGETS, Target, architecture
 from slmmodel.models import build, config_from_dict
 from slmmodel.models.config import DecoderConfig
@@ -87,6 +88,10 @@ def load(folder: str | Path) -> Model:
             where=str(folder),
             fix="name a folder with config.json and model.safetensors",
         ) from error
+    except (OSError, RuntimeError) as error:
+        # torch raises RuntimeError where it cannot map the file.
+        fact = f"cannot read model.safetensors: {error}"
+        raise Unreadable(fact, where=str(folder), fix="check the disk, and the limits on memory") from error
     name = next(iter(table.get("architectures") or [""]))
     if name not in TARGETS:
         raise UnsupportedFormat(
@@ -155,9 +160,10 @@ def write(
     content = {**files(model, vocab), **(more or {})}
     part = folder.with_name(folder.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    for name, data in content.items():
-        (part / name).write_bytes(data)
+    with translated_errors(folder, part):
+        part.mkdir(parents=True)
+        for name, data in content.items():
+            write_synced(part / name, data)
     receipt = {
         "schema": RECEIPT,
         "target": architecture(model.config),
@@ -165,10 +171,11 @@ def write(
         "fingerprint": None if vocab is None else vocab.fingerprint,
         "checks": checks(part, model),
     }
-    (part / "receipt.json").write_bytes(_json(receipt))
-    if folder.exists():
-        shutil.rmtree(folder)
-    part.rename(folder)
+    with translated_errors(folder, part):
+        write_synced(part / "receipt.json", _json(receipt))
+        if folder.exists():
+            shutil.rmtree(folder)
+        part.rename(folder)
     return receipt
 
 

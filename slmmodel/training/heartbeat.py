@@ -68,9 +68,12 @@ class Heartbeat:
         """Replaces the file. A full disk or an unreachable file server must not end the training."""
         assert self._path is not None
         part = self._path.with_name(f".{FILE}.{os.getpid()}.part")
-        with suppress(OSError):
+        try:
             part.write_text(json.dumps({**self._content, "time": time.time()}) + "\n", encoding="utf-8")
             part.replace(self._path)
+        except OSError:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
 
 
 def read_heartbeat(folder: Path) -> dict[str, Any] | None:

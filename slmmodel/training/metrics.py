@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from slmmodel.checkpoint import translated_errors
 from slmmodel.hardware import ACCELERATORS
 from slmmodel.sizes import format_bytes, format_clock, format_count
 from slmmodel.training.loss import Validation
@@ -38,17 +39,20 @@ class MetricsFile:
         self._trackers = trackers
         self._file = None
         if path is not None:
-            self._file = path.open("r+b" if path.exists() else "w+b")
-            self._file.truncate(length)
-            self._file.seek(length)
+            self._path = path
+            with translated_errors(path):
+                self._file = path.open("r+b" if path.exists() else "w+b")
+                self._file.truncate(length)
+                self._file.seek(length)
 
     def write(self, line: Mapping[str, Any]) -> None:
         """One line. Numbers that are not finite become null."""
         finite = {key: _finite(value) for key, value in line.items()}
         if self._file is not None:
-            self._file.write((json.dumps(finite, allow_nan=False) + "\n").encode())
-            # `slm plot` and `slm status` read the file of a run that is training.
-            self._file.flush()
+            with translated_errors(self._path):
+                self._file.write((json.dumps(finite, allow_nan=False) + "\n").encode())
+                # `slm plot` and `slm status` read the file of a run that is training.
+                self._file.flush()
         values = tagged(scalars(finite)) if self._trackers else {}
         for tracker in self._trackers:
             tracker.log(line["step"], values)
@@ -57,14 +61,16 @@ class MetricsFile:
         """Syncs the file; gives its length in bytes."""
         if self._file is None:
             return 0
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with translated_errors(self._path):
+            self._file.flush()
+            os.fsync(self._file.fileno())
         return self._file.tell()
 
     def close(self) -> None:
         """Closes file and trackers."""
         if self._file is not None:
-            self._file.close()
+            with translated_errors(self._path):
+                self._file.close()
         for tracker in self._trackers:
             tracker.close()
 

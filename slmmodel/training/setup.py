@@ -391,18 +391,21 @@ def _branch(origin: RunFolder, step: int | None, output: Path, changes: Settings
     folder = origin.checkpoint(step)
     if run.path.resolve() == origin.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
-    if run.exists() and not force:
-        raise OutputExists(
-            f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
-        )
     config = configs.with_changes(origin.config, changes)
     state = checkpoint.read_json(folder / checkpoint.TRAIN_STATE)
     parent = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}
     fingerprint = {**origin.fingerprint, "parent": parent, "config": config.digest}
+    if run.exists() and not force:
+        if all(run.fingerprint.get(name) == fingerprint[name] for name in ("parent", "config")):
+            # An interrupted branch of the same checkpoint: it is continued.
+            return run
+        raise OutputExists(
+            f"output {str(output)!r} exists", fix="--force to replace it, or another -o", path=str(output)
+        )
     if changes:
         fingerprint["steps"] = None
-    vocab = (origin.path / checkpoint.VOCAB).read_bytes()
-    tokenizer = None if origin.tokenizer is None else origin.tokenizer.read_bytes()
+    vocab = origin.read(checkpoint.VOCAB)
+    tokenizer = None if origin.tokenizer is None else origin.read(checkpoint.TOKENIZER)
     metrics = (origin.path / checkpoint.METRICS).read_bytes()[: int(state["metrics_length"])]
     run.remove()
     write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint))
@@ -410,6 +413,8 @@ def _branch(origin: RunFolder, step: int | None, output: Path, changes: Settings
     copy.mkdir(parents=True)
     for file in folder.iterdir():
         write_file(copy / file.name, file.read_bytes())
+    # They may have changed since `checkpoint` verified them.
+    checkpoint.verify_sums(copy)
     write_file(run.path / checkpoint.METRICS, metrics)
     run.create(to_yaml(config.to_dict()), fingerprint, vocab, tokenizer)
     return run

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slmmodel.checkpoint import METRICS, SUMS, RunFolder
+from slmmodel.errors import CorruptFile
 from slmmodel.folder_lock import is_locked
 from slmmodel.sizes import format_time
 from slmmodel.training.heartbeat import INTERVAL, read_heartbeat
@@ -160,10 +161,17 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The complete lines of `metrics.jsonl`; a running process may be writing the last one."""
+    """The complete lines of `metrics.jsonl`; a running process may be writing the last one. Raises `CorruptFile`."""
     path = folder / METRICS
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
+    found = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            found += [json.loads(line)] if line.endswith(b"\n") else []
+        except ValueError as error:
+            fact = f"line {number} of {METRICS} is not JSON: {error}"
+            raise CorruptFile(fact, where=str(path), fix="restore the file", path=str(path)) from None
+    return found
 
 
 def trend_of(lines: Sequence[Line]) -> Trend | None:

@@ -11,13 +11,45 @@ from slmmodel.distributed import World
 from slmmodel.training.metrics import Report
 
 
+class DataGuard:
+    """Notices that packed data is changed while a run reads it, before a checkpoint is written of it.
+
+    A file with another size or time of last write is compared with its digest again.
+    """
+
+    def __init__(self, data: RunData, world: World) -> None:
+        self._data, self._world = data, world
+        self._seen = self._last_writes()
+
+    def check(self) -> None:
+        """Raises `CorruptFile` on all ranks, as `verify_data` does. Every rank calls it."""
+        now = self._last_writes()
+        if self._world.reduce("max", [now != self._seen])[0]:
+            verify_data(self._data, self._world)
+            self._seen = now
+
+    def _last_writes(self) -> list[tuple[int, int] | None]:
+        found: list[tuple[int, int] | None] = []
+        for path, _ in _files(self._data):
+            try:
+                status = path.stat()
+                found.append((status.st_size, status.st_mtime_ns))
+            except OSError:
+                found.append(None)
+        return found
+
+
+def _files(data: RunData) -> list[tuple[Path, str]]:
+    sources = [source for source in (data.train, data.val) if source is not None]
+    return list(dict.fromkeys(pair for source in sources for pair in source.files()))
+
+
 def verify_data(data: RunData, world: World, report: Report | None = None) -> None:
     """Reads all files of the packed data of a run; each rank reads its share. Other kinds of data have no digests.
 
     Raises `CorruptFile` on all ranks for the first file that differs or is missing.
     """
-    sources = [source for source in (data.train, data.val) if source is not None]
-    files = list(dict.fromkeys(pair for source in sources for pair in source.files()))
+    files = _files(data)
     own = range(world.rank, len(files), world.size)
     sizes = {i: files[i][0].stat().st_size if files[i][0].is_file() else 0 for i in own}
     total, done = sum(sizes.values()), 0
