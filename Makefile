@@ -130,8 +130,9 @@ FUZZ_SECONDS ?= 30
 fuzz: ## run each fuzz target for FUZZ_SECONDS (needs nightly Rust and cargo-fuzz)
 	@rust/fuzz/run.sh $(FUZZ_SECONDS)
 
-faults: setup ## fail every writing system call of every command in turn, and kill at each (needs a C compiler; an hour)
-	SLMTOK_FAULTS=full $(PY) -m pytest tests/faults -q -s -n 0
+FAULTS_CALLS ?= 10000
+faults: setup ## fail, kill or spoil at each of FAULTS_CALLS calls of every command, and run it in bare situations (needs a C compiler; hours)
+	SLMTOK_FAULTS=$(FAULTS_CALLS) $(PY) -m pytest tests/faults -q -s -n 0
 
 sanitize: ## the unsafe parts of the engine under Miri and AddressSanitizer (needs nightly Rust)
 	@rust/sanitize.sh

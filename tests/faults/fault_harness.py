@@ -1,7 +1,7 @@
-"""The harness: every command that writes, with the n-th writing system call failing, or the process killed at it.
+"""The harness: every command with the n-th system call on its files failing, or killed there, or in a bare situation.
 
-A command passes if it ends with success or one clear error, and the same command again, undisturbed, ends with success
-in the bytes of a run that nothing disturbed, with nothing temporary left.
+A command passes if it ends with success or one clear error, and the same command again, undisturbed and with the inputs
+as they were, ends with success in the bytes of a run that nothing disturbed, with nothing temporary left.
 """
 
 from __future__ import annotations
@@ -9,65 +9,78 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from command_table import FILES, INPUTS, MODEL_COMMANDS, Command
+
 HERE = Path(__file__).parent
-KILL_BEFORE, KILL_BEHIND = -1, -2
-ERRORS = {
-    "ENOSPC": errno.ENOSPC,
-    "EIO": errno.EIO,
-    "EINTR": errno.EINTR,
-    "kill before": KILL_BEFORE,
-    "kill behind": KILL_BEHIND,
-}
-TEXT = "the cat sat on the mat\nthe rat ran to the cat\na hat\n\non the mat they sat\n" * 6
-VOLATILE = ("metrics.jsonl", "result.json", "README.md", "heartbeat.json", "demo.json", "SHA256SUMS", "config.yaml")
-"""Files with times, or sums of such files."""
+# The classes of calls and the actions of shim.c.
+REMOVE, STORE, CLOSE, READ, MAP = 1, 2, 4, 8, 16
+KILL_BEFORE, KILL_BEHIND, CUT, CHANGE, FULL = -1, -2, -3, -4, -5
 
 
 @dataclass(frozen=True)
-class Command:
-    """A command that writes below `out`. before: commands that prepare the folder."""
+class Fault:
+    """What is done at the n-th call of some classes. on_inputs: calls on inputs count, not those on outputs."""
 
-    argv: tuple[str, ...]
-    before: tuple[tuple[str, ...], ...] = ()
-
-
-def _slmtok(*arguments: str, before: tuple[tuple[str, ...], ...] = ()) -> Command:
-    return Command(("slmtok", *arguments, "--quiet"), tuple(("slmtok", *one, "--quiet") for one in before))
+    classes: int
+    action: int
+    on_inputs: bool = False
 
 
-_PACK = ("pack", "c.txt", "-t", "tok.json", "-o", "out/d", "--document", "line", "--threads", "1")
-_SLICE = ("slice", "tok.json", "--vocab", "276", "-o", "out/s.json")
-COMMANDS: dict[str, Command] = {
-    "train": _slmtok("train", "c.txt", "--vocab", "288", "--save-counts", "out/c.counts", "-o", "out/tok.json"),
-    "count": _slmtok("count", "c.txt", "--doc-digests", "-o", "out/c.counts"),
-    "merge": _slmtok("merge", "a.counts", "-o", "out/m.counts"),
-    "pack": _slmtok(*_PACK, "--val", "hash:30%", "--shard-tokens", "150", "--subset", "5"),
-    "pack --force": _slmtok(*_PACK, "--force", before=((*_PACK, "--shard-tokens", "150", "--subset", "5"),)),
-    "pack nanogpt": _slmtok(*_PACK, "--val", "hash:30%", "--output-format", "nanogpt"),
-    "encode": _slmtok("encode", "c.txt", "-t", "tok.json", "--output-format", "npy", "-o", "out/i.npy"),
-    "slice": _slmtok(*_SLICE),
-    "slice --force": _slmtok(*_SLICE, "--force", before=((*_SLICE[:2], "--vocab", "278", *_SLICE[4:]),)),
-    "export": _slmtok("export", "tok.json", "--output-format", "hf", "--no-verify", "-o", "out/hf"),
-    "sample-corpus": _slmtok("sample-corpus", "--bytes", "3000", "-o", "out/s.txt"),
+FAULTS = {
+    "ENOSPC": Fault(REMOVE | STORE, errno.ENOSPC),
+    "full disk": Fault(STORE, FULL),
+    "EIO": Fault(REMOVE | STORE, errno.EIO),
+    "EINTR": Fault(REMOVE | STORE, errno.EINTR),
+    "kill before": Fault(REMOVE | STORE, KILL_BEFORE),
+    "kill behind": Fault(REMOVE | STORE, KILL_BEHIND),
+    "close": Fault(CLOSE, errno.EIO),
+    "read": Fault(READ, errno.EIO, on_inputs=True),
+    "mmap": Fault(MAP, errno.ENOMEM, on_inputs=True),
+    "cut": Fault(READ | MAP, CUT, on_inputs=True),
+    "change": Fault(READ | MAP, CHANGE, on_inputs=True),
 }
-_SHAPE = ("d_model=16", "n_layers=1", "n_heads=2", "n_kv_heads=1", "d_ff=16", "seq_len=8")
-_SETS = tuple(part for name in _SHAPE for part in ("--set", f"model.{name}"))
-_RUN = ("run.batch_tokens=32", "run.save_every=1", "run.keep=1", "run.eval_every=2", "run.threads=1")
-MODEL_COMMANDS: dict[str, Command] = {
-    "slm train": Command(
-        ("slm", "train", "d", "-o", "out/run", "--preset", "cpu-demo", "--budget", "steps=3", *_SETS,
-         *(part for name in _RUN for part in ("--set", name)), "--quiet"),
-    ),
-}  # fmt: skip
+TIMES = re.compile(rb'("(?:[a-z_]*seconds|wall|time|times|date|created|started|at|ids_per_second)": ?)[^,}\n]+')
+VOLATILE = (
+    "metrics.jsonl",
+    "result.json",
+    "README.md",
+    "heartbeat.json",
+    "demo.json",
+    "SHA256SUMS",
+    "train_state.json",
+)
+"""Files with times, or sums of such files."""
+TEMPORARY = re.compile(r"\.(part|tmp|set)(/|$)")
+
+
+@dataclass
+class Situation:
+    """The surroundings of a command. limits: `resource.setrlimit`; of `RLIMIT_AS`, what is left. full_tmp: writing to
+    the temporary folder fails."""
+
+    limits: dict[str, int] = field(default_factory=dict)
+    umask: int | None = None
+    full_tmp: bool = False
+    no_proc: bool = False
+    env: dict[str, str] = field(default_factory=dict)
+
+
+PLAIN = Situation()
+
+
+def limit_of_calls() -> int:
+    """At how many calls of a command `make faults` tries each fault; 0 for the sample of `make test`."""
+    return int(os.environ.get("SLMTOK_FAULTS", "0"))
 
 
 @dataclass
@@ -81,32 +94,48 @@ class Tally:
 
 
 class Harness:
-    """A server process under the shim, and a template folder with the inputs of the commands."""
+    """A server process under the shim, and a folder with the inputs of the commands."""
 
-    def __init__(self, folder: Path, *, models: bool = False) -> None:
-        """Compiles the shim and makes the inputs. Raises `FileNotFoundError` without a C compiler."""
-        self.folder, self.inputs = folder, folder / "inputs"
+    def __init__(self, folder: Path, *, models: bool = False, env: dict[str, str] | None = None) -> None:
+        """Compiles the shim and makes the inputs. Raises `FileNotFoundError` without a C compiler.
+
+        models: also the inputs of `MODEL_COMMANDS`. env: of the server.
+        """
+        self.folder, self.inputs, self._template = folder, folder / "inputs", folder / "template"
+        self._prepared: Command | None = None
         compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
         if compiler is None:
             raise FileNotFoundError("no C compiler")
         shim = folder / "shim.so"
         subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", shim, HERE / "shim.c", "-ldl"], check=True)
         paths = [str(HERE), *(path for path in sys.path if path)]
-        env = {**os.environ, "LD_PRELOAD": str(shim), "FAULTS_SHIM": str(shim), "PYTHONPATH": os.pathsep.join(paths)}
-        modules = ["numpy", "slmtok.cli", "slmtok.cli.train", "slmtok.shards.packing"]
-        modules += ["torch", "slmmodel.cli.train", "slmmodel.trainer"] if models else []
+        shims = {"LD_PRELOAD": str(shim), "FAULTS_SHIM": str(shim), "PYTHONPATH": os.pathsep.join(paths)}
+        modules = ["numpy", "tokenizers", *_modules("slmtok")]
+        modules += ["torch._dynamo", "safetensors.torch", "matplotlib.figure", *_modules("slmmodel")] if models else []
         self._server: Any = subprocess.Popen(
             [sys.executable, HERE / "fault_server.py", *modules],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **shims, **(env or {})}, text=True,
+            start_new_session=True,
         )  # fmt: skip
-        self.inputs.mkdir()
-        (self.inputs / "c.txt").write_text(TEXT, encoding="utf-8")
-        for argv in (
-            ("train", "c.txt", "--vocab", "280", "-o", "tok.json"),
-            ("count", "c.txt", "-o", "a.counts"),
-            ("pack", "c.txt", "-t", "tok.json", "-o", "d", "--document", "line", "--val", "hash:30%"),
-        ):
-            self._succeed(("slmtok", *argv, "--quiet"), self.inputs)
+        self.tried = folder / "tried"
+        self.tried.mkdir()
+        for name, text in FILES.items():
+            (self.tried / name).write_text(text, encoding="utf-8")
+        for argv in INPUTS:
+            if argv[0] == "slmtok" or models:
+                self._succeed((*argv, "--quiet"))
+        self.tried.rename(self.inputs)
+        if models:
+            self._stop_a_run()
+
+    def _stop_a_run(self) -> None:
+        """Adds the input `stopped`: a run that was killed after its first checkpoint."""
+        train = MODEL_COMMANDS["slm train"]
+        _, calls = self.undisturbed(train, FAULTS["kill before"])
+        self.prepare(train)
+        self.run(train, fault=FAULTS["kill before"], at=calls * 3 // 5)
+        (self.tried / "out/run").rename(self.inputs / "stopped")
+        self._prepared = None
 
     def close(self) -> None:
         """Ends the server."""
@@ -114,71 +143,166 @@ class Harness:
         self._server.wait()
         self._server.stdout.close()
 
-    def run(self, argv: tuple[str, ...], folder: Path, at: int = 0, error: int = 0) -> dict[str, Any]:
-        """One command in a folder; `status`, `calls`, `err`."""
-        job = {"argv": argv, "folder": str(folder), "at": at, "error": error}
+    def run(
+        self, command: Command, situation: Situation = PLAIN, fault: Fault | None = None, at: int = 0
+    ) -> dict[str, Any]:
+        """A command in the folder of trials; `status`, `calls`, `out`, `err`."""
+        below, but, classes, action = f"{self.tried}/out", "", 0, 0
+        if fault is not None:
+            classes, action = fault.classes, fault.action
+            below, but = (f"{self.tried}/", below) if fault.on_inputs else (below, but)
+        if situation.full_tmp:
+            below, classes, action, at = f"{self.tried}/tmp", STORE, FULL, 1
+        job = {
+            "argv": command.argv, "folder": str(self.tried), "stdin": command.stdin, "umask": situation.umask,
+            "limits": situation.limits, "no_proc": situation.no_proc, "classes": classes, "paths": [below, but],
+            "at": at, "action": action, "env": {"TMPDIR": f"{self.tried}/tmp", **situation.env},
+        }  # fmt: skip
         self._server.stdin.write(json.dumps(job) + "\n")
         self._server.stdin.flush()
         found: dict[str, Any] = json.loads(self._server.stdout.readline())
         return found
 
-    def _succeed(self, argv: tuple[str, ...], folder: Path) -> int:
-        ran = self.run(argv, folder)
+    def _succeed(self, argv: tuple[str, ...]) -> None:
+        (self.tried / "tmp").mkdir(exist_ok=True)
+        ran = self.run(Command(argv))
         assert ran["status"] == 0, f"{' '.join(argv)}: {ran}"
-        return int(ran["calls"])
 
-    def prepared(self, command: Command, name: str) -> Path:
-        """A folder with the inputs and what the preparing commands wrote."""
-        folder = self.folder / name
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(self.inputs, folder)
-        (folder / "out").mkdir()
-        for argv in command.before:
-            self._succeed(argv, folder)
-        return folder
+    def prepare(self, command: Command) -> None:
+        """Lays the folder of trials anew: inputs, and what the preparing commands wrote."""
+        if self._prepared != command:
+            self._lay(self.inputs)
+            (self.tried / "out").mkdir()
+            if command.copy is not None:
+                shutil.copytree(self.tried / command.copy[0], self.tried / command.copy[1])
+            for argv in command.before:
+                self._succeed(argv)
+            shutil.rmtree(self._template, ignore_errors=True)
+            shutil.copytree(self.tried, self._template)
+            self._prepared = command
+        self._lay(self._template)
+
+    def _lay(self, source: Path) -> None:
+        shutil.rmtree(self.tried, ignore_errors=True)
+        shutil.copytree(source, self.tried)
+
+    def undisturbed(self, command: Command, fault: Fault | None = None) -> tuple[dict[str, bytes], int]:
+        """What a command writes, and the number of its calls that a fault counts."""
+        self.prepare(command)
+        ran = self.run(command, fault=None if fault is None else Fault(fault.classes, 0, fault.on_inputs))
+        assert ran["status"] == 0, f"{' '.join(command.argv)}: {ran}"
+        return content(self.tried / "out"), ran["calls"]
 
     def faults(self, command: Command, tally: Tally, *, limit: int | None, kinds: list[str]) -> Iterator[str]:
         """Tries faults at up to `limit` calls of each kind; gives a description of each that does not pass."""
-        whole = self.prepared(command, "whole")
-        calls = self._succeed(command.argv, whole)
-        expected = content(whole / "out")
-        tally.commands, tally.calls = tally.commands + 1, tally.calls + calls
+        tally.commands += 1
         for number, kind in enumerate(kinds):
+            fault = FAULTS[kind]
+            expected, calls = self.undisturbed(command, fault)
+            tally.calls += calls
             step = 1 if limit is None else max(1, -(-calls // limit))
             for at in range(1 + number % step, calls + 1, step):
                 tally.faults += 1
-                found = self.fault(command, expected, at, kind)
+                found = self.fault(command, expected, fault, at)
                 tally.passed += found is None
                 if found is not None:
                     yield f"{' '.join(command.argv)}: {kind} at call {at} of {calls}: {found}"
 
-    def fault(self, command: Command, expected: dict[str, bytes], at: int, kind: str) -> str | None:
+    def fault(self, command: Command, expected: dict[str, bytes], fault: Fault, at: int) -> str | None:
         """One fault; None where it passes."""
-        folder = self.prepared(command, "tried")
-        ran = self.run(command.argv, folder, at, ERRORS[kind])
-        status, err = ran["status"], ran["err"]
-        if kind.startswith("kill"):
-            if status not in (-signal.SIGKILL, 0):
-                return f"status {status}: {err}"
-        elif status not in (0, 1) or "unexpected" in err or "Traceback" in err or (status and "error: " not in err):
-            return f"status {status}: {err}"
-        if status == 0:
-            return None if content(folder / "out") == expected else f"other bytes after success: {err}"
-        again = self.run(command.argv, folder)
+        self.prepare(command)
+        ran = self.run(command, fault=fault, at=at)
+        if fault.action in (KILL_BEFORE, KILL_BEHIND):
+            if ran["status"] not in (-signal.SIGKILL, 0):
+                return f"status {ran['status']}: {ran['err']}"
+        elif (found := unclear(ran)) is not None:
+            return found
+        if fault.action in (CUT, CHANGE):
+            if ran["status"] == 0 and command.writes and content(self.tried / "out") != expected:
+                return self._of_spoiled_inputs(command)
+            if ran["status"] == 3:
+                # A check ran to its end, and its answer on these inputs is no.
+                return None
+            self._restore_inputs()
+        # What cannot be removed stays, until the next command that removes leftovers.
+        tolerated = TEMPORARY if fault.classes & REMOVE and fault.action > 0 else None
+        return self._again(command, expected, ran, tolerated)
+
+    def situation(self, command: Command, expected: dict[str, bytes], situation: Situation) -> str | None:
+        """A command in a situation; None where it passes."""
+        self.prepare(command)
+        ran = self.run(command, situation)
+        return unclear(ran) or self._again(command, expected, ran)
+
+    def _again(
+        self,
+        command: Command,
+        expected: dict[str, bytes],
+        ran: dict[str, Any],
+        tolerated: re.Pattern[str] | None = None,
+    ) -> str | None:
+        """Judges what a command left: after success, else after the same command again, undisturbed.
+
+        tolerated: the names of files that may be left after success.
+        """
+        out = self.tried / "out"
+        if ran["status"] == 0:
+            left = content(out)
+            if tolerated is not None:
+                left = {name: data for name, data in left.items() if not tolerated.search(name)}
+            found = differences(left, expected)
+            return f"other bytes after success: {found}; {ran['err']}" if found else None
+        again = self.run(command)
+        found = differences(content(out), expected)
         finished = again["status"] == 0 or "already" in again["err"] or "finished" in again["err"]
-        if not finished and not (again["status"] == 1 and content(folder / "out") == expected):
-            return f"again: {again}, after {err}"
-        if content(folder / "out") != expected:
-            return f"again: other bytes: {differences(content(folder / 'out'), expected)}, after {err}"
-        return None
+        if not finished and not (again["status"] == 1 and not found):
+            return f"again: {again}, after {ran['err']}"
+        return f"again: other bytes: {found}, after {ran['err']}" if found else None
+
+    def _restore_inputs(self) -> None:
+        for path in self._template.rglob("*"):
+            name = path.relative_to(self._template)
+            if path.is_file() and name.parts[0] not in ("out", "tmp"):
+                shutil.copy2(path, self.tried / name)
+
+    def _of_spoiled_inputs(self, command: Command) -> str | None:
+        """None if a fresh run of a command on the inputs as they are now gives the same outputs."""
+        found = content(self.tried / "out")
+        kept = self.folder / "spoiled"
+        shutil.rmtree(kept, ignore_errors=True)
+        self.tried.rename(kept)
+        self._lay(self._template)
+        for path in kept.rglob("*"):
+            name = path.relative_to(kept)
+            if path.is_file() and name.parts[0] not in ("out", "tmp"):
+                shutil.copy2(path, self.tried / name)
+        ran = self.run(command)
+        other = differences(found, content(self.tried / "out"))
+        return f"success with outputs of neither the old nor the new inputs: {other}; {ran['err']}" if other else None
+
+
+def _modules(package: str) -> list[str]:
+    """All modules of a package: what is imported before a fork need not be imported behind it."""
+    root = HERE.parents[1]
+    files = (path.relative_to(root).with_suffix("") for path in (root / package).rglob("*.py"))
+    return sorted(".".join(path.parts).removesuffix(".__init__") for path in files if path.name != "__main__.py")
+
+
+def unclear(ran: dict[str, Any]) -> str | None:
+    """What is wrong with the end of a command that nothing killed: None for success, or for one clear error."""
+    status, err = ran["status"], ran["err"]
+    errors = len(re.findall("^error: ", err, re.MULTILINE)) or ran["out"].count(" NOT CHECKED: ")
+    clear = status == 0 or (status in (1, 2) and errors == 1) or (status == 3 and errors <= 1)
+    faulty = any(word in err for word in ("unexpected", "Traceback", "panicked", "Exception ignored", "Warning"))
+    return f"status {status}: {err}" if faulty or not clear else None
 
 
 def content(folder: Path) -> dict[str, bytes]:
     """Every file below a folder by its path; of volatile ones only that they exist."""
     return {
-        path.relative_to(folder).as_posix(): b"" if path.name in VOLATILE else path.read_bytes()
+        path.relative_to(folder).as_posix(): b"" if path.name in VOLATILE else TIMES.sub(rb"\1", path.read_bytes())
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "train_state.json"
+        if path.is_file()
     }
 
 

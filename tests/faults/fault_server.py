@@ -1,54 +1,94 @@
-"""Runs commands in forked children, each with one fault armed in the shim that this process was started with.
+"""Runs commands in forked children, each with one fault or one situation.
 
-Reads one JSON object a line from stdin: `argv` (`slmtok` or `slm` first), `folder`, `at`, `error`. Writes one: `status`
-(negative: killed by this signal), `calls`, `err`.
+This process was started under the shim, with the modules of its arguments imported. It reads one JSON object a line,
+which `Harness.run` writes, and answers with one: `status` (negative: killed by this signal), `calls`, `out`, `err`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
+import resource
 import sys
 import tempfile
 from importlib import import_module
+from typing import Any
 
 APPS = {"slmtok": "slmtok.cli", "slm": "slmmodel.cli"}
+SHIM = ctypes.CDLL(os.environ["FAULTS_SHIM"])
+SHIM.faults_calls.restype = ctypes.c_long
 
 
-def child(job: dict[str, object], shim: ctypes.CDLL, messages: int) -> None:
+def child(job: dict[str, Any], out: int, err: int) -> None:
     """Runs the command and ends the process."""
     status = 70
     try:
-        folder = str(job["folder"])
-        os.chdir(folder)
-        os.dup2(messages, 2)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        program, *arguments = list(job["argv"])  # type: ignore[call-overload]
+        os.chdir(job["folder"])
+        os.dup2(os.open(job["stdin"] or os.devnull, os.O_RDONLY), 0)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        # The old object believes that it writes to what this process was started with.
+        sys.stderr = os.fdopen(2, "w", encoding=sys.stderr.encoding, errors="backslashreplace", buffering=1)
+        os.environ.update(job["env"])
+        tempfile.tempdir = None
+        # As an interpreter would decode them that was started with them.
+        program, *arguments = (os.fsdecode(argument.encode()) for argument in job["argv"])
         main = import_module(APPS[program]).main
-        shim.faults_arm(f"{folder}/out".encode(), ctypes.c_long(job["at"]), job["error"])  # type: ignore[arg-type]
+        enter(job)
         status = main(arguments)
+        sys.stdout.flush()
         sys.stderr.flush()
     finally:
         os._exit(status)
 
 
+def enter(job: dict[str, Any]) -> None:
+    """The situation of a job, and its fault."""
+    if job["umask"] is not None:
+        os.umask(job["umask"])
+    for name, value in job["limits"].items():
+        number = getattr(resource, name)
+        if name == "RLIMIT_AS":
+            value += address_space()
+        resource.setrlimit(number, (value, value))
+    if job["no_proc"]:
+        SHIM.faults_hide_proc()
+    below, but = (os.fsencode(path) for path in job["paths"])
+    SHIM.faults_arm(below, but, job["classes"], ctypes.c_long(job["at"]), job["action"])
+
+
+def address_space() -> int:
+    """The bytes of address space of this process."""
+    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def serve(job: dict[str, Any]) -> dict[str, object]:
+    """Runs one job."""
+    # A limit on the size of files must not silence the errors, so these go through a pipe.
+    reading, writing = os.pipe()
+    with tempfile.TemporaryFile() as out, os.fdopen(reading, "rb") as err:
+        process = os.fork()
+        if process == 0:
+            child(job, out.fileno(), writing)
+        os.close(writing)
+        messages = err.read().decode("utf-8", "replace")
+        _, ended = os.waitpid(process, 0)
+        out.seek(0)
+        printed = out.read().decode("utf-8", "replace")
+    status = os.waitstatus_to_exitcode(ended)
+    return {"status": status, "calls": SHIM.faults_calls(), "out": printed, "err": messages}
+
+
 def main() -> None:
     """Serves until stdin ends."""
-    shim = ctypes.CDLL(os.environ["FAULTS_SHIM"])
-    shim.faults_calls.restype = ctypes.c_long
     for module in sys.argv[1:]:
-        import_module(module)
+        with contextlib.suppress(ImportError):
+            import_module(module)
     for line in sys.stdin:
-        with tempfile.TemporaryFile() as messages:
-            process = os.fork()
-            if process == 0:
-                child(json.loads(line), shim, messages.fileno())
-            _, ended = os.waitpid(process, 0)
-            messages.seek(0)
-            err = messages.read().decode("utf-8", "replace")
-        status = os.waitstatus_to_exitcode(ended)
-        sys.stdout.write(json.dumps({"status": status, "calls": shim.faults_calls(), "err": err}) + "\n")
+        sys.stdout.write(json.dumps(serve(json.loads(line))) + "\n")
         sys.stdout.flush()
 
 

@@ -1,0 +1,46 @@
+"""What the full harness found, each at the call where it struck; positions count from the end of a command."""
+
+from __future__ import annotations
+
+import pytest
+from command_table import COMMANDS, MODEL_COMMANDS
+from fault_harness import FAULTS, Harness
+
+ALL = {**COMMANDS, **MODEL_COMMANDS}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "share"),
+    [
+        # A killed or failed scoring of a finished run was never made up for: the run was refused as finished.
+        ("slm train", "kill before", 0.99),
+        ("slm train", "full disk", 0.99),
+        # Validation data that could not be read were taken for no validation data.
+        ("slm train", "mmap", 0.6),
+        # The newest checkpoint stayed unmarked, and old ones stayed, where a process was killed behind writing it.
+        ("slm train", "kill before", 0.76),
+        # A branch that was killed was refused as an output that exists.
+        ("slm resume --step", "kill before", 0.6),
+        # The checkpoint was copied after it had been verified, and so was the tokenizer.
+        ("slm resume --step", "cut", 0.33),
+        ("slm resume --step", "change", 0.5),
+        # Temporary files of a killed process stayed for ever.
+        ("slm eval", "kill before", 0.4),
+        ("slm passkey", "kill before", 0.6),
+        # Weights that cannot be mapped were an internal error.
+        ("slm chat", "mmap", 1.0),
+        # A counts file that became shorter was an internal error.
+        ("merge", "cut", 0.4),
+        # The lock of a tokenizer named a corpus that the tokenizer was not trained on.
+        ("train", "change", 0.95),
+        # The manifest named sources that had changed while they were packed.
+        ("pack", "cut", 0.8),
+        ("pack", "change", 0.9),
+        # Mapped files that became shorter: signal 7, or an internal error.
+        *(("verify", "cut", share / 20) for share in range(11, 21)),
+        *(("audit", "cut", share / 20) for share in range(14, 21)),
+    ],
+)
+def test_a_fault_that_was_found(harness: Harness, name: str, kind: str, share: float) -> None:
+    expected, calls = harness.undisturbed(ALL[name], FAULTS[kind])
+    assert harness.fault(ALL[name], expected, FAULTS[kind], max(1, round(share * calls))) is None
