@@ -28,6 +28,7 @@ COMMANDS: dict[str, Entry] = {
     "verify": Entry("slmtok.cli.inspection:verify", "check that files are complete and unchanged"),
     "audit": Entry("slmtok.cli.audit:audit", "prove that a tokenizer or packed data loses nothing of a text"),
     "eval": Entry("slmtok.cli.eval:eval", "measure tokenizers on a text, side by side"),
+    "exposure": Entry("slmtok.cli.exposure:exposure", "list the ids that a training on packed data hardly meets"),
     "diff": Entry("slmtok.cli.diff:diff", "compare two tokenizers: vocabulary, order, segmentation, cost"),
     "export": Entry("slmtok.cli.exchange:export", "write a tokenizer for transformers or tiktoken, ids compared"),
     "import": Entry("slmtok.cli.exchange:import_", "read a tokenizer.json or a rank file and keep its ids"),

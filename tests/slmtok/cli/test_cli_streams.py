@@ -42,6 +42,7 @@ WRITING = {
     "set-special": "set-special own.json 'user=<|user|>' -o new.json",
     "reproduce": "reproduce own.lock --corpus a.txt",
     "pack": "pack a.txt -t own.json -o new --val none",
+    "exposure": "exposure packed",
     "audit": "audit own.json --on a.txt -o new.json",
     "eval": "eval own.json --on a.txt",
     "diff": "diff own.json own.json",
@@ -63,6 +64,7 @@ def made(tmp_path_factory):
         for line in (
             "train a.txt --vocab 278 -o own.json",
             "count a.txt -o a.counts",
+            "pack a.txt -t own.json -o packed --val none",
             "export own.json --output-format tiktoken --no-verify -o for",
         ):
             assert main([*line.split(), "-q"]) == 0

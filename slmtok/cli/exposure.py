@@ -1,0 +1,116 @@
+"""`slmtok exposure`: the tokens that a training on packed data leaves rare."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slmtok.analysis.exposure import DEFAULT_BELOW
+from slmtok.analysis.exposure import exposure as measure
+from slmtok.cli.files import STDIO, check_output, writing
+from slmtok.cli.options import FLOAT, INTEGER, argument, command, option, output_options
+from slmtok.cli.output import Outcome, counted, print_rows, table, write_text
+from slmtok.cli.packed import open_data
+from slmtok.cli.progress import Progress
+from slmtok.errors import OptionError
+from slmtok.files import missing_input
+from slmtok.opening import load
+from slmtok.token_text import escape_token
+
+if TYPE_CHECKING:
+    from slmtok.analysis.exposure import Exposure
+    from slmtok.shards import Shards
+
+
+@command("exposure", example="slmtok exposure data/ --epochs 2 -o dead.json")
+@argument("data", metavar="DATA")
+@option("--epochs", metavar="X", type=FLOAT, default=1.0, help="How often the training reads the data.")
+@option("--below", metavar="N", type=INTEGER, default=DEFAULT_BELOW, help="An id with fewer updates is rare.")
+@option("--split", choices=("train", "val"), default="train", help="Which split is trained on.")
+@option("--top", metavar="N", type=INTEGER, default=20, help="How many of the rarest ids the table has.")
+@output_options(help="Write the rare ids as JSON, for slmtok prune --ids.")
+def exposure(data: str, epochs: float, below: int, split: str, top: int, output: str | None, force: bool) -> Outcome:
+    """Count how often a training on packed data meets each id, and list the ids that it hardly meets.
+
+    A rare id keeps a vector near its random beginning. A scaffold is a rare id whose tokens are always merged further:
+    slmtok prune keeps it as long as a larger token needs it.
+    """
+    if output is not None:
+        check_output(output, inputs=[data], force=force)
+    shards = _open(data)
+    tokenizer = load(shards.tokenizer)
+    with Progress() as progress:
+        found = measure(shards, tokenizer, split=split, epochs=epochs, below=below, progress=progress)
+    result = _result(found, split, top)
+    if output is not None:
+        content = {"ids": found.rare.tolist(), "below": below, "epochs": epochs, "fingerprint": tokenizer.fingerprint}
+        with writing(output, force=force) as file:
+            file.write((json.dumps(content) + "\n").encode())
+        if output == STDIO:
+            return Outcome(result)
+    return Outcome(result, lambda: _print(result, data))
+
+
+def _open(path: str) -> Shards:
+    from slmtok.shards import Shards
+
+    if not Path(path).exists():
+        raise missing_input(path)
+    data = open_data(path)
+    if not isinstance(data, Shards):
+        raise OptionError(
+            f"{path!r} is not packed data with a tokenizer",
+            limit="a folder that slmtok pack wrote in its own layout",
+            fix=f"slmtok pack corpus.txt -t tok.json -o {'data' if path != 'data' else 'data2'}",
+            option="data",
+        )
+    return data
+
+
+def _result(found: Exposure, split: str, top: int) -> dict[str, Any]:
+    vocabulary = found.vocabulary
+    rows = [
+        {
+            "id": id,
+            "token": escape_token(vocabulary.token_bytes(id)),
+            "updates": round(float(found.updates[id]), 3),
+            "scaffold": bool(found.scaffold[id]),
+        }
+        for id in found.rare[:top].tolist()
+    ]
+    return {
+        "split": split,
+        "epochs": found.epochs,
+        "below": found.below,
+        "n_vocab": vocabulary.n_vocab,
+        "updates": round(float(found.updates.sum()), 3),
+        "special_share": round(found.special_share, 6),
+        "learned": len(found.learned),
+        "rare": len(found.rare),
+        "never": int((found.updates[found.learned] == 0).sum()),
+        "scaffolds": int(found.scaffold[found.rare].sum()),
+        "rarest": rows,
+    }
+
+
+def _print(result: dict[str, Any], title: str) -> None:
+    print_rows(
+        [
+            ("updates", f"{result['updates']:,.0f}, with {result['split']} read {result['epochs']:g} times"),
+            ("specials", f"{result['special_share']:.2%} of the updates"),
+            (
+                "learned ids",
+                f"{result['learned']:,}, {result['rare']:,} of them with fewer than {result['below']:,} updates",
+            ),
+            ("never met", counted(result["never"], "id")),
+            ("scaffolds", f"{counted(result['scaffolds'], 'rare id')} that larger tokens are made of"),
+        ],
+        title=title,
+    )
+    if result["rarest"]:
+        rows = [
+            [str(row["id"]), row["token"], f"{row['updates']:,.0f}", "scaffold" if row["scaffold"] else ""]
+            for row in result["rarest"]
+        ]
+        write_text("\n" + table(["id", "token", "updates", ""], rows, left=(1, 3)))

@@ -1,0 +1,94 @@
+"""`slmtok exposure`: counts equal to those of the decoded documents, and its way into `slmtok prune`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slmtok as library
+from slmtok.analysis.exposure import exposure
+from slmtok.shards import open_shards
+from slmtok.stories import story
+
+PLANTED = b"zzqjx"
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Packed stories, with a tokenizer of which one token never occurs in them."""
+    folder = tmp_path_factory.mktemp("packed")
+    texts = [story(i) for i in range(200)]
+    (folder / "t.txt").write_text("\n".join(texts[:50]))
+    made = library.train(library.Texts(texts), vocab_size=1200, require=[PLANTED])
+    library.pack(folder / "t.txt", made, folder / "data", val="none")
+    return folder / "data"
+
+
+def test_updates_are_the_ids_of_all_documents(packed: Path) -> None:
+    shards = open_shards(packed)
+    made = library.load(packed / "tok.json")
+    found = exposure(shards, made, epochs=2.5)
+    counted = Counter(id for i in range(shards.n_docs()) for id in shards.document(i).tolist())
+    assert found.updates.tolist() == [2.5 * counted[id] for id in range(made.n_vocab)]
+    specials = sum(counted[token.id] for token in made.specials.tokens)
+    assert found.special_share == pytest.approx(specials / counted.total())
+    assert made.token_id(PLANTED) in found.rare[: int((found.updates[found.learned] == 0).sum())]
+
+
+def test_tokens_that_never_occur_head_the_list(slmtok, packed: Path) -> None:
+    made = library.load(packed / "tok.json")
+    result = slmtok("exposure", packed, "--below", "1000000", "--top", "2000", "--json").json["result"]
+    rows = result["rarest"]
+    assert [row["updates"] for row in rows] == sorted(row["updates"] for row in rows)
+    assert len(rows) == result["learned"] == made.n_vocab - 272
+    never = {row["id"] for row in rows[: result["never"]]}
+    assert made.token_id(PLANTED) in never
+    assert all(row["updates"] > 0 for row in rows[result["never"] :])
+
+
+def test_scaffolds_are_what_prune_keeps(slmtok, packed: Path, tmp_path: Path) -> None:
+    shown = slmtok("exposure", packed, "--below", 40, "-o", "dead.json", "--json").json["result"]
+    listed = json.loads((tmp_path / "dead.json").read_text())
+    assert len(listed["ids"]) == shown["rare"] > 20
+    pruned = slmtok("prune", packed, "--ids", "dead.json", "-o", "small.json", "--json").json["result"]
+    assert len(pruned["kept_as_parts"]) == shown["scaffolds"] > 0
+    assert pruned["removed"] == shown["rare"] - shown["scaffolds"]
+    small = library.load(tmp_path / "small.json")
+    assert small.token_id(PLANTED) is None
+    text = story(3)
+    assert small.decode(small.encode(text)) == text
+
+
+def test_an_id_beyond_the_vocabulary(packed: Path, tmp_path: Path, slmtok) -> None:
+    shutil.copytree(packed, tmp_path / "bad")
+    shard = next((tmp_path / "bad").glob("*.bin"))
+    data = bytearray(shard.read_bytes())
+    data[-2:] = np.uint16(60000).tobytes()
+    shard.write_bytes(data)
+    done = slmtok("exposure", "bad")
+    assert (done.code, done.err.splitlines()[0]) == (1, "error: bad/train-00000.bin has the id 60000")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nope",), "no file 'nope'"),
+        (("tok.json",), "'tok.json' is not packed data with a tokenizer"),
+        (("DATA", "--epochs", "0"), "--epochs 0.0 is no number of epochs"),
+        (("DATA", "--epochs", "nan"), "--epochs nan is no number of epochs"),
+        (("DATA", "--below", "0"), "--below 0"),
+        (("DATA", "--split", "val"), "--split val holds no documents"),
+        (("DATA", "-o", "old.json"), "output 'old.json' exists"),
+    ],
+)
+def test_wrong_arguments(slmtok, packed: Path, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    (tmp_path / "old.json").write_text("mine")
+    (tmp_path / "tok.json").write_bytes((packed / "tok.json").read_bytes())
+    done = slmtok("exposure", *(packed if each == "DATA" else each for each in arguments))
+    assert done.code in (1, 2)
+    assert message in done.err
