@@ -80,7 +80,8 @@ def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("slmtok._engine").VERSION
     if name not in _MODULES:
-        raise AttributeError(f"module 'slmtok' has no attribute {name!r}")
+        hint = "" if name.startswith("_") else "; slmtok.compat has the names of other libraries"
+        raise AttributeError(f"module 'slmtok' has no attribute {name!r}{hint}")
     value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value

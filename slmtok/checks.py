@@ -20,7 +20,7 @@ U32 = (1 << 32) - 1
 U64 = (1 << 64) - 1
 
 
-def check_int(name: str, value: SupportsIndex, min: int = 0, max: int = U64, *, example: int | None = None) -> int:
+def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example: int | None = None) -> int:
     """`value` as an int from `min` to `max`; `name` is the option or what else it is, `example` a valid value.
 
     Takes whatever Python takes for an index (`int`, numpy's integers), but neither `bool` nor `float`.
@@ -28,7 +28,7 @@ def check_int(name: str, value: SupportsIndex, min: int = 0, max: int = U64, *, 
     Raises `WrongType` for anything but an integer, `OptionError` for one out of range.
     """
     try:
-        number = None if isinstance(value, bool) else operator.index(value)
+        number = None if isinstance(value, bool) else operator.index(cast("SupportsIndex", value))
     except TypeError:
         number = None
     if number is None:
@@ -50,6 +50,16 @@ def check_int(name: str, value: SupportsIndex, min: int = 0, max: int = U64, *, 
             value=number,
         )
     return number
+
+
+def check_bool(name: str, value: object) -> None:
+    """Raises `WrongType` unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise WrongType(
+            (Setting(name), f" is True or False, not {type(value).__name__} {value!r}"),
+            fix=(Setting(name, True),),
+            option=name,
+        )
 
 
 def check_threads(value: int) -> int:

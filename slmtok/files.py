@@ -112,6 +112,12 @@ def check_unchanged(before: Mapping[str, tuple[int, int] | None]) -> None:
             )
 
 
+def mention_texts(error: MissingInput, corpus: object, fix: str) -> None:
+    """Changes the fix where nothing in a list of str exists: the caller probably means texts."""
+    if isinstance(corpus, (list, tuple)) and corpus and not any(os.path.exists(path) for path in corpus):  # noqa: PTH110
+        error.limit, error.fix = "a str in a list is a path", fix
+
+
 def file_digest(path: str | os.PathLike[str]) -> str:
     """sha256 (hex) of a file, read in blocks. Raises `OSError`."""
     state = hashlib.sha256()

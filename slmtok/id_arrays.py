@@ -7,7 +7,7 @@ are refused here with the same text.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from operator import index
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, f
 from slmtok import _engine, atomic
 from slmtok.checks import check_choice, check_path
 from slmtok.errors import MissingInput, UnknownId, Unreadable, WrongType
-from slmtok.files import missing_input
+from slmtok.files import mention_texts, missing_input
 from slmtok.ragged import Ragged
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def check_row(ids: object) -> object:
 
     if isinstance(ids, (list, tuple, np.ndarray)):
         return ids
-    if not isinstance(ids, Iterable):
+    if isinstance(ids, Mapping) or not isinstance(ids, Iterable):
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix="tok.decode([id])")
     return list(ids)
 
@@ -124,7 +124,7 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
 
     if isinstance(batch, Ragged):
         return batch.ids, batch.offsets
-    if isinstance(batch, _TEXT) or not isinstance(batch, Iterable):
+    if isinstance(batch, (*_TEXT, Mapping)) or not isinstance(batch, Iterable):
         raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix="tok.decode(ids)")
     arrays = []
     for document, row in enumerate(batch):
@@ -301,7 +301,9 @@ def _sources(paths: object) -> list[str]:
     for name in names:
         place = Path(name)
         if "\0" in name or not place.exists():
-            raise missing_input(name)
+            error = missing_input(name)
+            mention_texts(error, paths, "tok.encode_batch(texts), if they are texts; else check the names")
+            raise error
         if not place.is_file():
             raise Unreadable(
                 f"{name!r} is not a regular file",

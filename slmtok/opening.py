@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slmtok.calls import explains_calls
 from slmtok.checks import check_path
 from slmtok.errors import CorruptFile, MissingInput
 
@@ -17,6 +18,7 @@ TOKENIZER_FILES = ("tok.json", "tokenizer.json")
 """What holds the tokenizer of a folder."""
 
 
+@explains_calls
 def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
     """Opens a tokenizer: `slmtok.load("tok.json")`.
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from slmtok import option_values as values
-from slmtok.checks import U32, check_choice, check_int
-from slmtok.errors import OptionError, Setting, UnknownOption, WrongType, suggestion
+from slmtok.calls import meant_option
+from slmtok.checks import U32, check_bool, check_choice, check_int
+from slmtok.errors import OptionError, Setting, UnknownOption, WrongType
 from slmtok.schemes import SCHEMES, TIE_BREAKS, Limits, TieBreak
 from slmtok.specials import FIRST_LEARNED
 from slmtok.vocabulary import MAX_IDS, vocabulary_too_small
@@ -45,6 +46,8 @@ class OptionSpec(NamedTuple):
     aliases: tuple[str, ...] = ()
     """Further flags for the same option."""
     metavar: str | None = None
+    example: int | None = None
+    """A valid number for messages, where that is neither the default nor the least one."""
     default_text: str | None = None
     """What help shows as the default, where the value says too little."""
     parse: Callable[[str], Any] | None = None
@@ -138,12 +141,13 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
         check_choice(name, value, spec.choices, spec.default)
         return value
     if bool in kinds:
-        if not isinstance(value, bool):
-            raise values.wrong_type(name, value, "is True or False", True)
+        check_bool(name, value)
         return value
     if int in kinds:
         low = 0 if spec.min is None else int(spec.min)
-        example = spec.default if isinstance(spec.default, int) else None
+        example = spec.default if isinstance(spec.default, int) else spec.example
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # 1e6, as flags take it
         return check_int(name, value, low, *(() if spec.max is None else (int(spec.max),)), example=example)
     if kinds in ((str,), (str, type(None))):
         return values.check_str(name, value, spec.default or spec.default_text or "text")
@@ -382,6 +386,7 @@ class TrainOptions(CountOptions):
         flag="--vocab",
         aliases=("--vocab-size",),
         metavar="N",
+        example=DEFAULT_VOCAB_SIZE,
         default_text=f"{DEFAULT_VOCAB_SIZE}; {FIRST_LEARNED} for scheme byte",
         key="vocab",
         record="never",
@@ -658,15 +663,15 @@ def build_options(
         raise WrongType(
             f"options must be {cls.__name__}, not {type(options).__name__}", fix="pass options by keyword instead"
         )
-    keywords = keywords or {}
-    known = [name for name, _, _ in option_specs(cls)]
-    for name in keywords:
+    keywords = _named_as_fields(cls, keywords or {})
+    known = {name: spec.default for name, _, spec in option_specs(cls)}
+    for name, value in keywords.items():
         if name not in known:
-            meant = _nearest(cls, name)
+            meant, fix = meant_option(name, value, known)
             raise UnknownOption(
                 f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
                 limit=f"known: {', '.join(sorted(known))}",
-                fix=f"{meant}=" if meant else "leave it out",
+                fix=fix or "leave it out",
                 option=name,
             )
     return cls(**keywords) if options is None else replace(options, **keywords)
@@ -692,13 +697,18 @@ def parse_options(cls: type[AnyOptions], given: Mapping[str, Any]) -> AnyOptions
     return build_options(cls, None, parsed)
 
 
-def _nearest(cls: type[Options], name: str) -> str | None:
-    """The option that a wrong keyword means: by an alias of its flag, a similar name, or its beginning."""
-    known = {option: spec.aliases for option, _, spec in option_specs(cls)}
-    flag = flag_of(name)
-    by_alias = next((option for option, aliases in known.items() if flag in aliases), None)
-    begins = next((option for option in known if option.startswith(name)), None)
-    return by_alias or suggestion(name, known, cutoff=0.6) or begins
+def _named_as_fields(cls: type[Options], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords with the names of fields for those of other tools, which flags take as well (`min_frequency`)."""
+    flags = [(alias, name) for name, _, spec in option_specs(cls) for alias in spec.aliases]
+    aliases = {alias.removeprefix("--").replace("-", "_"): name for alias, name in flags}
+    twice = next((name for name in keywords if aliases.get(name, name) != name and aliases[name] in keywords), None)
+    if twice is not None:
+        raise OptionError(
+            (Setting(twice), " and ", Setting(aliases[twice]), " are one option"),
+            fix=("leave ", Setting(twice), " out"),
+            option=twice,
+        )
+    return {aliases.get(name, name): value for name, value in keywords.items()}
 
 
 def changed_options(options: Options, names: Iterable[str]) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
+from slmtok.calls import explains_calls
 from slmtok.checks import U32, check_int
 from slmtok.errors import OptionError, WrongType
 
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 
 SHOWN_DOCUMENTS, SHOWN_IDS = 5, 16
 """In a notebook."""
-PAD_FIX = "pad=tok.specials['pad'], or encode texts of one length"
+PAD_FIX = "pad=tok.specials.pad, or encode texts of one length"
 
 
+@explains_calls
 @dataclass(frozen=True, eq=False)
 class Ragged:
     """The ids of n documents.
@@ -106,7 +108,7 @@ class Ragged:
 
         lengths = self.lengths()
         width = int(lengths.max(initial=0))
-        rows = np.full((len(self), width), check_int("value", value, 0, U32), dtype=np.int64)
+        rows = np.full((len(self), width), _check_pad("value", value), dtype=np.int64)
         rows[np.arange(width) < lengths[:, None]] = self.ids[int(self.offsets[0]) : int(self.offsets[-1])]
         return rows
 
@@ -127,16 +129,26 @@ class Ragged:
                 fix=PAD_FIX,
                 option="pad",
             )
-        rows = self.pad(pad or 0)
+        rows = self.pad(0 if pad is None else _check_pad("pad", pad))
         return to_tensor(rows if dtype is None else cast_ids(rows, dtype, int(rows.max(initial=0))))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        """Documents differ in length, so they are no array. Always raises `WrongType`."""
+        """Always raises `WrongType`: whether `ids` or rows are meant would depend on the lengths."""
         raise WrongType(
-            "a Ragged holds documents of several lengths, which are no numpy array",
-            fix="ragged.ids for all ids end to end, or ragged.pad(tok.specials['pad']) for rows",
+            "a Ragged does not become a numpy array by itself",
+            limit="ids end to end, or rows of one length",
+            fix="ragged.ids for all ids end to end, or ragged.pad(tok.specials.pad) for rows",
         )
 
     def to_lists(self) -> list[list[int]]:
         """Python lists of int; costs 20 to 40 ns per id."""
         return [document.tolist() for document in self]
+
+
+def _check_pad(name: str, value: object) -> int:
+    """`value`, if it is an id. Raises `WrongType`, `OptionError`."""
+    try:
+        return check_int(name, value, 0, U32)
+    except (WrongType, OptionError) as error:
+        error.fix = f"{name}=tok.specials.pad"
+        raise

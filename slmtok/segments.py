@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from slmtok.calls import explains_calls
 from slmtok.checks import BYTES_LIKE
 from slmtok.errors import WrongType
 from slmtok.id_arrays import as_id_array, byte_spans, decode_row, join_ids
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 
+@explains_calls
 @dataclass(frozen=True)
 class Special:
     """One special token, by role (or by spelling); a reserved one without name by its id."""
@@ -39,6 +41,7 @@ class Special:
             )
 
 
+@explains_calls
 @dataclass(frozen=True)
 class Trusted:
     """Text in which the specials in `allow` (roles, spellings or "all") are found, leftmost first, then longest."""

@@ -190,6 +190,8 @@ class Specials(Mapping[str, int]):
 
         Raises `InvalidSpecials` when no reserved id is left, or when the spelling is taken.
         """
+        if not isinstance(role, str):
+            raise WrongType(f"a role is a str, not {type(role).__name__}", fix="tok.with_special('user', '<|user|>')")
         return self.respelled({role: text})
 
     def completed(self) -> Specials:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, final, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, final, overload
 
 from slmtok import id_arrays, segments, specials
-from slmtok.checks import check_choice, check_errors, check_int, check_text, check_texts, check_threads
+from slmtok.calls import explains_calls, wrong_call
+from slmtok.checks import check_bool, check_choice, check_errors, check_int, check_text, check_texts, check_threads
 from slmtok.errors import SlmtokError, WrongType
 from slmtok.files import read_limited
 from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
@@ -44,6 +45,7 @@ _Path = str | os.PathLike[str]
 
 
 @final
+@explains_calls
 class Tokenizer:
     """A vocabulary that encodes. Made by `slmtok.train`, `slmtok.load` and `slmtok.from_tiktoken`.
 
@@ -63,6 +65,11 @@ class Tokenizer:
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
         """Builds the encoder. Raises `UnsupportedVersion` where the vocabulary needs other Unicode tables."""
+        if not isinstance(vocabulary, Vocabulary):
+            raise WrongType(
+                f"a Tokenizer is made of a Vocabulary, not of {type(vocabulary).__name__}",
+                fix="slmtok.load('tok.json')",
+            )
         pattern = compile_pattern(vocabulary.pattern)
         specials = [(token.id, (token.text or "").encode()) for token in vocabulary.specials.tokens]
         self.__dict__.update(
@@ -77,6 +84,10 @@ class Tokenizer:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a Tokenizer is immutable; its methods return new ones")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        hint = "" if name.startswith("_") else "; names of other libraries: slmtok.compat.as_hf(tok), as_tiktoken(tok)"
+        raise AttributeError(f"a Tokenizer has no attribute {name!r}{hint}", name=name, obj=self)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, source: str = "the data", verify: bool = True) -> Tokenizer:
@@ -200,6 +211,8 @@ class Tokenizer:
 
     def token_to_id(self, token: str) -> int | None:
         """The id of a word as `id_to_token` gives it, or None; a plain space is a space as well."""
+        if not isinstance(token, str):
+            raise WrongType(f"a word is a str, not {type(token).__name__}", fix="tok.token_to_id('␣the')")
         special = self.specials.spellings.get(token)
         return self.token_id(unescape_token(token)) if special is None else special
 
@@ -272,12 +285,13 @@ class Tokenizer:
     def encode(
         self,
         x: Text,
-        *,
+        *more: NoReturn,
         bos: bool = False,
         eos: bool = False,
         allow_special: AllowSpecial = (),
         dtype: Any = None,
         return_tensors: Literal["np", "pt"] | None = None,
+        **unknown: NoReturn,
     ) -> Any:
         """The ids of one text, shape (n,), read-only.
 
@@ -287,8 +301,10 @@ class Tokenizer:
         ("pt"), as in transformers.
 
         Raises `InvalidText` (lone surrogate), `UnknownSpecial`, `WrongType`, `OptionError` for a dtype that cannot
-        hold every id of the vocabulary, `MissingExtra` if torch is not installed.
+        hold every id of the vocabulary, `UnknownOption`, `MissingExtra` if torch is not installed.
         """
+        if more or unknown:
+            raise wrong_call(self.encode, (x, *more), unknown)
         if dtype is not None or return_tensors is not None:
             ids = self.encode(x, bos=bos, eos=eos, allow_special=allow_special)
             from slmtok.tensors import convert
@@ -299,6 +315,8 @@ class Tokenizer:
                 return self._encoder.encode(x)
             except TypeError:
                 return self._encoder.encode(check_text(x))
+        check_bool("bos", bos)
+        check_bool("eos", eos)
         parts: list[Any] = [self._ids(self.specials["bos"])] if bos else []
         parts.extend(self._encode_parts(check_text(x), allow_special))
         if eos:
@@ -306,9 +324,17 @@ class Tokenizer:
         return join_ids(parts, self.dtype)
 
     def encode_list(
-        self, x: Text, *, bos: bool = False, eos: bool = False, allow_special: AllowSpecial = ()
+        self,
+        x: Text,
+        *more: NoReturn,
+        bos: bool = False,
+        eos: bool = False,
+        allow_special: AllowSpecial = (),
+        **unknown: NoReturn,
     ) -> list[int]:
         """As `encode`, as a Python list of int."""
+        if more or unknown:
+            raise wrong_call(self.encode_list, (x, *more), unknown)
         if bos or eos or allow_special:
             ids: list[int] = self.encode(x, bos=bos, eos=eos, allow_special=allow_special).tolist()
             return ids
@@ -392,6 +418,8 @@ class Tokenizer:
         return [(id, self._vocabulary.token_bytes(id)) for id in self.encode_list(x)]
 
     def _delimiters(self, *, bos: bool, eos: bool) -> dict[str, int | None]:
+        check_bool("bos", bos)
+        check_bool("eos", eos)
         return {"bos": self.specials["bos"] if bos else None, "eos": self.specials["eos"] if eos else None}
 
     def _ids(self, *ids: int) -> Ids:
@@ -412,11 +440,13 @@ class Tokenizer:
 
     # --- decoding -----------------------------------------------------------------------------------------------------
 
-    def decode(self, ids: Any, errors: str = "replace", *, skip_special: bool = False) -> str:
+    def decode(self, ids: Any, errors: str = "replace", *, skip_special: bool = False, **unknown: NoReturn) -> str:
         """The text of ids (array or sequence of int). `errors` as in `bytes.decode`.
 
-        Specials give their spelling unless `skip_special`. Raises `UnknownId` with the position.
+        Specials give their spelling unless `skip_special`. Raises `UnknownId` with the position, `UnknownOption`.
         """
+        if unknown:
+            raise wrong_call(self.decode, (ids, errors), unknown)
         check_errors(errors)
         return self.decode_bytes(ids, skip_special=skip_special).decode("utf-8", errors)
 
@@ -445,6 +475,13 @@ class Tokenizer:
 def read_tokenizer(path: _Path, *, verify: bool = True) -> Tokenizer:
     """The tokenizer in a file of slmtok; errors as of `slmtok.load`, which takes more."""
     return Tokenizer.from_bytes(read_limited(path, "tokenizer file"), source=str(path), verify=verify)
+
+
+def check_tokenizer(tokenizer: object) -> Tokenizer:
+    """`tokenizer`, if it is one. Raises `WrongType`."""
+    if not isinstance(tokenizer, Tokenizer):
+        raise WrongType(f"tokenizer is {type(tokenizer).__name__}, not a Tokenizer", fix="slmtok.load('tok.json')")
+    return tokenizer
 
 
 def _unpickle(data: bytes) -> Tokenizer:

@@ -134,7 +134,7 @@ class Vocabulary:
             id = operator.index(id)
         except TypeError:
             fact = f"an id is an integer, not {type(id).__name__} {id!r}"
-            raise WrongType(fact, fix="tok.token_bytes(300)") from None
+            raise WrongType(fact, fix="an id, such as 300") from None
         known = 0 <= id < self.n_vocab
         token = self.token_table[id] if known else None
         if token is None:
@@ -207,7 +207,7 @@ class Vocabulary:
 
         Raises `VocabularyTooSmall` below 272 and `InvalidTokens` where it would have to grow or the layout is foreign.
         """
-        n_vocab = check_int("n_vocab", n_vocab, max=10**100)
+        n_vocab = check_int("n_vocab", n_vocab, max=10**100, example=self.n_vocab)
         if self.layout == "foreign":
             raise InvalidTokens(
                 "a foreign vocabulary has no prefix of its own",

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok.calls import explains_calls
 from slmtok.checks import check_int, check_path
 from slmtok.errors import (
     CorruptFile,
@@ -124,6 +125,7 @@ MAX_RANK = MAX_IDS - 1
 _LINE = re.compile(rb"([A-Za-z0-9+/]+={0,2}) ([0-9]{1,8})\r?")
 
 
+@explains_calls
 def from_tiktoken(
     name_or_path: str | os.PathLike[str],
     *,
@@ -170,7 +172,7 @@ def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, .
     """(tokens by rank, their public encoding if known, sha256 of the file)."""
     from slmtok import _engine
 
-    named = ENCODINGS.get(check_path(name_or_path))
+    named = ENCODINGS.get(check_path(name_or_path, "cl100k_base"))
     if named is None and not Path(name_or_path).is_file():
         raise _unknown_source(str(name_or_path))
     path = find_ranks(named.name) if named else Path(name_or_path)
@@ -303,7 +305,7 @@ def rank_error(line: bytes, reason: str, source: str, number: int) -> InvalidRan
         f"{line[:40].decode('ascii', 'backslashreplace')!r} {reason}",
         where=f"{source}, line {number}",
         limit="a line is a token in base64, one space, its rank",
-        fix="fetch or copy the file again",
+        fix="slmtok.load opens JSON files" if line.startswith(b"{") else "fetch or copy the file again",
         path=source,
         line=number,
     )

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
-from slmtok.errors import CorpusTooSmall, WrongType
+from slmtok.calls import explains_calls
+from slmtok.checks import check_path
+from slmtok.errors import CorpusTooSmall, MissingInput, WrongType
+from slmtok.files import mention_texts
 from slmtok.options import PackOptions, build_options, documents_options
 from slmtok.shards import folder
 from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, vocabulary_metadata
@@ -24,12 +27,13 @@ from slmtok.shards.reader import Shards
 from slmtok.shards.run import pack_shards
 from slmtok.shards.subset import subset_folder, write_subsets
 from slmtok.shards.token_files import META, make_meta, read_meta
-from slmtok.tokenizer import Tokenizer
+from slmtok.tokenizer import Tokenizer, check_tokenizer
 
 if TYPE_CHECKING:
     from slmtok.shards.run import OnProgress, RemoteEncoder
 
 WORK_FOLDER = ".packing"
+_TEXTS_FIX = "name files; texts in memory: write them to one, or tok.encode_batch(texts)"
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Packed:
     subsets: dict[int, str] = field(default_factory=dict)
 
 
+@explains_calls
 @documents_options(PackOptions)
 def pack(
     corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
@@ -64,10 +69,12 @@ def pack(
     Raises `OptionError`, `MissingInput`, `MalformedRecord`, `OutputExists`, `PlanMismatch`, `CorpusTooSmall`,
     `DiskFull`, `WrongType`.
     """
-    if not isinstance(tokenizer, Tokenizer):
-        raise WrongType(f"tokenizer is a {type(tokenizer).__name__}, not a Tokenizer", fix="slmtok.load('tok.json')")
+    check_tokenizer(tokenizer)
+    if not isinstance(corpus, (str, os.PathLike, list, tuple)):
+        limit = "a path, or a list of paths"
+        raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=limit, fix=_TEXTS_FIX, option="corpus")
     options = build_options(PackOptions, options, keywords)
-    out, layout = Path(out), LAYOUTS[options.output_format]
+    out, layout = Path(check_path(out, "data")), LAYOUTS[options.output_format]
     # Before the work, not after it.
     if layout.u16_only:
         require_u16(cast("int", vocabulary_metadata(tokenizer)["n_vocab"]), layout.name)
@@ -89,6 +96,9 @@ def pack(
             on_progress=on_progress,
             remote=remote,
         )
+    except MissingInput as error:
+        mention_texts(error, corpus, _TEXTS_FIX)
+        raise
     except CorpusTooSmall:
         with suppress(OSError):
             out.rmdir()

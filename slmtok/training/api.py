@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from slmtok.calls import explains_calls
 from slmtok.checks import check_progress
 from slmtok.corpus.contents import no_text
 from slmtok.errors import OptionError, Setting
@@ -46,6 +47,7 @@ class Trained:
         )
 
 
+@explains_calls
 @documents_options(TrainOptions)
 def train(
     corpus: CorpusLike | PretokenCounts,
@@ -136,6 +138,7 @@ def _check_no_reading(options: TrainOptions) -> None:
         )
 
 
+@explains_calls
 @documents_options(CountOptions)
 def count(
     corpus: CorpusLike,

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from slmtok import _engine
 from slmtok.corpus import Skipped, Sources, find, read
 from slmtok.corpus.paths import domain_of
-from slmtok.errors import OptionError, Setting
+from slmtok.errors import MissingInput, OptionError, Setting
+from slmtok.files import mention_texts
 from slmtok.options import CountOptions, ReadOptions
 from slmtok.patterns import parse_pattern
 from slmtok.schemes import SCHEMES, pattern_of_scheme
@@ -47,11 +48,15 @@ def count_corpus(
     stats = CorpusStats(observers=observers or Observers())
     parts: tuple[DomainCounts, ...] = ()
     totals = None
-    if options.domains:
-        parts, totals = _count_domains(corpus, pattern, options, budget, progress, stats)
-        native = _engine.weighted_counts(pattern, [(part.native, 1) for part in parts])
-    else:
-        native = _count(corpus, pattern, options, budget, progress, stats)
+    try:
+        if options.domains:
+            parts, totals = _count_domains(corpus, pattern, options, budget, progress, stats)
+            native = _engine.weighted_counts(pattern, [(part.native, 1) for part in parts])
+        else:
+            native = _count(corpus, pattern, options, budget, progress, stats)
+    except MissingInput as error:
+        mention_texts(error, corpus, "slmtok.Texts(texts), if they are texts; else check the names")
+        raise
     return PretokenCounts(
         native,
         stats,

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok import _engine, atomic
 from slmtok._engine import UNICODE_VERSION, Counts
+from slmtok.calls import explains_calls
 from slmtok.checks import check_int
-from slmtok.errors import MissingInput, OptionError, Setting
+from slmtok.errors import MissingInput, OptionError, Setting, WrongType
 from slmtok.training.counts_format import (
     Domain,
     Head,
@@ -51,6 +52,7 @@ class DomainCounts:
     native: Counts
 
 
+@explains_calls
 @dataclass(frozen=True, eq=False)
 class PretokenCounts:
     """Counts of one corpus under one pattern, with statistics of reading it. Immutable.
@@ -286,6 +288,7 @@ def open_counts(path: _Path) -> CountsFile:
     return CountsFile(layout, head, read_sums(layout, len(head.domains)))
 
 
+@explains_calls
 def merge_counts(
     paths: Iterable[_Path], out: _Path, *, min_count: int = 1, allow_duplicate: bool = False, force: bool = False
 ) -> Merged:
@@ -298,6 +301,8 @@ def merge_counts(
     `MissingInput`, `CountOverflow`, `OutputExists`, `DiskFull`.
     """
     minimum = check_int("min_count", min_count, 1)
+    if isinstance(paths, (str, os.PathLike)) or not isinstance(paths, Iterable):
+        raise WrongType(f"paths is {type(paths).__name__}, not a list of paths", fix="['a.counts', 'b.counts']")
     listed = list(paths)
     atomic.check_outputs(out, inputs=listed, force=force)
     files = _open_all(listed, allow_duplicate)

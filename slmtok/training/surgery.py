@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from slmtok.calls import explains_calls
 from slmtok.checks import check_int
 from slmtok.errors import InvalidTokens, OptionError, Setting, WrongType
 from slmtok.options import TrainOptions, build_options
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED
-from slmtok.tokenizer import Tokenizer
+from slmtok.tokenizer import Tokenizer, check_tokenizer
 from slmtok.training.api import count
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.learn import learn_more
@@ -62,8 +63,10 @@ class Pruned(NamedTuple):
     """Old ids that were to be removed and stay as parts of other tokens."""
 
 
+@explains_calls
 def slice(tokenizer: Tokenizer, n_vocab: int) -> Tokenizer:
     """The tokenizer of the first `n_vocab` ids: what training to that size would have given."""
+    check_tokenizer(tokenizer)
     provenance = {**tokenizer.provenance, "sliced_from": tokenizer.fingerprint}
     return _resized(tokenizer, tokenizer.vocabulary.slice(n_vocab), provenance)
 
@@ -73,6 +76,7 @@ def _resized(tokenizer: Tokenizer, vocabulary: Vocabulary, provenance: Mapping[s
     return Tokenizer(vocabulary, options={**tokenizer.options, **size}, provenance=provenance)
 
 
+@explains_calls
 def extend(
     tokenizer: Tokenizer,
     counts: PretokenCounts,
@@ -87,7 +91,12 @@ def extend(
 
     Raises `OptionError` (counts of another pattern or scheme, a size that does not grow), `CorpusTooSmall`.
     """
-    vocabulary = tokenizer.vocabulary
+    vocabulary = check_tokenizer(tokenizer).vocabulary
+    if not isinstance(counts, PretokenCounts):
+        raise WrongType(
+            f"counts is {type(counts).__name__}, not PretokenCounts",
+            fix="slmtok.extend(tok, slmtok.count('corpus.txt'))",
+        )
     _check_own(vocabulary)
     fixed = {"scheme": tokenizer.scheme, "tie_break": tokenizer.options.get("ties", "rank")}
     options = build_options(TrainOptions, options, {**keywords, **fixed})
@@ -129,6 +138,7 @@ def usage(tokenizer: Tokenizer, counts: PretokenCounts) -> NDArray[np.uint64]:
     return used
 
 
+@explains_calls
 def prune(
     tokenizer: Tokenizer,
     *,
@@ -144,7 +154,7 @@ def prune(
 
     Raises `OptionError`, `InvalidTokens` (a foreign vocabulary), `VocabularyTooSmall`, `WrongType`.
     """
-    vocabulary = tokenizer.vocabulary
+    vocabulary = check_tokenizer(tokenizer).vocabulary
     _check_own(vocabulary)
     if (ids is None) == (unused_on is None) or (ids is not None and keep is not None):
         raise OptionError(
@@ -193,6 +203,8 @@ def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
 
 
 def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise WrongType((Setting("ids"), f" takes integers, not {ids!r}"), fix=(Setting("ids", [300, 301]),))
     wanted: set[int] = set()
     for id in ids:
         if isinstance(id, bool) or not hasattr(id, "__index__"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
+from slmtok.calls import explains_calls
 from slmtok.corpus import Skipped
 from slmtok.corpus.selection import Selection
 from slmtok.errors import InvalidText, WrongType
@@ -13,6 +14,7 @@ from slmtok.options import ReadOptions
 _MANY_TEXTS = "a list or an iterator of str or bytes"
 
 
+@explains_calls
 class Texts:
     """Marks an iterable as the documents themselves (each `str` or `bytes`), where a list would mean paths."""
 

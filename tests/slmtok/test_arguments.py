@@ -163,7 +163,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: tok.token_id(5), errors.WrongType, "a token is bytes, not int"),
     (lambda tok: tok.specials[[]], errors.UnknownSpecial, "the role or spelling []"),
     (lambda tok: tok.specials.find([]), errors.UnknownSpecial, "the role or spelling []"),
-    (lambda tok: tok.with_special(5, "a"), errors.WrongType, "the role 5 is spelled 'a'"),
+    (lambda tok: tok.with_special(5, "a"), errors.WrongType, "a role is a str, not int"),
     (lambda tok: as_tiktoken(tok, 5), errors.WrongType, "spellings must be a dict from role to spelling"),
     (lambda tok: tok.encode_segments(5), errors.WrongType, "a list of segments, not int"),
     (lambda tok: tok.encode_segments(["a", 5]), errors.WrongType, "segment 1 is int"),

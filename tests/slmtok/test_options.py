@@ -50,7 +50,7 @@ def test_flags_are_distinct() -> None:
 REFUSED: list[tuple[dict[str, object], type[SlmtokError], str, str]] = [
     ({"vocab_size": 100}, VocabularyTooSmall, "vocab_size=100 is below the minimum", "--vocab 100 is below"),
     ({"vocab_size": 300, "scheme": "byte"}, OptionError, "vocab_size=300 with scheme byte", "leave --vocab out"),
-    ({"vocab_size": 4096.0}, WrongType, "fix:   vocab_size=4096", "fix:   --vocab 4096"),
+    ({"vocab_size": "4096"}, WrongType, "fix:   vocab_size=4096", "fix:   --vocab 4096"),
     ({"tie_break": "rnk"}, OptionError, "did you mean 'rank'", "--tie-break rank"),
     ({"min_count": 0}, OptionError, "min_count=0 is out of range", "--min-count 1, or more"),
     ({"allow_smaller": 1}, WrongType, "allow_smaller is True or False", "--allow-smaller"),

@@ -44,7 +44,7 @@ BEFORE_READING = [
     ({"scheme": "wordpiece"}, errors.OptionError, "bpe, word, char, byte"),
     ({"pattern": "(a"}, errors.InvalidPattern, "(a"),
     ({"vocab_size": MAX_IDS + 1}, errors.OptionError, f"vocab_size={MAX_IDS + 1} is out of range"),
-    ({"vocab_size": 500.0}, errors.WrongType, "vocab_size must be an integer, not float 500.0"),
+    ({"vocab_size": 500.5}, errors.WrongType, "vocab_size must be an integer, not float 500.5"),
     ({"vocab_size": True}, errors.WrongType, "vocab_size must be an integer, not bool True"),
     ({"vocab_size": -1}, errors.OptionError, "vocab_size=-1 is out of range"),
     ({"min_count": 10**30}, errors.OptionError, "min_count=1000000000000000000000000000000 is out of range"),

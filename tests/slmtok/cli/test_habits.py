@@ -8,9 +8,6 @@ import sys
 import pytest
 from shared_data import tiktoken_cache
 
-import slmtok
-from slmtok.errors import UnknownOption
-
 
 @pytest.mark.parametrize(
     ("option", "remedy"),
@@ -90,11 +87,6 @@ def test_files_of_hugging_face_and_folders(ids_of, slmtok) -> None:
     assert slmtok("pack", "text.txt", "-t", "own.json", "-o", "data").code == 0
     for name in ("hf/tokenizer.json", "hf", "data"):
         assert ids_of(name) == ids_of("own.json"), name
-
-
-def test_keywords_of_other_tools() -> None:
-    with pytest.raises(UnknownOption, match="did you mean 'min_count'"):
-        slmtok.train(iter(["text"]), vocab_size=300, min_frequency=2)
 
 
 @pytest.fixture

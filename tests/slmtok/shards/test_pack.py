@@ -56,7 +56,7 @@ def test_documents_come_back(records, texts, tokenizer, tmp_path):
 
 
 def test_a_path_is_no_tokenizer(records, tmp_path):
-    with pytest.raises(WrongType, match="tokenizer is a str, not a Tokenizer"):
+    with pytest.raises(WrongType, match="tokenizer is str, not a Tokenizer"):
         pack(records, "tok.json", tmp_path / "d")
     assert not (tmp_path / "d").exists()
 

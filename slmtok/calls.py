@@ -1,0 +1,130 @@
+"""Errors for calls that do not fit a signature: they name the right argument, Python's own only the wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import Parameter, signature
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
+
+Target = TypeVar("Target", bound=Callable[..., Any])
+
+_CATCH = ("more", "unknown")
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+HABITS = {
+    "add_special_tokens": ("bos", "bos=True, eos=True add them; without, none are added"),
+    "disallowed_special": ("allow_special", "leave it out: what allow_special does not name is text"),
+    "truncation": ("return_tensors", "slmtok.compat.as_hf(tok)(texts, truncation=True, max_length=...)"),
+    "max_length": ("return_tensors", "slmtok.compat.as_hf(tok)(texts, truncation=True, max_length=...)"),
+    "padding": ("return_tensors", "slmtok.compat.as_hf(tok)(texts, padding=True), or tok.encode_batch(texts).pad"),
+    "special_tokens": ("special", "special={'user': '<|user|>'}"),
+    "files": ("corpus", None),
+    "overwrite": ("force", None),
+    "exist_ok": ("force", None),
+    "num_proc": ("threads", None),
+    "num_workers": ("threads", None),
+    "n_jobs": ("threads", None),
+    "vocab_size": ("n_vocab", None),
+    "n_vocab": ("vocab_size", None),
+}
+"""Options of other libraries whose names are not similar: ours, and the fix where that is not `ours=value`."""
+EXAMPLES = {
+    "corpus": "'corpus.txt'",
+    "name_or_path": "'cl100k_base'",
+    "n_vocab": "4096",
+    "out": "'out'",
+    "pad": "tok.specials.pad",
+    "paths": "['a.txt', 'b.txt']",
+    "role": "'user'",
+    "text": "'<|user|>'",
+    "tokenizer": "tok",
+    "value": "tok.specials.pad",
+}
+"""What an argument may be, by its name."""
+
+
+def explains_calls(target: Target) -> Target:
+    """Decorates a function, or the constructor and the public methods of a class.
+
+    A call that does not fit the signature raises `UnknownOption` or `WrongType` instead of a bare `TypeError`. Methods
+    with `*more, **unknown` raise `wrong_call` themselves, which costs a call 30 ns instead of 60.
+    """
+    if not isinstance(target, type):
+        return _explained(target, is_method=False)
+    for name, member in list(vars(target).items()):
+        if name.startswith("_") and name != "__init__":
+            continue
+        if isinstance(member, FunctionType) and "unknown" not in signature(member).parameters:
+            setattr(target, name, _explained(member, is_method=True))
+        elif isinstance(member, (classmethod, staticmethod)):
+            is_method = isinstance(member, classmethod)
+            setattr(target, name, type(member)(_explained(member.__func__, is_method=is_method)))
+    return target
+
+
+def _explained(function: Target, *, is_method: bool) -> Target:
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        try:
+            return function(*args, **keywords)
+        except TypeError as error:
+            # Without a frame of the function the call itself failed.
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+        raise wrong_call(function, args[is_method:], keywords, is_method=is_method)
+
+    return cast("Target", call)
+
+
+def wrong_call(
+    function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any], *, is_method: bool = False
+) -> SlmtokError:
+    """The error for a call that does not fit; `args` without the `self` of a method that is not bound."""
+    parameters = [each for each in list(signature(function).parameters.values())[is_method:] if each.name not in _CATCH]
+    takes_any = any(each.kind == Parameter.VAR_KEYWORD for each in parameters)
+    options = {each.name: each.default for each in parameters if each.kind in _NAMED}
+    positional = [each.name for each in parameters if each.kind == Parameter.POSITIONAL_OR_KEYWORD]
+    required = [name for name in positional if options[name] is Parameter.empty]
+    missing = [name for name in required[len(args) :] if name not in keywords]
+    unknown = {name: value for name, value in keywords.items() if name not in options}
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    example = f"{name}({', '.join(EXAMPLES.get(each, each) for each in required)})"
+    for option, value in unknown.items():
+        meant, fix = meant_option(option, value, options)
+        if not takes_any or (meant is not None and meant in missing):
+            fact = f"{name}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else "")
+            return UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=fix or example, option=option)
+    limit = f"{name}({', '.join(map(_brief, parameters))})"
+    if missing:
+        return WrongType(f"{name}() lacks {missing[0]!r}", limit=limit, fix=example, option=missing[0])
+    twice = next((each for each in positional[: len(args)] if each in keywords), None)
+    if twice is not None:
+        return WrongType(f"{name}() gets {twice!r} twice", limit=limit, fix="give it once", option=twice)
+    taken = f"{len(positional)} argument" + "s" * (len(positional) != 1)
+    return WrongType(f"{name}() takes {taken} by position, not {len(args)}", limit=limit, fix="give options by name")
+
+
+def meant_option(name: str, value: object, options: Mapping[str, Any]) -> tuple[str | None, Message | None]:
+    """The option that a wrong keyword means, and the fix. `options`: the defaults by name."""
+    ours, fix = HABITS.get(name, ("", None))
+    if ours in options:
+        return (None, fix) if fix else (ours, (Setting(ours, value),))
+    known = [option for option in options if len(option) > 2]
+    part = next((option for option in known if option in name or option.startswith(name)), None)
+    meant = part or suggestion(name, known, cutoff=0.6)
+    if meant is None:
+        return None, None
+    if isinstance(value, bool) and not isinstance(options[meant], bool):
+        return meant, f"{meant}={EXAMPLES.get(meant, '...')}"
+    return meant, (Setting(meant, value),)
+
+
+def _brief(parameter: Parameter) -> str:
+    """A parameter as it is given: `corpus`, `bos=`, `**keywords`."""
+    if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
+        return str(parameter).partition(":")[0]
+    return parameter.name + ("" if parameter.default is Parameter.empty else "=")

@@ -1,0 +1,149 @@
+"""Calls as other libraries take them: each is answered by the right option, none by a bare error of Python."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slmtok
+from slmtok.errors import MissingInput, OptionError, SlmtokError, UnknownOption, WrongType
+
+TEXTS = ["low low low lower", "newest newest widest"] * 30
+
+
+def fix_of(call) -> str | None:
+    with pytest.raises(SlmtokError) as caught:
+        call()
+    return caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        (lambda tok: tok.encode("a", add_special_tokens=True), "bos=True, eos=True add them; without, none are added"),
+        (lambda tok: tok.encode("</s>", allowed_special="all"), "allow_special='all'"),
+        (lambda tok: tok.encode_list("a", add_bos=True), "bos=True"),
+        (lambda tok: tok.encode("a", "b"), "give options by name"),
+        (lambda tok: tok.encode_list("a", True), "give options by name"),
+        (lambda tok: tok.encode_batch(["a"], num_threads=3), "threads=3"),
+        (lambda tok: tok.decode([1], skip_special_tokens=True), "skip_special=True"),
+        (lambda tok: tok.save("tok.json", overwrite=True), "force=True"),
+        (lambda tok: tok.save(), "save(path)"),
+        (lambda tok: tok.encode_batch(["a"]).pad(), "pad(tok.specials.pad)"),
+        (lambda tok: tok.encode_batch(["a"]).pad(length=2), "pad(tok.specials.pad)"),
+        (lambda tok: tok.encode_batch(["a"]).to_torch(padding=True), "pad=tok.specials.pad"),
+        (lambda tok: slmtok.pack("corpus.txt", tok), "pack('corpus.txt', tok, 'out')"),
+        (lambda tok: slmtok.pack("corpus.txt", tok, output="data"), "out='data'"),
+        (lambda tok: slmtok.slice(tok, vocab_size=280), "n_vocab=280"),
+        (lambda tok: slmtok.train("corpus.txt", vocab=300), "vocab_size=300"),
+        (lambda tok: slmtok.train("corpus.txt", num_proc=4), "threads=4"),
+        (lambda tok: slmtok.train("corpus.txt", special_tokens=["<pad>"]), "special={'user': '<|user|>'}"),
+        (lambda tok: slmtok.train(files=["a.txt"], vocab_size=300), "corpus=['a.txt']"),
+        (lambda tok: slmtok.load("tok.json", trust_remote_code=True), "load(path)"),
+        (lambda tok: slmtok.Texts("a", "b"), "give options by name"),
+    ],
+)
+def test_fixes(call, fix, bpe) -> None:
+    assert fix_of(lambda: call(bpe)) == fix
+
+
+@pytest.mark.parametrize("wrong", [5, None, object(), 1.5, [["a"]], {}])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda tok, wrong: slmtok.pack(wrong, tok, "data"),
+        lambda tok, wrong: slmtok.pack("corpus.txt", wrong, "data"),
+        lambda tok, wrong: slmtok.pack(__file__, tok, wrong),
+        lambda tok, wrong: slmtok.train(wrong),
+        lambda tok, wrong: slmtok.count(wrong),
+        lambda tok, wrong: slmtok.load(wrong),
+        lambda tok, wrong: slmtok.from_tiktoken(wrong),
+        lambda tok, wrong: slmtok.merge_counts(wrong, "out.counts"),
+        lambda tok, wrong: slmtok.slice(wrong, 280),
+        lambda tok, wrong: slmtok.slice(tok, wrong),
+        lambda tok, wrong: slmtok.extend(wrong, None),
+        lambda tok, wrong: slmtok.extend(tok, wrong, vocab_size=500),
+        lambda tok, wrong: slmtok.prune(wrong, ids=[300]),
+        lambda tok, wrong: slmtok.prune(tok, ids=wrong or 5),
+        lambda tok, wrong: slmtok.Tokenizer(wrong),
+        lambda tok, wrong: tok.encode_files(wrong, "ids.bin"),
+        lambda tok, wrong: tok.encode_files(__file__, wrong),
+        lambda tok, wrong: tok.with_special(wrong, "x"),
+        lambda tok, wrong: tok.token_to_id(wrong),
+        lambda tok, wrong: tok.decode(wrong),
+        lambda tok, wrong: tok.encode("a", bos=wrong or 1),
+    ],
+)
+def test_wrong_types_get_our_errors(call, wrong, bpe, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SlmtokError):
+        call(bpe, wrong)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_list_of_texts_is_answered_by_texts(bpe, tmp_path) -> None:
+    assert fix_of(lambda: slmtok.train(TEXTS)).startswith("slmtok.Texts(texts)")
+    assert fix_of(lambda: slmtok.count(TEXTS)).startswith("slmtok.Texts(texts)")
+    assert "tok.encode_batch(texts)" in fix_of(lambda: slmtok.pack(TEXTS, bpe, tmp_path / "data"))
+    assert "tok.encode_batch(texts)" in fix_of(lambda: bpe.encode_files(TEXTS, tmp_path / "ids"))
+    # One name of several is probably misspelled.
+    with pytest.raises(MissingInput, match="check the name"):
+        slmtok.train([__file__, "nope.txt"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_names_of_flags_are_keywords() -> None:
+    tok = slmtok.train(slmtok.Texts(TEXTS), vocab_size=280, min_count=3)
+    assert slmtok.train(slmtok.Texts(TEXTS), vocab_size=280, min_frequency=3) == tok
+    with pytest.raises(OptionError, match="min_frequency and min_count are one option"):
+        slmtok.train(slmtok.Texts(TEXTS), min_frequency=3, min_count=3)
+
+
+def test_whole_floats_are_integers_as_in_commands(tmp_path) -> None:
+    assert slmtok.train(slmtok.Texts(TEXTS), vocab_size=2.8e2).n_vocab == 280
+    for wrong in (280.5, float("nan"), float("inf"), True):
+        with pytest.raises(WrongType, match="must be an integer"):
+            slmtok.train(slmtok.Texts(TEXTS), vocab_size=wrong)
+
+
+def test_messages_of_padding(bpe) -> None:
+    ragged = bpe.encode_batch(["a", "b"])
+    with pytest.raises(OptionError, match=r"^pad=-1 is out of range"):
+        ragged.to_torch(pad=-1)
+    with pytest.raises(WrongType, match=r"^pad must be an integer, not str '<pad>'"):
+        ragged.to_torch(pad="<pad>")
+    with pytest.raises(WrongType, match="does not become a numpy array by itself"):
+        np.asarray(ragged)
+
+
+def test_attributes_of_other_libraries(bpe) -> None:
+    with pytest.raises(AttributeError, match=r"slmtok\.compat\.as_hf"):
+        bpe.tokenize("a")
+    with pytest.raises(AttributeError, match=r"slmtok\.compat"):
+        slmtok.get_encoding("gpt2")
+    assert copy.deepcopy(bpe) == pickle.loads(pickle.dumps(bpe)) == bpe
+
+
+def test_errors_inside_a_function_pass() -> None:
+    """Only a call that does not fit is explained: a `TypeError` of a callback is the caller's."""
+
+    def progress(stage: str) -> None: ...
+
+    with pytest.raises(TypeError, match="positional argument") as caught:
+        slmtok.train(slmtok.Texts(TEXTS), vocab_size=280, progress=progress)
+    assert not isinstance(caught.value, SlmtokError)
+
+
+def test_a_tokenizer_file_is_no_rank_file(bpe, tmp_path: Path) -> None:
+    bpe.save(tmp_path / "tok.json")
+    assert fix_of(lambda: slmtok.from_tiktoken(tmp_path / "tok.json", pattern="gpt2")) == "slmtok.load opens JSON files"
+
+
+def test_unknown_options_are_type_errors(bpe) -> None:
+    with pytest.raises(UnknownOption, match=r"limit: options: x, bos, eos, allow_special, dtype, return_tensors"):
+        bpe.encode("a", nonsense=1)
+    assert issubclass(UnknownOption, TypeError)
