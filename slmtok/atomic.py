@@ -22,6 +22,7 @@ from pathlib import Path
 
 from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Setting, SlmtokError, Unreadable, WrongType
 
+_SEPARATORS = (os.sep, os.altsep or os.sep)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _Path = str | os.PathLike[str]
 
@@ -142,6 +143,8 @@ def _path(target: object) -> Path:
     if "\0" in os.fspath(target):
         raise OptionError(f"output {os.fspath(target)!r} holds a zero byte", fix="name it without")
     path = Path(target)
+    if os.fspath(target) != os.fspath(path) and os.fspath(target).endswith(_SEPARATORS) and not path.is_dir():
+        raise OptionError(f"output {os.fspath(target)!r} names a folder", fix="name a file in it", option="output")
     try:
         path.exists()
     except OSError as error:

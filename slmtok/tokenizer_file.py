@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.checks import U64
@@ -200,10 +201,12 @@ def _refuse_other_kinds(data: bytes, source: str) -> None:
     if not data.strip():
         raise FaultError("it is empty")
     if _RANK_LINE.match(data):
+        # An export has a file beside the ranks that records the pattern.
+        pattern = "" if Path(source).with_suffix(".json").is_file() else " --pattern cl100k"
         raise CorruptFile(
             f"{source} is a .tiktoken rank file, not a tokenizer file",
             where=source,
-            fix=f"slmtok import {source} --pattern cl100k -o tok.json, or slmtok.from_tiktoken({source!r}, pattern=…)",
+            fix=f"slmtok import {source}{pattern} -o tok.json, or slmtok.from_tiktoken({source!r}, pattern=…)",
             path=source,
         )
     if data.startswith(b"\xef\xbb\xbf"):

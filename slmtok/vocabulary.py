@@ -234,7 +234,7 @@ class Vocabulary:
 
 
 def vocabulary_too_small(
-    n_vocab: int, scheme: str, *, option: str = "vocab_size", example: int = 4096
+    n_vocab: int, scheme: str, *, option: str = "vocab_size", example: int = 512
 ) -> VocabularyTooSmall:
     """The error for a size without room for the specials and the bytes.
 
@@ -427,7 +427,7 @@ def load_metadata(path: str) -> dict[str, Any]:
         raise CorruptFile(
             f"{path} is not a valid vocab.json",
             where=path,
-            fix=f"write it again: slmtok vocab tok.json --metadata -o {path} --force",
+            fix="name the vocab.json of packed data or a run; slmtok vocab TOK --metadata -o vocab.json writes one",
             path=path,
         )
     return dict(content)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok import atomic
 from slmtok.cli.errors import error_dict
-from slmtok.cli.files import read_texts, text_files
+from slmtok.cli.files import check_is_file, check_output, read_texts, require_bytes, text_files
 from slmtok.cli.options import (
     command,
     option,
@@ -21,7 +20,7 @@ from slmtok.cli.output import ANSWER_NO, DONE, Outcome, print_rows, settings, wr
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import audit_rows
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens
-from slmtok.opening import TIKTOKEN, load
+from slmtok.opening import TIKTOKEN, TOKENIZER_FILES, load
 from slmtok.options import ReadOptions
 from slmtok.vocabulary import load_metadata
 
@@ -64,7 +63,8 @@ def audit(
     from slmtok.training.doc_digests import load_digests
 
     sources = text_files(on, read)
-    atomic.check_outputs(output, inputs=[*sources, *([metadata] if metadata else [])], force=force)
+    check_is_file(output)
+    check_output(output, inputs=[*sources, subject, *filter(None, (metadata, leak))], force=force)
     seen = None if leak is None else load_digests(leak)
     try:
         tokenizer, content, shards = _open(subject, metadata)
@@ -77,6 +77,7 @@ def audit(
         found = run(
             tokenizer, texts, metadata=content, shards=shards, train_digests=seen, threads=threads, progress=progress
         )
+    require_bytes(found.text.bytes, on)
     certificate = found.certificate(tokenizer, _baselines(sources, baselines, read) if baselines else None)
     certificate.write(output, force=force)
 
@@ -90,9 +91,11 @@ def audit(
 def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any] | None, Shards | None]:
     """(tokenizer, content of vocab.json, packed data)."""
     from slmtok.shards import open_shards
+    from slmtok.shards.format import MANIFEST
 
     folder = Path(subject)
-    if subject.startswith(TIKTOKEN) or not folder.is_dir():
+    is_tokenizer = not (folder / MANIFEST).exists() and any((folder / name).is_file() for name in TOKENIZER_FILES)
+    if subject.startswith(TIKTOKEN) or not folder.is_dir() or is_tokenizer:
         return load(subject), None if metadata is None else load_metadata(metadata), None
     shards = open_shards(folder)
     return load(str(shards.tokenizer)), load_metadata(metadata or str(folder / "vocab.json")), shards

@@ -19,6 +19,8 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
+from slmtok.corpus.formats import FORMATS
+from slmtok.corpus.streams import COMPRESSED
 from slmtok.errors import InvalidText, OptionError
 from slmtok.opening import TIKTOKEN, load
 from slmtok.option_values import parse_bytes
@@ -33,6 +35,8 @@ DEFAULT_STORY_BYTES = 2_000_000
 """Stories to measure on where no text is given."""
 DEFAULT_VOCAB_SIZE = 8192
 """Ids of the tokenizer that is trained where none is given; fewer where the text cannot fill them."""
+_NOT_PLAIN = (*COMPRESSED, *(suffix for entry in FORMATS.values() if entry.records for suffix in entry.suffixes))
+"""Suffixes by which a file would not be read as text."""
 _HEAD = ("", "load", "first call", "", "third call", "", "memory", "returns", "first", "third")
 
 
@@ -177,8 +181,22 @@ def sample_corpus(size: int, seed: int, output: str, force: bool) -> Outcome:
     """Write generated children's stories, as many as fit into a number of bytes. Equal seeds give equal bytes."""
     from slmtok.stories import write_stories
 
+    if Path(output).suffix.lower() in _NOT_PLAIN:
+        raise OptionError(
+            f"-o {output} would hold plain text, which {Path(output).suffix} does not stand for",
+            limit=f"another suffix than {', '.join(_NOT_PLAIN)}",
+            fix=f"-o {Path(output).name.partition('.')[0]}.txt",
+            option="output",
+        )
     with Progress() as progress, writing(output, force=force) as stream:
         number = write_stories(stream, size, seed=seed, progress=progress)
+        if not number:
+            raise OptionError(
+                f"--bytes {size} is less than one story",
+                limit="a story has about 1 kB",
+                fix="--bytes 5000",
+                option="size",
+            )
     if output == STDIO:
         return Outcome({})
     written = Path(output).stat().st_size

@@ -64,7 +64,10 @@ def flag_naming(setting: Setting) -> str:
     if "." in setting.name:
         return f"--set {setting.name}={setting.value}" if setting.has_value else setting.name
     flag = flag_of(setting.name)
-    value = str(setting.value)
+    value = setting.value
+    if value is False:
+        return f"--no-{flag[2:]}"
+    value = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
     if any(char in value for char in "\n\t\r\0"):
         value = escape(value)
     return f"{flag} {shlex.quote(value)}" if setting.has_value and setting.value is not True else flag

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import slmtok
-from slmtok.cli.files import text_files
+from slmtok.cli.files import require_bytes, text_files
 from slmtok.cli.options import (
     TOKENIZER,
     command,
@@ -22,6 +22,7 @@ from slmtok.errors import OptionError
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
+from slmtok.specials import FIRST_LEARNED
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def eval(
     with Progress() as progress:
         texts = ((document.text, document.domain) for document in read_corpus(sources, read))
         text, found = measure(chosen, texts, domains=len(domains), threads=threads, progress=progress)
+    require_bytes(text.bytes, on)
     result = {
         "text": {
             "documents": text.documents,
@@ -78,16 +80,23 @@ def _open(names: Sequence[str], sizes: str | None) -> list[tuple[str, Tokenizer]
         found.append((name, tokenizer))
         for size in (sizes or "").split(","):
             if size.strip() and tokenizer.vocabulary.layout == "own":
-                n_vocab = _vocab_size(size.strip())
+                n_vocab = _vocab_size(size.strip(), tokenizer.n_vocab)
                 found.append((f"{name}:{n_vocab}", slmtok.slice(tokenizer, n_vocab)))
     return found
 
 
-def _vocab_size(text: str) -> int:
+def _vocab_size(text: str, n_vocab: int) -> int:
+    """One of `--sizes`, of a tokenizer of `n_vocab` ids. Raises `OptionError`."""
+    limit, example = f"{FIRST_LEARNED} to {n_vocab}", f"--sizes {max(FIRST_LEARNED, n_vocab // 2)},{n_vocab}"
     try:
-        return parse_integer(text)
+        size = parse_integer(text)
     except ValueError as error:
-        raise OptionError(f"--sizes {error}", fix="--sizes 4096,8192", option="sizes") from None
+        raise OptionError(f"--sizes {error}", limit=limit, fix=example, option="sizes") from None
+    if not FIRST_LEARNED <= size <= n_vocab:
+        raise OptionError(
+            f"--sizes {text}: the tokenizer cannot be cut to it", limit=limit, fix=example, option="sizes"
+        )
+    return size
 
 
 def _table(text: Text, found: Sequence[Metrics], by: str | None, domains: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok import atomic
+from slmtok.cli.files import check_is_file, text_files
 from slmtok.cli.options import command, option, options_of, output_options, tokenizer_argument
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
@@ -67,6 +68,8 @@ def export(
             fix="leave it out",
             option="add_eos",
         )
+    check_is_file(output)
+    _check_verification(verify_on, no_verify=no_verify)
     tok = load(tokenizer)
     with Progress() as progress:
         receipt = write(
@@ -119,6 +122,7 @@ def import_(
     from slmtok.formats.importing import import_file
     from slmtok.formats.verification import receipt_bytes
 
+    _check_verification(verify_on, no_verify=no_verify)
     receipt_path = str(Path(output).with_suffix(".receipt.json"))
     atomic.check_outputs(output, receipt_path, inputs=[file], force=force)
     with Progress() as progress:
@@ -141,6 +145,14 @@ def import_(
         ("receipt", receipt_path),
     ]
     return _outcome({"path": output, "receipt": receipt_path, "layout": layout, **receipt}, rows, output)
+
+
+def _check_verification(verify_on: tuple[str, ...], *, no_verify: bool) -> None:
+    """Raises `OptionError` for text to compare on and no comparison, and for files of slmtok as text."""
+    if verify_on and no_verify:
+        raise OptionError("--verify-on together with --no-verify", fix="leave one of them out", option="no_verify")
+    if verify_on:
+        text_files(verify_on, ReadOptions())
 
 
 def _outcome(result: Mapping[str, Any], rows: list[Row], title: str) -> Outcome:

@@ -30,7 +30,10 @@ _OWN_SUFFIXES = (".json", ".lock", ".bin")
 _MAX_FOLDER_CHECKS = 256
 """Files of a folder that are opened to refuse those of slmtok."""
 _NOT_TEXT = {
-    TOKENIZER: ("a tokenizer file", "slmtok slice makes a smaller one of it, slmtok extend a larger one"),
+    TOKENIZER: (
+        "a tokenizer file",
+        "name the text; slmtok slice and slmtok extend make other sizes of one",
+    ),
     METADATA: ("a vocab.json", "name the text"),
     LOCK: ("the lock of a tokenizer", "slmtok reproduce trains it again"),
     RECEIPT: ("a receipt", "name the text"),

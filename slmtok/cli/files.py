@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from slmtok import atomic
 from slmtok.cli.file_kinds import TOKENIZER, counts_among, kind_of_file, refuse_own_files
 from slmtok.cli.output import Outcome, Row, counted, print_rows
+from slmtok.corpus.contents import no_text
 from slmtok.errors import OptionError
 from slmtok.opening import TIKTOKEN, public_encoding
 from slmtok.sizes import format_bytes
@@ -31,9 +32,19 @@ MAX_LISTED_FILES = 10
 
 
 def check_output(output: str, *beside: str, inputs: Iterable[str] = (), force: bool = False) -> None:
-    """Raises unless `output` and the files `beside` it may be written; `inputs` may be `-`, or missing."""
+    """Raises unless `output` and the files `beside` it may be written.
+
+    inputs: files; folders, whose files must stay, such as packed data; `-`; what is missing.
+    """
     if output != STDIO:
-        atomic.check_outputs(output, *beside, inputs=inputs, force=force)
+        read = [file for name in inputs for file in (held_files(name) if os.path.isdir(name) else [name])]  # noqa: PTH112
+        atomic.check_outputs(output, *beside, inputs=read, force=force)
+
+
+def held_files(folder: str) -> list[str]:
+    """The files in a folder, by path."""
+    with os.scandir(folder) as entries:
+        return [entry.path for entry in entries if entry.is_file()]
 
 
 def check_is_file(output: str) -> None:
@@ -143,6 +154,12 @@ def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
             option="corpus",
         )
     return found
+
+
+def require_bytes(number: int, on: Sequence[str]) -> None:
+    """Raises `CorpusTooSmall` for a text without a byte."""
+    if not number:
+        raise no_text(f"{', '.join(on)} has no byte of text")
 
 
 def read_texts(sources: Sequence[str], read: ReadOptions) -> Iterator[bytes]:

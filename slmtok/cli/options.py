@@ -204,6 +204,8 @@ class Command(click.Command):
             if ctx.obj.as_json and given.get("output") == "-":
                 fix = "-o FILE, or leave --json out"
                 raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
+        if given.get("output") == "":
+            raise OptionError("--output is empty", where=ctx.command_path, fix="-o NAME", option="output")
         for group in self.groups:
             values = {name: given.pop(name) for name in group.fields}
             given[group.keyword] = group.cls(**{name: value for name, value in values.items() if value is not None})
@@ -325,6 +327,11 @@ def collector(name: str, collect: Callable[[list[Any]], Any]) -> Callable[..., A
             raise click.UsageError(f"{name} {error}", ctx) from None
 
     return callback
+
+
+def arguments_of_command() -> list[str]:
+    """The arguments of the running command as they were given."""
+    return list(click.get_current_context().meta["arguments"])
 
 
 def input_files() -> list[str]:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import slmtok
 from slmtok import atomic
 from slmtok.cli.file_kinds import are_counts
-from slmtok.cli.files import check_is_file, check_output, corpus_files, with_spill_dir
+from slmtok.cli.files import VOCAB_PLACEHOLDER, check_is_file, check_output, corpus_files, with_spill_dir
 from slmtok.cli.options import (
     INTEGER,
     Parsed,
     argument,
+    arguments_of_command,
     collector,
     command,
     corpus_argument,
@@ -87,6 +88,12 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
     """Cut a tokenizer to a smaller vocabulary: the same as training to that size."""
     import numpy as np
 
+    given = sum(text.partition("=")[0] in ("--vocab", "--vocab-size") for text in arguments_of_command())
+    if given > 1:
+        raise OptionError(
+            f"--vocab is given {given} times", limit="one size", fix="one slmtok slice for each", option="vocab_size"
+        )
+    output = output.replace(VOCAB_PLACEHOLDER, str(options.n_vocab))
     _check(tokenizer, output, output + _ID_MAP_SUFFIX, force=force)
     before = load(tokenizer)
     after = slmtok.slice(before, options.n_vocab)
@@ -155,7 +162,15 @@ def prune(
 ) -> Outcome:
     """Remove tokens from a tokenizer; a token that is part of another one stays until that one is removed."""
     _check(tokenizer, output, output + _ID_MAP_SUFFIX, force=force)
-    if (ids is None) == (not unused_on) or (ids is not None and keep is not None):
+    if ids is not None and (unused_on or keep is not None):
+        other = "--unused-on" if unused_on else "--keep"
+        raise OptionError(
+            f"--ids together with {other}",
+            limit="--ids FILE, or --unused-on TEXT with or without --keep N",
+            fix=f"leave --ids or {other} out",
+            option="ids",
+        )
+    if ids is None and not unused_on:
         raise OptionError(
             "nothing says which tokens to remove: --ids FILE, or --unused-on TEXT with or without --keep N",
             limit="one of --ids and --unused-on",
@@ -186,14 +201,14 @@ def read_id_list(path: str) -> list[int]:
     try:
         content: Any = json.loads(text) if text.lstrip().startswith(("[", "{")) else list(map(int, text.split()))
         found = content["ids"] if isinstance(content, dict) else content
-        if not all(type(id) is int for id in found):
+        if not found or not all(type(id) is int for id in found):
             raise TypeError
     except (ValueError, TypeError, KeyError):
         raise CorruptFile(
             f"{path} is not a list of ids",
             where="--ids",
             limit="one id a line, a JSON list, or an object with a list under 'ids'",
-            fix="printf '300\\n301\\n' > ids.txt",
+            fix="name a file with one id a line; slmtok vocab TOK lists the ids",
             path=path,
         ) from None
     return list(found)

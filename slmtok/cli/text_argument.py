@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Sequence
 
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
+from slmtok.cli.options import TOKENIZER
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
+from slmtok.opening import TOKENIZER_FILES
 
 
 def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str], str | None]:
     """(tokenizers, text): arguments that name tokenizers, before the text or after it; one more is the text."""
     names, rest = list(more), list(items)
-    while rest and (is_tokenizer(rest[0]) or names_tokenizer(rest[0])):
+    while rest and (is_tokenizer(rest[0]) or names_tokenizer(rest[0]) or _is_folder(rest[0])):
         names.append(rest.pop(0))
     while len(rest) > 1 and is_tokenizer(rest[-1]):
         names.append(rest.pop())
@@ -23,9 +26,23 @@ def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str
         raise MissingInput(f"no file {rest[0]!r}", fix="check the name, or add a space if it is text", path=rest[0])
     if len(rest) > 1:
         raise OptionError(
-            f"{rest[0]!r} is not a tokenizer file, and the text is one argument", fix="put quotes around the text"
+            f"{rest[0]!r} is not a tokenizer, and the text is one argument",
+            limit=TOKENIZER,
+            fix="check the name, or put quotes around the text",
         )
     return names, rest[0] if rest else None
+
+
+def _is_folder(name: str) -> bool:
+    """Whether an argument is a folder with a tokenizer."""
+    return any(os.path.isfile(os.path.join(name, file)) for file in TOKENIZER_FILES)  # noqa: PTH113, PTH118
+
+
+def name_of_file(text: str | None) -> tuple[str, ...]:
+    """A warning about a text that names a file."""
+    if text is None or text == STDIO or not os.path.isfile(text):  # noqa: PTH113 - false for any text
+        return ()
+    return (f"this is the name of a file; slmtok show - < {shlex.quote(text)} shows its text",)
 
 
 def read_text(text: str | None, default: str, max_bytes: int = -1) -> bytes:

@@ -119,7 +119,9 @@ def _missing(path: str, index: int) -> MissingInput:
     endings = Counter(_ending(entry.name) for entry in folder.iterdir() if entry.is_file())
     if not endings:
         return MissingInput(fact, where=f"argument {index}; the folder {folder}/ has no files", fix=fix, path=path)
-    ending, number = min(endings.items(), key=lambda item: (-item[1], item[0]))
+    # Those of the name that was meant come first, then the most frequent.
+    wanted = Path(path).suffix
+    ending, number = min(endings.items(), key=lambda item: (not item[0].endswith(wanted or item[0]), -item[1], item[0]))
     files = "1 file" if number == 1 else f"{number} files"
     where = f"argument {index}; the folder {folder}/ has {files} ending {ending}" if ending else f"argument {index}"
     if magic and ending:

@@ -80,6 +80,6 @@ def module(name: str) -> Any:
     except ImportError:
         raise MissingExtra(
             f"{name} is not installed, and ids must be compared with it",
-            fix=f"pip install {name}; or verify=False, which writes without comparing",
+            fix=(f"pip install {name}; or ", Setting("verify", False), ", which writes without comparing"),
             library=name,
         ) from None

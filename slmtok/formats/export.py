@@ -124,6 +124,12 @@ def check_folder(place: Path, names: Sequence[str], *, force: bool) -> None:
                 path=str(place / there[0]),
             )
         return
+    if place.exists():
+        raise OutputExists(
+            f"output {str(place)!r} is a file, and a folder is written",
+            fix=("name another ", Setting("output")),
+            path=str(place),
+        )
     atomic.check_outputs(place)
 
 

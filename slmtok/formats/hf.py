@@ -345,6 +345,7 @@ def _short(step: Any) -> str:
     return "none"
 
 
+_OTHER_MODEL = re.compile(rb'"type"\s*:\s*"(Unigram|WordLevel)"')
 _MAX_DEPTH = 12
 
 
@@ -386,11 +387,17 @@ def _parsed(data: bytes, source: str) -> dict[str, Any]:
     try:
         document = parse_object(data, _MAX_DEPTH)
         model = document.get("model")
-        if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict):
+        if not isinstance(model, dict):
+            raise FaultError("it has no model")
+        kind = model.get("type", "BPE")
+        if kind == "BPE" and not isinstance(model.get("vocab"), dict):
             raise FaultError("it has no model with a vocab that is an object")
     except FaultError as fault:
+        # The scores of another model are fractions, which this format has nowhere.
+        if other := _OTHER_MODEL.search(data):
+            _refuse(True, f"its model is {other[1].decode()}", "BPE", source)
         raise _unreadable(source, str(fault)) from None
-    _refuse(model.get("type", "BPE") != "BPE", f"its model is {model.get('type')}", "BPE", source)
+    _refuse(kind != "BPE", f"its model is {kind}", "BPE", source)
     for key in ("continuing_subword_prefix", "end_of_word_suffix"):
         _refuse(bool(model.get(key)), f"its model has {key} {model.get(key)!r}", "none", source)
     _refuse(bool(model.get("dropout")), "its model has dropout", "no dropout", source)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptFile, MissingInput, unknown_name
+from slmtok.errors import CorruptFile, MissingInput, NotEqual, Setting, unknown_name
 from slmtok.files import read_limited
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Origin
@@ -50,7 +50,12 @@ def import_file(
     if verify:
         encode = chosen.open(file, tokenizer)
         texts = verification.probes(tokenizer, verify_on, read, effort or verification.FULL)
-        compared = compare(tokenizer, encode, texts, library=chosen.library, progress=progress)
+        try:
+            compared = compare(tokenizer, encode, texts, library=chosen.library, progress=progress)
+        except NotEqual as error:
+            if pattern is not None:
+                error.fix = ("leave ", Setting("pattern"), " out where the file records one, or name another")
+            raise
     return tokenizer, receipt(tokenizer, "import", chosen, compared, {file.name: data}, generated=not verify_on)
 
 

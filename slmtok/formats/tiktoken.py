@@ -422,7 +422,14 @@ def _check_ranks(tokenizer: Tokenizer) -> None:
 
 
 def files(tokenizer: Tokenizer, name: str) -> dict[str, bytes]:
-    """The files of the export."""
+    """The files of the export. Raises `OptionError` for the name of a public encoding, which tiktoken has already."""
+    if name in ENCODINGS:
+        raise OptionError(
+            (Setting("name", name), " is an encoding of tiktoken"),
+            limit="tiktoken loads no encoding while two have one name",
+            fix=(Setting("name", f"my-{name}"),),
+            option="name",
+        )
     ranks = {token: id for id, token in tokenizer.vocabulary.items()}
     specials = tokenizer.specials.completed().spellings
     data = write_ranks(ranks)
@@ -484,8 +491,14 @@ def _side(data: bytes) -> dict[str, Any] | None:
 
 
 def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
-    """The tokenizer of a rank file or a side file. Raises `CorruptFile`, and as `from_tiktoken`."""
-    side = _side(data)
+    """The tokenizer of a rank file or a side file; of an export, a rank file has the side file beside it.
+
+    Raises `CorruptFile`, and as `from_tiktoken`.
+    """
+    side, beside = _side(data), Path(source).with_suffix(".json")
+    if side is None and pattern is None and beside.is_file():
+        side = _side(read_limited(beside, "tokenizer file"))
+        source = str(beside) if side else source
     if side is None:
         return as_own(from_tiktoken(source, pattern=pattern))
     tokenizer = from_tiktoken(

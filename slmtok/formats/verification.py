@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.batching import batched
 from slmtok.envelope import Envelope, load_payload
-from slmtok.errors import CorruptFile, NotEqual
+from slmtok.errors import CorruptFile, NotEqual, Setting
 from slmtok.files import file_digest
 from slmtok.formats.base import installed
 from slmtok.tokenizer_file import GOLDEN_TEXTS
@@ -99,7 +99,7 @@ def difference(
                 f"{right[at : at + 4]} where ours are {left[at : at + 4]}",
                 where=f"id {at} of the text; {probe.replace('_', ' ')}; nothing was written",
                 limit="equal ids for every probe",
-                fix="report it with the tokenizer file; verify=False writes without comparing, on your own risk",
+                fix=("report it with the tokenizer file; ", Setting("verify", False), " writes without comparing"),
                 probe=probe,
                 text=text,
                 position=at,

@@ -145,6 +145,13 @@ def _npy_files(shards: Shards, options: PackOptions) -> Files:
         shape: tuple[int, ...] = (total,)
         if options.chunk_size is not None:
             rows = total // options.chunk_size
+            if not rows and split == "train":
+                raise OptionError(
+                    (Setting("chunk_size", options.chunk_size), f" is more than the {total:,} ids of {split}"),
+                    limit="at least one row for training",
+                    fix=(Setting("chunk_size", min(total, 1024) or 1),),
+                    option="chunk_size",
+                )
             if options.max_chunks is not None and split == "train":
                 rows = min(rows, options.max_chunks)
             total, shape = rows * options.chunk_size, (rows, options.chunk_size)

@@ -56,7 +56,7 @@ def write_subsets(shards: Shards, tokenizer: Tokenizer, numbers: Sequence[int]) 
     if max(numbers) > available:
         raise OptionError(
             f"a subset of {max(numbers):,} documents, and there are {available:,} for training",
-            where=str(shards.folder),
+            where=f"{shards.folder}, which is packed; the same command with another subset adds it",
             fix=(Setting("subset", [available]), ", or fewer"),
             option="subset",
         )

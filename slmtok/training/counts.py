@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -308,7 +308,18 @@ def merge_counts(
     files = _open_all(listed, allow_duplicate)
     head = merge_heads([file.head for file in files], minimum)
     bodies = _bodies(files, head)
-    body = lambda put: _engine.merge_counts(bodies, len(head.domains), minimum, put)  # noqa: E731
+
+    def body(put: Callable[[bytes], object]) -> tuple[int, list[int], int, list[int]]:
+        sums = _engine.merge_counts(bodies, len(head.domains), minimum, put)
+        if minimum > 1 and not Sums(*sums).distinct and not all(file.empty for file in files):
+            raise OptionError(
+                (Setting("min_count", minimum), " leaves out every pretoken"),
+                where=", ".join(file.layout.path for file in files),
+                fix=(Setting("min_count", 5),),
+                option="min_count",
+            )
+        return sums
+
     digest, sums = write_file(out, head.to_bytes(), body, _lineage(files), force=force)
     return Merged(os.fspath(out), digest, head, sums, len(files))
 

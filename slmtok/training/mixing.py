@@ -31,10 +31,10 @@ def domain_weights(
     """
     if not sizes:
         raise OptionError(
-            "the counts have no domains to weight",
+            "the corpus has no domains to weight",
             where=(Setting("mix"), ", ", Setting("temperature")),
             limit="domains that were named when the corpus was counted",
-            fix="slmtok count corpus/ --domain 'code=*.py' -o all.counts",
+            fix=(Setting("domains"), " names one, with the text that is counted"),
             option="mix",
         )
     if mix and temperature is not None:

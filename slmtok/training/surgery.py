@@ -191,7 +191,9 @@ def _check_own(vocabulary: Vocabulary) -> None:
 def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
     number = check_int("keep", keep)
     if number < FIRST_LEARNED:
-        raise vocabulary_too_small(number, vocabulary.scheme, option="keep")
+        raise vocabulary_too_small(
+            number, vocabulary.scheme, option="keep", example=max(FIRST_LEARNED, vocabulary.n_vocab // 2)
+        )
     if number > vocabulary.n_vocab:
         raise OptionError(
             (Setting("keep", number), " is more than the tokenizer has"),

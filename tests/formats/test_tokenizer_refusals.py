@@ -186,6 +186,6 @@ def test_size_limit_comes_before_parsing(tmp_path: Path) -> None:
 def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(errors.MissingInput, match=r"no\.json"):
         slmtok.load(tmp_path / "no.json")
-    with pytest.raises(errors.Unreadable):
+    with pytest.raises(errors.MissingInput, match="holds no tokenizer"):
         slmtok.load(tmp_path)
     assert not list(tmp_path.iterdir())

@@ -144,7 +144,9 @@ def test_text_is_one_argument(slmtok, tok):
     ran = slmtok("show", tok, "Once", "upon")
     assert (ran.code, ran.err) == (
         2,
-        "error: 'Once' is not a tokenizer file, and the text is one argument\n  fix:   put quotes around the text\n",
+        "error: 'Once' is not a tokenizer, and the text is one argument\n"
+        "  limit: a tokenizer file, a folder with one, or tiktoken:NAME\n"
+        "  fix:   check the name, or put quotes around the text\n",
     )
     ran = slmtok("show", "none.json", "Once")
     assert (ran.code, ran.err) == (

@@ -13,6 +13,44 @@ CASES = {
     "set-special tok.json größe=ü -o x": (2, "error: 'größe' is not a valid role"),
     "count packed": (2, "is the manifest of packed data of slmtok, not text\n"),
     "train packed --vocab 300": (2, "fix:   name the text that was packed"),
+    "audit tok.json --on a.txt -o tok.json --force": (2, "output 'tok.json' is also the input"),
+    "slice packed --vocab 275 -o packed/tok.json --force": (2, "output 'packed/tok.json' is also the input"),
+    "set-special packed user=U -o packed/vocab.json --force": (2, "output 'packed/vocab.json' is also the input"),
+    "audit tok.json --on a.txt -o sub/": (2, "output 'sub/' names a folder"),
+    "audit a.txt --on tok.json -o c.json": (2, "fix:   name the text; slmtok slice and"),
+    "audit tok.json --on a.txt --metadata tok.json -o c.json": (3, ""),
+    "audit tok.json --on empty.txt -o c.json": (1, "the corpus is empty: empty.txt has no byte of text"),
+    "eval tok.json --on empty.txt": (1, "the corpus is empty: empty.txt has no byte of text"),
+    "eval tok.json --on a.txt --sizes 700": (2, "limit: 272 to 280\n  fix:   --sizes 272,280\n"),
+    "eval tok.json --on a.txt --sizes 4k": (2, "fix:   --sizes 272,280\n"),
+    "prune tok.json --ids a.txt -o x": (1, "fix:   name a file with one id a line; slmtok vocab TOK lists the ids"),
+    "prune tok.json --ids empty.txt -o x": (1, "empty.txt is not a list of ids"),
+    "prune tok.json --ids a.txt --unused-on a.txt -o x": (2, "error: --ids together with --unused-on\n"),
+    "prune tok.json --unused-on a.txt --keep 9 -o x": (2, "fix:   --keep 272, or another size from the limit up\n"),
+    "slice tok.json --vocab 275 --vocab 276 -o x": (2, "error: --vocab is given 2 times"),
+    "slice tok.json --vocab 275 -o": (2, "error: option '-o' requires an argument"),
+    "slice tok.json --vocab 275 --output=": (2, "error: --output is empty\n"),
+    "export tok.json --output-format tiktoken -o -": (2, "-o - is stdout, and this output needs a file"),
+    "export tok.json --output-format tiktoken -o a.txt --force": (
+        1,
+        "output 'a.txt' is a file, and a folder is written",
+    ),
+    "export tok.json --output-format tiktoken --name gpt2 -o x": (2, "fix:   --name my-gpt2\n"),
+    "export tok.json --output-format hf --no-verify --verify-on a.txt -o x": (
+        2,
+        "--verify-on together with --no-verify",
+    ),
+    "export tok.json --output-format hf --verify-on packed -o x": (2, "is the manifest of packed data"),
+    "merge a.counts --min-count 99999 -o x": (2, "error: --min-count 99999 leaves out every pretoken\n"),
+    "merge part-*.counts -o x": (1, "fix:   './*.counts'\n"),
+    "sample-corpus --bytes 10 -o x": (2, "error: --bytes 10 is less than one story\n"),
+    "sample-corpus -o x.txt.gz": (2, "fix:   -o x.txt\n"),
+    "sample-corpus -o x.jsonl": (2, "fix:   -o x.txt\n"),
+    "show tok.jsn Once": (2, "fix:   check the name, or put quotes around the text\n"),
+    "extend tok.json a.txt --vocab 300 --mix a=2 -o x": (
+        2,
+        "fix:   --domain names one, with the text that is counted\n",
+    ),
     "info packed/manifest.json": (1, "fix:   name the folder: packed\n"),
     "encode a.txt -t gpt2": (
         1,
@@ -27,6 +65,8 @@ def test_the_message_names_the_cause(slmtok, tmp_path, line, monkeypatch):
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
     (tmp_path / "folder").mkdir()
+    (tmp_path / "empty.txt").touch()
+    assert slmtok("count", "a.txt", "-o", "a.counts").code == 0
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     assert slmtok("vocab", "tok.json", "--metadata", "-o", "vocab.json").code == 0
     assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "packed", "--val", "none").code == 0
@@ -49,3 +89,30 @@ def test_text_in_the_place_of_a_file(slmtok, tmp_path):
     assert slmtok("train", "a.txt", "--vocab", "272", "-o", "tok.json").code == 0
     ran = slmtok("encode", "Hello world", "-t", "tok.json")
     assert ran.code == 1 and "fix:   for text itself name - and pipe it in" in ran.err
+
+
+def test_a_subset_that_is_too_large_names_one_that_fits(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    ran = slmtok("pack", "a.txt", "-t", "tok.json", "--subset", "5", "-o", "data")
+    assert ran.code == 2 and "where: data, which is packed; " in ran.err and "fix:   --subset 1, or fewer\n" in ran.err
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "--subset", "1", "-o", "data").code == 0
+    ran = slmtok("pack", "a.txt", "-t", "tok.json", "--output-format", "npy", "--chunk-size", "9999", "-o", "rows")
+    assert ran.code == 2 and "error: --chunk-size 9999 is more than the" in ran.err
+
+
+def test_what_is_taken_for_what_was_meant(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "data").code == 0
+    assert slmtok("slice", "tok.json", "--vocab", "275", "-o", "s-{vocab}.json").code == 0
+    assert (tmp_path / "s-275.json").exists()
+    assert slmtok("show", "data", "cat").out.startswith("data  bpe, 280 ids")
+    assert (
+        "note: this is the name of a file; slmtok show - < a.txt shows its text"
+        in slmtok("show", "tok.json", "a.txt").err
+    )
+    for folder in ("data", "run"):
+        (tmp_path / "run").mkdir(exist_ok=True)
+        (tmp_path / "run/tok.json").write_bytes((tmp_path / "tok.json").read_bytes())
+        assert slmtok("audit", folder, "--on", "a.txt", "-o", f"{folder}.audit.json").code == 0

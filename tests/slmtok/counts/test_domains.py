@@ -105,7 +105,7 @@ def test_what_cannot_be_weighed(mixed, counts, tmp_path):
     for options, error, match in refused:
         with pytest.raises(error, match=match):
             slmtok.train(mixed, vocab_size=600, **options)
-    with pytest.raises(OptionError, match="have no domains"):
+    with pytest.raises(OptionError, match="has no domains"):
         slmtok.train(counts, vocab_size=600, mix={"code": 2})
     with pytest.raises(OptionError, match="weights cannot be saved"):
         mixed.mixed({"code": 2}).save(tmp_path / "x.counts")

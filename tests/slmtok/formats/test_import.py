@@ -104,12 +104,30 @@ def test_rank_files() -> None:
 
 def test_a_rank_file_does_not_tell_its_pattern(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
     export(bpe400, "tiktoken", tmp_path / "mine", verify=False)
-    ranks = tmp_path / "mine" / "mine.tiktoken"
+    ranks = (tmp_path / "mine" / "mine.tiktoken").rename(tmp_path / "alone.tiktoken")
     with pytest.raises(OptionError, match="does not tell its split pattern"):
         import_file(ranks)
     tok, receipt = import_file(ranks, pattern="slm")
     assert receipt["mismatches"] == 0
     assert tok.encode_list("Once upon a time") == bpe400.encode_list("Once upon a time")
+
+
+def test_the_file_beside_the_ranks_tells_the_pattern(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
+    export(bpe400, "tiktoken", tmp_path / "mine", verify=False)
+    ranks = tmp_path / "mine" / "mine.tiktoken"
+    assert import_file(ranks)[0].fingerprint == bpe400.fingerprint
+    with pytest.raises(CorruptFile, match=r"slmtok import .*mine.tiktoken -o tok.json"):
+        slmtok.load(ranks)
+    ranks.write_bytes(b"".join(ranks.read_bytes().splitlines(keepends=True)[:300]))
+    with pytest.raises(CorruptFile, match="is not the rank file"):
+        import_file(ranks)
+
+
+def test_a_model_that_is_not_bpe(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({"model": {"type": "Unigram", "vocab": [["a", -1.0]]}}))
+    with pytest.raises(Inexpressible, match="its model is Unigram"):
+        import_file(path)
 
 
 def test_a_changed_rank_file_is_noticed(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
