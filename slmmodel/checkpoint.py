@@ -44,9 +44,11 @@ CONFIG, VOCAB, TOKENIZER, FINGERPRINT = "config.yaml", "vocab.json", "tok.json",
 METRICS, RESULT, CARD, SUMS = "metrics.jsonl", "result.json", "README.md", "SHA256SUMS"
 MODEL, OPTIMIZER, RECURRENT, TRAIN_STATE = "model", "optim", "recurrent", "train_state.json"
 LATEST, BEST = "latest", "best"
+EVALUATIONS = "eval"
+"""The folder of certificates and other results of evaluations, the only files of a run that may be replaced."""
 _SMALL = (VOCAB, TOKENIZER, FINGERPRINT, CONFIG)
 _FILES = (*_SMALL, METRICS, RESULT, CARD, SUMS, "heartbeat.json")
-_FOLDERS = ("checkpoints", "eval", "tensorboard", "wandb")
+_FOLDERS = ("checkpoints", EVALUATIONS, "tensorboard", "wandb")
 """What commands write into a run folder, beside tensors."""
 _UNFINISHED = {*_SMALL, METRICS, SUMS, "checkpoints"}
 """What a folder holds that is not yet a run, or no longer one."""
@@ -471,12 +473,12 @@ def translated_errors(path: Path, part: Path | None = None) -> Iterator[None]:
     """Raises a failed write of `path` as `DiskFull` or `Unreadable`, and removes its temporary file or folder."""
     try:
         yield
-    except OSError as error:
+    except BaseException as error:
         if part is not None and part.is_dir():
             shutil.rmtree(part, ignore_errors=True)
         elif part is not None:
             part.unlink(missing_ok=True)
-        if isinstance(error, (DiskFull, Unreadable)):
+        if isinstance(error, (DiskFull, Unreadable)) or not isinstance(error, OSError):
             raise
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(

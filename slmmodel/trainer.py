@@ -233,7 +233,8 @@ class Trainer:
         better = math.isfinite(bpb) and (state.best_bpb is None or bpb < state.best_bpb)
         state.evals_since_best = 0 if better else state.evals_since_best + 1
         state.best_bpb = bpb if better else state.best_bpb
-        state.validation = validation
+        # JSON has no NaN: the state, and the result of the run, hold finite numbers only.
+        state.validation = validation if math.isfinite(bpb) else None
         return validation
 
     def _log(
@@ -328,13 +329,14 @@ class Trainer:
     def finish(self, reason: str) -> RunResult:
         """The result of the run; a finished run also writes its weights, card and `result.json`."""
         state, step, counters, validation = self.state, self.train_step, self.state.counters, self.state.validation
+        last = self.last_result
         finished = reason in ("finished", "early-stop")
         result = RunResult(
             path=self.run.path,
             reason=reason,
             steps=state.steps,
             epochs=counters.step * self.cost.per_step["epochs"],
-            loss=None if self.last_result is None else self.last_result.loss,
+            loss=None if last is None or not math.isfinite(last.loss) else last.loss,
             val_loss=None if validation is None else validation.loss,
             val_bpb=None if validation is None else validation.bpb,
             best_bpb=state.best_bpb,

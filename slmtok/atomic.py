@@ -116,8 +116,10 @@ def write_all(files: Sequence[tuple[_Path, bytes]], *, force: bool = False) -> N
             write_synced(path, data)
 
 
-def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) -> None:
+def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False, option: str = "output") -> None:
     """Raises unless each target can be written; a file is created beside each target and removed again.
+
+    `option` names the targets in fixes.
 
     `OutputExists`: the target exists without `force`, or is not a regular file. `OptionError`: it is one of `inputs`
     (which need not exist). `MissingInput`: its folder does not exist. `Unreadable`, `DiskFull`: no file can be created
@@ -125,9 +127,9 @@ def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = F
     """
     paths = [_path(target) for target in targets]
     for path in paths:
-        _check_target(path, force=True)
-    _refuse_inputs(paths, inputs)
-    _check_targets(paths, force=force)
+        _check_target(path, force=True, option=option)
+    _refuse_inputs(paths, inputs, option)
+    _check_targets(paths, force=force, option=option)
     for path in paths:
         probe = temporary_path(path)
         try:
@@ -152,15 +154,15 @@ def _path(target: object) -> Path:
     return path
 
 
-def _check_targets(paths: Sequence[Path], *, force: bool) -> None:
+def _check_targets(paths: Sequence[Path], *, force: bool, option: str = "output") -> None:
     unfinished = _unfinished(paths) if len(paths) > 1 and not force else set()
     for path in paths:
-        _check_target(path, force=force or path in unfinished)
+        _check_target(path, force=force or path in unfinished, option=option)
 
 
-def _check_target(path: Path, *, force: bool) -> None:
+def _check_target(path: Path, *, force: bool, option: str) -> None:
     name = str(path)
-    another = ("name another ", Setting("output"))
+    another = ("name another ", Setting(option))
     if path.is_dir():
         raise OutputExists(f"output {name!r} is a folder", fix="name a file in it", path=name)
     if path.exists() and not path.is_file():
@@ -173,7 +175,7 @@ def _check_target(path: Path, *, force: bool) -> None:
         raise MissingInput(fact, fix=f"mkdir -p {path.parent}", path=str(path.parent))
 
 
-def _refuse_inputs(paths: list[Path], inputs: Iterable[_Path]) -> None:
+def _refuse_inputs(paths: list[Path], inputs: Iterable[_Path], option: str) -> None:
     known = {key: path for path in paths if (key := _file_key(path)) is not None}
     for source in inputs if known else ():
         path = known.get(_file_key(source) or (-1, -1))
@@ -181,8 +183,8 @@ def _refuse_inputs(paths: list[Path], inputs: Iterable[_Path]) -> None:
             raise OptionError(
                 f"output {str(path)!r} is also the input",
                 where=None if str(path) == os.fspath(source) else f"the input {os.fspath(source)!r} is the same file",
-                fix=("name another ", Setting("output")),
-                option="output",
+                fix=("name another ", Setting(option)),
+                option=option,
                 path=str(path),
             )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from slmmodel.cli.opening import RunContext, open_run, prompt_ids
+from slmmodel.cli.opening import RunContext, check_written, open_run, prompt_ids, stdin_lines
 from slmmodel.cli.options import (
     COUNT,
     device_option,
@@ -21,7 +21,7 @@ from slmmodel.cli.options import (
 from slmmodel.cli.text import TextDecoder
 from slmmodel.config import SampleConfig
 from slmmodel.errors import OptionError
-from slmtok.atomic import check_outputs, write
+from slmtok.atomic import write
 from slmtok.cli.options import OUTPUT, command, option
 from slmtok.cli.output import Outcome, counted, printable, settings
 
@@ -59,8 +59,7 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
     """
     opening = {name: values.pop(name) for name in ("step", "tokenizer", "device", "threads")}
     options = SampleConfig(overflow="slide", **values)
-    if transcript is not None:
-        check_outputs(transcript, force=force)
+    check_written(transcript, "transcript", [run, opening["tokenizer"]], force=force)
     context = open_run(run, **opening)
     context.need_text("slm chat")
     from slmmodel.run import special_ids  # after torch has been loaded, with a spinner
@@ -77,8 +76,8 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
 
 def _lines() -> Iterator[str]:
     """Lines of stdin, with a prompt and editing on a terminal, until they end."""
-    if not sys.stdin.isatty():
-        yield from (line.removesuffix("\n") for line in sys.stdin)
+    if sys.stdin is None or not sys.stdin.isatty():
+        yield from (line.decode("utf-8", "surrogateescape").rstrip("\r\n") for line in stdin_lines())
         return
     import contextlib
 
@@ -116,7 +115,9 @@ class Chat:
             word, _, rest = line.strip().partition(" ")
             if word == "/quit":
                 return
-            if word.startswith("/"):
+            if any("\udc80" <= char <= "\udcff" for char in line):
+                self._say("this line is not UTF-8 and was left out")
+            elif word.startswith("/"):
                 self._say(self._command(word, rest.strip()))
             else:
                 self.answer(line)

@@ -74,7 +74,7 @@ def check_figure(target: str, *, force: bool, option: str) -> None:
         )
     if find_spec("matplotlib") is None:
         raise missing_package("a figure", "matplotlib")
-    check_outputs(target, force=force)
+    check_outputs(target, force=force, option=option.lstrip("-"))
 
 
 def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(AXES), *, force: bool) -> list[Curve]:

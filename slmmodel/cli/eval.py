@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.opening import STDIN, is_text, open_any
+from slmmodel.cli.opening import STDIN, check_written, is_text, open_any
 from slmmodel.cli.options import COUNT, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.text import Text
-from slmmodel.errors import BytesDisagree, MissingInput, OptionError, OutputExists
+from slmmodel.errors import BytesDisagree, MissingInput, OptionError
 from slmmodel.versions import package_version
 from slmtok import atomic
 from slmtok.cli.options import OUTPUT, argument, choice, command, option
@@ -84,9 +84,9 @@ def eval(
 
     if check is not None:
         return _check(folder, check, lambda stated: documents(split or stated), scoring)
-    for path in (losses, certificate):
-        if path is not None and Path(path).exists() and not force:
-            raise OutputExists(f"output {path!r} exists", fix="name another file, or --force", path=path)
+    inputs = [folder.path, tokenizer, on or folder.config["data"]["train"]]
+    check_written(losses, "losses", inputs, force=force)
+    check_written(certificate, "certificate", inputs, force=force)
     source = documents(split)
     found = score(folder, source, **scoring)
     result: dict[str, Any] = dict(found.certificate)
@@ -179,7 +179,7 @@ def write_certificate(run: RunFolder, result: dict[str, Any], data: str = "", pa
 
     name = "-".join(filter(None, (data, result["documents"]["split"]))) or "data"
     target = run.path / "eval" / f"{name}.json" if path is None else Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(exist_ok=True)
     atomic.write(target, to_envelope(result).to_bytes(), force=True)
     return str(target)
 

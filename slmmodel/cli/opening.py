@@ -6,15 +6,17 @@ Only text needs the library slmtok, which is imported for it.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slmmodel.checkpoint import RunFolder
+from slmmodel.checkpoint import EVALUATIONS, RunFolder
 from slmmodel.cli.text import Text
-from slmmodel.errors import MissingInput, OptionError
+from slmmodel.errors import InvalidInput, MissingInput, OptionError, Unreadable
 from slmmodel.hardware import device_for
+from slmtok.atomic import check_outputs
 from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -82,11 +84,46 @@ def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
         return [int(word) for word in words]
     from slmmodel.run import opening_ids
 
-    text = sys.stdin.read() if text == "-" else text
+    text = read_stdin() if text == STDIN else text
     return opening_ids(run.vocab) + (run.need_text("--prompt").encode(text) if text else [])
 
 
 STDIN = "-"
+
+
+def stdin_lines() -> Iterator[bytes]:
+    """The lines of stdin. Raises `Unreadable` where it is closed."""
+    if sys.stdin is None:
+        raise Unreadable("cannot read stdin: it is closed", where=STDIN, fix="send a file to stdin: < FILE")
+    return iter(sys.stdin.buffer)
+
+
+def read_stdin() -> str:
+    """All of stdin. Raises `Unreadable` where it is closed, and `InvalidInput` for what is not UTF-8."""
+    data = b"".join(stdin_lines())
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"stdin is not UTF-8: byte {error.start:,} is 0x{data[error.start]:02x}",
+            where=STDIN,
+            fix="convert it: iconv -f ENCODING -t UTF-8",
+        ) from None
+
+
+def check_written(path: str | None, option: str, inputs: Iterable[str | Path | None], *, force: bool) -> None:
+    """Raises unless the file `path` of an option can be written; None is an option that was not given.
+
+    No file of the `inputs` is replaced, not with `force` either: files, and folders with all that is in them, but what
+    earlier evaluations of a run have written there. Raises what `check_outputs` raises.
+    """
+    if path is None:
+        return
+    files: list[Path] = []
+    for place in (Path(each) for each in inputs if each):
+        inside = place.rglob("*") if place.is_dir() else [place]
+        files += (file for file in inside if file.is_file() and file.parent.name != EVALUATIONS)
+    check_outputs(path, inputs=files, force=force, option=option)
 
 
 def is_text(path: str) -> bool:

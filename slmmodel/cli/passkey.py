@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import weights_digest
 from slmmodel.cli.curves import check_figure, save_figure
-from slmmodel.cli.opening import RunContext, open_run
+from slmmodel.cli.opening import RunContext, check_written, open_run
 from slmmodel.cli.options import (
     COUNT,
     POSITIVE,
@@ -20,7 +20,7 @@ from slmmodel.cli.options import (
     step_option,
     threads_option,
 )
-from slmmodel.errors import CorruptFile, OptionError, OutputExists
+from slmmodel.errors import CorruptFile, OptionError
 from slmmodel.sizes import format_bytes
 from slmmodel.versions import package_version
 from slmtok import atomic
@@ -90,9 +90,7 @@ def passkey(
     """
     from slmmodel.cli.passkey_text import Template, load_template
 
-    for path in (output, plot):
-        if path is not None and Path(path).exists() and not force:
-            raise OutputExists(f"output {path!r} exists", fix="name another file, or --force", path=path)
+    check_written(output, "output", [run, template, options["tokenizer"]], force=force)
     if plot is not None:
         check_figure(plot, force=force, option="--plot")
     if not 2 <= options["digits"] <= 9:
@@ -109,7 +107,7 @@ def passkey(
         return _checked(check, stated, result)
     name = "passkey-ignore-memory.json" if options["ignore_memory"] else "passkey.json"
     target = Path(output) if output else context.run.path / "eval" / name
-    target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(exist_ok=True)
     atomic.write(target, to_envelope(result).to_bytes(), force=True)
     written = {"result": str(target)}
     if plot is not None:

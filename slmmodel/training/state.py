@@ -55,7 +55,7 @@ class TrainState:
     steps: int = 0
     """Planned steps."""
     validation: Validation | None = None
-    """The last one."""
+    """The last one; None where it was not finite."""
     best_bpb: float | None = None
     evals_since_best: int = 0
     decay_steps: int | None = None
@@ -139,10 +139,10 @@ class RunResult(Counters):
     steps: int
     epochs: float
     loss: float | None
-    """Nats per target of the last step."""
+    """Nats per target of the last step; None where it was not finite."""
     val_loss: float | None
     val_bpb: float | None
-    """Of the last validation."""
+    """Of the last validation, if it was finite."""
     best_bpb: float | None
     skipped: int
     micro_batch: int

@@ -18,7 +18,7 @@ def run(tokenizer: Path, tmp_path: Path) -> Path:  # noqa: F811
 
 
 def chat(slm, monkeypatch, run, typed, *options):
-    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode("utf-8", "surrogateescape"))))
     return slm("chat", run, "--max-new", 6, *options, code=0)
 
 
@@ -61,3 +61,20 @@ def test_long_conversations_slide(slm, monkeypatch, run):
 def test_chat_needs_a_tokenizer(slm, tokenizer, tmp_path):  # noqa: F811
     run = make_run(tmp_path / "bare", tokenizer, with_tokenizer=False)
     assert "needs the tokenizer" in slm("chat", run, code=1).err
+
+
+def test_stdin_that_is_closed_or_not_utf8(slm, monkeypatch, run):
+    ran = chat(slm, monkeypatch, run, "\udcff\udcfe hi\nonce\n", "--json")
+    assert [turn["text"] for turn in ran.json["result"]["turns"]] == ["once"]
+    assert "this line is not UTF-8 and was left out" in ran.err
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "cannot read stdin: it is closed" in slm("chat", run, code=1).err
+
+
+def test_a_transcript_replaces_no_file_of_the_run(slm, run):
+    before = (run / "config.yaml").read_bytes()
+    refused = slm("chat", run, "--transcript", run / "config.yaml", "--force", code=2).err
+    assert "is also the input" in refused and "fix:   name another --transcript" in refused
+    assert (run / "config.yaml").read_bytes() == before
+    Path("t.txt").touch()
+    assert "name another --transcript" in slm("chat", run, "--transcript", "t.txt", code=1).err

@@ -186,3 +186,21 @@ def test_wrong_usage(slm, run):
     assert slm("eval", run, "--precision", "fp8").code == 2
     assert slm("eval", "nowhere").code == 1
     assert slm("eval", run, "--split", "test").code == 1
+
+
+def test_outputs_replace_no_file_of_the_run_or_the_data(slm, run, tmp_path):
+    inputs = [run / "model.safetensors", run / "config.yaml", tmp_path / "data/val-00000.bin"]
+    assert all(path.is_file() for path in inputs)
+    before = [path.read_bytes() for path in inputs]
+    for option in ("--certificate", "--losses"):
+        for path in inputs:
+            refused = slm("eval", run, option, path, "--force", code=2).err
+            assert "is also the input" in refused and f"name another {option}" in refused
+    assert [path.read_bytes() for path in inputs] == before
+    refused = slm("passkey", run, "-o", run / "model.safetensors", "--force", code=2).err
+    assert "is also the input" in refused
+    for option in ("--certificate", "--losses"):
+        assert "is a folder" in slm("eval", run, option, run, "--force", code=1).err
+        assert "no folder 'nodir'" in slm("eval", run, option, "nodir/c.json", code=1).err
+    assert not (run / "eval").exists(), "nothing was scored"
+    assert not Path("nodir").exists()

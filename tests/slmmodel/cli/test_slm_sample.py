@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import subprocess
@@ -240,9 +241,8 @@ def test_what_is_refused(slm: Any, run: Path, options: list[str], code: int, fac
 
 
 def test_a_prompt_from_stdin_and_one_that_ends_in_a_space(slm: Any, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import io
 
-    monkeypatch.setattr("sys.stdin", io.StringIO("the fox "))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"the fox ")))
     ran = slm("sample", run, "-p", "-", "--max-new", 2)
     assert ran.out.startswith("the fox ")
     assert "note: the prompt ends in white space" in ran.err
@@ -348,3 +348,13 @@ def test_errors_behind_the_options() -> None:
     assert device_for("auto").type in ("cpu", "cuda", "mps")
     with pytest.raises(MissingInput, match="--stop needs"):
         RunContext(RunFolder(Path("x")), None, None, None).need_text("--stop")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("stdin", "fact"), [(None, "it is closed"), (b"\xff\xfe", "stdin is not UTF-8: byte 0 is 0xff")]
+)
+def test_stdin_that_is_closed_or_no_text(
+    slm: Any, run: Path, monkeypatch: pytest.MonkeyPatch, stdin: bytes | None, fact: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", stdin and io.TextIOWrapper(io.BytesIO(stdin)))
+    assert fact in slm("sample", run, "-", code=1).err

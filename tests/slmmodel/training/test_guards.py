@@ -11,7 +11,9 @@ import small
 import torch
 from safetensors.torch import load_file
 
+from slmmodel.checkpoint import Checkpoints
 from slmmodel.data import Cursor
+from slmmodel.distributed import World
 from slmmodel.errors import NotFinite
 from slmmodel.trainer import train
 from slmmodel.training.metrics import MetricsFile, Monitor
@@ -152,3 +154,32 @@ def test_clock_leaves_pauses_out(monkeypatch):
         now[0] = 7.0
     now[0] = 8.0
     assert monitor.seconds == 13.0
+
+
+def test_a_validation_that_is_not_finite_ends_in_the_bad_checkpoint(data, tmp_path):
+    """Without clipping, one step of a huge learning rate makes weights that no loss can be computed from."""
+    settings = small.settings(
+        data, optim__lr=1e30, optim__grad_clip=0, run__eval_every=1, run__save_every=1, run__keep=9
+    )
+    with pytest.raises(NotFinite, match="3 steps in a row"):
+        train(settings, output=tmp_path / "run")
+    folders = sorted(path.name for path in (tmp_path / "run" / "checkpoints").glob("step-*"))
+    assert [name for name in folders if name.endswith(("-bad", ".tmp"))] == ["step-4-bad"]
+    state = json.loads((tmp_path / "run/checkpoints/step-1/train_state.json").read_text())
+    assert state["validation"] is None and state["best_bpb"] is None
+    with pytest.raises(NotFinite, match="3 steps in a row"):
+        train(settings, output=tmp_path / "run")
+
+
+def test_a_last_step_that_is_not_finite_has_no_loss_in_the_result(data, tmp_path, monkeypatch):
+    poison(monkeypatch, {11})
+    result = train(small.settings(data), output=tmp_path / "run")
+    assert result.finished and result.loss is None
+    assert json.loads((tmp_path / "run/result.json").read_text())["loss"] is None
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        checkpoints.save(3, {}, {"loss": math.nan}, World())
+    assert list(tmp_path.iterdir()) == []
