@@ -101,7 +101,7 @@ class TextRun:
     def _documents(self, data: Data | None) -> TokenSource:
         from slmmodel.cli.eval import open_documents
         from slmmodel.cli.opening import is_text
-        from slmmodel.cli.text_source import NO_VALIDATION, TextSource
+        from slmmodel.cli.text_source import NO_VALIDATION, text_source
 
         if data is None and not self.run.config["data"]["train"]:
             raise MissingInput(
@@ -111,7 +111,7 @@ class TextRun:
             )
         if data is None or (isinstance(data, str | os.PathLike) and not is_text(os.fspath(data))):
             return open_documents(self.run.folder, None if data is None else os.fspath(data))
-        return TextSource(_corpus(self.text, data, None), self.run.vocab, "train", NO_VALIDATION)
+        return text_source(_corpus(self.text, data, None), self.run.vocab, "train", NO_VALIDATION)
 
 
 def load(
@@ -225,13 +225,13 @@ def _opened(
 
 def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus:
     """The corpus of paths, or of texts in memory."""
-    from slmmodel.cli.text_source import Corpus, TextsCorpus
+    from slmmodel.cli.text_source import Corpus
     from slmtok import Texts
     from slmtok.options import ReadOptions, build_options
     from slmtok.training.texts import encode_texts
 
     if isinstance(data, Texts):
-        return TextsCorpus(text, list(encode_texts(data)))
+        return Corpus(text, [], texts=list(encode_texts(data)))
     paths = [data] if isinstance(data, str | os.PathLike) else data
     if not isinstance(paths, list | tuple):
         raise WrongType(

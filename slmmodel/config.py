@@ -9,20 +9,32 @@ puts them on top of a preset and fills in every default.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import math
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_serializer, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_serializer, model_validator
 from pydantic.fields import FieldInfo
 
+from slmmodel.config_values import (
+    AutoCount,
+    Count,
+    Number,
+    OptionalNumber,
+    Seconds,
+    Section,
+    Size,
+    Text,
+    as_list,
+    option,
+    parse_word,
+    runtime_option,
+)
+from slmmodel.data_config import DataConfig
 from slmmodel.errors import (
     Argument,
     Fix,
@@ -37,7 +49,6 @@ from slmmodel.errors import (
 )
 from slmmodel.models import ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
-from slmmodel.sizes import parse_count, parse_share, parse_size, parse_time
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -52,91 +63,10 @@ _DEFAULT_PRESETS = {
 }
 
 
-# ---------------------------------------------------------------- values as people write them
-
-
-def _parsed(parse: Callable[[str], Any], example: str) -> BeforeValidator:
-    def read(value: Any) -> Any:
-        number = None if isinstance(value, bool) else parse(str(value))
-        if number is None:
-            raise ValueError(f"expected a value such as {example}")
-        return number
-
-    return BeforeValidator(read)
-
-
-def _list(value: Any) -> Any:
-    """`a,b` and `[a, b]` as a list; None and `none` as an empty one."""
-    if isinstance(value, str) and value != "none":
-        return [item.strip() for item in value.strip("[]()").split(",") if item.strip()]
-    return [] if value in (None, "none") else value
-
-
-def _plain(value: Any) -> Any:
-    """A word without a declared type: a truth value, a number, or itself."""
-    if value in ("true", "false"):
-        return value == "true"
-    try:
-        return ast.literal_eval(value)
-    except (SyntaxError, ValueError):
-        return value
-
-
-Count = Annotated[int, _parsed(parse_count, "65536 or 328M"), Field(ge=0)]
-AutoCount = Annotated[Count, BeforeValidator(lambda value: 0 if value in ("auto", None) else value)]
-Size = Annotated[int, _parsed(parse_size, "2GB or 1MiB")]
-Seconds = Annotated[float, _parsed(parse_time, "130s or 2h")]
-Share = Annotated[float, _parsed(parse_share, "5% or 0.05"), Field(ge=0, le=0.9)]
-Number = Annotated[float, Field(ge=0)]
-OptionalNumber = Annotated[Number | None, BeforeValidator(lambda value: None if value in ("none", "null") else value)]
-Text = Annotated[str, BeforeValidator(lambda value: "none" if value is None else os.fspath(value))]
-
-
-def option(default: Any, help: str, *, affects_weights: bool = True, **attributes: Any) -> Any:
-    """A field of a section: its default, help, limits (`gt`, `le`, …), and whether it decides the weights of a run."""
-    return Field(default, description=help, json_schema_extra={"affects_weights": affects_weights}, **attributes)
-
-
-runtime_option = partial(option, affects_weights=False)
-"""An option that does not decide the weights, so a resumed run may change it."""
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
 # ---------------------------------------------------------------- the options
 
 
-class DataConfig(_Section):
-    """What is read, and how it is cut into sequences."""
-
-    train: Text = runtime_option("", "Packed data, or text with a tokenizer.")
-    tokenizer: Text = runtime_option("", "Tokenizer file; the training data are then text.")
-    val: Text = runtime_option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
-    pack: str = option("concat", "Packing or windowing strategy.")
-    positions: Literal["auto", "reset", "true", "row"] = option(
-        "auto",
-        "Position ids from 0 in each span (reset), sequence (row) or document (true); auto: reset, row for windows.",
-    )
-    doc_mask: bool = option(True, "Attention stays inside each document of a sequence.")
-    loss_on: Literal["all", "last"] = option("all", "Score all targets of a window, or the last one.")
-    shuffle: Literal["documents", "none"] = option(
-        "documents", "Order of documents before packing; with none, sequences are still permuted (not by stateful)."
-    )
-    crop_offset: Literal["random", "fixed"] = option("random", "Cut documents at other places in each epoch, or not.")
-    passkey: Share = option(
-        0.0, "Share of the training ids that are generated passkey tasks, such as 5%; the card of the run states it."
-    )
-    options: dict[str, Annotated[Any, BeforeValidator(_plain)]] = option(
-        {}, "Options of the strategy, e.g. data.options.stride."
-    )
-    read: dict[str, Any] = runtime_option(
-        {}, "How text is read: the corpus options of slmtok pack, e.g. data.read.text_key."
-    )
-
-
-class ScheduleConfig(_Section):
+class ScheduleConfig(Section):
     """Learning-rate schedule. `warmup` and `decay`: below 1 a share of the run, else steps."""
 
     kind: str = option("wsd", "wsd, cosine, linear or const.")
@@ -146,7 +76,7 @@ class ScheduleConfig(_Section):
     shape: str = option("linear", "Decay of wsd: linear, 1-sqrt or cosine.")
 
 
-class OptimConfig(_Section):
+class OptimConfig(Section):
     """Optimizer. Learning rates are peaks; the schedule multiplies all of them with one factor in [0, 1].
 
     A run takes what its preset names from there, at least `name`, `lr`, `weight_decay` and `schedule`. Defaults here
@@ -155,7 +85,7 @@ class OptimConfig(_Section):
 
     name: str = option("adamw", "adamw or muon.")
     lr: Number = option(1e-3, "Peak learning rate of matrices.")
-    betas: Annotated[tuple[Number, Number], BeforeValidator(_list)] = option((0.9, 0.95), "Of AdamW.")
+    betas: Annotated[tuple[Number, Number], BeforeValidator(as_list)] = option((0.9, 0.95), "Of AdamW.")
     eps: Number = option(1e-8, "Of AdamW.")
     weight_decay: Number = option(0.1, "Decoupled, on matrices alone.")
     grad_clip: OptionalNumber = option(1.0, "Largest gradient norm, or none.")
@@ -172,7 +102,7 @@ class OptimConfig(_Section):
     schedule: ScheduleConfig = ScheduleConfig()
 
 
-class Budget(_Section):
+class Budget(Section):
     """How long a run is: exactly one of these; none takes the preset's."""
 
     tokens: Count | None = option(None, "Positions, padding included.", gt=0)
@@ -213,7 +143,7 @@ BUDGET_EXAMPLES = dict(zip(BUDGETS, ("2M", "2M", "2GB", "1e15", "130s", "3", "50
 """An amount for each kind, for messages."""
 
 
-class RunSection(_Section):
+class RunSection(Section):
     """Size of a step, precision, device, and when to evaluate, save and log."""
 
     batch_tokens: Count = option(0, "Positions of the global batch; 0 takes the preset's.")
@@ -242,7 +172,7 @@ class RunSection(_Section):
     log_every: AutoCount = runtime_option(0, "Steps between lines of metrics.")
     keep: Count = runtime_option(2, "Newest checkpoints that are kept, besides the best.")
     keep_every: Count = runtime_option(0, "Also keep checkpoints at multiples of this.")
-    track: Annotated[tuple[Literal["tensorboard", "trackio", "wandb"], ...], BeforeValidator(_list)] = runtime_option(
+    track: Annotated[tuple[Literal["tensorboard", "trackio", "wandb"], ...], BeforeValidator(as_list)] = runtime_option(
         (), "Also log metrics to these, separated by commas: tensorboard, trackio, wandb."
     )
 
@@ -260,7 +190,7 @@ class RunSection(_Section):
         )
 
 
-class RunConfig(_Section):
+class RunConfig(Section):
     """A resolved configuration. `model` is the flat table of `ModelConfig`."""
 
     preset: str | None = option(
@@ -296,7 +226,7 @@ class RunConfig(_Section):
 Temperature = Annotated[Number, Field(description="Below 1: likelier ids; 0 is greedy.")]
 
 
-class SamplingOptions(_Section):
+class SamplingOptions(Section):
     """How the next id is chosen. The defaults sample from the model's distribution."""
 
     temperature: Temperature = 1.0
@@ -431,9 +361,19 @@ def _leaves(node: Node, prefix: str) -> Iterator[tuple[str, int, Any]]:
         for key, value in node.value:
             yield from _leaves(value, f"{prefix}.{key.value}" if prefix else str(key.value))
     else:
-        value = None if node.tag.endswith(":null") else node.value
-        is_list = isinstance(node, yaml.SequenceNode)
-        yield prefix, node.start_mark.line + 1, [item.value for item in node.value] if is_list else value
+        # A section `data` that is a list is its key `train`.
+        is_sources = prefix == "data" and isinstance(node, yaml.SequenceNode)
+        yield "data.train" if is_sources else prefix, node.start_mark.line + 1, _as_written(node)
+
+
+def _as_written(node: Node) -> Any:
+    import yaml
+
+    if isinstance(node, yaml.MappingNode):
+        return {str(key.value): _as_written(value) for key, value in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return [_as_written(item) for item in node.value]
+    return None if node.tag.endswith(":null") else node.value
 
 
 def read_assignments(assignments: Iterable[str]) -> Settings:
@@ -444,8 +384,26 @@ def read_assignments(assignments: Iterable[str]) -> Settings:
         if not equals or not name.strip():
             raise InvalidConfig(f"--set {assignment!r} is not NAME=VALUE", fix="--set optim.lr=1e-3", option="set")
         value = None if text.strip() == "null" else text.strip()
+        if name.strip() in _LISTS and text.strip().startswith("["):
+            value = _flow_list(text, name.strip())
         settings[name.strip()] = Setting(value, f"--set {name.strip()}")
     return settings
+
+
+_LISTS = ("data.train", "data.stages")
+"""Settings whose value may be a list of tables."""
+
+
+def _flow_list(text: str, name: str) -> Any:
+    """A list of tables as YAML writes it in one line. Raises `InvalidConfig`."""
+    import yaml
+
+    try:
+        return _as_written(cast("Node", yaml.compose(text, Loader=yaml.SafeLoader)))
+    except yaml.YAMLError as error:
+        problem = getattr(error, "problem", None) or error
+        fix = "--set 'data.train=[{path: books/, weight: 3}, {path: web/}]'"
+        raise InvalidConfig(f"{name} is not a list: {problem}", where=f"--set {name}", fix=fix, option=name) from None
 
 
 _TIME_UNITS = {"second": "s", "sec": "s", "minute": "min", "min": "min", "hour": "h", "day": "d"}
@@ -544,7 +502,12 @@ def validate(settings: Settings) -> dict[str, Any]:
     try:
         parsed = RunConfig.model_validate({"model": {}, **nested(settings)})
     except ValidationError as error:
-        path, _, limit = first_fault(error)
+        try:
+            path, _, limit = first_fault(error)
+        except InvalidConfig as fault:
+            if fault.where is None and (given := settings.get(str(fault.fields.get("option")))):
+                fault.where = given.where
+            raise
         name = next(name for name in settings if f"{path}.".startswith(f"{name}."))
         raise InvalidConfig(
             f"{name} is {settings[name].value!r}",
@@ -621,7 +584,7 @@ def preset_sections(name: str | None) -> dict[str, Any]:
 
 
 def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta) -> ModelConfig:
-    options = {name: _plain(setting.value) for name, setting in settings.items() if name != "preset"}
+    options = {name: parse_word(setting.value) for name, setting in settings.items() if name != "preset"}
     arch = str(options.get("arch", base.model["arch"]))
     shape = dict(base.model)
     if arch != base.model["arch"]:

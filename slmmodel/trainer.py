@@ -20,7 +20,7 @@ from slmmodel import checkpoint
 from slmmodel.accel.cpu import keep_freed_memory, trim_memory
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
-from slmmodel.data import RunData
+from slmmodel.data import Loader, RunData
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.distributed import World, gather, process_group
 from slmmodel.errors import NotFinite
@@ -31,6 +31,7 @@ from slmmodel.training.heartbeat import Heartbeat
 from slmmodel.training.loss import MAX_VALIDATIONS, Validation, Validator
 from slmmodel.training.metrics import MetricsFile, Monitor, Report
 from slmmodel.training.setup import branch
+from slmmodel.training.stages import Stages
 from slmmodel.training.state import REASONS, RunResult, StopSignals, TrainState, model_card
 from slmmodel.training.step import StepResult, TrainStep
 from slmmodel.training.trackers import RunInfo, open_trackers
@@ -121,7 +122,7 @@ class Trainer:
     def __init__(self, run: RunFolder, config: RunConfig, data: RunData, world: World, report: Report | None) -> None:
         self.run, self.config, self.data = run, config, data
         self.report = report if world.is_main else None
-        self.loader = setup.make_loader(data, config, pin=world.device.type == "cuda")
+        self.stages = Stages(data, config, pin=world.device.type == "cuda")
         self.cost = setup.cost_of_run(config, data, self.loader, world)
         self.world = replace(world, sharded=self.cost.sharded)
         self.state = TrainState()
@@ -131,13 +132,18 @@ class Trainer:
         self.data_guard: DataGuard | None = None
         self.notes: list[str] = []
 
+    @property
+    def loader(self) -> Loader:
+        """That of the present stage of the data."""
+        return self.stages.loader
+
     def prepare(self, recorded: Mapping[str, Any] | None, allow_mismatch: Collection[str]) -> None:
         """Builds everything, fixes steps and micro-batch, creates the run folder or loads the newest checkpoint.
 
         `recorded` is the fingerprint of a run that is continued; another one now raises `Mismatch`.
         """
         options, world, state, fixed = self.config.run, self.world, self.state, recorded or {}
-        fingerprint = setup.fingerprint_of(self.config, self.data, self.loader.digest, world.device)
+        fingerprint = setup.fingerprint_of(self.config, self.data, self.stages.digest, world.device)
         if recorded is not None:
             where = str(self.run.path / checkpoint.FINGERPRINT)
             self.notes += setup.check_fingerprint(recorded, fingerprint, allow_mismatch, where=where)
@@ -145,7 +151,7 @@ class Trainer:
         if options.cpu_accel:
             keep_freed_memory()
         self.train_step = train_step = TrainStep(self.config, self.loader, world)
-        self.validator = None if self.data.val is None else Validator(self.data.val, self.loader)
+        self.validator = None if self.data.val is None else Validator(self.data.val, self.loader, self.config.seq_len)
 
         micro_batch = options.micro_batch or fixed.get("micro_batch") or train_step.probe_micro_batch()
         train_step.micro_batch = min(int(micro_batch), train_step.micro_batch)
@@ -194,12 +200,13 @@ class Trainer:
             with StopSignals.handled() as signals:
                 while counters.step < state.steps and reason == "finished":
                     global_batch = upcoming or self.loader.global_batch(state.cursor)
-                    has_next = counters.step + 1 < state.steps
+                    has_next = counters.step + 1 < state.steps and not self.stages.begins_after(counters.step + 1)
                     upcoming = self.loader.global_batch(global_batch.next) if has_next else None
                     lr_factor = self.schedule(counters.step)
                     self.train_step.optimizer.set_lr_factor(lr_factor)
                     result = self.train_step.run(global_batch, counters.step, upcoming)
                     state.count(global_batch, result, self.loader, self.cost.counts.flops_per_token)
+                    self._enter_stage()
                     counters.seconds, self.last_result = self.monitor.seconds, result
                     self.heartbeat.progress("training", counters.step, state.steps)
                     if self.train_step.guard.should_abort:
@@ -222,6 +229,12 @@ class Trainer:
         finally:
             self.monitor.metrics.close()
             self.train_step.close()
+
+    def _enter_stage(self) -> None:
+        """Opens the stage of the data that begins with the next step, if one does."""
+        state = self.state
+        state.cursor = self.stages.advance(state.counters.step, state.cursor)
+        state.positions, self.train_step.loader = self.stages.positions, self.loader
 
     def _validate(self) -> Validation | None:
         if self.validator is None:
@@ -319,6 +332,8 @@ class Trainer:
         train_state = checkpoint.read_json(folder / checkpoint.TRAIN_STATE)
         train_step.load({stem: checkpoint.read_tensors(folder, stem) for stem in train_step.tensors()}, train_state)
         self.state, self.resumed_from = TrainState.from_dict(train_state), newest
+        self.stages.enter(self.state.counters.step, self.state.positions)
+        train_step.loader = self.loader
         if self.state.decay_steps is not None:
             self.schedule = replace(self.schedule, steps=self.state.steps, decay=self.state.decay_steps)
         if not self.state.replanned:

@@ -37,8 +37,9 @@ def slm(*words: str) -> None:
 def result_of(run: Path, arm: str, seed: int, args: argparse.Namespace) -> dict[str, Any]:
     """Trains a run or continues it, and tests it with passkeys; what is done is not repeated."""
     if not (run / "result.json").exists():
-        settings = ["--budget", args.budget, "--set", f"data.passkey={args.passkey}", "--set", "data.pack=best_fit"]
-        where = [args.data, "-o", str(run), "--preset", "infini-cpu", "--seed", str(seed), "--no-eval"]
+        sources = json.dumps([args.data, {"passkey": args.passkey}])
+        settings = ["--budget", args.budget, "--set", f"data.train={sources}", "--set", "data.pack=best_fit"]
+        where = ["-o", str(run), "--preset", "infini-cpu", "--seed", str(seed), "--no-eval"]
         slm("train", *where, *settings, *ARMS[arm])
     if not (run / "eval" / "passkey.json").exists():
         slm("passkey", str(run), "--lengths", args.lengths, "--depths", "0,25,50,75,90,100", "--samples", args.samples)

@@ -18,8 +18,8 @@ from slmtok.cli.output import Outcome, printable
 
 if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
-    from slmmodel.data.loader import Loader
     from slmmodel.data.source import TokenSource
+    from slmmodel.training.stages import Stages
     from slmmodel.vocab import VocabMeta
     from slmtok.options import ReadOptions
 
@@ -57,34 +57,37 @@ def batches(
     """Show sequences of real batches, decoded: inputs, targets, document boundaries, positions and padding."""
     from slmmodel.data.loader import Cursor
 
-    loader, text = _open_loader(source, split, tokenizer, read, settings)
+    stages, text = _open_stages(source, split, tokenizer, read, settings)
     to_words: ToWords = (lambda ids: list(map(str, ids))) if text is None else text.words
     cursor, shown = Cursor(), []
     for number in range(first_step + n):
+        loader = stages.loader
         step = loader.global_batch(cursor)
-        cursor = step.next
         if number >= first_step:
             shown.append({"step": number, **_batch_dict(loader.batch(step.sequence_keys), to_words, max_rows)})
+        cursor = stages.advance(number + 1, step.next)
+    loader = stages.loader
     loader.close()
     result: dict[str, object] = {
         "source": source,
         "split": split,
         "pack": loader.pack,
-        "digest": loader.digest,
+        "digest": stages.digest,
         "stats": loader.packing(0, 0).stats()._asdict(),
         "batches": shown,
     }
     return Outcome(result, lambda: _show(result))
 
 
-def _open_loader(
+def _open_stages(
     path: str, split: str, tokenizer: str | Path | None, read: ReadOptions, given: dict[str, Any]
-) -> tuple[Loader, Text | None]:
-    """The loader of a run, of packed data or of text, and its tokenizer, if any.
+) -> tuple[Stages, Text | None]:
+    """The stages of a run; or one, of packed data or of text; and the tokenizer, if any.
 
     Raises what opening raises, and `OptionError` for settings that a run has fixed.
     """
     from slmmodel.cli.opening import open_any
+    from slmmodel.cli.sources import open_recorded, open_split
     from slmmodel.config import RunConfig, Setting, validate
     from slmmodel.data.opening import RunData
 
@@ -101,13 +104,12 @@ def _open_loader(
             )
         run = RunFolder.open(folder)
         config, vocab, tokenizer = RunConfig(**run.config), run.vocab, tokenizer or run.tokenizer
-        source = open_any(config.data.train, split, vocab, tokenizer, recorded(run))
-        if config.data.passkey and split == "train":
-            from slmmodel.cli.passkey_mix import with_passkeys
-
-            content = None if run.tokenizer is None else run.tokenizer.read_bytes()
-            data = RunData(source, None, vocab, content)
-            source = with_passkeys(data, source, config.data.passkey, config.seq_len, config.run.seed)
+        mixed = open_recorded(run)
+        if mixed is not None and split == "train":
+            data = mixed
+        else:
+            source = open_split(run, split) or open_any(str(config.data.train), split, vocab, tokenizer, recorded(run))
+            data = RunData(source, None, vocab)
     else:
         require_text(read, path)
         source, vocab, tokenizer = _open_data(path, split, tokenizer, read)
@@ -116,10 +118,10 @@ def _open_loader(
         values = {names[name]: Setting(value, f"--{name}") for name, value in given.items()}
         values["run.batch_tokens"] = Setting(seq_len * batch_size, "--batch-size")
         config = RunConfig(model={"seq_len": seq_len}, **validate(values))
-    from slmmodel.training.setup import make_loader
+        data = RunData(source, None, vocab)
+    from slmmodel.training.stages import Stages
 
-    loader = make_loader(RunData(source, None, vocab), config)
-    return loader, None if tokenizer is None else Text(tokenizer, vocab)
+    return Stages(data, config), None if tokenizer is None else Text(tokenizer, vocab)
 
 
 def _open_data(

@@ -35,7 +35,7 @@ _SECTIONS = {
     "run": "Size of a step, length, precision, device; when to evaluate, save and log.",
 }
 _PARTS = {"schedule": "Learning-rate schedule.", "budget": "How long the run is: one of these at most."}
-_TEXTS = ("train", "tokenizer")
+_TEXTS = ("train", "tokenizer", "cache")
 """Settings whose default is no text."""
 _OF_VOCABULARY = ("n_vocab", "padded_vocab")
 
@@ -75,7 +75,7 @@ def config(
     return Outcome({"preset": preset, "yaml": text}, lambda: write_text(text))
 
 
-def _check(file: str, given: dict[str, Any], data: str, tokenizer: str | None) -> Outcome:
+def _check(file: str, given: dict[str, Any], data: str | None, tokenizer: str | None) -> Outcome:
     """What `slm train` would do with these settings, and the first sequence that it would train on."""
     from slmmodel.data import Cursor
     from slmmodel.hardware import device_for
@@ -97,7 +97,7 @@ def _check(file: str, given: dict[str, Any], data: str, tokenizer: str | None) -
     ]
     warnings = tuple(numbers.pop("notes"))
     result = {"file": file, **numbers, "first_sequence": ids}
-    title = f"{file}: slm train {shlex.quote(data)} would train"
+    title = f"{file}: slm train {'--config ' + file if data is None else shlex.quote(data)} would train"
     return Outcome(result, lambda: print_rows(rows, title=title), warnings=warnings)
 
 

@@ -12,6 +12,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.opening import STDIN, check_written, is_text, open_any
 from slmmodel.cli.options import COUNT, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
+from slmmodel.cli.sources import open_split
 from slmmodel.cli.text import Text
 from slmmodel.errors import BytesDisagree, MissingInput, OptionError
 from slmmodel.versions import package_version
@@ -147,6 +148,8 @@ def open_documents(
     data = run.config["data"]
     val = data.get("val", "auto")
     is_split = on is None and val in ("auto", "none")
+    if is_split and (mixed := open_split(run, split or "val")) is not None:
+        return mixed
     path = on or (data["train"] if is_split else val)
     if on is None and path in ("", STDIN):
         where = "stdin" if path else "texts in memory"
@@ -223,7 +226,9 @@ def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | Non
 def _training_block(run: RunFolder) -> DocumentBlock | None:
     """The first block of the training data; None where they are not there any more."""
     try:
-        source = open_any(run.config["data"]["train"], "train", run.vocab, run.tokenizer, recorded(run))
+        source = open_split(run, "train")
+        if source is None:
+            source = open_any(run.config["data"]["train"], "train", run.vocab, run.tokenizer, recorded(run))
         block: DocumentBlock = source.block(0)
     except MissingInput:
         return None

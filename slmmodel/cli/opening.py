@@ -149,7 +149,7 @@ def open_any(
     Raises what opening and reading raise, and `MissingInput` for text without a tokenizer.
     """
     if is_text(path):
-        from slmmodel.cli.text_source import ALL, Corpus, TextSource
+        from slmmodel.cli.text_source import ALL, Corpus, text_source
 
         if tokenizer is None:
             raise MissingInput(
@@ -157,7 +157,7 @@ def open_any(
             )
         text = tokenizer if isinstance(tokenizer, Text) else Text(tokenizer, vocab)
         corpus = Corpus(text, [path], read)
-        return TextSource(corpus, vocab, split or ALL, corpus.split("none" if split in (None, ALL) else "auto"))
+        return text_source(corpus, vocab, split or ALL, corpus.split("none" if split in (None, ALL) else "auto"))
     from slmmodel.data.opening import open_source
 
     try:

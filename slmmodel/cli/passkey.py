@@ -20,6 +20,7 @@ from slmmodel.cli.options import (
     step_option,
     threads_option,
 )
+from slmmodel.data_config import DataConfig
 from slmmodel.errors import CorruptFile, OptionError
 from slmmodel.sizes import format_bytes
 from slmmodel.versions import package_version
@@ -182,7 +183,7 @@ def measure(
         "template": asdict(template),
         "digits_as_ids": text.words(maker.answer("1234567890"[:digits])),
         "chance": 10.0**-digits,
-        "trained_on_passkeys": context.run.config["data"].get("passkey", 0.0),
+        "trained_on_passkeys": DataConfig.model_validate(context.run.config["data"]).passkey,
         "cells": cells,
         "by_length": [{"length": length, **_share([c for c in cells if c["length"] == length])} for length in lengths],
     }

@@ -1,66 +1,26 @@
-"""Passkey tasks in training data: `data.passkey` is the share of training ids that are documents of the task."""
+"""Passkey tasks in training data: the source `passkey: SHARE` of `data.train`."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from slmmodel.cli.passkey_text import TaskMaker, training_tasks
 from slmmodel.cli.text import Text
-from slmmodel.config import Settings, resolve
-from slmmodel.data import RunData, open_data
-from slmmodel.data.mixture import MixedSource
-from slmmodel.data.source import Delimiters, Shard, TokenSource
-from slmmodel.errors import MissingInput
+from slmmodel.data.mixture import Generated
+from slmmodel.data.source import Delimiters, Shard
 
 MAX_DISTINCT = 20_000
 """Different documents in a block; a larger share repeats them."""
 
 
-def mix_passkeys(given: Settings, data: RunData | None) -> RunData | None:
-    """The data of a new run with the passkeys that its settings ask for; `data` itself where they ask for none.
-
-    Raises what opening the data raises, `MissingInput` without a tokenizer.
-    """
-    if "data.passkey" not in given:
-        return data
-    from slmmodel.hardware import device_for
-    from slmmodel.training.setup import open_run_data, value_of
-
-    data = data or open_run_data(given, None)
-    device = device_for(value_of(given, "run.device", "auto"))
-    return mix_recorded(resolve(given, data.vocab, data.tokens, device.type)[0].to_dict(), data)
-
-
-def mix_recorded(config: Mapping[str, Any], data: RunData | None) -> RunData | None:
-    """The data of a run with this configuration; for None, the data that it names are opened."""
-    section = config["data"]
-    if not section.get("passkey"):
-        return data
-    data = data or open_data(section["train"], section["val"])
-    mixed = with_passkeys(data, data.train, section["passkey"], config["model"]["seq_len"], config["run"]["seed"])
-    return replace(data, train=mixed)
-
-
-def with_passkeys(data: RunData, source: TokenSource, share: float, seq_len: int, seed: int) -> TokenSource:
-    """The source with passkey documents of at most `seq_len` ids, delimiters included, as a share of its ids."""
-    if data.tokenizer is None:
-        raise MissingInput(
-            "data.passkey needs the tokenizer, and the data have none",
-            where=data.name,
-            fix="slm train with packed data that have a tok.json, or with text and -t",
-        )
-    maker = TaskMaker(Text(data.tokenizer, data.vocab), [])
-    assert source.delimiters is not None
-    delimiters = source.delimiters
+def passkeys(text: Text, share: float, seq_len: int, seed: str, delimiters: Delimiters) -> Generated:
+    """Passkey documents of at most `seq_len` ids, delimiters included, as a share of the ids of each block."""
+    maker = TaskMaker(text, [])
 
     def make(block: int, n_ids: int) -> Shard:
         return _shard(maker, seq_len, f"{seed}/{block}", n_ids, delimiters)
 
-    return MixedSource(source, make, share, repr((maker.template, maker.digits, seq_len, seed)))
+    return Generated("passkey", share, make, repr((maker.template, maker.digits, seq_len, seed)))
 
 
 def _shard(maker: TaskMaker, seq_len: int, seed: str, n_ids: int, delimiters: Delimiters) -> Shard:

@@ -12,6 +12,7 @@ from typing import Any
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.opening import is_text
 from slmmodel.config import Setting, Settings, nested
+from slmmodel.data_config import DataSource
 from slmmodel.errors import OptionError, unknown_setting
 from slmtok.cli.options import options_of
 from slmtok.option_values import escape, parse_escapes
@@ -35,6 +36,15 @@ def merge(given: Settings, read: ReadOptions) -> tuple[Settings, ReadOptions]:
     others = {name: setting for name, setting in given.items() if name not in of_text}
     recorded = {f"{PREFIX}{name}": Setting(value, flag_of(name)) for name, value in to_record(merged).items()}
     return {**others, **recorded}, merged
+
+
+def of_source(read: ReadOptions, given: Mapping[str, Any], path: str) -> ReadOptions:
+    """The options of one source of `data.train`: its own over those of all. Raises what the options raise."""
+    known = [name for name, _, _ in option_specs(ReadOptions)]
+    for name in given:
+        if name not in known:
+            raise unknown_setting(name, [*DataSource.model_fields, *known], f"data.train: {path}")
+    return parse_options(ReadOptions, {**to_record(read), **given})
 
 
 def to_record(read: ReadOptions) -> dict[str, Any]:

@@ -1,32 +1,38 @@
-"""Text that is tokenized during training: a token source whose blocks are read and encoded on demand.
+"""Text that is tokenized during training: streams of documents that are read and encoded on demand.
 
-A block is about 64 MiB of consecutive documents and depends on the corpus only. The split is that of `slmtok pack`:
-decided on the text of each document, before tokenizing.
+The split is that of `slmtok pack`: decided on the text of each document, before tokenizing.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+import threading
+from bisect import bisect_left
+from collections.abc import Generator
+from contextlib import closing
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slmmodel.cli.text import Text
+from slmmodel.data.mixture import BLOCK_BYTES, Component, DocumentStream, Mixture
 from slmmodel.data.opening import RunData
-from slmmodel.data.source import Delimiters, DocumentBlock, NoSuchBlockError, Shard, TokenSource, delimiters_of
+from slmmodel.data.packing import Ints, prefix_sums
+from slmmodel.data.source import Shard, delimiters_of
 from slmmodel.errors import InvalidConfig
 from slmmodel.vocab import VocabMeta
-from slmtok.corpus import STDIN, Position, find, read
+from slmtok import corpus as corpora
+from slmtok.corpus import STDIN, Batch, Position, find, read
 from slmtok.corpus.batches import START
 from slmtok.options import ReadOptions, option_specs
 from slmtok.shards.format import vocabulary_metadata
 from slmtok.shards.plan import source_names, sources
-from slmtok.shards.split import MANY_DOCUMENTS, Lengths, Split, by_lengths
+from slmtok.shards.split import MANY_DOCUMENTS, Split, by_lengths, measure
 from slmtok.vocabulary import render_metadata
 
-BLOCK_BYTES = 64 << 20
 NO_VALIDATION = Split("none")
+MEMORY_BATCH_BYTES = 8 << 20
 _LATER = "encoding"
 """An option newer than the digests of runs: left out of them at its default, so that older runs continue."""
 _REFUSES = "max_doc_bytes"
@@ -36,133 +42,184 @@ ALL = "all"
 
 
 class Corpus:
-    """Documents of files, folders, parquet, Hugging Face data sets (`hf:NAME`) and stdin, and their ids."""
+    """Documents of files, folders, parquet, Hugging Face data sets (`hf:NAME`) and stdin, or in memory."""
 
     name: str
     """Its paths; empty for documents in memory."""
 
-    def __init__(self, text: Text, paths: list[str], options: ReadOptions | None = None) -> None:
-        """Raises what finding the files raises. Documents of stdin are kept in memory: it can be read only once."""
-        self.text, self.options = text, options or ReadOptions()
+    def __init__(
+        self, text: Text, paths: list[str], options: ReadOptions | None = None, *, texts: list[bytes] | None = None
+    ) -> None:
+        """`texts`: documents in memory instead of `paths`. Raises what finding the files raises.
+
+        Documents of stdin are kept in memory: it can be read only once.
+        """
+        self.text, self.options, self._texts = text, options or ReadOptions(), texts
         self.name = ", ".join(paths)
-        self.sources = list(find(paths, self.options))
-        self._kept = list(self._read(START)) if STDIN in self.sources else None
+        self.sources = find(paths, self.options) if texts is None else []
+        if STDIN in self.sources:
+            self._texts = [document.text for document in read(self.sources, self.options, whole=True)]
 
-    def documents(self, start: Position = START) -> Iterator[tuple[Position, bytes]]:
-        """Each document from a position on, with its own."""
-        for position, text in self._read(start) if self._kept is None else self._kept:
-            if position >= start:
-                yield position, text
+    def batches(self, start: Position = START, *, cut: int | None = None, encode: bool = False) -> Batches:
+        """The batches of documents from a position on, with ids and offsets where `encode` is set.
 
-    def _read(self, start: Position) -> Iterator[tuple[Position, bytes]]:
-        # Limits on the corpus count from its first document on.
-        first = 0 if self.options.is_selective else start.source
-        for document in read(self.sources[first:], self.options, whole=True):
-            yield Position(first + document.source, document.record), document.text
+        cut: the byte at which a corpus of one document is cut in two.
+        """
+        encoder = self.text.tokenizer._encoder if encode else None
+        if self._texts is not None:
+            return self._batches_in_memory(start.record, cut, encoder)
+        corpus = corpora.Corpus(self.sources, self.options, whole=True, cut=cut)
+        return self._batches(corpus.batches(start, threads=0 if corpus.blocks else 1, encoder=encoder))
+
+    def _batches(self, batches: Any) -> Batches:
+        with closing(batches):
+            yield from batches
+
+    def _batches_in_memory(self, first: int, cut: int | None, encoder: Any) -> Batches:
+        from slmtok._engine import Documents
+
+        texts = self._texts or []
+        texts = texts if cut is None else [texts[0][:cut], texts[0][cut:]]
+        while first < len(texts):
+            last, size = first, 0
+            while last < len(texts) and size < MEMORY_BATCH_BYTES:
+                size, last = size + len(texts[last]), last + 1
+            batch = Batch(Documents(texts[first:last]), last - first, ((0, Position(0, first)),))
+            yield batch, None if encoder is None else encoder.encode_documents(batch.texts, threads=1)
+            first = last
 
     def split(self, val: str) -> Split:
         """The split of `slmtok pack --val auto`, or none. Raises `InvalidConfig` for a corpus without documents."""
         if val == "none":
             return NO_VALIDATION
-        seen = list(islice(self.documents(), MANY_DOCUMENTS))
-        if not seen:
-            raise InvalidConfig("the corpus has no document", fix="name files with text in them")
-        sizes, starts = [len(text) for _, text in seen], [(index, at) for index, (at, _) in enumerate(seen)]
-        return by_lengths("auto", Lengths(sizes, starts, seen[0][1] if len(seen) == 1 else None), ids_limited=False)
+        with closing(self.batches()) as batches:
+            seen = measure((batch for batch, _ in batches), max_docs=None, max_bytes=None, enough=MANY_DOCUMENTS)
+        if not seen.sizes:
+            raise InvalidConfig("the corpus has no document", where=self.name, fix="name files with text in them")
+        return by_lengths("auto", seen, ids_limited=False)
 
     def identity(self) -> list[object]:
         """What determines the documents: options, and name, size and a partial digest of each file."""
-        if self._kept is not None:
-            return _identity(text for _, text in self._kept)
+        if self._texts is not None:
+            digest = hashlib.sha256()
+            for text in self._texts:
+                digest.update(len(text).to_bytes(8, "little") + text)
+            return [digest.hexdigest()]
         options = [(name, getattr(self.options, name), spec.default) for name, _, spec in option_specs(ReadOptions)]
         kept = [each for each in options if each[0] != _REFUSES and (each[0] != _LATER or each[1] != each[2])]
         shown = ", ".join(f"{name}={value!r}" for name, value, _ in kept)
         return [sources(self.sources, source_names(self.sources)), f"ReadOptions({shown})"]
 
 
-class TextsCorpus(Corpus):
-    """Documents in memory."""
-
-    name = ""
-
-    def __init__(self, text: Text, texts: list[bytes]) -> None:
-        self.text, self.options, self._texts = text, ReadOptions(), texts
-
-    def documents(self, start: Position = START) -> Iterator[tuple[Position, bytes]]:
-        """See `Corpus`."""
-        for index in range(start.record, len(self._texts)):
-            yield Position(0, index), self._texts[index]
-
-    def identity(self) -> list[object]:
-        """A digest of the documents in their order."""
-        return _identity(self._texts)
+Batches = Generator[tuple[Batch, tuple[NDArray[Any], NDArray[np.int64]] | None], None, None]
 
 
-def _identity(texts: Iterable[bytes]) -> list[object]:
-    digest = hashlib.sha256()
-    for text in texts:
-        digest.update(len(text).to_bytes(8, "little") + text)
-    return [digest.hexdigest()]
+class _Part(NamedTuple):
+    """A batch with its ids. begins [n + 1]: training bytes before each document, and behind the last one."""
+
+    begins: Ints
+    kept: NDArray[np.bool_]
+    ids: NDArray[Any]
+    offsets: Ints
+    nbytes: Ints
+
+    def shard(self, first: int, last: int) -> Shard:
+        """The kept ones of some documents."""
+        chosen = first + np.flatnonzero(self.kept[first:last])
+        return Shard(self.ids, self.offsets[chosen], self.offsets[chosen + 1], self.nbytes[chosen])
 
 
-def _is_validation(rule: Split, position: Position, document: bytes) -> bool:
-    """Whether a document is validation. Equal documents have equal hashes, so they are on the same side."""
-    if rule.first is not None:
-        return position >= rule.first
-    return int.from_bytes(hashlib.sha256(document).digest()[:8], "little") % 1_000_000 < rule.ppm
+class TextStream(DocumentStream):
+    """One split of a corpus. Ranges that follow one another are read in one go; positions are kept, text is not."""
 
-
-class TextSource(TokenSource):
-    """One split of a corpus. Block `i` begins where block `i-1` ends; positions are kept, text is not."""
-
-    n_blocks = None
-    vocab: VocabMeta
-    delimiters: Delimiters
-    digest = ""
-
-    def __init__(
-        self, corpus: Corpus, vocab: VocabMeta, split: str, rule: Split, *, block_bytes: int = BLOCK_BYTES
-    ) -> None:
+    def __init__(self, corpus: Corpus, vocab: VocabMeta, split: str, rule: Split) -> None:
         self.vocab, self.split, self._corpus, self._rule = vocab, split, corpus, rule
         self.delimiters = delimiters_of(vocab, stores_opening=False, stores_closing=False)
-        self._block_bytes = block_bytes
-        self._starts = [START]
-        self._ended = False
-        content = [corpus.identity(), vocab.fingerprint, split, rule.to_json(), block_bytes]
+        content = [corpus.identity(), vocab.fingerprint, split, rule.to_json()]
         self.digest = hashlib.sha256(repr(content).encode()).hexdigest()
+        self._marks: list[tuple[int, Position]] = [(0, START)]
+        self._parts: Generator[_Part, None, None] | None = None
+        self._part: _Part | None = None
+        self._next: int | None = None
+        self._last: tuple[tuple[int, int], list[Shard]] | None = None
+        self._lock = threading.Lock()
 
-    def block(self, index: int) -> DocumentBlock:
-        """Reads and encodes a block. Raises `NoSuchBlockError` past the last one, and what reading raises."""
-        while index >= len(self._starts) and not self._ended:
-            self._read(len(self._starts) - 1, None)
-        if index >= len(self._starts):
-            raise NoSuchBlockError(index)
-        documents: list[bytes] = []
-        self._read(index, documents.append)
-        encoded = self._corpus.text.tokenizer.encode_batch(documents, threads=1)
-        bounds = np.asarray(encoded.offsets, dtype=np.int64)
-        nbytes = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
-        return DocumentBlock([Shard(encoded.ids, bounds[:-1], bounds[1:], nbytes)], self.delimiters)
+    def between(self, start: int, stop: int) -> list[Shard]:
+        """See `DocumentStream`. Raises what reading raises."""
+        with self._lock:
+            if self._last is None or self._last[0] != (start, self._clipped(stop)):
+                shards = self._between(start, stop)
+                self._last = (start, self._clipped(stop)), shards
+            return self._last[1]
 
-    def _read(self, index: int, keep: Callable[[bytes], None] | None) -> None:
-        """Reads a block and records the position of the next one."""
-        size = 0
-        for position, document in self._documents(self._starts[index]):
-            if size >= self._block_bytes:
-                if index + 1 == len(self._starts):
-                    self._starts.append(position)
-                return
-            size += len(document)
-            if keep is not None and _is_validation(self._rule, position, document) == (self.split == "val"):
-                keep(document)
-        self._ended = True
+    def _clipped(self, stop: int) -> int:
+        # Validation documents behind the training text begin at its end.
+        return stop if self.n_bytes is None else min(stop, self.n_bytes + (self.split == "val"))
 
-    def _documents(self, start: Position) -> Iterator[tuple[Position, bytes]]:
-        cut = self._rule.cut
-        for position, text in self._corpus.documents(start):
-            parts = [text] if cut is None else [text[:cut], text[cut:]]
-            for step, part in enumerate(parts):
-                yield position.plus(step), part
+    def _between(self, start: int, stop: int) -> list[Shard]:
+        if self._parts is None or self._next != start:
+            if self._parts is not None:
+                self._parts.close()
+            self._parts, self._part, self._next = self._encoded(self._seek(start)), None, None
+        found: list[Shard] = []
+        while (part := self._part or next(self._parts, None)) is not None:
+            first, last = np.searchsorted(part.begins[:-1], (start, stop)).tolist()
+            found.append(part.shard(first, last))
+            self._part = part if last < len(part.kept) else None
+            if self._part is not None:
+                break
+        self._next = stop
+        return [shard for shard in found if len(shard.nbytes)]
+
+    def _encoded(self, mark: tuple[int, Position]) -> Generator[_Part, None, None]:
+        """The batches from a mark on with their ids; at the end, `n_bytes` is known."""
+        begin, position = mark
+        with closing(self._corpus.batches(position, cut=self._rule.cut, encode=True)) as batches:
+            for batch, encoded in batches:
+                assert encoded is not None
+                is_validation = self._is_validation(batch)
+                begins = begin + self._training_bytes(batch, is_validation)
+                begin = int(begins[-1])
+                self._mark(begin, batch)
+                kept = is_validation if self.split == "val" else ~is_validation
+                yield _Part(begins, kept, *encoded, batch.texts.sizes)
+        self.n_bytes = begin
+
+    def _seek(self, start: int) -> tuple[int, Position]:
+        """The mark before the first document of a range; reads on from the last one without encoding."""
+        begin, position = self._marks[max(bisect_left(self._marks, start, key=lambda mark: mark[0]) - 1, 0)]
+        if start > begin:
+            with closing(self._corpus.batches(position, cut=self._rule.cut)) as batches:
+                for batch, _ in batches:
+                    end = begin + int(self._training_bytes(batch, self._is_validation(batch))[-1])
+                    if end >= start:
+                        break
+                    begin, position = end, batch.position(len(batch))
+                    self._mark(begin, batch)
+        return begin, position
+
+    def _mark(self, begin: int, batch: Batch) -> None:
+        if begin > self._marks[-1][0]:
+            self._marks.append((begin, batch.position(len(batch))))
+
+    def _is_validation(self, batch: Batch) -> NDArray[np.bool_]:
+        """Equal documents have equal hashes, so they are on the same side."""
+        if self._rule.ppm == 0:
+            return self._rule.validation(batch, np.empty((len(batch), 32), np.uint8))
+        return self._rule.validation(batch, np.frombuffer(batch.texts.digests, dtype=np.uint8).reshape(-1, 32))
+
+    @staticmethod
+    def _training_bytes(batch: Batch, is_validation: NDArray[np.bool_]) -> Ints:
+        """[n + 1]: training bytes of the batch before each document; an empty document counts as one."""
+        return prefix_sums(np.where(is_validation, 0, np.maximum(batch.texts.sizes, 1)))
+
+
+def text_source(
+    corpus: Corpus, vocab: VocabMeta, split: str, rule: Split, *, block_bytes: int = BLOCK_BYTES
+) -> Mixture:
+    """A split of one corpus in blocks, each document once in an epoch."""
+    stream = TextStream(corpus, vocab, split, rule)
+    return Mixture([Component(stream, corpus.name)], split, repeats=split != "val", block_bytes=block_bytes)
 
 
 def corpus_data(corpus: Corpus, val: str = "auto") -> RunData:
@@ -171,5 +228,5 @@ def corpus_data(corpus: Corpus, val: str = "auto") -> RunData:
     vocab_json = render_metadata(vocabulary_metadata(tokenizer))
     vocab = VocabMeta.parse(vocab_json, source="the tokenizer")
     rule = corpus.split(val)
-    train, held = (TextSource(corpus, vocab, split, rule) for split in ("train", "val"))
+    train, held = (text_source(corpus, vocab, split, rule) for split in ("train", "val"))
     return RunData(train, None if val == "none" else held, vocab, tokenizer.to_bytes(), vocab_json, corpus.name)

@@ -26,7 +26,6 @@ from slmmodel.cli.options import (
     set_option,
     setting_option,
 )
-from slmmodel.cli.passkey_mix import mix_passkeys, mix_recorded
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
 from slmmodel.errors import MissingInput, OptionError
@@ -130,7 +129,8 @@ def train(
     given = read_settings(config, sets, budget, values)
     data, tokenizer = named_data(given, data, tokenizer)
     given, read = reading.merge(given, read)
-    reading.require_text(read, data)
+    if data is not None:
+        reading.require_text(read, data)
     if plot is not None:
         check_figure(plot, force=force, option="--plot")
     opened = open_training_data(given, data, tokenizer, read)
@@ -140,15 +140,19 @@ def train(
     return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
 
 
-def named_data(given: dict[str, Any], data: str | None, tokenizer: str | None) -> tuple[str, str | None]:
+def named_data(given: dict[str, Any], data: str | None, tokenizer: str | None) -> tuple[str | None, str | None]:
     """Training data and tokenizer of the command line, else of the settings; the data are put into `given`.
 
-    Raises `OptionError` for no data, `MissingInput` for text without a tokenizer.
+    The data are None where the settings name several sources or stages. Raises `OptionError` for no data,
+    `MissingInput` for text without a tokenizer.
     """
     from slmmodel.config import Setting
 
-    data = data or (str(given["data.train"].value) if "data.train" in given else None)
+    named = given["data.train"].value if "data.train" in given else None
     tokenizer = tokenizer or (str(given["data.tokenizer"].value) if "data.tokenizer" in given else None) or None
+    if data is None and (isinstance(named, list | tuple) or given.get("data.stages")):
+        return None, tokenizer
+    data = data or (None if named is None else str(named))
     if not data:
         raise OptionError("DATA is missing", fix="slm train DATA, or data.train in the configuration", option="data")
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
@@ -163,10 +167,24 @@ def named_data(given: dict[str, Any], data: str | None, tokenizer: str | None) -
     return data, tokenizer
 
 
-def open_training_data(given: dict[str, Any], data: str, tokenizer: str | None, read: ReadOptions) -> RunData | None:
-    """What the settings train on, if that is text or has passkeys mixed in; None for plain packed data."""
-    val = str(given["data.val"].value) if "data.val" in given else "auto"
-    return mix_passkeys(given, open_text(data, tokenizer, val, read))
+def open_training_data(
+    given: dict[str, Any], data: str | None, tokenizer: str | None, read: ReadOptions
+) -> RunData | None:
+    """What the settings train on, if that is text or a mixture; None for plain packed data."""
+    from slmmodel.cli.sources import needs_mixture, open_sources, with_passkeys
+    from slmmodel.config import resolve, validate
+    from slmmodel.data_config import DataConfig
+
+    options = {name: setting for name, setting in given.items() if not name.startswith("model.")}
+    section = DataConfig.model_validate(validate(options).get("data", {}))
+    if data is not None and not needs_mixture(section):
+        return open_text(data, tokenizer, section.val, read)
+    opened = open_sources(section, tokenizer, read)
+    from slmmodel.hardware import device_for
+    from slmmodel.training.setup import value_of
+
+    device = device_for(value_of(given, "run.device", "auto"))
+    return with_passkeys(opened, resolve(given, opened.vocab, opened.tokens, device.type)[0])
 
 
 def _no_token_data(data: str) -> MissingInput:
@@ -267,13 +285,29 @@ def resume(
     with nullcontext() if output is None else _removed_if_refused(folder):
         config = folder.config
         values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
-        path = data or str(config["data"]["train"])
-        tokenizer = folder.tokenizer if is_text(path) else None
-        opened = open_text(path, tokenizer, config["data"].get("val", "auto"), reading.recorded(folder))
-        opened = mix_recorded({**config, "data": {**config["data"], "train": path}}, opened)
+        opened = _open_recorded(folder, data)
         given = read_settings(None, (), None, {"data.train": data, **values})
         options: dict[str, Any] = {"allow_mismatch": allow_mismatch, "verify": not no_verify}
         return _train(given, opened, folder.path, evaluate, machine["device"], **options)
+
+
+def _open_recorded(run: RunFolder, data: str | None) -> RunData | None:
+    """The data of a run, or where they are now; None for plain packed data."""
+    from slmmodel.cli.sources import open_recorded
+
+    opened = open_recorded(run)
+    if opened is not None and data is not None:
+        raise OptionError(
+            f"--data {data!r} is one path, and the run has a mixture of sources",
+            where=str(run.path),
+            fix="write their new paths into config.yaml of the run, below data.train, and --allow-mismatch files",
+            option="data",
+        )
+    if opened is not None:
+        return opened
+    path = data or str(run.config["data"]["train"])
+    tokenizer = run.tokenizer if is_text(path) else None
+    return open_text(path, tokenizer, run.config["data"].get("val", "auto"), reading.recorded(run))
 
 
 @contextmanager

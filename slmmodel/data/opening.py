@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MANIFEST, ShardSource
@@ -54,6 +55,14 @@ def open_source(
     return ShardSource(folder, split)
 
 
+class StageData(NamedTuple):
+    """What a run trains on from a step on (from 1), in sequences of `seq_len`; None is that of the model."""
+
+    from_step: int
+    source: TokenSource
+    seq_len: int | None
+
+
 @dataclass(frozen=True)
 class RunData:
     """The data of a training run: two sources, their common vocabulary, and the files that a run gets."""
@@ -67,6 +76,8 @@ class RunData:
     """The content of the `vocab.json`."""
     name: str = ""
     """The path or description given by the user, for messages."""
+    stages: tuple[StageData, ...] = ()
+    """Of a run whose data change on the way; `train` is that of the first."""
 
     @property
     def tokens(self) -> int:

@@ -136,11 +136,13 @@ class DocumentBlock:
 
     def lengths(self) -> Ints:
         """Ids of each document, its delimiters included: int64 [n_docs]."""
-        return np.concatenate([(shard.stops - shard.starts).astype(np.int64) + self._added for shard in self.shards])
+        counts = [(shard.stops - shard.starts).astype(np.int64) + self._added for shard in self.shards]
+        return np.concatenate([np.empty(0, np.int64), *counts])
 
     def nbytes(self) -> Ints:
         """Raw bytes of each document: int64 [n_docs]."""
-        return np.concatenate([shard.nbytes.astype(np.int64, copy=False) for shard in self.shards])
+        counts = [shard.nbytes.astype(np.int64, copy=False) for shard in self.shards]
+        return np.concatenate([np.empty(0, np.int64), *counts])
 
     def ids(self, doc: int, start: int, stop: int) -> NDArray[Any]:
         """The ids `start` to `stop - 1` of a document, fewer where it ends before: unsigned integers, read-only."""

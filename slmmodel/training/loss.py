@@ -106,6 +106,8 @@ class Validator:
     source: TokenSource
     loader: Loader
     """Of the training data."""
+    seq_len: int | None = None
+    """Positions of a sequence; None is that of the loader."""
     max_targets: int = 1 << 21
     """The first documents up to this many targets are scored, the same ones each time."""
 
@@ -141,11 +143,12 @@ class Validator:
 
     def _batches(self) -> Iterator[Batch]:
         loader, scored = self.loader, 0
-        size = max(1, min(loader.batch_size, VALIDATION_TOKENS // loader.seq_len))
+        seq_len = self.seq_len or loader.seq_len
+        size = max(1, min(loader.batch_size * loader.seq_len, VALIDATION_TOKENS) // seq_len)
         pack = "bucket" if loader.pack in ("bucket", "stateful") else "concat"
         options: dict[str, Any] = {"batch_size": size} if pack == "bucket" else {}
         for block in blocks_of(self.source):
-            packing = make_packing(pack, block.lengths(), loader.seq_len, shuffle=False, **options)
+            packing = make_packing(pack, block.lengths(), seq_len, shuffle=False, **options)
             for first in range(0, len(packing), size):
                 if scored >= self.max_targets:
                     return

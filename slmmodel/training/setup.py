@@ -19,8 +19,9 @@ from slmmodel import config as configs
 from slmmodel.checkpoint import RunFolder, write_file
 from slmmodel.config import Budget, RunConfig, Settings, resolve, settings_of, to_yaml
 from slmmodel.data import Loader, RunData, open_data
-from slmmodel.data.mixture import MixedSource
+from slmmodel.data.opening import StageData
 from slmmodel.data.source import blocks_of
+from slmmodel.data_config import DataConfig, DataSource
 from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
 from slmmodel.errors import Argument, InvalidConfig, Mismatch, OptionError, OutOfMemory, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
@@ -105,7 +106,16 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ())
 def open_run_data(settings: Settings, recorded: Mapping[str, Any] | None) -> RunData:
     """The data named by the settings, else by the recorded configuration."""
     section = {} if recorded is None else recorded["data"]
-    train = value_of(settings, "data.train", str(section.get("train", "")))
+    named = settings["data.train"].value if "data.train" in settings else section.get("train", "")
+    if not isinstance(named, str) or section.get("stages") or "data.stages" in settings:
+        raise OptionError(
+            "data.train is a list of sources, or has stages",
+            where="settings",
+            limit="without slmtok one source of packed data",
+            fix="slm train --config FILE, which opens them",
+            option="data",
+        )
+    train = str(named)
     if not train:
         raise OptionError("no training data are named", fix="slm train DATA", option="data")
     return open_data(train, value_of(settings, "data.val", str(section.get("val", "auto"))))
@@ -123,8 +133,7 @@ def configure(
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):
         notes.append("this CPU has no instructions for bf16, so products take several times as long: --precision fp32")
     if recorded is None:
-        paths = {name: _absolute(getattr(config.data, name)) for name in ("train", "tokenizer", "val")}
-        return config.model_copy(update={"data": config.data.model_copy(update=paths)}), notes
+        return config.model_copy(update={"data": _with_absolute_paths(config.data)}), notes
     wrong = configs.contradictions(settings, config, recorded)
     if wrong:
         name, now, before = wrong[0]
@@ -144,23 +153,27 @@ def _absolute(data: str) -> str:
     return str(Path(data).absolute()) if data not in ("", "auto", "none") and Path(data).exists() else data
 
 
-def make_loader(data: RunData, config: RunConfig, *, pin: bool = False) -> Loader:
-    """The loader of a run. Raises what packings raise."""
-    settings = config.data
-    mixed = data.train.share if isinstance(data.train, MixedSource) else 0.0
-    if settings.passkey != mixed:
-        raise InvalidConfig(
-            f"data.passkey is {settings.passkey:g}, and {mixed:g} of the training ids are passkey tasks",
-            limit="tasks are texts, which slm train and slm resume make",
-            fix="train with slm train, or leave data.passkey out",
-            option="data.passkey",
-        )
+def _with_absolute_paths(data: DataConfig) -> DataConfig:
+    paths: dict[str, Any] = {name: _absolute(getattr(data, name)) for name in ("tokenizer", "val", "cache")}
+    stages = (stage.model_copy(update={"train": _absolute_sources(stage.train)}) for stage in data.stages)
+    return data.model_copy(update={**paths, "train": _absolute_sources(data.train), "stages": tuple(stages)})
+
+
+def _absolute_sources(train: str | tuple[DataSource, ...]) -> str | tuple[DataSource, ...]:
+    if isinstance(train, str):
+        return _absolute(train)
+    return tuple(source.model_copy(update={"path": _absolute(source.path)} if source.path else {}) for source in train)
+
+
+def make_loader(data: RunData, config: RunConfig, *, stage: StageData | None = None, pin: bool = False) -> Loader:
+    """The loader of a run, or of one of its stages. Raises what packings raise."""
+    settings, seq_len = config.data, config.seq_len if stage is None else stage.seq_len or config.seq_len
     loss_on = {} if settings.loss_on == "all" else {"loss_on": settings.loss_on}
     return Loader(
-        data.train,
+        data.train if stage is None else stage.source,
         data.vocab,
-        seq_len=config.seq_len,
-        batch_size=config.batch_size,
+        seq_len=seq_len,
+        batch_size=config.run.batch_tokens // seq_len,
         pack=settings.pack,
         seed=config.run.seed,
         shuffle=settings.shuffle == "documents",

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 from slmmodel.checkpoint import VERSION
 from slmmodel.data import Cursor, Loader
 from slmmodel.data.loader import GlobalBatch
+from slmmodel.data_config import DataConfig
 from slmmodel.errors import CorruptFile
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmmodel.training.loss import Validation
@@ -62,6 +63,8 @@ class TrainState:
     """Length of the decay where a time budget was replanned."""
     replanned: bool = False
     """Whether the time budget has been replanned at the start of the decay."""
+    positions: dict[str, int] = field(default_factory=dict)
+    """The byte from which the present stage of the data reads each stream, by digest."""
     metrics_length: int = 0
     """Bytes of `metrics.jsonl` at the last checkpoint."""
 
@@ -194,7 +197,7 @@ def model_card(config: Mapping[str, Any], result: RunResult) -> bytes:
     if result.val_bpb is not None:
         more += f"* validation without overlapping windows: {result.val_bpb:.4f} bits per byte, "
         more += f"{result.val_loss:.4f} nats per token\n"
-    if share := config["data"].get("passkey"):
+    if share := DataConfig.model_validate(config["data"]).passkey:
         more += f"* {share:.1%} of the training tokens are generated passkey tasks\n"
     if result.skipped:
         more += f"* {result.skipped} steps were skipped because loss or gradient was not finite\n"

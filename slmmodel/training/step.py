@@ -136,7 +136,9 @@ class TrainStep:
         self.optimizer = build_optimizer(self.model, config.optim)
         self.loss, self.guard = Loss(doc_mask=config.data.doc_mask), LossGuard()
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
-        self.micro_batch = -(-loader.batch_size // world.size)
+        self._seq_len = config.seq_len
+        self.micro_batch = -(-loader.batch_size // self._rows // world.size)
+        """Sequences of `model.seq_len` in a forward pass; of shorter ones as many as have the same ids."""
         stateful = loader.pack == "stateful" and hasattr(self.model, "init_hidden")
         self.bptt = TruncatedBPTT(self.model, loader.batch_size, device) if stateful else None
         self._dropout = bool(self.model.config.dropout)
@@ -164,10 +166,15 @@ class TrainStep:
             self._lower_micro_batch(len(global_batch.sequence_keys))
         return self._update(totals, global_batch.n_targets)
 
+    @property
+    def _rows(self) -> int:
+        """Sequences of the present stage for one of `model.seq_len`."""
+        return max(self._seq_len // self.loader.seq_len, 1)
+
     def _lower_micro_batch(self, batch_size: int) -> None:
         """Drops partial gradients and lowers the micro-batch; on several ranks, ends the run."""
         self.optimizer.zero_grad()
-        smaller = microbatch.next_smaller(self.micro_batch, -(-batch_size // self.world.size))
+        smaller = microbatch.next_smaller(self.micro_batch, -(-batch_size // self._rows // self.world.size))
         if self.world.size > 1:
             raise OutOfMemory(
                 f"out of memory on rank {self.world.rank} with a micro-batch of {self.micro_batch}",
@@ -183,7 +190,8 @@ class TrainStep:
         """
         own = sequence_keys[self.world.rank :: self.world.size]
         max_share = -(-len(sequence_keys) // self.world.size)
-        slices = (own[first : first + self.micro_batch] for first in range(0, max_share, self.micro_batch))
+        size = self.micro_batch * self._rows
+        slices = (own[first : first + size] for first in range(0, max_share, size))
         return [MicroBatch(keys, False) if len(keys) else MicroBatch(sequence_keys[:1], True) for keys in slices]
 
     def _accumulate(self, global_batch: GlobalBatch, step: int, upcoming: GlobalBatch | None) -> Tensor:
@@ -285,7 +293,7 @@ class TrainStep:
         """Forward and backward of the first `size` sequences at once, on this rank alone."""
         keys, n_targets, _ = self.loader.global_batch(Cursor())
         with sync_gradients(self._parallel_model, self.world, False):
-            self._backward(self.loader.batch(keys[:size]), 1 / max(n_targets, 1), 0)
+            self._backward(self.loader.batch(keys[: size * self._rows]), 1 / max(n_targets, 1), 0)
         self.optimizer.zero_grad()
 
     def probe_micro_batch(self) -> int:

@@ -309,8 +309,9 @@ class Corpus:
 
     def streams(self, start: Position) -> Iterator[_Stream]:
         """The parts of the corpus from a position on, each opened when the one before it ends."""
-        # A limit in characters is counted from the first document on.
-        pending = 0 if self.options.max_chars is not None else start.source
+        # Limits are counted from the first document on.
+        limits = (self.options.max_docs, self.options.max_bytes, self.options.max_chars)
+        pending = 0 if any(limit is not None for limit in limits) else start.source
         first, end = (self.sources.chunks if isinstance(self.sources, Sources) else None) or (0, None)
         for source in range(pending, len(self.sources)):
             if not self.is_chunked(self.sources[source]):

@@ -13,14 +13,15 @@ pytest.importorskip("torch")
 import slmtok
 from slmmodel.cli.opening import is_text
 from slmmodel.cli.text import Text
-from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextSource, corpus_data
+from slmmodel.cli.text_source import NO_VALIDATION, Corpus, corpus_data, text_source
 from slmmodel.data import Cursor, Loader, RunData, open_source
+from slmmodel.data.mixture import Mixture
 from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.errors import InvalidConfig
 from slmtok.options import ReadOptions
 
 LINE = "The cat saw the dog; the dog saw nothing. Né?"
-DIGEST = "392d163af9f5ea48041aca2307475e2470f747cb8a296a2034cf7de8a02a0851"
+DIGEST = "c653fb252761487283ec59fece6a6a95178aec7193af14e3813402dad87de503"
 """Of `LINE` as the file a.txt, with a tokenizer of 290 ids trained on it."""
 
 
@@ -66,8 +67,8 @@ def test_blocks_are_pure_and_in_any_order(tmp_path: Path, tok: Path) -> None:
     files = [str(write(tmp_path / f"{name}.jsonl", 15)) for name in "ab"]
     vocab = text_data(files, tok).vocab
 
-    def source() -> TextSource:
-        return TextSource(Corpus(Text(tok), files), vocab, "train", NO_VALIDATION, block_bytes=500)
+    def source() -> Mixture:
+        return text_source(Corpus(Text(tok), files), vocab, "train", NO_VALIDATION, block_bytes=500)
 
     def content(block: DocumentBlock) -> list[list[int]]:
         return [block.ids(doc, 0, 10**6).tolist() for doc in range(block.n_docs)]
@@ -92,7 +93,7 @@ def test_steps_go_through_all_blocks_and_resume(tmp_path: Path, tok: Path) -> No
 
     def loader() -> Loader:
         return Loader(
-            TextSource(corpus, vocab, "train", NO_VALIDATION, block_bytes=900), vocab, seq_len=16, batch_size=3
+            text_source(corpus, vocab, "train", NO_VALIDATION, block_bytes=900), vocab, seq_len=16, batch_size=3
         )
 
     run, cursor, taken = loader(), Cursor(), []

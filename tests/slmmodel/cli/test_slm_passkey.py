@@ -17,10 +17,14 @@ torch = pytest.importorskip("torch")
 
 import slmtok  # noqa: E402
 from slmmodel.checkpoint import RunFolder  # noqa: E402
+from slmmodel.cli import passkey_mix  # noqa: E402
 from slmmodel.cli.opening import RunContext  # noqa: E402
 from slmmodel.cli.passkey import measure  # noqa: E402
 from slmmodel.cli.passkey_text import TaskMaker, Template, evaluation_tasks, scores, training_tasks  # noqa: E402
 from slmmodel.cli.text import Text  # noqa: E402
+from slmmodel.data import RunData, open_data  # noqa: E402
+from slmmodel.data.mixture import Component, Mixture, PackedStream  # noqa: E402
+from slmmodel.errors import OptionError  # noqa: E402
 from slmmodel.models.protocol import Model, Output, State  # noqa: E402
 from slmmodel.run import opening_ids  # noqa: E402
 
@@ -47,10 +51,10 @@ def folder(tmp_path_factory) -> Iterator[Path]:
         pack("corpus.txt", slmtok.load("tok.json"), "data", PackOptions(format="text", document="line"))
         Path("run.yaml").write_text(
             "model: {arch: llama, n_layers: 1, d_model: 32, n_heads: 2, n_kv_heads: 1, d_ff: 32, seq_len: 256}\n"
-            "data: {passkey: 10%}\n"
+            "data: [data, {passkey: 10%}]\n"
             "run: {batch_tokens: 512, save_every: 2, threads: 1, device: cpu, budget: {steps: 4}}\n"
         )
-        assert main(["train", "data", "--config", "run.yaml", "-o", "run", "-q"]) == 0
+        assert main(["train", "--config", "run.yaml", "-o", "run", "-q"]) == 0
         yield path
 
 
@@ -176,14 +180,11 @@ def test_training_numbers_are_others(folder):
 def test_mixed_training_data(folder, slm, monkeypatch):
     """The share holds, the card says so, batches show the tasks, and a resumed run makes the same ones."""
     run = RunFolder.open(folder / "run")
-    assert run.config["data"]["passkey"] == 0.1
+    assert run.config["data"]["train"] == [{"path": str(folder / "data")}, {"passkey": 0.1}]
     card = (folder / "run" / "README.md").read_text()
     assert "* 10.0% of the training tokens are generated passkey tasks" in card
-    from slmmodel.cli.passkey_mix import with_passkeys
-    from slmmodel.data import open_data
-
     data = open_data(str(folder / "data"))
-    source = with_passkeys(data, data.train, 0.1, 256, 0)
+    source, other = mixed(data, 0.1), mixed(data, 0.2)
     block, plain = source.block(0), data.train.block(0)
     added = int(block.lengths()[plain.n_docs :].sum())
     assert added / int(block.lengths().sum()) == pytest.approx(0.1, abs=0.02)
@@ -195,7 +196,8 @@ def test_mixed_training_data(folder, slm, monkeypatch):
         read = text.data(ids).decode()
         assert len(read.encode()) == block.nbytes()[number]
         assert re.fullmatch(r".*The pass key is (\d{5})\. Remember it\..* The pass key is \1", read)
-    assert source.digest != data.train.digest != with_passkeys(data, data.train, 0.2, 256, 0).digest
+    assert len({source.digest, data.train.digest, other.digest}) == 3
+    assert source.domain_names == ("data", "passkey") and source.domains().sum() == block.n_docs - plain.n_docs
     shown = slm("batches", folder / "run", "--n", 20, "--max-rows", 0, "--json", code=0).json["result"]["batches"]
     spans = [span["ids"] for batch in shown for row in batch["shown"] for span in row["spans"]]
     assert any(re.search(rb"The pass key is [1-9]\d{4}\.", text.data(ids)) for ids in spans)
@@ -203,28 +205,32 @@ def test_mixed_training_data(folder, slm, monkeypatch):
     assert Path("branch/model.safetensors").read_bytes() == (folder / "run" / "model.safetensors").read_bytes()
 
 
-def test_documents_repeat_where_the_share_is_large(folder, monkeypatch):
-    from slmmodel.cli import passkey_mix
-    from slmmodel.data import open_data
+def mixed(data: RunData, share: float) -> Mixture:
+    base = Mixture([Component(PackedStream(data.train), "data")])
+    assert data.tokenizer is not None
+    return base.with_generated(passkey_mix.passkeys(Text(data.tokenizer, data.vocab), share, 256, "0", base.delimiters))
 
+
+def test_documents_repeat_where_the_share_is_large(folder, monkeypatch):
     monkeypatch.setattr(passkey_mix, "MAX_DISTINCT", 5)
     data = open_data(str(folder / "data"))
-    block = passkey_mix.with_passkeys(data, data.train, 0.5, 256, 0).block(0)
+    block = mixed(data, 0.5).block(0)
     added = block.lengths()[data.train.block(0).n_docs :]
     assert int(added.sum()) / int(block.lengths().sum()) == pytest.approx(0.5, abs=0.02)
     assert added[:5].tolist() == added[5:10].tolist()
 
 
 def test_what_training_with_passkeys_refuses(folder, slm):
-    data = folder / "data"
-    assert "expected a value such as 5% or 0.05" in slm("train", data, "--set", "data.passkey=lots", code=2).err
-    err = slm("train", data, "--set", "data.passkey=5%", "--set", "model.seq_len=64", code=1).err
+    def sources(share: str) -> str:
+        return f"data.train=[{folder / 'data'}, {{passkey: {share}}}]"
+
+    assert "expected a value such as 5% or 0.05" in slm("train", "--set", sources("lots")).err
+    err = slm("train", "--set", sources("5%"), "--set", "model.seq_len=64", code=1).err
     assert "the passkey task does not fit into 62 ids" in err
-    from slmmodel.errors import InvalidConfig
     from slmmodel.trainer import train
 
-    with pytest.raises(InvalidConfig, match=r"data.passkey is 0.05, and 0 of the training ids"):
-        train({"data.train": str(data), "data.passkey": "5%", "run.device": "cpu"}, output="lib")
+    with pytest.raises(OptionError, match=r"data.train is a list of sources"):
+        train({"data.train": [str(folder / "data"), {"passkey": "5%"}], "run.device": "cpu"}, output="lib")
     assert not Path("run").exists() and not Path("lib").exists()
 
 

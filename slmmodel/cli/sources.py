@@ -1,0 +1,147 @@
+"""Opens what `data.train` and `data.stages` name: mixtures of text, packed data and passkeys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from slmmodel.checkpoint import RunFolder
+from slmmodel.cli import reading
+from slmmodel.cli.opening import is_text, open_any
+from slmmodel.cli.passkey_mix import passkeys
+from slmmodel.cli.text import Text
+from slmmodel.cli.text_source import Corpus, TextStream
+from slmmodel.config import RunConfig
+from slmmodel.data import RunData, open_source
+from slmmodel.data.mixture import Component, DocumentStream, Mixture, PackedStream
+from slmmodel.data.opening import StageData
+from slmmodel.data.source import TokenSource
+from slmmodel.data_config import DataConfig, DataSource
+from slmmodel.errors import InvalidConfig, MissingInput
+from slmmodel.vocab import VocabMeta
+from slmtok.options import ReadOptions
+from slmtok.shards.format import vocabulary_metadata
+from slmtok.vocabulary import render_metadata
+
+
+def needs_mixture(data: DataConfig) -> bool:
+    """Whether the data are more than one path: several sources, stages, or a cache."""
+    return not isinstance(data.train, str) or bool(data.stages or data.cache)
+
+
+def open_sources(data: DataConfig, tokenizer: str | Path | bytes | None, read: ReadOptions) -> RunData:
+    """The mixtures of a run, without passkeys. `tokenizer` None is that of the packed data among the sources.
+
+    Raises what opening and reading raise, `MissingInput` without a tokenizer, `InvalidConfig` for keys of a source.
+    """
+    plan = data.plan()
+    tokenizer = _tokenizer_beside(plan[0].sources) if tokenizer is None else tokenizer
+    if tokenizer is None:
+        paths = [source.path for source in plan[0].sources if source.path]
+        fact = f"there is no tokenizer for {paths[0]!r}" if paths else "data.stages without data.train"
+        raise MissingInput(fact, where="data.train", fix="-t TOK, or data.tokenizer")
+    opened = _Opened(Text(tokenizer), read, "auto" if data.val == "auto" else "none")
+    mixtures = [Mixture(opened.components(stage.sources)) for stage in plan]
+    changes = len(plan) > 1 or plan[0].seq_len is not None
+    stages = [StageData(stage.from_step, mix, stage.seq_len) for stage, mix in zip(plan, mixtures, strict=True)]
+    val: TokenSource | None = None
+    if data.val == "auto" and opened.val:
+        val = Mixture(opened.val, "val", repeats=False)
+    elif data.val not in ("auto", "none"):
+        val = open_any(data.val, None, opened.vocab, opened.text, read)
+    name = ", ".join(source.path for source in plan[0].sources if source.path)
+    content = opened.text.tokenizer.to_bytes()
+    return RunData(mixtures[0], val, opened.vocab, content, opened.vocab_json, name, tuple(stages) if changes else ())
+
+
+def with_passkeys(data: RunData, config: RunConfig) -> RunData:
+    """The data with the passkeys of each stage. Raises `InvalidConfig` where a task does not fit into a sequence."""
+    plan = config.data.plan()
+
+    def mixed(number: int, source: TokenSource) -> TokenSource:
+        share = max((each.passkey or 0.0 for each in plan[number].sources), default=0.0)
+        if not share:
+            return source
+        assert isinstance(source, Mixture) and data.tokenizer is not None
+        seq_len = plan[number].seq_len or config.seq_len
+        text = Text(data.tokenizer, data.vocab)
+        seed = f"{config.run.seed}/{number}" if number else str(config.run.seed)
+        return source.with_generated(passkeys(text, share, seq_len, seed, source.delimiters))
+
+    stages = tuple(stage._replace(source=mixed(number, stage.source)) for number, stage in enumerate(data.stages))
+    return replace(data, train=stages[0].source if stages else mixed(0, data.train), stages=stages)
+
+
+def open_recorded(run: RunFolder, config: Mapping[str, Any] | None = None) -> RunData | None:
+    """The data of a run with a mixture, as its configuration names them; None for one path."""
+    found = RunConfig.model_validate(run.config if config is None else config)
+    if not needs_mixture(found.data):
+        return None
+    return with_passkeys(open_sources(found.data, run.tokenizer, reading.recorded(run)), found)
+
+
+def open_split(run: RunFolder, split: str) -> TokenSource | None:
+    """The split `train` or `val` of the mixture of a run; None for a run with one path. Raises `MissingInput`."""
+    data = open_recorded(run)
+    if data is None:
+        return None
+    source = {"train": data.train, "val": data.val}.get(split)
+    if source is None:
+        raise MissingInput(
+            f"the data of the run have no split {split!r}", where=str(run.path), limit="train, val", fix="--split train"
+        )
+    return source
+
+
+def _tokenizer_beside(sources: tuple[DataSource, ...]) -> Path | None:
+    files = (Path(source.path) / "tok.json" for source in sources if source.path and not is_text(source.path))
+    return next((file for file in files if file.is_file()), None)
+
+
+class _Opened:
+    """Streams by source, each opened once; `val` collects those of validation documents."""
+
+    def __init__(self, text: Text, read: ReadOptions, split: str) -> None:
+        self.text, self._read, self._split = text, read, split
+        self.vocab_json = render_metadata(vocabulary_metadata(text.tokenizer))
+        self.vocab = VocabMeta.parse(self.vocab_json, source="the tokenizer")
+        self.val: list[Component] = []
+        self._streams: dict[str, DocumentStream] = {}
+
+    def components(self, sources: tuple[DataSource, ...]) -> list[Component]:
+        """The components of a mixture. Raises what opening raises."""
+        return [Component(self._stream(source), source.name, source.weight) for source in sources if source.path]
+
+    def _stream(self, source: DataSource) -> DocumentStream:
+        key = repr((source.path, source.model_extra))
+        if key not in self._streams:
+            open_one = self._open_text if is_text(source.path) or not Path(source.path).exists() else self._open_packed
+            train, val = open_one(source)
+            self._streams[key] = train
+            self.val += [] if val is None else [Component(val, source.name)]
+        return self._streams[key]
+
+    def _open_text(self, source: DataSource) -> tuple[DocumentStream, DocumentStream | None]:
+        read = reading.of_source(self._read, source.model_extra or {}, source.path)
+        corpus = Corpus(self.text, [source.path], read)
+        rule = corpus.split(self._split)
+        train, val = (TextStream(corpus, self.vocab, split, rule) for split in ("train", "val"))
+        return train, None if self._split == "none" else val
+
+    def _open_packed(self, source: DataSource) -> tuple[DocumentStream, DocumentStream | None]:
+        if source.model_extra:
+            name = next(iter(source.model_extra))
+            raise InvalidConfig(
+                f"data.train: {name} says how text is read, and {source.path!r} is packed data",
+                fix="leave it out",
+                option="data.train",
+            )
+        packed = open_source(source.path, "train")
+        Text(self.text.tokenizer, packed.vocab)  # raises `Mismatch` for another one
+        try:
+            val = None if self._split == "none" else PackedStream(open_source(source.path, "val"))
+        except MissingInput:
+            val = None
+        return PackedStream(packed), val

@@ -1,0 +1,65 @@
+"""Values of settings as people write them, and the base of the classes that declare settings."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from slmmodel.sizes import parse_count, parse_share, parse_size, parse_time
+
+
+def _parsed(parse: Callable[[str], Any], example: str) -> BeforeValidator:
+    def read(value: Any) -> Any:
+        number = None if isinstance(value, bool) else parse(str(value))
+        if number is None:
+            raise ValueError(f"expected a value such as {example}")
+        return number
+
+    return BeforeValidator(read)
+
+
+def as_list(value: Any) -> Any:
+    """`a,b` and `[a, b]` as a list; None and `none` as an empty one."""
+    if isinstance(value, str) and value != "none":
+        return [item.strip() for item in value.strip("[]()").split(",") if item.strip()]
+    return [] if value in (None, "none") else value
+
+
+def parse_word(value: Any) -> Any:
+    """A word without a declared type: a truth value, a number, or itself."""
+    if value in ("true", "false"):
+        return value == "true"
+    try:
+        return ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return value
+
+
+Count = Annotated[int, _parsed(parse_count, "65536 or 328M"), Field(ge=0)]
+AutoCount = Annotated[Count, BeforeValidator(lambda value: 0 if value in ("auto", None) else value)]
+Size = Annotated[int, _parsed(parse_size, "2GB or 1MiB")]
+Seconds = Annotated[float, _parsed(parse_time, "130s or 2h")]
+Share = Annotated[float, _parsed(parse_share, "5% or 0.05"), Field(ge=0, le=0.9)]
+Number = Annotated[float, Field(ge=0)]
+OptionalNumber = Annotated[Number | None, BeforeValidator(lambda value: None if value in ("none", "null") else value)]
+Text = Annotated[str, BeforeValidator(lambda value: "none" if value is None else os.fspath(value))]
+
+
+def option(default: Any, help: str, *, affects_weights: bool = True, **attributes: Any) -> Any:
+    """A field of a section: its default, help, limits (`gt`, `le`, …), and whether it decides the weights of a run."""
+    return Field(default, description=help, json_schema_extra={"affects_weights": affects_weights}, **attributes)
+
+
+runtime_option = partial(option, affects_weights=False)
+"""An option that does not decide the weights, so a resumed run may change it."""
+
+
+class Section(BaseModel):
+    """Base of the sections of a configuration."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

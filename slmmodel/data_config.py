@@ -1,0 +1,207 @@
+"""The settings of data: sources with weights, stages, packing, reading (`data.*`)."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+
+from pydantic import BeforeValidator, ConfigDict, ValidationError, model_serializer, model_validator
+
+from slmmodel.config_values import Count, Section, Share, Size, Text, option, parse_word, runtime_option
+from slmmodel.errors import InvalidConfig, first_fault
+
+
+def _weight(value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise InvalidConfig(
+            f"a weight is {value!r}",
+            limit="a number above 0; weights are divided by their sum",
+            fix="leave out a source that is not to be read",
+        )
+    return number
+
+
+Weight = Annotated[float, BeforeValidator(_weight)]
+
+
+class DataSource(Section):
+    """A source of `data.train`: a path, or generated tasks. Other keys are options of reading, as in `data.read`."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    path: Text = option("", "Packed data; or text: a folder, a file, a glob, or hf:NAME.")
+    passkey: Share | None = option(None, "Instead of a path: passkey tasks, as a share of the training ids.")
+    weight: Weight = option(1.0, "Share of the text, before all are divided by their sum.")
+    domain: str = option("", "Name in reports and in the weights of stages; by default that of the folder or file.")
+
+    @model_serializer
+    def given(self) -> dict[str, Any]:
+        """The keys that were given."""
+        given = {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+        return {**given, **(self.model_extra or {})}
+
+    @property
+    def name(self) -> str:
+        """The domain: as given, or the name of the folder, file or data set."""
+        if self.domain or self.passkey is not None:
+            return self.domain or "passkey"
+        path = Path(self.path.removeprefix("hf:").partition("@")[0].partition(":")[0])
+        path = path.parent if "*" in path.name else path
+        return path.name.partition(".")[0] or str(path)
+
+
+def _sources(value: Any) -> Any:
+    """`data.train`: a path, or a list of paths and tables. Raises `InvalidConfig`."""
+    if not isinstance(value, (list, tuple)):
+        return "" if value is None else os.fspath(value)
+    sources = [_part(DataSource, each if isinstance(each, Mapping) else {"path": each}, "data.train") for each in value]
+    names = [source.name for source in sources]
+    fault = None
+    if any(bool(source.path) == (source.passkey is not None) for source in sources):
+        fault = "a source has a path or a share of passkeys"
+    elif not any(source.path for source in sources) or names.count("passkey") > 1:
+        fault = "a path or several, and at most one share of passkeys"
+    if fault is not None:
+        example = "data.train: [{path: books/, weight: 3}, {path: web.jsonl.zst}, {passkey: 5%}]"
+        raise InvalidConfig(f"data.train is {value!r:.60}", limit=fault, fix=example, option="data.train")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidConfig(
+            f"two sources of data.train are named {twice!r}",
+            limit="each source has a name of its own",
+            fix="give one of them another: domain: NAME",
+            option="data.train",
+        )
+    return tuple(sources)
+
+
+_Part = TypeVar("_Part", bound=Section)
+
+
+def _part(kind: type[_Part], value: Any, option_name: str) -> _Part:
+    """An element of a list of tables. Raises `InvalidConfig` that names its wrong key."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        try:
+            key, found, limit = first_fault(error)
+        except InvalidConfig as fault:
+            of = value.get("path") or value.get("from_step")
+            raise InvalidConfig(
+                f"{option_name}: {fault.fact}", where=repr(of), limit=fault.limit, fix=fault.fix, option=option_name
+            ) from None
+        known = ", ".join(kind.model_fields)
+        raise InvalidConfig(
+            f"{option_name}: {key} is {found!r}",
+            limit=f"keys: {known}" if "extra" in limit.lower() else limit,
+            fix="correct it, or leave it out",
+            option=option_name,
+        ) from None
+
+
+Sources = Annotated[str | tuple[DataSource, ...], BeforeValidator(_sources)]
+
+
+class Stage(Section):
+    """What changes in a run at a step. What is left out stays as it was."""
+
+    from_step: Count = option(1, "The first step of the stage, from 1.", gt=0)
+    train: Sources = option("", "Other sources.")
+    weights: dict[str, Weight] = option({}, "Other weights, by the names of sources.")
+    seq_len: Count | None = option(None, "Another length of sequences, up to model.seq_len.", gt=0)
+
+
+def _stages(value: Any) -> Any:
+    return tuple(_part(Stage, each, "data.stages") for each in value or ())
+
+
+class StagePlan(NamedTuple):
+    """A stage with everything that holds in it; `seq_len` None is that of the model."""
+
+    from_step: int
+    sources: tuple[DataSource, ...]
+    seq_len: int | None
+
+
+class DataConfig(Section):
+    """What is read, and how it is cut into sequences."""
+
+    train: Sources = runtime_option(
+        "",
+        "Packed data, or text with a tokenizer; or a list of them, such as [{path: books/, weight: 3}, {path: web/}].",
+    )
+    tokenizer: Text = runtime_option("", "Tokenizer file; the training data are then text.")
+    val: Text = runtime_option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
+    pack: str = option("concat", "Packing or windowing strategy.")
+    positions: Literal["auto", "reset", "true", "row"] = option(
+        "auto",
+        "Position ids from 0 in each span (reset), sequence (row) or document (true); auto: reset, row for windows.",
+    )
+    doc_mask: bool = option(True, "Attention stays inside each document of a sequence.")
+    loss_on: Literal["all", "last"] = option("all", "Score all targets of a window, or the last one.")
+    shuffle: Literal["documents", "none"] = option(
+        "documents", "Order of documents before packing; with none, sequences are still permuted (not by stateful)."
+    )
+    crop_offset: Literal["random", "fixed"] = option("random", "Cut documents at other places in each epoch, or not.")
+    options: dict[str, Annotated[Any, BeforeValidator(parse_word)]] = option(
+        {}, "Options of the strategy, e.g. data.options.stride."
+    )
+    read: dict[str, Any] = runtime_option(
+        {}, "How text is read: the corpus options of slmtok pack, e.g. data.read.text_key."
+    )
+    stages: Annotated[tuple[Stage, ...], BeforeValidator(_stages)] = runtime_option(
+        (), "Changes of train, weights or seq_len at a step, such as [{from_step: 1, seq_len: 256}, {from_step: 501}]."
+    )
+    cache: Text = runtime_option("", "Folder that keeps the ids of text for later epochs and runs.")
+    cache_limit: Size = runtime_option(50 * 10**9, "Largest size of that folder; what does not fit is encoded again.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> DataConfig:
+        steps = [stage.from_step for stage in self.stages]
+        if steps and (steps[0] != 1 or sorted(set(steps)) != steps):
+            raise InvalidConfig(
+                f"data.stages begin at the steps {', '.join(map(str, steps))}",
+                limit="the first at step 1, each later than the one before",
+                fix="data.stages: [{from_step: 1, train: A}, {from_step: 20001, train: B}]",
+                option="data.stages",
+            )
+        self.plan()
+        return self
+
+    def plan(self) -> list[StagePlan]:
+        """The stages with everything that holds in each; one for a run without stages. Raises `InvalidConfig`."""
+        sources, seq_len, plan = _as_sources(self.train), None, []
+        for stage in self.stages or (Stage(),):
+            sources, seq_len = _as_sources(stage.train) or sources, stage.seq_len or seq_len
+            for name in stage.weights:
+                if name not in [source.name for source in sources if source.path]:
+                    raise InvalidConfig(
+                        f"data.stages: the stage from step {stage.from_step} has a weight for {name!r}",
+                        limit=f"its sources: {', '.join(source.name for source in sources if source.path)}",
+                        fix="name one of them",
+                        option="data.stages",
+                    )
+            weights = stage.weights
+            sources = tuple(
+                each.model_copy(update={"weight": weights[each.name]}) if each.name in weights else each
+                for each in sources
+            )
+            plan.append(StagePlan(stage.from_step, sources, seq_len))
+        return plan
+
+    @property
+    def passkey(self) -> float:
+        """The largest share of passkey tasks in a stage."""
+        return max(source.passkey or 0.0 for stage in self.plan() for source in (*stage.sources, DataSource()))
+
+
+def _as_sources(train: str | tuple[DataSource, ...]) -> tuple[DataSource, ...]:
+    if isinstance(train, str):
+        return (DataSource(path=train),) if train else ()
+    return train

@@ -1,0 +1,221 @@
+"""Several sources with weights in `data.train`, their shares, domains and stages; resumed to the bit."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import slmtok
+from slmmodel.cli.text import Text
+from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextStream
+from slmmodel.data import open_source
+from slmmodel.data.mixture import Component, Mixture, PackedStream
+from slmmodel.data.source import DocumentBlock, NoSuchBlockError
+from slmmodel.errors import Mismatch
+from slmmodel.vocab import VocabMeta
+from slmtok.shards.format import vocabulary_metadata
+from slmtok.vocabulary import render_metadata
+
+SHAPE = "{arch: llama, n_layers: 1, d_model: 16, n_heads: 2, n_kv_heads: 1, d_ff: 16, seq_len: 32}"
+RUN = "{batch_tokens: 128, threads: 1, device: cpu, save_every: 1, keep: 20, eval_every: 100}"
+WORDS = ("cat", "dog", "Né", "saw", "the", "moon", "nothing", "and")
+
+
+def write(path: Path, n_docs: int, seed: int = 0) -> Path:
+    draw = random.Random(f"{path.name}{seed}")
+    lines = [f"{path.stem} {n} " + " ".join(draw.choices(WORDS, k=draw.randint(1, 30))) for n in range(n_docs)]
+    path.write_text("".join(json.dumps({"text": line}, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, n_docs in (("a", 100), ("b", 37)):
+        write(Path(f"{name}.jsonl"), n_docs)
+    slmtok.train(["a.jsonl", "b.jsonl"], vocab_size=320).save("tok.json")
+    return tmp_path
+
+
+def stream(path: str, split: str = "train") -> TextStream:
+    text = Text("tok.json")
+    vocab = VocabMeta.parse(render_metadata(vocabulary_metadata(text.tokenizer)), source="tok.json")
+    return TextStream(Corpus(text, [path]), vocab, split, NO_VALIDATION)
+
+
+def blocks(mixture: Mixture) -> list[DocumentBlock]:
+    found: list[DocumentBlock] = []
+    for index in count():
+        try:
+            found.append(mixture.block(index))
+        except NoSuchBlockError:
+            return found
+    raise AssertionError
+
+
+def texts(block: DocumentBlock) -> list[bytes]:
+    tokenizer = Text("tok.json").tokenizer
+    lengths = block.lengths().tolist()
+    return [tokenizer.decode_bytes(block.ids(doc, 1, size - 1)) for doc, size in enumerate(lengths)]
+
+
+def originals(name: str) -> list[bytes]:
+    lines = Path(f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["text"].encode() for line in lines]
+
+
+@pytest.mark.parametrize("block_bytes", [400, 1500, 1 << 20])
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (3.0, 1.0), (1.0, 50.0)])
+def test_an_epoch_reads_the_longest_once_and_repeats_the_other(block_bytes: int, weights: tuple[float, float]) -> None:
+    components = [Component(stream(f"{name}.jsonl"), name, weight) for name, weight in zip("ab", weights, strict=True)]
+    mixture = Mixture(components, block_bytes=block_bytes)
+    read = [text for block in blocks(mixture) for text in texts(block)]
+    by_name = {name: [text for text in read if text.startswith(name.encode() + b" ")] for name in "ab"}
+    sizes = {name: sum(map(len, originals(name))) for name in "ab"}
+    longest = max("ab", key=lambda name: sizes[name] / weights["ab".index(name)])
+    assert by_name[longest] == originals(longest)
+    other = "ab"["ba".index(longest)]
+    whole, rest = divmod(len(by_name[other]), len(originals(other)))
+    assert by_name[other] == originals(other) * whole + originals(other)[:rest]
+    share = sum(map(len, by_name["a"])) / sum(map(len, read))
+    largest = max(map(len, read))
+    assert abs(share - weights[0] / sum(weights)) <= largest / sum(map(len, read))
+    domains = mixture.domains()
+    assert domains is not None
+    assert [mixture.domain_names[number] for number in domains] == [text[:1].decode() for text in read]
+
+
+def test_blocks_are_equal_in_any_order_and_from_packed_data() -> None:
+    """A block does not depend on those before it; packed data give the blocks of their text."""
+    from slmtok.shards import pack
+
+    forward = Mixture([Component(stream("a.jsonl"), "a"), Component(stream("b.jsonl"), "b", 2)], block_bytes=700)
+    expected = [texts(block) for block in blocks(forward)]
+    assert len(expected) > 5
+    again = Mixture([Component(stream("a.jsonl"), "a"), Component(stream("b.jsonl"), "b", 2)], block_bytes=700)
+    assert [texts(again.block(index)) for index in reversed(range(len(expected)))] == expected[::-1]
+    assert forward.digest == again.digest
+    for name in "ab":
+        pack(f"{name}.jsonl", slmtok.load("tok.json"), name, val="none")
+    packed = Mixture(
+        [Component(PackedStream(open_source("a")), "a"), Component(PackedStream(open_source("b")), "b", 2)],
+        block_bytes=700,
+    )
+    assert [texts(block) for block in blocks(packed)] == expected
+    for mine, theirs in zip(blocks(packed), blocks(forward), strict=True):
+        assert mine.nbytes().tolist() == theirs.nbytes().tolist()
+        for doc in range(mine.n_docs):
+            assert np.array_equal(mine.ids(doc, 0, 10**6), theirs.ids(doc, 0, 10**6))
+
+
+def test_sources_of_different_tokenizers_are_refused() -> None:
+    slmtok.train("a.jsonl", vocab_size=300).save("other.json")
+    text = Text("other.json")
+    vocab = VocabMeta.parse(render_metadata(vocabulary_metadata(text.tokenizer)), source="other.json")
+    other = TextStream(Corpus(text, ["b.jsonl"]), vocab, "train", NO_VALIDATION)
+    with pytest.raises(Mismatch, match="'a' and 'b' have different tokenizers"):
+        Mixture([Component(stream("a.jsonl"), "a"), Component(other, "b")])
+
+
+def config(data: str, budget: int = 6) -> Path:
+    path = Path("run.yaml")
+    path.write_text(
+        f"model: {SHAPE}\ndata:\n{data}run: {RUN}\n".replace("threads", f"budget: {{steps: {budget}}}, threads")
+    )
+    return path
+
+
+SOURCES = """\
+  tokenizer: tok.json
+  train:
+    - {path: a.jsonl, weight: 3, domain: prose}
+    - path: b.jsonl
+"""
+
+
+def test_two_weighted_sources_train_and_resume_to_the_bit(slm) -> None:
+    slm("train", "--config", config(SOURCES), "-o", "run", "-q", code=0)
+    slm("resume", "run", "--step", 2, "-o", "again", "-q", code=0)
+    assert Path("run/model.safetensors").read_bytes() == Path("again/model.safetensors").read_bytes()
+    shown = slm("eval", "run", "--breakdown", "--json", code=0).json["result"]
+    assert [row["group"] for row in shown["breakdown"]["by_domain"]] == ["prose", "b"]
+    assert shown["baselines"]["train_bytes"] > 0
+    assert "prose" in Path("run/config.yaml").read_text()
+    slm("batches", "run", "--n", 1, code=0)
+    slm("config", "--check", "run.yaml", code=0)
+    refused = slm("resume", "run", "--data", "elsewhere", "--step", 2, "-o", "more", "-q", code=2).err
+    assert "below data.train" in refused
+
+
+def test_another_weight_is_other_data(slm) -> None:
+    slm("train", "--config", config(SOURCES, 4), "-o", "run", "-q", "--no-eval", code=0)
+    written = Path("run/config.yaml")
+    written.write_text(written.read_text().replace("weight: 3.0", "weight: 4.0"))
+    (Path("run") / "result.json").unlink()
+    assert "the training data differ" in slm("resume", "run", "-q", "--allow-mismatch", "files").err
+
+
+STAGES = """\
+  stages:
+    - {from_step: 1, seq_len: 16}
+    - {from_step: 3, weights: {prose: 1, b: 9}}
+    - {from_step: 5, seq_len: 32, train: [{path: b.jsonl, domain: b}]}
+"""
+
+
+def test_stages_change_weights_lengths_and_sources(slm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(Mixture.__init__.__kwdefaults__, "block_bytes", 1500)
+    slm("train", "--config", config(SOURCES + STAGES), "-o", "run", "-q", code=0)
+    lines = [json.loads(line) for line in Path("run/metrics.jsonl").read_text().splitlines()]
+    assert [line["tokens"] for line in lines] == [128 * step for step in range(1, 7)]
+    for step in (1, 2, 4):
+        slm("resume", "run", "--step", step, "-o", f"again{step}", "-q", code=0)
+        assert Path("run/model.safetensors").read_bytes() == Path(f"again{step}/model.safetensors").read_bytes()
+    shown = slm("batches", "run", "--n", 6, "--json", "--max-rows", 0, code=0).json["result"]["batches"]
+    assert [batch["slots"] for batch in shown] == [16, 16, 16, 16, 32, 32]
+    read = [
+        "".join(word for row in batch["shown"] for span in row["spans"] for word in span["inputs_read"])
+        for batch in shown
+    ]
+    assert "a␣" in read[0] and not any("a␣" in text for text in read[4:])
+
+
+def test_a_stage_reads_on_where_the_stages_before_stopped() -> None:
+    first = Mixture([Component(stream("a.jsonl"), "a", 3), Component(stream("b.jsonl"), "b")], block_bytes=600)
+    positions = first.positions(2)
+    later = Mixture([Component(stream("a.jsonl"), "a"), Component(stream("b.jsonl"), "b")], block_bytes=600)
+    later = later.starting_at(positions)
+    before = [text for index in range(2) for text in texts(first.block(index))]
+    following = texts(later.block(0))
+    for name in "ab":
+        seen = [text for text in [*before, *following] if text.startswith(name.encode() + b" ")]
+        assert seen == originals(name)[: len(seen)]
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        ("{train: [{path: a.jsonl, weight: 0}]}", "data.train: a weight is '0'"),
+        ("{train: [{path: a.jsonl, wieght: 2}]}", "unknown setting 'wieght'; did you mean 'weight'?"),
+        ("{train: [{path: a.jsonl}, {path: ./a.jsonl}]}", "two sources of data.train are named 'a'"),
+        ("{train: [{passkey: 5%}]}", "at most one share of passkeys"),
+        ("{train: [a.jsonl], stages: [{from_step: 2}]}", "data.stages begin at the steps 2"),
+        ("{train: [a.jsonl], stages: [{from_step: 1, weights: {c: 1}}]}", "a weight for 'c'"),
+        ("{train: [a.jsonl], stages: [{from_step: 1, weights: {a: 0}}]}", "a weight is '0'"),
+        ("{train: [a.jsonl], stages: [{from_step: 1, seq_len: 64}]}", "seq_len is 64 from step 1 on"),
+        ("{train: [a.jsonl], stages: [{from: 1}]}", "data.stages: from is '1'"),
+        ("{train: [nothing.jsonl]}", "no file or folder 'nothing.jsonl'"),
+    ],
+)
+def test_what_is_refused_before_the_first_step(slm, data: str, error: str) -> None:
+    Path("run.yaml").write_text(f"model: {SHAPE}\ndata: {data}\nrun: {RUN}\n")
+    refused = slm("train", "--config", "run.yaml", "-t", "tok.json", "-o", "run", "-q")
+    assert refused.code in (1, 2) and error in refused.err and "fix:" in refused.err
+    assert not Path("run").exists()
