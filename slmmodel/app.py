@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from slmmodel.calls import explains_calls
 from slmmodel.checks import check_path
-from slmmodel.errors import InvalidInput, MissingInput, WrongType
+from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 
 if TYPE_CHECKING:
     from slmmodel.checkpoint import RunFolder
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     """A path or several, of packed data or text; or texts in memory, as `slmtok.Texts(list)`."""
 
 
+@explains_calls
 @dataclass(frozen=True)
 class TextRun:
     """A run with its tokenizer."""
@@ -114,14 +116,15 @@ class TextRun:
         return text_source(_corpus(self.text, data, None), self.run.vocab, "train", NO_VALIDATION)
 
 
+@explains_calls
 def load(
     path: str | os.PathLike[str],
     *,
-    tokenizer: str | os.PathLike[str] | None = None,
+    tokenizer: Tokenizer | str | os.PathLike[str] | None = None,
     step: int | None = None,
     device: str = "auto",
 ) -> TextRun:
-    """Opens a run with its tokenizer; `tokenizer` names a file instead of that of the run.
+    """Opens a run with its tokenizer; `tokenizer`, or what `slmtok.load` takes, replaces that of the run.
 
     Raises what `slmmodel.load` and `slmtok.load` raise, `MissingInput` without a tokenizer, `Mismatch` for another one.
     """
@@ -131,10 +134,13 @@ def load(
     return TextRun(run, _tokenizer_of(run.folder, tokenizer))
 
 
-def _tokenizer_of(run: RunFolder, tokenizer: str | os.PathLike[str] | None) -> Text:
+def _tokenizer_of(run: RunFolder, tokenizer: Tokenizer | str | os.PathLike[str] | None) -> Text:
     from slmmodel.cli.text import Text
+    from slmtok import Tokenizer
 
-    file = run.tokenizer if tokenizer is None else check_path("tokenizer", tokenizer)
+    file = run.tokenizer if tokenizer is None else tokenizer
+    if file is not None and not isinstance(file, Tokenizer):
+        file = check_path("tokenizer", file)
     if file is None:
         raise MissingInput(
             "the run has no tokenizer", where=str(run.path), fix="tokenizer='tok.json', or slmmodel.load for ids"
@@ -142,6 +148,7 @@ def _tokenizer_of(run: RunFolder, tokenizer: str | os.PathLike[str] | None) -> T
     return Text(file, run.vocab)
 
 
+@explains_calls
 def train(
     data: Data,
     *,
@@ -188,10 +195,13 @@ def train(
 
 
 def _with_reading(settings: Mapping[str, Any] | None, reading: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Settings with how text is read, which the run records. `slmmodel.train` refuses settings of another type."""
+    """Settings with how text is read, as `slm train` records it. `slmmodel.train` refuses settings of another type."""
     if not reading or not (settings is None or isinstance(settings, Mapping)):
         return settings
-    return {**(settings or {}), "data.read": dict(reading)}
+    from slmmodel.cli.reading import to_record
+    from slmtok.options import ReadOptions, build_options
+
+    return {**(settings or {}), "data.read": to_record(build_options(ReadOptions, None, reading))}
 
 
 def _opened(
@@ -212,6 +222,9 @@ def _opened(
     if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         tokenizer = check_path("tokenizer", tokenizer)
     if isinstance(data, str | os.PathLike) and not is_text(path := os.fspath(data)):
+        if reading and Path(path).exists():
+            fact = f"reading says how text is read, and {path!r} is packed"
+            raise OptionError(fact, limit="files of text", fix="leave reading out", option="reading")
         if tokenizer is None:
             return path
         if Path(path).exists():
@@ -227,6 +240,8 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
     """The corpus of paths, or of texts in memory."""
     from slmmodel.cli.text_source import Corpus
     from slmtok import Texts
+    from slmtok.errors import MissingInput as MissingFile
+    from slmtok.files import mention_texts
     from slmtok.options import ReadOptions, build_options
     from slmtok.training.texts import encode_texts
 
@@ -238,4 +253,8 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
             f"data is {type(data).__name__}", limit="a path, a list of paths, or slmtok.Texts", fix="slmtok.Texts(list)"
         )
     options = build_options(ReadOptions, None, reading)
-    return Corpus(text, [check_path("data", path) for path in paths], options)
+    try:
+        return Corpus(text, [check_path("data", path) for path in paths], options)
+    except MissingFile as error:
+        mention_texts(error, data, "slmtok.Texts(texts), if they are texts; else check the names")
+        raise

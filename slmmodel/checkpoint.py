@@ -82,7 +82,9 @@ class RunFolder:
             )
         if not run.exists():
             fact, where = f"{name!r} is not a run folder", f"it has no {CONFIG}"
-            if not run.path.exists():
+            if run.path.is_file():
+                where = "it is a file"
+            elif not run.path.exists():
                 fact, where = f"no folder {name!r}", str(run.path.parent)
             raise MissingInput(fact, where=where, fix="slm train DATA -o RUN creates one", path=name)
         # A lost tokenizer can be named with -t, and ids need none; `slm doctor` reports it.

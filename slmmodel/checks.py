@@ -12,7 +12,7 @@ from slmmodel.errors import OptionError, WrongType
 def check_path(name: str, value: object) -> str:
     """`value` as a str. Raises `WrongType`."""
     if not isinstance(value, str | os.PathLike) or isinstance(path := os.fspath(value), bytes):
-        raise WrongType(f"{name} is a path, a str or a Path, not {_described(value)}", fix=f"{name}='folder'")
+        raise WrongType(f"{name} is named by a str or a Path, not by {_described(value)}", fix=f"{name}='folder'")
     return path
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from slmmodel import trainer
+from slmmodel.calls import explains_calls, unknown_option
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_ids, check_int, check_path
 from slmmodel.config import Setting, merged, read_budget, settings_of
@@ -51,6 +52,7 @@ def special_ids(vocab: VocabMeta) -> dict[str, Any]:
     return {"stop_ids": closing, "banned": tuple(id for id in without_text if id not in closing)}
 
 
+@explains_calls
 class Run:
     """A run folder with its model in evaluation mode. `load` opens one."""
 
@@ -100,8 +102,13 @@ class Run:
 
         Raises `InvalidInput` for ids outside the vocabulary, `OptionError`, `UnknownName`, `WrongType`.
         """
+        for name, value in options.items():
+            if name not in SamplingOptions.model_fields:
+                own = ("max_new_tokens", "overflow", "assistant")
+                raise unknown_option("generate", name, value, [*own, *SamplingOptions.model_fields])
         prompt = check_ids(ids) or opening_ids(self.vocab)
         chosen = SamplingOptions(**{**special_ids(self.vocab), **options})
+        self._check_known(banned=chosen.banned, stop_ids=chosen.stop_ids, choices=sum(chosen.choices, ()))
         limit = check_int("max_new_tokens", max_new_tokens)
         if assistant is not None:
             if not isinstance(assistant, Run):
@@ -113,6 +120,14 @@ class Run:
             assistant.vocab.require_same(self.vocab, "the assistant", str(assistant.path))
             return assisted(self.model, assistant.model, prompt, chosen, max_new_tokens=limit).ids
         return generate(self.model, [prompt], chosen, max_new_tokens=limit, overflow=overflow)[0].ids
+
+    def _check_known(self, **options: tuple[int, ...]) -> None:
+        """Raises `OptionError` for an id outside the vocabulary."""
+        for name, ids in options.items():
+            unknown = next((id for id in ids if not 0 <= id < self.vocab.n_vocab), None)
+            if unknown is not None:
+                limit = f"ids 0 to {self.vocab.n_vocab - 1}"
+                raise OptionError(f"{name} has the id {unknown}", limit=limit, fix="leave it out", option=name)
 
     def score(self, ids: Sequence[int]) -> NDArray[np.float64]:
         """Nats of each id after the first, shape [len(ids) - 1], float64. Longer sequences than seq_len are refused.
@@ -160,6 +175,7 @@ class Run:
         )
 
 
+@explains_calls
 def load(path: str | os.PathLike[str], *, step: int | None = None, device: str = "auto") -> Run:
     """Opens a run; `step` takes a checkpoint instead of the final weights.
 
@@ -170,6 +186,7 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
     return Run(folder, folder.model(place, step=None if step is None else check_int("step", step)))
 
 
+@explains_calls
 def train(
     data: str | os.PathLike[str] | RunData,
     *,

@@ -23,7 +23,7 @@ from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data import Loader, RunData
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.distributed import World, gather, process_group
-from slmmodel.errors import NotFinite
+from slmmodel.errors import Argument, NotFinite
 from slmmodel.hardware import device_for
 from slmmodel.optim import resolve as resolve_schedule
 from slmmodel.training import setup
@@ -286,7 +286,7 @@ class Trainer:
             f"loss or gradient was not finite in {self.train_step.guard.consecutive} steps in a row",
             where=f"step {step}, sequences (epoch/block/index) {named}" + (" …" if len(keys) > 8 else ""),
             limit=f"the state is saved in {self.run.checkpoints.folder}/step-{step}-bad",
-            fix="lower optim.lr, --set run.precision=fp32, or inspect these sequences: slm batches",
+            fix=("lower optim.lr, ", Argument("run.precision", "fp32"), ", or inspect these sequences: slm batches"),
         )
 
     # ------------------------------------------------------------ checkpoints and the end
@@ -341,6 +341,14 @@ class Trainer:
         # A killed process may have written this checkpoint and done no more.
         self._settle_checkpoints()
 
+    def _verdict(self) -> list[str]:
+        """A warning where the last loss is that of a model that has learned nothing, as after diverging."""
+        n_vocab, loss = self.data.vocab.n_vocab, None if self.last_result is None else self.last_result.loss
+        if loss is None or loss < math.log(n_vocab) - 1e-3:
+            return []
+        guess = f"a uniform guess has ln {n_vocab} = {math.log(n_vocab):.4f}"
+        return [f"the last loss is {loss:.6g}, and {guess}: lower optim.lr if it diverged, else train longer"]
+
     def finish(self, reason: str) -> RunResult:
         """The result of the run; a finished run also writes its weights, card and `result.json`."""
         state, step, counters, validation = self.state, self.train_step, self.state.counters, self.state.validation
@@ -362,7 +370,7 @@ class Trainer:
             device=self.world.device.type,
             weights_sha256=self.run.finish(step.model.state_dict(), self.world) if finished else None,
             resumed_from=self.resumed_from,
-            notes=tuple(self.notes),
+            notes=(*self.notes, *self._verdict()),
             **asdict(counters),
         )
         if finished and self.world.is_main:

@@ -16,10 +16,12 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
+from slmmodel.calls import explains_calls
 from slmmodel.checks import check_int, check_path
 from slmmodel.data.loader import Cursor, Loader
 from slmmodel.data.opening import open_source
-from slmmodel.errors import InvalidConfig, OptionError, WrongType
+from slmmodel.data.strategies import STRATEGIES
+from slmmodel.errors import Argument, InvalidConfig, OptionError, WrongType, unknown_name
 
 if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
@@ -33,6 +35,11 @@ class _Sequences:
     """What both classes share: their arguments, and a `Loader` that each process opens for itself."""
 
     def __init__(self, path: str | os.PathLike[str], split: str, batch_size: int, options: Mapping[str, Any]) -> None:
+        if "batch_size" in options:
+            fix = "torch.utils.data.DataLoader(dataset, batch_size=N), or slmmodel.data.ShardLoader"
+            raise WrongType("a ShardDataset has single sequences, and no batch_size", fix=fix)
+        if options["pack"] not in STRATEGIES:
+            raise unknown_name("strategy", str(options["pack"]), STRATEGIES, Argument("pack"))
         self.path = str(Path(check_path("path", path)).absolute())
         self.split, self.batch_size, self.options = split, check_int("batch_size", batch_size, 1), dict(options)
         self.shift_labels = bool(self.options.pop("shift_labels"))
@@ -65,6 +72,7 @@ class _Sequences:
         return {"input_ids": batch.ids, "labels": labels}
 
 
+@explains_calls
 class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
     """The sequences of one epoch of packed data, for `torch.utils.data.DataLoader`; one block of data.
 
@@ -93,6 +101,12 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
         named = {"seq_len": seq_len, "pack": pack, "seed": seed, "shuffle": shuffle, "shift_labels": shift_labels}
         super().__init__(path, split, 1, {**named, "crop_offset": crop_offset, **options})
         self._epoch = 0
+        n_ids = int(self.loader.block(0).lengths().sum())
+        if seq_len > n_ids:
+            raise InvalidConfig(
+                f"seq_len {seq_len:,} is more than all {n_ids:,} ids of the split {split!r}",
+                fix=f"seq_len={min(256, n_ids)}, or another length up to that",
+            )
         if "batch_size" in self.loader.options:
             raise InvalidConfig(
                 f"pack {pack!r} forms batches, and a data set has single sequences",
@@ -117,9 +131,11 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
         return {name: tensor[0] for name, tensor in self._tensors(batch).items()}
 
     def __repr__(self) -> str:
-        return f"ShardDataset({self.path!r}, {self.split!r}, {len(self):,} sequences of {self.loader.seq_len} ids)"
+        sequences = f"{len(self):,} sequence" + "s" * (len(self) != 1)
+        return f"ShardDataset({self.path!r}, {self.split!r}, {sequences} of {self.loader.seq_len} ids)"
 
 
+@explains_calls
 class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
     """Batches of packed data in the order of `slm train`, epoch after epoch, without end; the next is prefetched.
 
@@ -147,7 +163,7 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
         **options: Any,
     ) -> None:
         self.rank, self.world_size = check_int("rank", rank), check_int("world_size", world_size, 1)
-        if not rank < world_size <= batch_size:
+        if not rank < world_size <= check_int("batch_size", batch_size, 1):
             raise OptionError(
                 f"rank {rank} of world_size {world_size} with batch_size {batch_size}",
                 limit="rank < world_size <= batch_size",

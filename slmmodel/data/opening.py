@@ -49,7 +49,7 @@ def open_source(
                 f"{file.name} is not a file of ids",
                 where=str(file),
                 limit=f"packed data, or {', '.join(ID_SUFFIXES)}",
-                fix="pack text first: slmtok pack CORPUS -t TOK -o DIR; slmmodel.app takes text",
+                fix="name packed data, as slmtok pack CORPUS -t TOK -o DIR writes them; slmmodel.app takes text",
             )
         return open_foreign(file, layout=layout, vocab=vocab, dtype=dtype, delimiter=delimiter)
     return ShardSource(folder, split)

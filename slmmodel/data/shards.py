@@ -276,6 +276,9 @@ def read_manifest(folder: Path) -> _Manifest:
         _refuse_link(path)
         table = read_object(path)
     except (FileNotFoundError, NotADirectoryError) as error:
+        if not folder.exists():
+            fix = "check the name; slmtok pack CORPUS -t TOK -o DIR makes packed data"
+            raise MissingInput(f"no file or folder {str(folder)!r}", where=str(folder.parent), fix=fix) from None
         raise MissingInput(
             f"{folder} is not finished token data: cannot read {MANIFEST} ({error.strerror})",
             where=str(path),

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
-from slmmodel.errors import InvalidConfig
+from slmmodel.errors import Argument, Fix, InvalidConfig
 
 MAX_SEQ_LEN = 1 << 20
 """Positions: the limit of `seq_len`. Rotary tables and masks of longer sequences would fill the memory."""
@@ -35,7 +35,7 @@ def round_up(number: int, multiple: int) -> int:
 LEAVE_IT = "set it within the limit, or leave it to the preset"
 
 
-def require(condition: bool, fact: str, *, limit: str | None = None, fix: str = LEAVE_IT) -> None:
+def require(condition: bool, fact: str, *, limit: str | None = None, fix: Fix = LEAVE_IT) -> None:
     """Raises `InvalidConfig` with these parts unless the condition holds."""
     if not condition:
         raise InvalidConfig(fact, where="model", limit=limit, fix=fix)
@@ -130,11 +130,11 @@ class TransformerConfig(ModelConfig):
     def _check_heads(self) -> TransformerConfig:
         even = self.n_heads % self.n_kv_heads == 0
         fact = f"{self.n_heads} heads do not share {self.n_kv_heads} key/value heads evenly"
-        fix = f"--set model.n_kv_heads={self.n_heads}, or another model.n_heads"
+        fix: Fix = (Argument("model.n_kv_heads", self.n_heads), ", or another model.n_heads")
         require(even, fact, limit="n_heads is a multiple of n_kv_heads", fix=fix)
         even = "head_dim" in self.model_fields_set or self.d_model % self.n_heads == 0
         fact = f"d_model {self.d_model} does not divide into {self.n_heads} heads"
-        fix = f"--set model.d_model={round_up(self.d_model, 2 * self.n_heads)}, or set model.head_dim"
+        fix = (Argument("model.d_model", round_up(self.d_model, 2 * self.n_heads)), ", or set model.head_dim")
         require(even, fact, limit="d_model is n_heads times head_dim, where that is not set", fix=fix)
         even = self.head_dim % 2 == 0 or not self.has_rope
         require(even, f"head_dim is {self.head_dim}", limit="even, for rotary positions")
@@ -219,10 +219,10 @@ class InfiniConfig(TransformerConfig):
     @model_validator(mode="after")
     def _check_segments(self) -> InfiniConfig:
         fact = f"segment {self.segment} is larger than seq_len {self.seq_len}, so the memory is never read"
-        fix = f"--set model.segment={max(self.seq_len // 16, 1)}, or another model.seq_len"
+        fix: Fix = (Argument("model.segment", max(self.seq_len // 16, 1)), ", or another model.seq_len")
         require(self.segment <= self.seq_len, fact, limit="at least 16 segments a sequence train the gates", fix=fix)
         fact = "gate tanh_abs with gate_init zeros has gradient 0, so the gates never move"
-        require((self.gate, self.gate_init) != ("tanh_abs", "zeros"), fact, fix="--set model.gate_init=randn")
+        require((self.gate, self.gate_init) != ("tanh_abs", "zeros"), fact, fix=(Argument("model.gate_init", "randn"),))
         return self
 
     @property

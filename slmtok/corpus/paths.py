@@ -26,6 +26,8 @@ STDIN = "-"
 """The path that means standard input."""
 HUGGING_FACE = "hf:"
 """Prefix of the name of a Hugging Face data set."""
+MAX_SHOWN = 120
+"""Characters of a path that does not exist; a longer one is probably text."""
 _TEXT_FIX = "for text itself name - and pipe it in; in Python slmtok.Texts(texts)"
 _TEXTS_FIX = "to train on texts instead of files: slmtok.Texts(texts)"
 _CHECK_FIX = "check the name; paths are relative to the working folder"
@@ -110,7 +112,8 @@ def _walk(folder: str) -> list[str]:
 def _missing(path: str, index: int) -> MissingInput:
     """The error for a path without a match. It says what the folder holds, and suggests a glob that matches."""
     magic = glob.has_magic(path)
-    fact = f"no file matches {path!r}" if magic else f"no file or folder {path!r}"
+    shown = path if len(path) <= MAX_SHOWN else path[: MAX_SHOWN - 1] + "…"
+    fact = f"no file matches {shown!r}" if magic else f"no file or folder {shown!r}"
     folder = Path(path).parent
     fix = _TEXT_FIX if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK_FIX
     if not folder.is_dir():

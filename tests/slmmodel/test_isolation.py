@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCKED = """
 import sys
 
-RUNTIME = ("errors", "sizes", "envelope", "atomic", "checks", "files", "strict_json")
+RUNTIME = ("errors", "sizes", "envelope", "atomic", "checks", "files", "opening", "strict_json")
 # The options of a corpus, from which commands generate their flags.
-RUNTIME += ("options", "option_values", "aliases", "schemes", "specials", "vocabulary")
+RUNTIME += ("options", "option_values", "aliases", "calls", "schemes", "specials", "vocabulary")
 
 
 class Blocker:

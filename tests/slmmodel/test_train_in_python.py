@@ -127,7 +127,7 @@ WRONG_RUNS: list[tuple[Callable[[Any], object], type[Exception]]] = [
     (lambda run: run.generate(torch.tensor([1.0])), WrongType),
     (lambda run: run.generate([1], max_new_tokens="5"), WrongType),
     (lambda run: run.generate([1], max_new_tokens=-1), OptionError),
-    (lambda run: run.generate([1], temprature=1), UnknownName),
+    (lambda run: run.generate([1], temprature=1), WrongType),
     (lambda run: run.generate([1], banned=["x"]), OptionError),
     (lambda run: run.generate([1], overflow=3), OptionError),
     (lambda run: run.score("text"), WrongType),

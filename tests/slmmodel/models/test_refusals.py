@@ -47,8 +47,8 @@ def test_a_configuration_that_does_not_fit(name: str, changes: dict[str, Any], f
 @pytest.mark.parametrize(
     ("changes", "fix", "mended"),
     [
-        ({"n_heads": 3}, "--set model.n_kv_heads=3", {"n_kv_heads": 3, "d_model": 36}),
-        ({"n_heads": 5, "n_kv_heads": 5}, "--set model.d_model=40", {"d_model": 40}),
+        ({"n_heads": 3}, "settings={'model.n_kv_heads': 3}", {"n_kv_heads": 3, "d_model": 36}),
+        ({"n_heads": 5, "n_kv_heads": 5}, "settings={'model.d_model': 40}", {"d_model": 40}),
     ],
 )
 def test_fixes_of_heads_lead_to_a_model(changes: dict[str, Any], fix: str, mended: dict[str, Any]) -> None:

@@ -1,0 +1,91 @@
+"""Errors for calls that do not fit a signature: they name the right argument, Python's own only the wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import Parameter, signature
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+from slmmodel.errors import WrongType, suggestion
+
+Target = TypeVar("Target", bound=Callable[..., Any])
+
+HABITS = {
+    "batch_size": ("budget", "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
+    "block_size": ("seq_len", "seq_len=%r"),
+    "do_sample": ("max_new_tokens", "temperature=0 for the likeliest ids, 0.8 to draw"),
+    "eos_token_id": ("max_new_tokens", "stop_ids=(%r,)"),
+    "epochs": ("budget", "budget='epochs=%s'"),
+    "learning_rate": ("settings", "settings={'optim.lr': %r}"),
+    "lr": ("settings", "settings={'optim.lr': %r}"),
+    "map_location": ("device", "device=%r"),
+    "max_iters": ("budget", "budget='steps=%s'"),
+    "max_length": ("max_new_tokens", "max_new_tokens=%r"),
+    "max_steps": ("budget", "budget='steps=%s'"),
+    "max_tokens": ("max_new_tokens", "max_new_tokens=%r"),
+    "out_dir": ("output", "output=%r"),
+    "overwrite": ("force", "force=%r"),
+    "stop": ("max_new_tokens", "stop_ids=(2,), the ids that end the text"),
+    "steps": ("budget", "budget='steps=%s'"),
+}
+"""Options of other libraries: an option that the call has, and the fix, `%` for the value."""
+
+
+def explains_calls(target: Target) -> Target:
+    """Decorates a function, or the constructor and the public methods of a class, as in slmtok.
+
+    A call that does not fit the signature raises `WrongType` with the right option instead of a bare `TypeError`.
+    """
+    if not isinstance(target, type):
+        return _explained(target)
+    for name, member in list(vars(target).items()):
+        if isinstance(member, FunctionType) and (name == "__init__" or not name.startswith("_")):
+            setattr(target, name, _explained(member))
+    return target
+
+
+def _explained(function: Target) -> Target:
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        try:
+            return function(*args, **keywords)
+        except TypeError as error:
+            # Without a frame of the function the call itself failed.
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            reason = str(error).partition("() ")[2]
+        parameters = [each for each in signature(function).parameters.values() if each.name != "self"]
+        named = [each.name for each in parameters if each.kind != Parameter.VAR_KEYWORD]
+        name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+        if len(named) == len(parameters):
+            for option, value in keywords.items():
+                if option not in named:
+                    raise unknown_option(name, option, value, named)
+        shown = ", ".join(each.name + "=" * (each.default is not Parameter.empty) for each in parameters)
+        required = [each for each in parameters if each.default is Parameter.empty and each.name in named]
+        example = ", ".join(each.name + "=..." * (each.kind == Parameter.KEYWORD_ONLY) for each in required)
+        fix = f"{name}({example})" if "missing" in reason else "give options by name"
+        raise WrongType(f"{name}() {reason}", limit=f"{name}({shown})", fix=fix)
+
+    return cast("Target", call)
+
+
+def unknown_option(call: str, option: str, value: object, options: Iterable[str]) -> WrongType:
+    """The error for a keyword that a call does not have."""
+    known = list(options)
+    anchor, fix = HABITS.get(option, ("", ""))
+    begun = next((each for each in known if len(option) > 2 and each.startswith(option)), None)
+    meant = None if anchor in known else begun or suggestion(option, known)
+    if anchor in known:
+        instead = fix % (value,) if "%" in fix else fix
+    else:
+        shown = repr(value) if isinstance(value, str | int | float | list | tuple | None) else "..."
+        instead = f"{meant}={shown}" if meant else "leave it out"
+    return WrongType(
+        f"{call}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else ""),
+        limit=f"options: {', '.join(known)}",
+        fix=instead,
+        option=option,
+    )

@@ -1,0 +1,168 @@
+"""Calls as other trainers take them, and inputs that do not exist: answered by the right option or name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slmmodel
+import slmtok
+from slmmodel import app
+from slmmodel.data import ShardDataset, ShardLoader
+from slmmodel.errors import InvalidConfig, MissingInput, OptionError, SlmmodelError, UnknownName, WrongType
+from slmmodel.models import config_from_dict
+
+TEXTS = [f"once upon a time there was a little fox. the fox saw tree {number}." for number in range(60)]
+SHAPE = {"model.d_model": 32, "model.n_layers": 1, "model.n_heads": 2, "model.n_kv_heads": 2, "model.seq_len": 32}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`tok.json`, `text.txt`, packed data in `data`, and a run of two steps in `run`."""
+    folder = tmp_path_factory.mktemp("habits")
+    tok = slmtok.train(slmtok.Texts(TEXTS), vocab_size=290)
+    tok.save(folder / "tok.json")
+    (folder / "text.txt").write_text("\n".join(TEXTS))
+    slmtok.pack(folder / "text.txt", tok, folder / "data", document="line", val="hash:20%")
+    settings = {**SHAPE, "run.batch_tokens": 128}
+    slmmodel.train(
+        folder / "data", preset="cpu-demo", budget="steps=2", output=folder / "run", settings=settings, device="cpu"
+    )
+    return folder
+
+
+@pytest.fixture
+def inside(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(place)
+    return place
+
+
+FIXES: list[tuple[Any, str]] = [
+    (lambda: slmmodel.load("run", map_location="cpu"), "device='cpu'"),
+    (lambda: slmmodel.load(), "load(path)"),
+    (lambda: app.load("run", tok=object()), "tokenizer=..."),
+    (lambda: slmmodel.load("run").generate([1], max_new=5), "max_new_tokens=5"),
+    (lambda: slmmodel.load("run").generate([1], max_length=5), "max_new_tokens=5"),
+    (lambda: slmmodel.load("run").generate([1], eos_token_id=2), "stop_ids=(2,)"),
+    (lambda: app.load("run").generate("a", max_tokens=5), "max_new_tokens=5"),
+    (lambda: app.load("run").generate("a", stop="."), "stop_ids=(2,), the ids that end the text"),
+    (lambda: slmmodel.train("data", output="new", max_iters=100), "budget='steps=100'"),
+    (lambda: slmmodel.train("data", output="new", learning_rate=0.1), "settings={'optim.lr': 0.1}"),
+    (lambda: app.train("text.txt", tokenizer="tok.json", output="new", epochs=3), "budget='epochs=3'"),
+    (lambda: app.train(TEXTS, tokenizer="tok.json", output="new"), "slmtok.Texts(texts), if they"),
+    (lambda: ShardDataset(5), "ShardDataset(path, seq_len=...)"),
+    (lambda: ShardDataset("data", seq_len=8, batch_size=4), "torch.utils.data.DataLoader(dataset, batch_size=N)"),
+    (lambda: ShardDataset("data", seq_len=8, pack="foo"), "pack='concat'"),
+]
+
+
+@pytest.mark.parametrize(("call", "fix"), FIXES)
+def test_fixes(call: Any, fix: str, inside: Path) -> None:
+    before = sorted(inside.iterdir())
+    with pytest.raises((SlmmodelError, slmtok.SlmtokError)) as caught:
+        call()
+    assert str(caught.value.fix).startswith(fix)
+    assert sorted(inside.iterdir()) == before
+
+
+MISSING: list[Any] = [
+    lambda: slmmodel.load("nope"),
+    lambda: app.load("nope"),
+    lambda: slmmodel.load("run").evaluate("nope"),
+    lambda: app.load("run").evaluate("nope"),
+    lambda: app.train("nope", output="new"),
+    lambda: slmmodel.train("nope", output="new"),
+    lambda: ShardDataset("nope", seq_len=32),
+]
+
+
+@pytest.mark.parametrize("call", MISSING)
+def test_a_folder_that_does_not_exist_is_named_as_such(call: Any, inside: Path) -> None:
+    with pytest.raises(MissingInput, match=r"^no (file or )?folder '(.*/)?nope'"):
+        call()
+    assert not (inside / "new").exists()
+
+
+@pytest.mark.parametrize("option", [{"banned": [9999]}, {"stop_ids": [-1]}, {"choices": [[9999]]}])
+def test_ids_outside_the_vocabulary(option: dict[str, Any], inside: Path) -> None:
+    with pytest.raises(OptionError, match=r"has the id (9999|-1)\n  limit: ids 0 to 289"):
+        slmmodel.load("run").generate([1], max_new_tokens=2, **option)
+
+
+def test_reading_is_for_text(inside: Path) -> None:
+    with pytest.raises(OptionError, match="reading says how text is read, and 'data' is packed"):
+        app.train("data", output="new", reading={"document": "line"})
+    assert not (inside / "new").exists()
+
+
+def test_files_that_are_no_run(inside: Path) -> None:
+    with pytest.raises(MissingInput, match=r"is not a run folder\n  where: it is a file"):
+        slmmodel.load("run/config.yaml")
+
+
+def test_the_size_of_a_batch_is_an_integer(inside: Path) -> None:
+    with pytest.raises(WrongType, match="batch_size must be an integer"):
+        ShardLoader("data", seq_len=8, batch_size="4")  # type: ignore[arg-type]
+
+
+def test_what_is_no_data(inside: Path) -> None:
+    with pytest.raises(SlmmodelError, match="name packed data"):
+        ShardDataset("tok.json", seq_len=32)
+
+
+def test_the_length_of_sequences_is_bounded_by_the_data(inside: Path) -> None:
+    with pytest.raises(InvalidConfig, match=r"seq_len 10,000,000 is more than all [0-9,]+ ids of the split 'train'"):
+        ShardDataset("data", seq_len=10**7)
+    n_ids = int(ShardDataset("data", seq_len=32).loader.block(0).lengths().sum())
+    assert "1 sequence of" in repr(ShardDataset("data", seq_len=n_ids, crop_offset="fixed"))
+
+
+def test_a_tokenizer_replaces_that_of_the_run(inside: Path) -> None:
+    tok = slmtok.load("tok.json")
+    assert app.load("run", tokenizer=tok).tokenizer == tok == app.load("run", tokenizer=inside / "data").tokenizer
+    with pytest.raises(WrongType, match=r"^tokenizer is named by a str or a Path, not by int 5"):
+        app.load("run", tokenizer=5)  # type: ignore[arg-type]
+
+
+def test_reading_is_recorded_as_by_the_command(inside: Path, tmp_path: Path) -> None:
+    settings = {**SHAPE, "run.batch_tokens": 128}
+    reading = {"document": "line", "max_docs": 5e1, "text_key": "text", "exclude": "*.json"}
+    run = app.train(
+        "text.txt", tokenizer="tok.json", preset="cpu-demo", budget="steps=1", output=tmp_path / "run",
+        settings=settings, reading=reading, device="cpu", progress=False,
+    )  # fmt: skip
+    # Defaults are left out, numbers are integers, globs are lists.
+    assert run.run.config["data"]["read"] == {"document": "line", "max_docs": 50, "exclude": ["*.json"]}
+
+
+def test_a_model_that_diverged_is_named(inside: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"preset": "cpu-demo", "budget": "steps=5", "device": "cpu"}
+    settings = {**SHAPE, "run.batch_tokens": 128}
+    dead = slmmodel.train("data", output=tmp_path / "dead", settings={**settings, "optim.lr": 100.0}, **options)
+    (note,) = dead.result["notes"]
+    assert "a uniform guess has ln 290 = 5.6699: lower optim.lr" in note
+    alive = slmmodel.train("data", output=tmp_path / "alive", settings=settings, **options)
+    assert not alive.result["notes"]
+
+
+def test_numbers_below_zero(inside: Path) -> None:
+    with pytest.raises(OptionError, match=r"limit: .*not below 0"):
+        slmmodel.load("run").generate([1], top_k=-3)
+
+
+def test_fixes_of_settings_are_written_as_in_python() -> None:
+    table = {"arch": "llama", "d_model": 32, "n_layers": 1, "n_heads": 2, "n_kv_heads": 4, "seq_len": 32}
+    with pytest.raises(InvalidConfig, match=r"fix:   settings=\{'model.n_kv_heads': 2\}"):
+        config_from_dict({**table, "n_vocab": 290, "padded_vocab": 320})
+
+
+def test_a_callback_fails_as_it_is(inside: Path, tmp_path: Path) -> None:
+    """Only a call that does not fit is explained."""
+
+    def report(stage: str) -> None: ...
+
+    with pytest.raises(TypeError, match="positional argument") as caught:
+        slmmodel.train("data", output=tmp_path / "new", report=report)  # type: ignore[arg-type]
+    assert not isinstance(caught.value, SlmmodelError | UnknownName)
