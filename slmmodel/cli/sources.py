@@ -15,6 +15,7 @@ from slmmodel.cli.text import Text
 from slmmodel.cli.text_source import Corpus, TextStream
 from slmmodel.config import RunConfig
 from slmmodel.data import RunData, open_source
+from slmmodel.data.block_cache import CachedStream
 from slmmodel.data.mixture import Component, DocumentStream, Mixture, PackedStream
 from slmmodel.data.opening import StageData
 from slmmodel.data.source import TokenSource
@@ -23,6 +24,7 @@ from slmmodel.errors import InvalidConfig, MissingInput
 from slmmodel.vocab import VocabMeta
 from slmtok.options import ReadOptions
 from slmtok.shards.format import vocabulary_metadata
+from slmtok.shards.plan import stamp
 from slmtok.vocabulary import render_metadata
 
 
@@ -42,7 +44,7 @@ def open_sources(data: DataConfig, tokenizer: str | Path | bytes | None, read: R
         paths = [source.path for source in plan[0].sources if source.path]
         fact = f"there is no tokenizer for {paths[0]!r}" if paths else "data.stages without data.train"
         raise MissingInput(fact, where="data.train", fix="-t TOK, or data.tokenizer")
-    opened = _Opened(Text(tokenizer), read, "auto" if data.val == "auto" else "none")
+    opened = _Opened(Text(tokenizer), read, data)
     mixtures = [Mixture(opened.components(stage.sources)) for stage in plan]
     changes = len(plan) > 1 or plan[0].seq_len is not None
     stages = [StageData(stage.from_step, mix, stage.seq_len) for stage, mix in zip(plan, mixtures, strict=True)]
@@ -103,8 +105,9 @@ def _tokenizer_beside(sources: tuple[DataSource, ...]) -> Path | None:
 class _Opened:
     """Streams by source, each opened once; `val` collects those of validation documents."""
 
-    def __init__(self, text: Text, read: ReadOptions, split: str) -> None:
-        self.text, self._read, self._split = text, read, split
+    def __init__(self, text: Text, read: ReadOptions, data: DataConfig) -> None:
+        self.text, self._read, self._split = text, read, "auto" if data.val == "auto" else "none"
+        self._cache, self._limit = data.cache, data.cache_limit
         self.vocab_json = render_metadata(vocabulary_metadata(text.tokenizer))
         self.vocab = VocabMeta.parse(self.vocab_json, source="the tokenizer")
         self.val: list[Component] = []
@@ -128,7 +131,12 @@ class _Opened:
         corpus = Corpus(self.text, [source.path], read)
         rule = corpus.split(self._split)
         train, val = (TextStream(corpus, self.vocab, split, rule) for split in ("train", "val"))
-        return train, None if self._split == "none" else val
+        kept: DocumentStream = train
+        if self._cache and not corpus.in_memory:
+            # The digest of a stream knows the edges of files alone; the stamp their times of change.
+            key = train.digest + stamp(corpus.sources)
+            kept = CachedStream(train, Path(self._cache), self._limit, key)
+        return kept, None if self._split == "none" else val
 
     def _open_packed(self, source: DataSource) -> tuple[DocumentStream, DocumentStream | None]:
         if source.model_extra:

@@ -23,7 +23,8 @@ from slmmodel.data.source import Shard, delimiters_of
 from slmmodel.errors import InvalidConfig
 from slmmodel.vocab import VocabMeta
 from slmtok import corpus as corpora
-from slmtok.corpus import STDIN, Batch, Position, find, read
+from slmtok.corpus import STDIN, Batch, Position, find, format_of, read
+from slmtok.corpus.arrow import check_columns
 from slmtok.corpus.batches import START
 from slmtok.options import ReadOptions, option_specs
 from slmtok.shards.format import vocabulary_metadata
@@ -57,8 +58,15 @@ class Corpus:
         self.text, self.options, self._texts = text, options or ReadOptions(), texts
         self.name = ", ".join(paths)
         self.sources = find(paths, self.options) if texts is None else []
+        if parquet := [path for path in self.sources if format_of(path, self.options).name == "parquet"]:
+            check_columns(parquet, self.options)
         if STDIN in self.sources:
             self._texts = [document.text for document in read(self.sources, self.options, whole=True)]
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the documents were given in memory or by stdin."""
+        return self._texts is not None
 
     def batches(self, start: Position = START, *, cut: int | None = None, encode: bool = False) -> Batches:
         """The batches of documents from a position on, with ids and offsets where `encode` is set.

@@ -154,7 +154,8 @@ def _absolute(data: str) -> str:
 
 
 def _with_absolute_paths(data: DataConfig) -> DataConfig:
-    paths: dict[str, Any] = {name: _absolute(getattr(data, name)) for name in ("tokenizer", "val", "cache")}
+    paths: dict[str, Any] = {name: _absolute(getattr(data, name)) for name in ("tokenizer", "val")}
+    paths["cache"] = data.cache and str(Path(data.cache).absolute())
     stages = (stage.model_copy(update={"train": _absolute_sources(stage.train)}) for stage in data.stages)
     return data.model_copy(update={**paths, "train": _absolute_sources(data.train), "stages": tuple(stages)})
 

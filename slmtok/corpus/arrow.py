@@ -52,6 +52,14 @@ def read_parquet(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[
                 row += len(batch)
 
 
+def check_columns(paths: Sequence[str], options: ReadOptions) -> None:
+    """Raises `MalformedRecord` for the first parquet file without a column that is read; reads no rows."""
+    template = template_of(options)
+    for path in paths:
+        with _open_parquet(path) as file:
+            _check_columns(template, file.schema_arrow.names, path)
+
+
 @contextmanager
 def _open_parquet(path: str) -> Iterator[Any]:
     """A `ParquetFile`. Raises `MissingExtra`, `MissingInput`, `Unreadable`, `OptionError` for stdin and archives."""

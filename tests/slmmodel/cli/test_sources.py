@@ -199,6 +199,73 @@ def test_a_stage_reads_on_where_the_stages_before_stopped() -> None:
         assert seen == originals(name)[: len(seen)]
 
 
+def test_cached_blocks_train_to_the_same_bits(slm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks that are kept are not encoded again; a damaged one is, and a full cache keeps what it has."""
+    monkeypatch.setitem(Mixture.__init__.__kwdefaults__, "block_bytes", 600)
+    slm("train", "--config", config(SOURCES), "-o", "plain", "-q", "--no-eval", code=0)
+    cached = SOURCES + "  cache: ids\n"
+    slm("train", "--config", config(cached), "-o", "first", "-q", "--no-eval", code=0)
+    files = sorted(Path("ids").rglob("*.safetensors"))
+    assert len(files) > 4
+    files[0].write_bytes(files[0].read_bytes()[:-3] + b"xyz")
+    before = {file: file.stat().st_mtime_ns for file in files}
+    slm("train", "--config", config(cached), "-o", "again", "-q", "--no-eval", code=0)
+    weights = [Path(f"{name}/model.safetensors").read_bytes() for name in ("plain", "first", "again")]
+    assert weights[0] == weights[1] == weights[2]
+    changed = [file for file in files if file.stat().st_mtime_ns != before[file]]
+    assert changed == files[:1], "the damaged file alone"
+    total = sum(file.stat().st_size for file in Path("ids").rglob("*"))
+    slm("train", "--config", config(SOURCES + "  cache: small\n  cache_limit: 4kB\n"), "-o", "limited", "-q", code=0)
+    assert 0 < sum(file.stat().st_size for file in Path("small").rglob("*") if file.is_file()) < 6000 < total
+    assert Path("limited/model.safetensors").read_bytes() == weights[0]
+
+
+def test_text_and_packed_data_give_the_same_losses_to_the_bit(slm) -> None:
+    """On the fly, from a folder of parquet and from a data set that `save_to_disk` wrote, against packed data."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    datasets = pytest.importorskip("datasets")
+    from slmtok.shards import pack
+
+    rows = [text.decode() for text in originals("a")]
+    Path("parquet").mkdir()
+    for number in range(2):
+        pq.write_table(pa.table({"text": rows[number * 50 : number * 50 + 50]}), f"parquet/{number}.parquet")
+    datasets.Dataset.from_dict({"body": rows}).save_to_disk("saved")
+    pack("parquet", slmtok.load("tok.json"), "packed", val="auto")
+    sources = {
+        "packed": "[packed]",
+        "parquet": "[parquet]",
+        "jsonl": "[a.jsonl]",
+        "saved": "[{path: saved, text_key: body}]",
+    }
+    losses = {}
+    for name, source in sources.items():
+        file = config(f"  tokenizer: tok.json\n  train: {source}\n")
+        slm("train", "--config", file, "-o", f"run-{name}", "-q", "--no-eval", code=0)
+        lines = [json.loads(line) for line in Path(f"run-{name}/metrics.jsonl").read_text().splitlines()]
+        losses[name] = [(line["loss"], line.get("val_bpb")) for line in lines]
+    assert all(found == losses["packed"] for found in losses.values())
+    slm("train", "packed", "--config", file, "-o", "plain", "-q", "--no-eval", "--set", "data.tokenizer=", code=0)
+    assert Path("plain/model.safetensors").read_bytes() == Path("run-saved/model.safetensors").read_bytes()
+
+
+def test_parquet_files_that_differ_and_a_name_without_network(slm, monkeypatch: pytest.MonkeyPatch) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pytest.importorskip("datasets")
+    Path("parquet").mkdir()
+    rows = [text.decode() for text in originals("a")] * 20
+    pq.write_table(pa.table({"text": rows}), "parquet/0.parquet")
+    pq.write_table(pa.table({"content": rows}), "parquet/1.parquet")
+    refused = slm("train", "--config", config("  train: [parquet]\n"), "-t", "tok.json", "-o", "run", "-q", code=1).err
+    assert "1.parquet" in refused and "no column 'text'" in refused and "fix:" in refused
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    refused = slm(
+        "train", "--config", config("  train: ['hf:no/such']\n"), "-t", "tok.json", "-o", "run", "-q", code=1
+    ).err
+    assert "cannot load the data set 'no/such'" in refused and "fix:" in refused
+    assert not Path("run").exists()
+
+
 @pytest.mark.parametrize(
     ("data", "error"),
     [
