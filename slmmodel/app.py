@@ -59,16 +59,20 @@ class TextRun:
         max_new_tokens: int = 256,
         assistant: TextRun | Run | None = None,
         choices: Sequence[str] = (),
+        regex: str = "",
         **options: Any,
     ) -> str:
         """New text after a prompt. `options` as in `Run.generate`; bytes that are not UTF-8 are replaced.
 
-        choices: texts, one of which is generated (`[" yes", " no"]`).
+        choices: texts, one of which is generated (`[" yes", " no"]`). regex: the new text is one that this expression
+        matches as a whole, if `max_new_tokens` does not end it before. Raises `slmtok.errors.InvalidPattern`.
         """
         ids = self._ids("prompt", prompt)
         if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
             raise WrongType("choices is a list of str", fix="choices=[' yes', ' no']")
         options["choices"] = tuple(tuple(self.text.encode(choice)) for choice in choices)
+        if regex:
+            options["constraint"] = self.text.constraint(regex, self.run.vocab.n_vocab)
         small = assistant.run if isinstance(assistant, TextRun) else assistant
         new = self.run.generate(ids, max_new_tokens=max_new_tokens, assistant=small, **options)
         return self.text.data(new).decode("utf-8", "replace")

@@ -82,7 +82,7 @@ class Generation:
         max_ids = self.max_new - n_generated
         if self._max_len is not None:
             max_ids = min(max_ids, self._max_len - min(map(len, windows)))
-        state, logits, _ = prefill(self.model, windows, max_ids)
+        state, logits = prefill(self.model, windows, max_ids)
         # The history holds all ids, also those before the window. Running rows have generated equally many.
         context = start_context(histories, n_generated, torch.tensor(rows, device=logits.device) + self.first_row)
         while True:

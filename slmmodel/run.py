@@ -14,17 +14,17 @@ from slmmodel import trainer
 from slmmodel.calls import explains_calls, unknown_option
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_ids, check_int, check_path
-from slmmodel.config import Setting, merged, read_budget, settings_of
+from slmmodel.config import DecodingOptions, Setting, merged, read_budget, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.opening import open_source
 from slmmodel.data.source import TokenSource
-from slmmodel.errors import Argument, InvalidInput, OptionError, WrongType
+from slmmodel.errors import InvalidInput, OptionError, WrongType
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import generate
 from slmmodel.hardware import device_for
 from slmmodel.notebook import html_table
-from slmmodel.sampling import SamplingOptions
 from slmmodel.sampling.assisted import assisted
+from slmmodel.sampling.methods import METHODS, chosen_method
 from slmmodel.sampling.prefill import check_prompts
 from slmmodel.training.metrics import Report
 from slmmodel.training.setup import value_of
@@ -97,28 +97,28 @@ class Run:
 
         assistant: a smaller run of the same tokenizer that proposes ids, which takes less time; the distribution of the
         ids stays that of this run (`slmmodel.sampling.assisted`).
-        options: fields of `SamplingOptions` (temperature=0.8, top_p=0.9, seed=1), by default with `special_ids`. Equal
-        arguments give equal ids.
+        options: fields of `DecodingOptions` (temperature=0.8, top_p=0.9, seed=1, beam=4, dola="high"), by default with
+        `special_ids`. Equal arguments give equal ids; a search gives its best continuation.
 
         Raises `InvalidInput` for ids outside the vocabulary, `OptionError`, `UnknownName`, `WrongType`.
         """
         for name, value in options.items():
-            if name not in SamplingOptions.model_fields:
-                own = ("max_new_tokens", "overflow", "assistant")
-                raise unknown_option("generate", name, value, [*own, *SamplingOptions.model_fields])
+            if name not in DecodingOptions.model_fields:
+                raise unknown_option("generate", name, value, ["assistant", *DecodingOptions.model_fields])
         prompt = check_ids(ids) or opening_ids(self.vocab)
-        chosen = SamplingOptions(**{**special_ids(self.vocab), **options})
-        self._check_known(banned=chosen.banned, stop_ids=chosen.stop_ids, choices=sum(chosen.choices, ()))
         limit = check_int("max_new_tokens", max_new_tokens)
+        given = {**special_ids(self.vocab), **options, "max_new_tokens": limit, "overflow": overflow}
+        chosen = DecodingOptions(**given)
+        self._check_known(banned=chosen.banned, stop_ids=chosen.stop_ids, choices=sum(chosen.choices, ()))
+        method = chosen_method(chosen, assistant=assistant is not None)
         if assistant is not None:
             if not isinstance(assistant, Run):
                 raise WrongType(f"assistant is a {type(assistant).__name__}, not a Run", fix="slmmodel.load(path)")
-            if overflow != "stop":
-                raise OptionError(
-                    f"overflow is {overflow!r} with an assistant", limit="stop", fix=(Argument("overflow", "stop"),)
-                )
             assistant.vocab.require_same(self.vocab, "the assistant", str(assistant.path))
-            return assisted(self.model, assistant.model, prompt, chosen, max_new_tokens=limit).ids
+            limits = {"max_new_tokens": limit, "lookahead": chosen.lookahead}
+            return assisted(self.model, assistant.model, prompt, chosen, **limits).ids
+        if method is not None:
+            return METHODS[method].decode(self.model, prompt, chosen, 1)[0].ids
         return generate(self.model, [prompt], chosen, max_new_tokens=limit, overflow=overflow)[0].ids
 
     def _check_known(self, **options: tuple[int, ...]) -> None:

@@ -32,6 +32,7 @@ __all__ = [
     "Pattern",
     "StreamDecoder",
     "TrainResult",
+    "byte_automaton",
     "frequent_pieces",
     "merge_counts",
     "pattern_names",
@@ -48,6 +49,15 @@ UNICODE_VERSION: str
 VERSION: str
 
 def pattern_names() -> list[str]: ...
+def byte_automaton(regex: str) -> tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.bool_]]:
+    """A regular expression as an automaton over bytes; state 0 is the start.
+
+    Gives the class of each byte [256], the next state of each state and class [states * classes], 2^32 - 1 for none,
+    and whether each state matches [states].
+
+    Raises `InvalidPattern`, also for one that is too large.
+    """
+
 def read_ranks(data: bytes, limit: int) -> tuple[bytes | None, ...] | None:
     """The token of each rank in a rank file, None for ranks that no token has; None if anything is wrong with the file.
 

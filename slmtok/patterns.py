@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from slmtok._engine import UNICODE_VERSION, Pattern, pattern_names
-from slmtok.errors import CorruptFile, OptionError, Setting, UnknownName, UnsupportedVersion, WrongType, suggestion
+from slmtok._engine import UNICODE_VERSION, Pattern, byte_automaton, pattern_names
+from slmtok.errors import (
+    CorruptFile,
+    InvalidPattern,
+    OptionError,
+    Setting,
+    UnknownName,
+    UnsupportedVersion,
+    WrongType,
+    suggestion,
+)
 from slmtok.vocabulary import PatternSpec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 TIKTOKEN_PATTERNS = {
     "r50k_base": "gpt2",
@@ -60,6 +74,28 @@ def _unknown_pattern(word: str, names: list[str]) -> UnknownName:
 def _meant(word: str, names: list[str]) -> str | None:
     """The name that a word misspells, or the pattern of the encoding that it names."""
     return TIKTOKEN_PATTERNS.get(word.lower()) or suggestion(word.replace("_", "-"), names)
+
+
+def compile_automaton(regex: str) -> tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.bool_]]:
+    """The automaton over bytes of the texts that a regular expression matches as a whole.
+
+    Gives the class of each byte, uint8 [256]; the next state of each state and class, uint32 [states * classes], with
+    2^32 - 1 for none; and which states match, bool [states]. State 0 is the start. Raises `InvalidPattern`, also for
+    look-around, backreferences and an expression that is too large; `WrongType`.
+    """
+    if not isinstance(regex, str):
+        raise WrongType(f"regex must be a str, not {type(regex).__name__}", fix="regex='[0-9]+'")
+    try:
+        return byte_automaton(regex)
+    except InvalidPattern as error:
+        at = error.fields["position"]
+        raise InvalidPattern(
+            f"the regular expression {regex[:80]!r} cannot be used: {error.fields['reason']}",
+            where=None if at is None else f"character {at}",
+            limit=error.limit or "the syntax of Rust's crate regex, without look-around, \\b and backreferences",
+            fix="correct it; [0-9]{2} has two digits, (?:yes|no) one of two words",
+            **error.fields,
+        ) from None
 
 
 def compile_pattern(spec: PatternSpec) -> Pattern:

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.opening import RunContext, open_assistant, open_run, prompt_ids
 from slmmodel.cli.options import (
     COUNT,
     device_option,
     field_option,
-    flag_of,
     ids_option,
     prompt_option,
     run_argument,
@@ -37,29 +37,35 @@ MAX_TOKEN_COLUMNS = 40
 _PANELS = {
     "Search": (
         "beam",
+        "beam_sample",
         "beam_groups",
         "diversity_penalty",
         "length_penalty",
         "early_stopping",
         "contrastive",
         "contrastive_k",
+        "dola",
     ),
     "Assistant": ("assistant", "lookahead"),
-    "End of a sample": ("max_new_tokens", "min_new_tokens", "stop", "choice", "overflow"),
+    "End of a sample": ("max_new_tokens", "min_new_tokens", "stop", "choice", "regex", "overflow"),
     "Options": ("n", "seed"),
 }
 """Headings in help of the options that do not belong to the choice of an id."""
+_ATTRIBUTES: dict[str, dict[str, Any]] = {
+    "assistant": {"metavar": "RUN", "show_default": "none"},
+    "dola": {"metavar": "LAYERS", "show_default": "none"},
+    "regex": {"metavar": "REGEX", "show_default": "none"},
+}
 _OPENING = ("step", "tokenizer", "device", "threads")
 """Parameters of `open_run`."""
-_DRAWING = ("temperature", "top_k", "top_p", "min_p")
 
 
 def sampling_options(function: Any) -> Any:
     """The options of `SampleConfig`; its fields check the values."""
     for name, field in reversed(SampleConfig.model_fields.items()):
-        if name not in ("banned", "stop_ids", "choices"):
+        if name not in ("banned", "stop_ids", "choices", "constraint"):
             panel = next((panel for panel, names in _PANELS.items() if name in names), "Choice of an id")
-            attributes: dict[str, Any] = {"metavar": "RUN", "show_default": "none"} if name == "assistant" else {}
+            attributes = _ATTRIBUTES.get(name, {})
             function = field_option(name, field, panel=panel, **attributes)(function)
     return function
 
@@ -81,43 +87,28 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
     prompt = prompt if text is None else text
     opening = {name: values.pop(name) for name in _OPENING}
     options = SampleConfig(**values)
-    _check_methods(options)
-    context = open_run(run, **opening)
-    greedy = {"temperature": 0.0} if options.greedy else {}
-    from slmmodel.run import special_ids
+    RunFolder.open(run)  # a wrong name is reported before torch is loaded
+    from slmmodel.sampling.methods import chosen_method
 
-    encode = context.need_text("--choice").encode if options.choice else list
-    choices = tuple(tuple(encode(choice)) for choice in options.choice)
-    options = options.model_copy(update={**special_ids(context.vocab), **greedy, "choices": choices})
-    job = SampleJob(context, prompt_ids(context, prompt, ids), options)
+    method = chosen_method(options, greedy=options.greedy, assistant=bool(options.assistant))
+    context = open_run(run, **opening)
+    job = SampleJob(context, prompt_ids(context, prompt, ids), _resolved(options, context))
     if options.assistant:
         return job.assisted(open_assistant(options.assistant, context, opening["device"]))
-    if options.beam:
-        return job.beam_search()
-    if options.contrastive is not None:
-        return job.contrastive_search(options.contrastive)
-    return job.draw()
+    return job.draw() if method is None else job.search(method)
 
 
-def _check_methods(options: SampleConfig) -> None:
-    """Raises `OptionError` for two methods, and for options of drawing that differ from their default without it."""
-    methods = {"greedy": options.greedy, "beam": options.beam > 0, "contrastive": options.contrastive is not None}
-    chosen = [name for name, is_given in methods.items() if is_given]
-    if options.assistant and (options.overflow == "slide" or chosen not in ([], ["greedy"])):
-        with_it = "--overflow slide" if options.overflow == "slide" else f"--{chosen[-1]}"
-        raise OptionError(
-            f"--assistant with {with_it}", limit="random draws and --greedy", fix="leave out one", option="--assistant"
-        )
-    if len(chosen) > 1:
-        given = " and ".join(f"--{name}" for name in chosen)
-        raise OptionError(f"{given} together", fix="choose one of them", option=f"--{chosen[1]}")
-    fields = SampleConfig.model_fields
-    for flag in [flag_of(name) for name in _DRAWING if chosen and getattr(options, name) != fields[name].default]:
-        raise OptionError(
-            f"{flag} has no effect with --{chosen[0]}, which draws nothing",
-            fix=f"leave out {flag}, or --{chosen[0]}",
-            option=flag[2:],
-        )
+def _resolved(options: SampleConfig, context: RunContext) -> SampleConfig:
+    """The options with the special ids of the vocabulary, and with texts as ids."""
+    from slmmodel.run import special_ids
+
+    changes: dict[str, Any] = special_ids(context.vocab) | ({"temperature": 0.0} if options.greedy else {})
+    if options.choice:
+        encode = context.need_text("--choice").encode
+        changes["choices"] = tuple(tuple(encode(choice)) for choice in options.choice)
+    if options.regex:
+        changes["constraint"] = context.need_text("--regex").constraint(options.regex, context.vocab.n_vocab)
+    return SampleConfig(**{**options.model_dump(), **changes})
 
 
 @dataclass(frozen=True)
@@ -171,39 +162,18 @@ class SampleJob:
         more = {"tokens": total, "tokens_per_s": round(total / seconds, 1), "acceptance_rate": round(rate, 4)}
         return self._print("assisted", [(one.ids, one.reason, {}) for one in found], more=more)
 
-    def beam_search(self) -> Outcome:
-        """The `n` best of a beam search."""
-        from slmmodel.sampling.beam import beam_search
-        from slmmodel.sampling.diverse import diverse_beam_search
+    def search(self, method: str) -> Outcome:
+        """At most `n` continuations by one of `METHODS`."""
+        from slmmodel.sampling.methods import METHODS
 
-        options, model = self.options, self.context.model
-        beams = max(options.beam, options.n) if options.beam > 1 else options.beam
-        limits: dict[str, Any] = {
-            "beams": beams,
-            "max_new_tokens": options.max_new_tokens,
-            "length_penalty": options.length_penalty,
-        }
-        if options.beam_groups > 1:
-            limits |= {"groups": options.beam_groups, "diversity_penalty": options.diversity_penalty}
-            found = diverse_beam_search(model, self.prompt, options, **limits)[: options.n]
-        else:
-            limits["early_stopping"] = options.early_stopping
-            found = beam_search(model, self.prompt, options, **limits)[: options.n]
-        reasons = ["stop" if beam.ended else "length" for beam in found]
-        scores = [{"logp": beam.logp, "score": beam.score} for beam in found]
-        return self._print("beam", list(zip([beam.ids for beam in found], reasons, scores, strict=True)))
-
-    def contrastive_search(self, alpha: float) -> Outcome:
-        """One contrastive search; warns where all hidden vectors are similar, which makes it ineffective."""
-        from slmmodel.sampling.contrastive import contrastive_search
-
-        limits = {"k": self.options.contrastive_k, "max_new_tokens": self.options.max_new_tokens}
-        found = contrastive_search(self.context.model, self.prompt, self.options, alpha=alpha, **limits)
+        options = self.options
+        found = METHODS[method].decode(self.context.model, self.prompt, options, options.n)
         warnings: tuple[str, ...] = ()
-        if found.mean_cosine > 0.9 and alpha > 0.4:
-            cosine = f"mean cosine {found.mean_cosine:.3f}"
-            warnings = (f"hidden vectors are similar ({cosine}): try --contrastive 0.2 to 0.4",)
-        return self._print("contrastive", [(found.ids, found.reason, {"mean_cosine": found.mean_cosine})], warnings)
+        cosine = found[0].numbers.get("mean_cosine", 0.0) if found else 0.0
+        if cosine > 0.9 and (options.contrastive or 0) > 0.4:
+            # Of similar vectors none is far from the earlier ones.
+            warnings = (f"hidden vectors are similar (mean cosine {cosine:.3f}): try --contrastive 0.2 to 0.4",)
+        return self._print(method, [(one.ids, one.reason, one.numbers) for one in found], warnings)
 
     def _print(
         self,
@@ -292,7 +262,7 @@ def logprobs(run: str, prompt: str | None, ids: str | None, top: int, **opening:
     begin = prompt_ids(context, prompt, ids)
     check_prompts(context.model, [begin])
     with torch.inference_mode():
-        _, logits, _ = prefill(context.model, [begin], 0)
+        _, logits = prefill(context.model, [begin], 0)
         logp = torch.log_softmax(logits[0].double(), 0).cpu()
     order = logp.sort(descending=True, stable=True).indices[: top or len(logp)].tolist()
     words = [str(id) for id in order] if context.text is None else context.text.words(order)

@@ -14,6 +14,7 @@ from slmmodel.vocab import VocabMeta
 from slmtok import atomic
 
 if TYPE_CHECKING:
+    from slmmodel.sampling.automaton import TokenAutomaton
     from slmtok import Tokenizer
     from slmtok.options import ReadOptions
 
@@ -54,6 +55,16 @@ class Text:
         """The bytes of these ids; specials, and roles that were appended to a foreign vocabulary, have none."""
         known = self.tokenizer.n_vocab
         return self.tokenizer.decode_bytes([id for id in ids if id < known], skip_special=True)
+
+    def constraint(self, regex: str, n_vocab: int) -> TokenAutomaton:
+        """Of `n_vocab` ids, those that spell texts which a regular expression matches as a whole.
+
+        Raises `InvalidPattern`, `InvalidInput`.
+        """
+        from slmmodel.sampling.automaton import TokenAutomaton
+        from slmtok.patterns import compile_automaton
+
+        return TokenAutomaton(*compile_automaton(regex), [self.data([id]) for id in range(n_vocab)])
 
     def words(self, ids: Iterable[Any]) -> list[str]:
         """Each id as one printable word: spaces, line ends and incomplete characters are escaped."""

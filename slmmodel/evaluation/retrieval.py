@@ -46,7 +46,7 @@ def recall(
     check_prompts(model, prompts)
     steps = max(max_new_tokens, *map(len, answers))
     with torch.inference_mode():
-        state, logits, _ = prefill(model, prompts, steps)
+        state, logits = prefill(model, prompts, steps)
         state.repeat(2)
         likeliest, generated, read = logits.argmax(-1).repeat_interleave(2), list[list[int]](), list[list[int]]()
         for step in range(steps):

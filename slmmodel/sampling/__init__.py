@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -24,7 +24,26 @@ from slmmodel.config import SamplingOptions
 from slmmodel.errors import OptionError
 from slmmodel.rng import M64, splitmix64
 
-__all__ = ["FILTERS", "PENALTIES", "SamplingOptions", "StepContext", "check_range", "penalise", "pick", "probabilities"]
+__all__ = [
+    "FILTERS",
+    "PENALTIES",
+    "Continuation",
+    "SamplingOptions",
+    "StepContext",
+    "check_range",
+    "penalise",
+    "pick",
+    "probabilities",
+]
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """New ids without a stop id, why they ended (`stop`, `length`, `context`), and what a method reports of them."""
+
+    ids: list[int]
+    reason: str
+    numbers: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -127,6 +146,28 @@ def choices(options: SamplingOptions, context: StepContext, logits: Tensor) -> T
         begun = [choice for choice in options.choices if list(choice[:n]) == ids]
         keep[row, [id for choice in begun for id in choice[n : n + 1] or options.stop_ids]] = True
         keep[row] |= not begun
+    return _only(logits, keep)
+
+
+def constraint(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
+    """Keeps ids after which the new ids can still become a match, and stop ids behind a match.
+
+    As with choices, it overrides what forbids all of them, and leaves rows as they are that nothing can complete.
+    """
+    automaton = options.constraint
+    if automaton is None:
+        return logits
+    keep = torch.ones_like(logits, dtype=torch.bool)
+    for row, ids in enumerate(context.history[:, context.prompt_len :].tolist()):
+        state = automaton.run(ids)
+        if state is not None:
+            keep[row] = automaton.allowed(state).to(keep.device)
+            keep[row, list(options.stop_ids)] = automaton.is_match(state)
+    return _only(logits, keep)
+
+
+def _only(logits: Tensor, keep: Tensor) -> Tensor:
+    """Logits of the ids to keep, bool [B, V]; equal ones where earlier processors have banned all of these."""
     kept = logits.masked_fill(~keep, -math.inf)
     return torch.where(kept.isneginf().all(1, keepdim=True) & keep, 0.0, kept)
 
@@ -169,6 +210,7 @@ PENALTIES: dict[str, Processor] = {
     "frequency": frequency,
     "no-repeat-ngram": no_repeat_ngram,
     "choices": choices,
+    "constraint": constraint,
 }
 """Applied in every kind of decoding, beam and contrastive search included."""
 

@@ -13,9 +13,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from slmmodel.config import MAX_BEAMS
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import SamplingOptions, StepContext, check_range, penalise
+from slmmodel.sampling import Continuation, SamplingOptions, StepContext, check_range, penalise
 from slmmodel.sampling.prefill import advance, check_prompts, max_new_ids, prefill, start_context
+
+Extension = tuple[int, int, float]
+"""The row of a running beam, the id that follows, and the log-probability of both together."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,13 @@ class Beam:
     ended: bool
     """True: by a stop id; False: at the length limit"""
 
+    @property
+    def continuation(self) -> Continuation:
+        """As methods of decoding give it."""
+        reason = "stop" if self.ended else "length"
+        return Continuation(self.ids, reason, {"logp": self.logp, "score": self.score})
 
-@torch.inference_mode()
+
 def beam_search(
     model: Model,
     prompt: Sequence[int],
@@ -45,14 +54,33 @@ def beam_search(
     The search ends when no running beam can beat the worst finished one at the present length; with `early_stopping`,
     as soon as `beams` are finished; and at the model's seq_len. Raises `InvalidInput`, `OptionError`.
     """
-    check_range("beam", beams, 1)
+    return run_beams(
+        model, prompt, options, BeamGroup, beams, max_new_tokens, length_penalty, early_stopping=early_stopping
+    )
+
+
+@torch.inference_mode()
+def run_beams(
+    model: Model,
+    prompt: Sequence[int],
+    options: SamplingOptions | None,
+    kind: type[BeamGroup],
+    beams: int,
+    max_new_tokens: int,
+    length_penalty: float,
+    *,
+    early_stopping: bool,
+) -> list[Beam]:
+    """A search with one group of beams; arguments as in `beam_search`."""
+    check_range("beam", beams, 1, MAX_BEAMS)
+    check_range("length_penalty", length_penalty, -10, 10)
     check_prompts(model, [prompt])
     options = options if options is not None else SamplingOptions()
     limit = max_new_ids(model, prompt, max_new_tokens)
-    state, logits, _ = prefill(model, [prompt], limit)
+    state, logits = prefill(model, [prompt], limit)
     state.repeat(beams)
     logits = logits.expand(beams, -1)
-    group = BeamGroup(prompt, beams, options, length_penalty, logits.device)
+    group = kind(prompt, beams, options, length_penalty, logits.device)
     for step in range(1, limit + 1):
         rows, ids = group.extend(logits, is_last=step == limit, early_stopping=early_stopping)
         if group.is_done:
@@ -68,8 +96,8 @@ class BeamGroup:
     def __init__(
         self, prompt: Sequence[int], beams: int, options: SamplingOptions, length_penalty: float, device: torch.device
     ) -> None:
-        self._options, self._alpha, self._beams = options, length_penalty, beams
-        self._context = start_context([prompt] * beams, 0, torch.zeros(beams, dtype=torch.int64, device=device))
+        self.options, self._alpha, self._beams = options, length_penalty, beams
+        self.context = start_context([prompt] * beams, 0, torch.zeros(beams, dtype=torch.int64, device=device))
         # Equal beams would all take the same ids, so only the first counts in the first step.
         self._logp = torch.tensor([0.0] + [-math.inf] * (beams - 1), dtype=torch.float64, device=device)
         self.finished = list[Beam]()
@@ -81,6 +109,16 @@ class BeamGroup:
         """bool [beams]: False for rows that only fill up."""
         return self._logp > -math.inf
 
+    def log_probabilities(self, logits: Tensor) -> Tensor:
+        """float64 [beams, V]: of each id after each beam."""
+        return torch.log_softmax(penalise(self.options, self.context, logits).double(), 1)
+
+    def choose(self, logp: Tensor, count: int) -> list[Extension]:
+        """The `count` likeliest extensions of [beams, V]; of equal ones the lower row first, then the lower id."""
+        values, order = logp.flatten().sort(descending=True, stable=True)
+        best = zip(order[:count].tolist(), values[:count].tolist(), strict=True)
+        return [(*divmod(index, logp.shape[1]), value) for index, value in best if value > -math.inf]
+
     def extend(
         self, logits: Tensor, *, is_last: bool, early_stopping: bool = False, penalty: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
@@ -88,21 +126,21 @@ class BeamGroup:
 
         penalty: float64 [V], subtracted where extensions are chosen; scores stay without it.
         """
-        beams, options, step = self._beams, self._options, self._context.step + 1
-        logp = self._logp[:, None] + torch.log_softmax(penalise(options, self._context, logits).double(), 1)
-        best = _best(logp if penalty is None else logp - penalty, 2 * beams)
+        beams, options, step = self._beams, self.options, self.context.step + 1
+        logp = self._logp[:, None] + self.log_probabilities(logits)
+        best = self.choose(logp if penalty is None else logp - penalty, 2 * beams)
         best = [(row, id, float(logp[row, id])) for row, id, _ in best]
         ended = [(row, value) for row, id, value in best[:beams] if id in options.stop_ids]
-        pool = self.finished + [_finished(self._context, row, value, self._alpha, True) for row, value in ended]
+        pool = self.finished + [_finished(self.context, row, value, self._alpha, True) for row, value in ended]
         running = [extension for extension in best if extension[1] not in options.stop_ids][:beams]
         is_last = is_last or not running
         padded = running + [(0, 0, -math.inf)] * (beams - len(running))
         rows, ids = (torch.tensor([each[i] for each in padded], device=logp.device) for i in (0, 1))
         self._logp = logp.new_tensor([value for _, _, value in padded])
-        self._context = self._context.reordered(rows).extended(ids)
+        self.context = self.context.reordered(rows).extended(ids)
         if is_last:
             pool += [
-                _finished(self._context, row, value, self._alpha, False) for row, (_, _, value) in enumerate(running)
+                _finished(self.context, row, value, self._alpha, False) for row, (_, _, value) in enumerate(running)
             ]
         # Stable: of equal scores the beam that finished first stays in front.
         self.finished = sorted(pool, key=lambda beam: -beam.score)[:beams]
@@ -110,13 +148,6 @@ class BeamGroup:
         is_full = len(self.finished) == beams
         self.is_done = is_last or (is_full and (early_stopping or reached <= self.finished[-1].score))
         return rows, ids
-
-
-def _best(logp: Tensor, count: int) -> list[tuple[int, int, float]]:
-    """(row, id, logp) of the `count` best of [B, V]; of equal ones the lower row first, then the lower id."""
-    values, order = logp.flatten().sort(descending=True, stable=True)
-    best = zip(order[:count].tolist(), values[:count].tolist(), strict=True)
-    return [(*divmod(index, logp.shape[1]), value) for index, value in best if value > -math.inf]
 
 
 def _finished(context: StepContext, row: int, logp: float, alpha: float, ended: bool) -> Beam:

@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions, check_range, largest, penalise
-from slmmodel.sampling.prefill import advance, check_prompts, max_new_ids, prefill, start_context
+from slmmodel.sampling.prefill import advance, check_prompts, max_new_ids, read, start_context
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,9 @@ def contrastive_search(
     options = options if options is not None else SamplingOptions()
     n_ids = max_new_ids(model, prompt, max_new_tokens)
     k = min(k, model.config.n_vocab)
-    state, logits, hidden = prefill(model, [prompt], max_new_tokens)
+    device = model.embed.weight.device
+    state = model.init_state(1, device, capacity=len(prompt) + n_ids)
+    logits, hidden = read(model, state, torch.tensor([prompt], device=device))
     state.repeat(k)
     context = start_context([prompt], 0, torch.zeros(1, dtype=torch.int64, device=logits.device))
     history, cosines, new_ids = normalize(hidden[0].float(), dim=-1), list[Tensor](), list[int]()

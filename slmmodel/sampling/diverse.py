@@ -47,7 +47,7 @@ def diverse_beam_search(
     options = options if options is not None else SamplingOptions()
     limit = max_new_ids(model, prompt, max_new_tokens)
     size = beams // groups
-    state, logits, _ = prefill(model, [prompt], limit)
+    state, logits = prefill(model, [prompt], limit)
     state.repeat(beams)
     logits = logits.expand(beams, -1)
     members = [BeamGroup(prompt, size, options, length_penalty, logits.device) for _ in range(groups)]

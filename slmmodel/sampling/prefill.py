@@ -18,6 +18,9 @@ from slmmodel.models.protocol import Model, State
 from slmmodel.models.rnn import RecurrentState
 from slmmodel.sampling import StepContext
 
+PIECE_IDS = 4096
+"""Ids of a prompt that a model without a context limit reads at a time: memory does not grow with the prompt."""
+
 
 def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
     """Raises `InvalidInput` for prompts without ids, with unknown ids, or longer than the model's seq_len."""
@@ -53,30 +56,37 @@ def start_context(rows: Sequence[Sequence[int]], n_generated: int, sample_number
     return StepContext(history, real, history.shape[1] - n_generated, sample_numbers)
 
 
-def prefill(model: Model, rows: Sequence[Sequence[int]], max_new_tokens: int) -> tuple[State, Tensor, list[Tensor]]:
+def prefill(model: Model, rows: Sequence[Sequence[int]], max_new_tokens: int) -> tuple[State, Tensor]:
     """Reads non-empty rows into one state with room for `max_new_tokens` more.
 
-    Returns the state, the logits after the last id [B, V], and per row the hidden vectors of its ids [n, d].
+    Returns the state, and the logits after the last id [B, V].
     """
-    states, logits, hidden = list[Any](), list[Tensor](), list[Tensor]()
+    states, logits = list[Any](), list[Tensor]()
     for batch in [list(group) for _, group in groupby(rows, len)] if model.config.recurrent else [rows]:
         ids, real = pad_left(batch, model.embed.weight.device)
         states.append(model.init_state(len(batch), ids.device, capacity=ids.shape[1] + max_new_tokens))
-        document_ids = None if real.all() else real.int() - 1
-        batch_logits, batch_hidden = _read(model, states[-1], ids, document_ids)
-        logits.append(batch_logits)
-        hidden += [row_hidden[-len(row) :] for row_hidden, row in zip(batch_hidden, batch, strict=True)]
+        logits.append(read_prompts(model, states[-1], ids, None if real.all() else real.int() - 1))
     state = RecurrentState.concatenate(states) if model.config.recurrent else states[0]
-    return state, torch.cat(logits), hidden
+    return state, torch.cat(logits)
+
+
+def read_prompts(model: Model, state: State, ids: Tensor, document_ids: Tensor | None = None) -> Tensor:
+    """Reads ids [B, T] into a state; the logits after the last of them, [B, V]."""
+    # Rows with padding would end in different columns of a segment.
+    is_divided = model.config.unbounded and document_ids is None
+    step = PIECE_IDS if is_divided else ids.shape[1]
+    for start in range(0, ids.shape[1], step):
+        logits, _ = read(model, state, ids[:, start : start + step], document_ids)
+    return logits
 
 
 def advance(model: Model, state: State, ids: Tensor) -> tuple[Tensor, Tensor]:
     """Reads one more id per row, int64 [B]. Returns the next logits [B, V] and the hidden vectors [B, d]."""
-    logits, hidden = _read(model, state, ids[:, None])
+    logits, hidden = read(model, state, ids[:, None])
     return logits, hidden[:, 0]
 
 
-def _read(model: Model, state: State, ids: Tensor, document_ids: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def read(model: Model, state: State, ids: Tensor, document_ids: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """The logits after the last of ids [B, T], [B, V], and the hidden vectors of all [B, T, d]."""
     out = model(ids, document_ids=document_ids, state=state, logits="last")
     assert out.logits is not None

@@ -38,6 +38,7 @@
 //! |---|---|
 //! | [`error`], [`interrupt`], `mem`, `fork_safe_once`, `simd_limit`, `utf8`, [`byte_hash`] | errors, cancellation, memory hints, lazy initialisation, limit of SIMD in tests, UTF-8, hashing |
 //! | [`pretoken`] | text to pieces |
+//! | [`byte_automaton`] | a regular expression as an automaton over bytes |
 //! | [`cache`] | tables keyed by pieces |
 //! | `token_set`, [`merges`], [`merge`] | sets of tokens, the merge list, merging the bytes of one piece |
 //! | [`parallel`], [`ordered`], [`file_blocks`] | parallel loops over documents, results in order, files read in blocks |
@@ -48,6 +49,7 @@
 #![cfg_attr(test, allow(clippy::cast_possible_truncation, reason = "the numbers of tests are small"))]
 
 pub mod accel;
+pub mod byte_automaton;
 pub mod byte_hash;
 pub mod cache;
 pub mod corpus;

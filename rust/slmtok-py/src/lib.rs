@@ -35,6 +35,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bridge::provoke_panic, module)?)?;
     module.add_function(wrap_pyfunction!(bus_error::report_bus_errors, module)?)?;
     module.add_function(wrap_pyfunction!(pattern::pattern_names, module)?)?;
+    module.add_function(wrap_pyfunction!(pattern::byte_automaton, module)?)?;
     module.add_function(wrap_pyfunction!(ranks::read_ranks, module)?)?;
     module.add_function(wrap_pyfunction!(counts_files::write_counts, module)?)?;
     module.add_function(wrap_pyfunction!(counts_files::merge_counts, module)?)?;

@@ -1,9 +1,10 @@
-//! `Pattern` and `pattern_names`.
+//! `Pattern`, `pattern_names` and `byte_automaton`.
 
 use pyo3::prelude::*;
+use slmtok_core::byte_automaton::ByteAutomaton;
 use slmtok_core::pretoken::{self, Gaps};
 
-use crate::arrays::read_only;
+use crate::arrays::{read_only, read_only_copy};
 use crate::bridge::{run, run_supervised};
 use crate::text::Texts;
 
@@ -62,4 +63,14 @@ impl Pattern {
 #[pyfunction]
 pub fn pattern_names() -> Vec<&'static str> {
     pretoken::names()
+}
+
+/// Classes of bytes, transitions and accepting states.
+type AutomatonArrays<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// The automaton of a regular expression: uint8 [256], uint32 [states * classes], bool [states].
+#[pyfunction]
+pub fn byte_automaton<'py>(py: Python<'py>, regex: &str) -> PyResult<AutomatonArrays<'py>> {
+    let found = run(py, || ByteAutomaton::new(regex))?;
+    Ok((read_only_copy(py, &found.classes)?, read_only(py, found.transitions)?, read_only(py, found.accepting)?))
 }

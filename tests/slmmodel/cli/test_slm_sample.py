@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,10 @@ import pytest
 import torch
 from made_runs import write_run
 
+from slmmodel import app
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.text import TextDecoder
+from slmmodel.config import DecodingOptions, SampleConfig
 from slmmodel.errors import Mismatch, MissingInput, OptionError
 from slmmodel.generation import generate
 from slmmodel.models.presets import PRESETS
@@ -103,6 +106,9 @@ FLAGS += [
     ["--beam", 4],
     ["--beam", 4, "--beam-groups", 2, "--diversity-penalty", 9],
     ["--contrastive", 0.9],
+    ["--beam-sample", 3],
+    ["--dola", "low"],
+    ["--regex", "[0-9]{9}"],
     ["--min-new", 30],
     ["--max-new", 3],
     ["--overflow", "slide"],
@@ -119,8 +125,6 @@ def test_every_flag_reaches_its_sampler(slm: Any, run: Path, flag: list[Any]) ->
 
 
 def test_an_assistant_changes_the_time_alone(slm: Any, run: Path, tokenizer: Path) -> None:
-    from slmmodel import app
-
     small = make_run(run.parent / "small", tokenizer, n_layers=1, d_model=16)
     given = ["sample", run, "-p", "the", "--max-new", 12, "--json"]
     greedy, assisted = slm(*given, "--greedy"), slm(*given, "--greedy", "--assistant", small, "--lookahead", 3)
@@ -132,15 +136,14 @@ def test_an_assistant_changes_the_time_alone(slm: Any, run: Path, tokenizer: Pat
     texts = [app.load(path, device="cpu") for path in (run, small)]
     text = texts[0].generate("the", max_new_tokens=12, temperature=0.8, seed=1, assistant=texts[1])
     assert text == drawn[0]["text"]
-    for wrong in (["--beam", 2], ["--contrastive", 0.5], ["--overflow", "slide"]):
-        assert "--assistant with" in slm(*given, "--assistant", small, *wrong, code=2).err
+    for wrong in (["--beam", 2], ["--contrastive", 0.5], ["--dola", "low"], ["--overflow", "slide"]):
+        ran = slm(*given, "--assistant", small, *wrong, code=2)
+        assert "assistant" in ran.err and ("together" in ran.err or "no effect" in ran.err)
     with pytest.raises(TypeError, match="not a Run"):
         texts[0].run.generate([1], assistant=str(small))
 
 
 def test_a_sample_is_one_of_the_choices(slm: Any, run: Path) -> None:
-    from slmmodel import app
-
     choices = [" fox", " little tree"]
     given = [part for choice in choices for part in ("--choice", choice)]
     found = slm("sample", run, "-p", "the", *given, "--n", 5, "--json").json["result"]["samples"]
@@ -225,12 +228,17 @@ assert not any(name.startswith(("sympy", "torch._dynamo")) for name in sys.modul
         (["--ids", "1 x"], 2, "--ids takes integers"),
         (["--ids", "9999"], 1, "prompt 0 has the id 9999"),
         (["--ids", " ".join(["1"] * 41)], 1, "prompt 0 has 41 ids"),
-        (["--greedy", "--beam", "2"], 2, "--greedy and --beam together"),
+        (["--greedy", "--beam", "2"], 2, "greedy and beam together"),
         (["--top-p", "2"], 2, "top_p is 2"),
-        (["--greedy", "--temperature", "0.5"], 2, "--temperature has no effect with --greedy, which draws nothing"),
-        (["--beam", "2", "--top-p", "0.9"], 2, "--top-p has no effect with --beam, which draws nothing"),
-        (["--contrastive", "0.3", "--top-k", "4"], 2, "--top-k has no effect with --contrastive, which draws nothing"),
+        (["--greedy", "--temperature", "0.5"], 2, "temperature has no effect with greedy, which draws nothing"),
+        (["--beam", "2", "--top-p", "0.9"], 2, "top_p has no effect with beam, which draws nothing"),
+        (["--contrastive", "0.3", "--top-k", "4"], 2, "top_k has no effect with contrastive, which draws nothing"),
         (["--device", "tpu"], 2, "device 'tpu' does not exist"),
+        (["--beam", "2", "--dola", "low"], 2, "beam and dola together"),
+        (["--beam-groups", "2"], 2, "beam_groups has no effect without beam"),
+        (["--contrastive", "0.3", "--length-penalty", "2"], 2, "length_penalty has no effect without beam"),
+        (["--lookahead", "2"], 2, "lookahead has no effect without assistant"),
+        (["--dola", "9"], 2, "dola is '9', and the model has 2 layers"),
         (["--overflow", "wrap"], 2, "--overflow takes one of stop, slide"),
     ],
 )
@@ -358,3 +366,34 @@ def test_stdin_that_is_closed_or_no_text(
 ) -> None:
     monkeypatch.setattr("sys.stdin", stdin and io.TextIOWrapper(io.BytesIO(stdin)))
     assert fact in slm("sample", run, "-", code=1).err
+
+
+NUMERIC = {
+    name: field
+    for name, field in SampleConfig.model_fields.items()
+    if name in ("contrastive", "temperature") or type(field.default) in (int, float)
+}
+HOSTILE = ["nan", "inf", "-inf", "-1", "-1e300", "1e300", "1e-300", "10000000000000000000000", "x", ""]
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_values_out_of_range_are_one_error(slm: Any, run: Path, name: str) -> None:
+    """Each value works, or is refused before the model is opened, in the command and in Python."""
+    flag = {"max_new_tokens": "--max-new", "min_new_tokens": "--min-new"}.get(name, f"--{name.replace('_', '-')}")
+    needed = {"beam_groups": ["--beam", 2], "diversity_penalty": ["--beam", 2], "length_penalty": ["--beam", 2]}
+    more = {**needed, "contrastive_k": ["--contrastive", 0.5]}.get(name, [])
+    length = [] if name == "max_new_tokens" else ["--max-new", 2]
+    refused = 0
+    for value in HOSTILE:
+        ran = slm("sample", run, "-p", "the", *length, *more, f"{flag}={value}")
+        assert ran.code in (0, 2), (value, ran)
+        if ran.code == 2:
+            refused += 1
+            assert ran.err.startswith("error: ") and ran.err.count("error:") == 1, (value, ran.err)
+            assert "fix:" in ran.err and "Traceback" not in ran.err, (value, ran.err)
+    assert refused >= 5
+    story = app.load(run, device="cpu").run
+    for number in (math.nan, math.inf, -math.inf, -1e300):
+        if name in DecodingOptions.model_fields and name != "lookahead":
+            with pytest.raises((OptionError, TypeError)):
+                story.generate([1], **{"max_new_tokens": 2, name: number})

@@ -29,12 +29,28 @@ from slmmodel.sampling import (
 V, PROMPT = 23, 4
 CHOICES = ((3, 3, 1, 7), (3, 3, 1, 8, 2), (3, 3, 1), (4, 1, 3), (4, 1, 2, 6))
 """Three begin the generated ids of row 0; one is those of row 1; none begins those of row 2."""
+
+
+class Letters:
+    """A constraint: an odd and an even id in turn, at most 3; a match behind an even one. The state is their number."""
+
+    def run(self, ids: list[int]) -> int | None:
+        return len(ids) if len(ids) <= 3 and all((id + at) % 2 for at, id in enumerate(ids)) else None
+
+    def allowed(self, state: int) -> torch.Tensor:
+        return (torch.arange(V) + state) % 2 * (state < 3) > 0
+
+    def is_match(self, state: int) -> bool:
+        return state % 2 == 1
+
+
 CASES: dict[str, list[dict[str, Any]]] = {
     "ban": [{"banned": (0, 7)}, {"stop_ids": (2,), "min_new_tokens": 4}, {"stop_ids": (2,), "min_new_tokens": 3}],
     "repetition": [{"repetition_penalty": 1.3}, {"repetition_penalty": 0.7}],
     "frequency": [{"frequency_penalty": 0.4}, {"presence_penalty": 0.9}, {"frequency_penalty": -1.0}],
     "no-repeat-ngram": [{"no_repeat_ngram": 1}, {"no_repeat_ngram": 2}, {"no_repeat_ngram": 3}],
     "choices": [{"choices": CHOICES, "stop_ids": (9,)}, {"choices": ((4, 1, 3), (4, 1, 3, 5)), "stop_ids": (9, 8)}],
+    "constraint": [{"constraint": Letters(), "stop_ids": (9, 8)}, {"constraint": Letters(), "stop_ids": (3,)}],
     "temperature": [{"temperature": 0.5}, {"temperature": 3.0}],
     "top-k": [{"top_k": 1}, {"top_k": 5}, {"top_k": 100}],
     "top-p": [{"top_p": 0.3}, {"top_p": 0.9}, {"top_p": 1e-9}],
@@ -85,6 +101,11 @@ def expected(name: str, o: SamplingOptions, row: np.ndarray, history: list[int],
         keep = {choice[len(generated)] for choice in begun if len(choice) > len(generated)}
         keep |= set(o.stop_ids) if generated in begun else set()
         out[[id for id in range(V) if begun and id not in keep]] = -np.inf
+    elif name == "constraint":
+        at = len(generated)
+        if all((id + index) % 2 for index, id in enumerate(generated)):
+            keep = {id for id in range(V) if at < 3 and (id + at) % 2} - set(o.stop_ids)
+            out[[id for id in range(V) if id not in keep | set(o.stop_ids if at % 2 else ())]] = -np.inf
     elif name == "temperature":
         out /= o.temperature
     else:

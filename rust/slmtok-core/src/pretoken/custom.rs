@@ -83,20 +83,20 @@ fn invalid(regex: &str, error: &fancy_regex::Error) -> Error {
         reason = kind.to_string();
         position = Some(regex.get(..*at).map_or(*at, |before| before.chars().count()));
     }
-    // `regex-syntax` reports more for patterns without look-around: the pattern, a line that marks the position, the reason.
-    if let Err(error) = syntax::parse(regex) {
-        let report = error.to_string();
-        let lines: Vec<&str> = report.lines().collect();
-        if let [_, shown, marks, why] = lines[..]
-            && let (Some(pattern), Some(why)) = (shown.strip_prefix(INDENT), why.strip_prefix("error: "))
-            && pattern == regex
-            && !why.starts_with("look-around")
-        {
-            reason = why.to_owned();
-            position = marks.strip_prefix(INDENT).and_then(|marks| marks.find('^'));
-        }
+    // `regex-syntax` reports more for patterns without look-around.
+    if let Some((why, at)) = syntax_error(regex).filter(|(why, _)| !why.starts_with("look-around")) {
+        (reason, position) = (why, at);
     }
     Error::InvalidPattern { pattern: regex.to_owned(), reason: reason.replace('\n', " "), position }
+}
+
+/// Why `regex-syntax` refuses a pattern, and the character position. Its report is the pattern, a line that marks the position,
+/// and the reason.
+pub(crate) fn syntax_error(regex: &str) -> Option<(String, Option<usize>)> {
+    let report = syntax::parse(regex).err()?.to_string();
+    let [_, shown, marks, why] = report.lines().collect::<Vec<_>>()[..] else { return None };
+    let why = why.strip_prefix("error: ").filter(|_| shown.strip_prefix(INDENT) == Some(regex))?;
+    Some((why.to_owned(), marks.strip_prefix(INDENT).and_then(|marks| marks.find('^'))))
 }
 
 /// Indentation of the pattern in an error report of `regex-syntax`.

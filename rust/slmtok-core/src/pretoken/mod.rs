@@ -19,6 +19,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use char_class::{char_len, invalid_bytes};
+pub(crate) use custom::syntax_error;
 #[cfg(feature = "testing")]
 pub use simd::testing;
 pub use unicode_table::UNICODE_VERSION;

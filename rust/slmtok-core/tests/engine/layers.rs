@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Every module with the modules that it may import, which must be above it. Only `encode` imports `accel`.
-const LAYERS: [(&str, &[&str]); 21] = [
+const LAYERS: [(&str, &[&str]); 22] = [
     ("error", &[]),
     ("interrupt", &["error"]),
     ("mem", &["error"]),
@@ -15,6 +15,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ("ordered", &["error", "interrupt"]),
     ("file_blocks", &["error", "mem"]),
     ("pretoken", &["error", "interrupt", "mem", "utf8", "simd_limit"]),
+    ("byte_automaton", &["error", "pretoken"]),
     ("parallel", &["error", "interrupt", "pretoken"]),
     ("cache", &["error", "mem", "simd_limit", "byte_hash"]),
     ("token_set", &["byte_hash"]),

@@ -1,0 +1,127 @@
+"""Ways to decode beside plain draws, as a table: `slm sample` and `Run.generate` take them from it.
+
+An option selects each of them (`SampleConfig.beam` and so on). To add one, write its file, a function here that takes
+the options, and its line in `METHODS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from slmmodel.config import DecodingOptions
+from slmmodel.errors import Argument, OptionError
+from slmmodel.models.protocol import Model
+from slmmodel.sampling import Continuation
+
+
+@dataclass(frozen=True)
+class Method:
+    """One line of the table."""
+
+    decode: Callable[[Model, Sequence[int], DecodingOptions, int], list[Continuation]]
+    """From model, prompt, options and a number n: n continuations, or fewer where no more are found"""
+    draws: bool
+    """whether temperature and filters have an effect"""
+    options: tuple[str, ...] = ()
+    """those that have no effect without it"""
+
+
+def _beam(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:
+    from slmmodel.sampling.beam import beam_search
+    from slmmodel.sampling.diverse import diverse_beam_search
+
+    beams = max(options.beam, n) if options.beam > 1 else options.beam
+    limits: dict[str, Any] = {"max_new_tokens": options.max_new_tokens, "length_penalty": options.length_penalty}
+    if options.beam_groups > 1:
+        limits |= {"groups": options.beam_groups, "diversity_penalty": options.diversity_penalty}
+        found = diverse_beam_search(model, prompt, options, beams=beams, **limits)
+    else:
+        limits["early_stopping"] = options.early_stopping
+        found = beam_search(model, prompt, options, beams=beams, **limits)
+    return [beam.continuation for beam in found[:n]]
+
+
+def _beam_sample(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:
+    from slmmodel.sampling.beam_sample import beam_sample
+
+    found = beam_sample(
+        model,
+        prompt,
+        options,
+        beams=max(options.beam_sample, n),
+        max_new_tokens=options.max_new_tokens,
+        length_penalty=options.length_penalty,
+        early_stopping=options.early_stopping,
+    )
+    return [beam.continuation for beam in found[:n]]
+
+
+def _contrastive(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:
+    from slmmodel.sampling.contrastive import contrastive_search
+
+    assert options.contrastive is not None
+    limits = {"k": options.contrastive_k, "max_new_tokens": options.max_new_tokens}
+    found = contrastive_search(model, prompt, options, alpha=options.contrastive, **limits)
+    return [Continuation(found.ids, found.reason, {"mean_cosine": found.mean_cosine})]
+
+
+def _dola(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:
+    from slmmodel.sampling.dola import dola
+
+    limits: dict[str, Any] = {"layers": options.dola, "max_new_tokens": options.max_new_tokens}
+    return [dola(model, prompt, options, sample=number, **limits) for number in range(n)]
+
+
+METHODS: dict[str, Method] = {
+    "beam": Method(
+        _beam, draws=False, options=("beam_groups", "diversity_penalty", "length_penalty", "early_stopping")
+    ),
+    "beam_sample": Method(_beam_sample, draws=True, options=("length_penalty", "early_stopping")),
+    "contrastive": Method(_contrastive, draws=False, options=("contrastive_k",)),
+    "dola": Method(_dola, draws=True),
+}
+"""By the option that selects it, with any value but its default."""
+DRAWING = ("temperature", "top_k", "top_p", "min_p")
+"""Options that only draws obey."""
+
+
+ASSISTANT_OPTIONS = ("lookahead",)
+
+
+def chosen_method(options: DecodingOptions, *, greedy: bool = False, assistant: bool = False) -> str | None:
+    """The name of the method that the options select; None for plain draws, with or without an assistant.
+
+    Raises `OptionError` for two ways to decode, and for an option that would have no effect.
+    """
+    fields = type(options).model_fields
+    changed = {name for name in fields if getattr(options, name) != fields[name].default}
+    chosen = [name for name in METHODS if name in changed]
+    name = chosen[0] if chosen else None
+    draws = name is None or METHODS[name].draws
+    ways = ["assistant"] * assistant + ["greedy"] * (greedy and not draws) + chosen
+    if len(ways) > 1:
+        raise _contradiction(f"{ways[0]} and {ways[1]} together", ways[1], ways[0])
+    if not draws or greedy:
+        for option in (option for option in DRAWING if option in changed):
+            way = name if name and not draws else "greedy"
+            raise _contradiction(f"{option} has no effect with {way}, which draws nothing", option, way)
+    if ways and "overflow" in changed:
+        raise _contradiction(f"overflow {options.overflow!r} has no effect with {ways[0]}", "overflow", ways[0])
+    in_effect = METHODS[name].options if name else ASSISTANT_OPTIONS * assistant
+    owners = {option: other for other, method in METHODS.items() for option in method.options}
+    owners |= dict.fromkeys(ASSISTANT_OPTIONS, "assistant")
+    for option, owner in owners.items():
+        if option in changed and option not in in_effect:
+            raise OptionError(
+                f"{option} has no effect without {owner}",
+                fix=("leave out ", Argument(option), ", or give ", Argument(owner)),
+                option=option,
+            )
+    return name
+
+
+def _contradiction(fact: str, option: str, other: str) -> OptionError:
+    fix = ("leave out ", Argument(option), " or ", Argument(other))
+    return OptionError(fact, limit="one way to decode", fix=fix, option=option)
