@@ -22,7 +22,7 @@ TESTING := slmtok-core/testing
 
 RUST_FILES := $(shell find rust -path rust/fuzz -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
-.PHONY: faults help setup built install quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize test-aarch64 instructions instructions-accept docs clean
+.PHONY: faults test-oldest help setup built install quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize test-aarch64 instructions instructions-accept docs clean
 
 help: ## list the targets
 	@echo 'slmtok: train, use and prove byte-level tokenizers'
@@ -115,6 +115,19 @@ rust-test: setup ## tests of the Rust crates, also at the portable SIMD level, a
 PYTEST_WORKERS ?= 2
 python-test: setup ## the Python tests, the blocks of the README, a built wheel in an empty environment
 	$(PY) -m pytest -n $(PYTEST_WORKERS) --dist worksteal
+
+# pyproject.toml states what these tests have shown to work.
+OLDEST := $(CURDIR)/.venv-oldest
+OLDEST_EXTRAS ?= data report model
+OLDEST_TESTS ?= tests/slmtok tests/formats tests/slmmodel/models tests/slmmodel/data tests/slmmodel/training
+test-oldest: setup ## tests with the oldest allowed versions of the dependencies, in an environment of their own (downloads PyTorch)
+	rm -rf $(OLDEST)
+	$(PYTHON) -m venv $(OLDEST)
+	$(PY) tests/oldest_versions.py $(OLDEST_EXTRAS) > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -m pip install --upgrade 'pip>=25.1'
+	$(OLDEST)/bin/python -m pip install -r $(OLDEST)/oldest.txt --group oracles
+	PYTHONPATH=$(CURDIR) PATH="$(OLDEST)/bin:$$PATH" $(OLDEST)/bin/python -m pytest $(OLDEST_TESTS) -n $(PYTEST_WORKERS) -m 'not cluster' \
+	  && status=0 || status=$$?; rm -rf $(OLDEST); exit $$status
 
 wheel: setup ## build the wheel into target/wheels
 	$(BIN)/maturin build --release --quiet
