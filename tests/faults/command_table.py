@@ -83,6 +83,7 @@ COMMANDS: dict[str, Command] = {
     "pack nanogpt": _command(f"{_PACK} --val hash:30% --output-format nanogpt"),
     "show": _command("slmtok show tok.json café", **_READS),
     "view": _command("slmtok view tok.json café -o out/view.html"),
+    "exposure": _command("slmtok exposure d -o out/rare.json"),
     "vocab": _command("slmtok vocab tok.json --metadata -o out/vocab.json"),
     "info": _command("slmtok info tok.json", **_READS),
     "verify": _command("slmtok verify tok.json d", **_READS),
