@@ -472,6 +472,15 @@ _OTHER_BUDGETS = {
 """Names of budgets elsewhere, and the budget that means the same."""
 
 
+def _likely_budget(text: str) -> str:
+    """The budget that a bare amount stands for: `2min` is a time, `2M` a number of ids."""
+    from slmmodel.sizes import parse_count, parse_time
+
+    if parse_count(text) is not None:
+        return f"tokens={text}"
+    return f"time={text}" if parse_time(text) is not None else "tokens=2M"
+
+
 def read_budget(text: object, option: str) -> Settings:
     """The setting of a budget such as `tokens=2M`; `option` is `--budget`, or `budget` in Python.
 
@@ -483,7 +492,7 @@ def read_budget(text: object, option: str) -> Settings:
         raise OptionError(
             f"{option} {text!r} is not KIND=AMOUNT",
             limit=", ".join(BUDGETS),
-            fix=(Argument("budget", "tokens=2M"),),
+            fix=(Argument("budget", _likely_budget(str(text))),),
             option="budget",
         )
     if kind not in BUDGETS:

@@ -12,7 +12,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text, to_flags
 from slmmodel.cli.text import Text
-from slmmodel.errors import MissingInput, OptionError
+from slmmodel.errors import MissingInput, OptionError, unknown_name
 from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, printable
 
@@ -56,7 +56,11 @@ def batches(
 ) -> Outcome:
     """Show sequences of real batches, decoded: inputs, targets, document boundaries, positions and padding."""
     from slmmodel.data.loader import Cursor
+    from slmmodel.data.strategies import STRATEGIES
 
+    pack = settings["pack"]
+    if pack is not None and pack not in STRATEGIES:
+        raise unknown_name("strategy", pack, STRATEGIES, "--pack {}")
     stages, text = _open_stages(source, split, tokenizer, read, settings)
     to_words: ToWords = (lambda ids: list(map(str, ids))) if text is None else text.words
     cursor, shown = Cursor(), []

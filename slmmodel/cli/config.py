@@ -66,11 +66,20 @@ def config(
     Nothing is written but stdout.
     """
     if check != (file is not None):
-        fact = "--check needs a FILE" if check else f"FILE {file!r} without --check"
+        named = f"; {tokenizer} is a tokenizer" if tokenizer else ""
+        fact = f"--check needs a FILE of settings{named}" if check else f"FILE {file!r} without --check"
         raise OptionError(fact, fix="slm config --check run.yaml, or slm config > run.yaml", option="check")
     if file is not None:
         given = read_settings(file, sets, budget, {"run.device": device})
         return _check(file, given, *named_data(given, data, tokenizer))
+    given_options = {"--data": data, "--tokenizer": tokenizer, "--set": sets, "--budget": budget, "--device": device}
+    if unused := [name for name, value in given_options.items() if value]:
+        raise OptionError(
+            f"{unused[0]} has no effect without --check FILE",
+            limit="a written configuration has every setting at its default, or at that of --preset",
+            fix="slm config > run.yaml, edit it, then slm config --check run.yaml",
+            option=unused[0],
+        )
     text = template(preset, full=full)
     return Outcome({"preset": preset, "yaml": text}, lambda: write_text(text))
 

@@ -16,14 +16,14 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from slmmodel.checkpoint import RunFolder, read_json, remove_parts, to_json, write_file
-from slmmodel.cli.options import COUNT, budget_option, seed_option, threads_option
+from slmmodel.cli.options import budget_option, seed_option, threads_option
 from slmmodel.cli.reading import corpus_options, to_flags, to_record
 from slmmodel.cli.train import TrainProgress
 from slmmodel.errors import InvalidConfig, OptionError, OutputExists
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.sizes import format_time
 from slmtok import atomic
-from slmtok.cli.options import argument, command, option, output_options
+from slmtok.cli.options import INTEGER, argument, command, option, output_options
 from slmtok.cli.output import Outcome, counted, print_rows, printable
 from slmtok.options import ReadOptions
 
@@ -57,7 +57,7 @@ STORIES = Kind("cpu-stories", 4096, "bucket", 500)
     "text", metavar="[TEXT]", required=False, help="A file, folder, glob or hf:NAME; generated stories without it."
 )
 @corpus_options
-@option("--vocab", metavar="N", type=COUNT, show_default=f"{ONE_TEXT.vocab}; stories {STORIES.vocab}",
+@option("--vocab", metavar="N", type=INTEGER, show_default=f"{ONE_TEXT.vocab}; stories {STORIES.vocab}",
         help="Ids of the tokenizer, specials included.")  # fmt: skip
 @budget_option
 @option("--preset", metavar="NAME", show_default=f"{ONE_TEXT.preset}; stories {STORIES.preset}",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.opening import STDIN, check_written, is_text, open_any
-from slmmodel.cli.options import COUNT, device_option, run_tokenizer_option, step_option
+from slmmodel.cli.options import COUNT, POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.sources import open_split
 from slmmodel.cli.text import Text
@@ -45,7 +45,7 @@ NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
 @corpus_options
 @option("--seq-len", metavar="N", type=COUNT, show_default="that of the model", help="Positions of a window.")
 @option("--seq-bytes", metavar="N", type=COUNT, help="The length of a window in bytes of this text instead.")
-@option("--stride", metavar="N", type=COUNT, show_default="half a window", help="Positions from window to window.")
+@option("--stride", metavar="N", type=POSITIVE, show_default="half a window", help="Positions from window to window.")
 @step_option
 @option("--precision", type=choice("fp32", "bf16", "fp16"), metavar="fp32|bf16|fp16", default="fp32",
         help="Type of matrix products.")  # fmt: skip
@@ -76,7 +76,9 @@ def eval(
     if run is None and check is not None and Path(check).resolve().parent.name == "eval":
         run = str(Path(check).resolve().parents[1])
     if run is None:
-        raise OptionError("RUN is missing", fix="slm eval RUN", option="run")
+        fact = "RUN is missing" + (f"; {tokenizer} is a tokenizer" if tokenizer else "")
+        fix = "slm eval RUN" + (f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else "")
+        raise OptionError(fact, fix=fix, option="run")
     folder = RunFolder.open(run)
     require_text(read, on)
 

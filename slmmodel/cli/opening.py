@@ -137,6 +137,20 @@ def is_text(path: str) -> bool:
     return path == STDIN or path.startswith("hf:") or has_magic(path)
 
 
+def refuse_run(path: str) -> None:
+    """Raises `OptionError` for a run, or a checkpoint of one, where data are meant."""
+    folder = Path(path)
+    runs = [folder, *([folder.parent.parent] if (folder / "model.safetensors").is_file() else [])]
+    for run in runs:
+        if RunFolder(run).exists():
+            raise OptionError(
+                f"{path!r} is a {'run' if run == folder else 'checkpoint'} of slm, not text",
+                limit="text, packed data, or a file of ids",
+                fix="name the text" + ("" if run == folder else f", or the run: {run}"),
+                option="data",
+            )
+
+
 def open_any(
     path: str,
     split: str | None,
@@ -149,6 +163,7 @@ def open_any(
     Raises what opening and reading raise, and `MissingInput` for text without a tokenizer.
     """
     if is_text(path):
+        refuse_run(path)
         from slmmodel.cli.text_source import ALL, Corpus, text_source
 
         if tokenizer is None:
@@ -183,6 +198,7 @@ def open_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOptio
         return None
     from slmmodel.cli.text_source import Corpus
 
+    refuse_run(path)
     return open_corpus(Corpus(Text(tokenizer), [path], read), val)
 
 

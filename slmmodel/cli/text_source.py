@@ -23,7 +23,8 @@ from slmmodel.data.source import Shard, delimiters_of
 from slmmodel.errors import InvalidConfig
 from slmmodel.vocab import VocabMeta
 from slmtok import corpus as corpora
-from slmtok.corpus import STDIN, Batch, Position, find, format_of, read
+from slmtok.cli.files import text_files
+from slmtok.corpus import STDIN, Batch, Position, Sources, format_of, read
 from slmtok.corpus.arrow import check_columns
 from slmtok.corpus.batches import START
 from slmtok.options import ReadOptions, option_specs
@@ -57,7 +58,7 @@ class Corpus:
         """
         self.text, self.options, self._texts = text, options or ReadOptions(), texts
         self.name = ", ".join(paths)
-        self.sources = find(paths, self.options) if texts is None else []
+        self.sources = Sources(text_files(paths, self.options)) if texts is None else Sources()
         if parquet := [path for path in self.sources if format_of(path, self.options).name == "parquet"]:
             check_columns(parquet, self.options)
         if STDIN in self.sources:

@@ -28,7 +28,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
-from slmmodel.errors import MissingInput, OptionError
+from slmmodel.errors import MissingInput, OptionError, OutputExists
 from slmmodel.folder_lock import locked
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import format_bytes, format_count
@@ -278,6 +278,7 @@ def resume(
             option="set",
         )
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
+    _check_branch(folder, step, sets, budget)
     if output is not None:
         from slmmodel.trainer import branch
 
@@ -289,6 +290,26 @@ def resume(
         given = read_settings(None, (), None, {"data.train": data, **values})
         options: dict[str, Any] = {"allow_mismatch": allow_mismatch, "verify": not no_verify}
         return _train(given, opened, folder.path, evaluate, machine["device"], **options)
+
+
+def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget: str | None) -> None:
+    """Raises `OutputExists` at the end of a finished run without a further budget, `OptionError` for another model."""
+    model = next((text.partition("=")[0] for text in sets if text.startswith("model.")), None)
+    if model is not None:
+        raise OptionError(
+            f"--set {model}: the model of a run does not change",
+            limit="settings of data, optim and run",
+            fix="slm train DATA -o NEW with another model",
+            option="set",
+        )
+    steps = int(run.result.get("steps", 0))
+    if run.finished and budget is None and not sets and (step is None or step >= steps):
+        raise OutputExists(
+            f"the run {str(run.path)!r} is finished",
+            where=f"{steps} steps, reason: {run.result.get('reason', '?')}",
+            fix=f"slm resume {shlex.quote(str(run.path))} --step {steps} -o NEW --budget steps={max(2 * steps, 1)}",
+            path=str(run.path),
+        )
 
 
 def _open_recorded(run: RunFolder, data: str | None) -> RunData | None:
@@ -306,6 +327,13 @@ def _open_recorded(run: RunFolder, data: str | None) -> RunData | None:
     if opened is not None:
         return opened
     path = data or str(run.config["data"]["train"])
+    if data is None and not is_text(path) and not Path(path).exists():
+        raise MissingInput(
+            f"the data {path!r} of the run are not there",
+            where=str(run.path),
+            fix="--data DATA names where they are now",
+            path=path,
+        )
     tokenizer = run.tokenizer if is_text(path) else None
     return open_text(path, tokenizer, run.config["data"].get("val", "auto"), reading.recorded(run))
 

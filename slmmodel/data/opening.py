@@ -10,7 +10,7 @@ from typing import NamedTuple
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MANIFEST, ShardSource
 from slmmodel.data.source import NoSuchSplitError, TokenSource, unreadable
-from slmmodel.errors import Mismatch, UnsupportedFormat
+from slmmodel.errors import Mismatch, MissingInput, UnsupportedFormat
 from slmmodel.vocab import VocabMeta
 
 FileSource = ShardSource | ForeignSource
@@ -32,7 +32,21 @@ def open_source(
     record; packed data need none of them. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`.
     """
     folder = Path(path)
+    if not folder.exists():
+        raise MissingInput(
+            f"no file or folder {os.fspath(path)!r}",
+            where=str(folder.parent),
+            fix="check the name; slmtok pack CORPUS -t TOK -o DIR writes packed data",
+            path=os.fspath(path),
+        )
     file = folder if folder.is_file() else None
+    if file is not None and file.stem[-5:].isdigit() and (file.parent / MANIFEST).exists():
+        raise UnsupportedFormat(
+            f"{file} is one file of packed data",
+            where=str(file),
+            limit="packed data are opened by their folder",
+            fix=f"name the folder: {file.parent}",
+        )
     if folder.is_dir() and not (folder / MANIFEST).exists():
         ids = [folder / f"{name}{suffix}" for name in (split, "train", "val") for suffix in ID_SUFFIXES]
         file = next(filter(Path.is_file, ids), None)

@@ -38,7 +38,7 @@ def test_tokenizers_of_one_file_name_keep_their_folders(slmtok, tok, tmp_path: P
         (("TOK", "x" * 1048577), "the text has 1,048,577 bytes or more"),
         (("TOK", "-o", "old.html"), "output 'old.html' exists"),
         (("TOK", "-o", "nodir/p.html"), "no folder 'nodir'"),
-        (("TOK", "one", "two"), "'one' is not a tokenizer file"),
+        (("TOK", "one", "two"), "'one' is not a tokenizer, and"),
     ],
 )
 def test_wrong_arguments(slmtok, tok, tmp_path: Path, arguments: tuple[str, ...], message: str):
