@@ -13,8 +13,10 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +46,11 @@ CONFIG, VOCAB, TOKENIZER, FINGERPRINT = "config.yaml", "vocab.json", "tok.json",
 METRICS, RESULT, CARD, SUMS = "metrics.jsonl", "result.json", "README.md", "SHA256SUMS"
 MODEL, OPTIMIZER, RECURRENT, TRAIN_STATE = "model", "optim", "recurrent", "train_state.json"
 LATEST, BEST = "latest", "best"
+BAD = "-bad"
+"""Ends the name of a checkpoint of losses that were not finite, from which nothing continues."""
 EVALUATIONS = "eval"
 """The folder of certificates and other results of evaluations, the only files of a run that may be replaced."""
+_POLL_SECONDS = 0.05
 _SMALL = (VOCAB, TOKENIZER, FINGERPRINT, CONFIG)
 _FILES = (*_SMALL, METRICS, RESULT, CARD, SUMS, "heartbeat.json")
 _FOLDERS = ("checkpoints", EVALUATIONS, "tensorboard", "wandb")
@@ -290,7 +295,7 @@ class Checkpoints:
                     return step
         return None
 
-    def save(
+    def snapshot(
         self,
         step: int,
         tensors: Mapping[str, Mapping[str, Tensor]],
@@ -298,28 +303,22 @@ class Checkpoints:
         world: World,
         *,
         suffix: str = "",
-    ) -> None:
-        """Writes a checkpoint: named tensors by the stem of their file, and the train state. Every rank calls it.
+    ) -> Snapshot:
+        """Copies a checkpoint: named tensors by the stem of their file, and the train state. Every rank calls it.
 
-        Raises `DiskFull`, `Unreadable`; nothing partial is left.
+        The previous snapshot must have been written. Raises `DiskFull`, `Unreadable`.
         """
         target = self.folder / f"step-{step}{suffix}"
         part = self.folder / f"{target.name}.tmp"
-        with translated_errors(target, part):
-            if world.is_main:
+        train_state = to_json(state) if world.is_main else None
+        if world.is_main:
+            with translated_errors(target, part):
                 shutil.rmtree(part, ignore_errors=True)
                 part.mkdir(parents=True)
-            world.barrier()
-            names = [name for stem, of in tensors.items() for name in write_tensors(part, stem, of, world)]
-            world.barrier()
-            if world.is_main:
-                write_file(part / TRAIN_STATE, to_json(state))
-                write_file(part / SUMS, sums_of(part, [*names, TRAIN_STATE]))
-                if target.exists():
-                    shutil.rmtree(target)
-                part.rename(target)
-                sync(self.folder)
+        names = [name for stem in tensors for name in tensor_names(stem, world)]
+        own = {name: data for stem, of in tensors.items() for name, data in serialize(stem, of, world).items()}
         world.barrier()
+        return Snapshot(target, part, names, own, train_state)
 
     def mark(self, step: int, *, is_best: bool) -> None:
         """Names the newest checkpoint, and the best one, which is kept regardless of its age."""
@@ -349,11 +348,57 @@ class Checkpoints:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+@dataclass
+class Snapshot:
+    """A copy in main memory of a checkpoint, or of this rank's part, which a thread may write."""
+
+    target: Path
+    part: Path
+    """The folder beside it, in which all ranks write."""
+    names: Sequence[str]
+    """Files with tensors, of all ranks."""
+    own: dict[str, bytes]
+    """Content of those that this rank writes."""
+    train_state: bytes | None
+    """Content of `train_state.json`; None on all ranks but the main one, which completes the checkpoint."""
+
+    def write(self, cancelled: threading.Event) -> bool:
+        """Writes the files of this rank; the main rank waits for all others, and renames the folder.
+
+        Whether it is complete: the main rank stops waiting when `cancelled` is set. Raises `DiskFull`, `Unreadable`;
+        nothing partial is left.
+        """
+        with translated_errors(self.target, self.part):
+            while self.own:
+                name, data = self.own.popitem()
+                write_file(self.part / name, data)
+            if self.train_state is None:
+                return True
+            while not all((self.part / name).is_file() for name in self.names):
+                if cancelled.wait(_POLL_SECONDS):
+                    return False
+            write_file(self.part / TRAIN_STATE, self.train_state)
+            write_file(self.part / SUMS, sums_of(self.part, [*self.names, TRAIN_STATE]))
+            if self.target.exists():
+                shutil.rmtree(self.target)
+            self.part.rename(self.target)
+            sync(self.target.parent)
+        return True
+
+
 # ---------------------------------------------------------------- tensors
 
 
-def write_tensors(folder: Path, stem: str, tensors: Mapping[str, Tensor], world: World) -> list[str]:
-    """Writes `STEM.safetensors`, or one file per rank and an index where tensors are sharded; gives the file names.
+def tensor_names(stem: str, world: World) -> list[str]:
+    """The files with the tensors of `stem`: `STEM.safetensors`, or one per rank and an index where they are sharded."""
+    if not world.sharded:
+        return [f"{stem}.safetensors"]
+    files = [f"{stem}-{rank + 1:05}-of-{world.size:05}.safetensors" for rank in range(world.size)]
+    return [*files, f"{stem}.safetensors.index.json"]
+
+
+def serialize(stem: str, tensors: Mapping[str, Tensor], world: World) -> dict[str, bytes]:
+    """The content of those files that this rank writes, by name.
 
     Every rank calls it. Tensors are gathered one after another, on every rank, which keeps the ones that it writes.
     """
@@ -361,9 +406,7 @@ def write_tensors(folder: Path, stem: str, tensors: Mapping[str, Tensor], world:
 
     from slmmodel.distributed import gather
 
-    files, owned = [f"{stem}.safetensors"], {}
-    if world.sharded:
-        files = [f"{stem}-{rank + 1:05}-of-{world.size:05}.safetensors" for rank in range(world.size)]
+    files, owned = tensor_names(stem, world)[: world.size if world.sharded else 1], {}
     file_of = {name: files[index % len(files)] for index, name in enumerate(tensors)}
     own_file = files[world.rank] if world.rank < len(files) else None
     for name, tensor in tensors.items():
@@ -371,16 +414,19 @@ def write_tensors(folder: Path, stem: str, tensors: Mapping[str, Tensor], world:
         if file_of[name] == own_file:
             owned[name] = full.detach().cpu().contiguous()
         del full
-    if own_file is not None:
-        # One metadata key keeps equal tensors equal files.
-        write_file(folder / own_file, save(owned, {"format": "pt"}))
-    if not world.sharded:
-        return files
-    index = f"{stem}.safetensors.index.json"
-    if world.is_main:
-        write_file(folder / index, to_json({"metadata": {}, "weight_map": file_of}))
+    # One metadata key keeps equal tensors equal files.
+    content = {} if own_file is None else {own_file: save(owned, {"format": "pt"})}
+    if world.sharded and world.is_main:
+        content[f"{stem}.safetensors.index.json"] = to_json({"metadata": {}, "weight_map": file_of})
+    return content
+
+
+def write_tensors(folder: Path, stem: str, tensors: Mapping[str, Tensor], world: World) -> list[str]:
+    """Writes all tensors of `stem`, and gives the names of their files. Every rank calls it, and waits for all."""
+    for name, data in serialize(stem, tensors, world).items():
+        write_file(folder / name, data)
     world.barrier()
-    return [*files, index]
+    return tensor_names(stem, world)
 
 
 def tensor_files(folder: Path, stem: str) -> list[str]:

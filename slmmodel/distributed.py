@@ -6,23 +6,31 @@ losses are scaled by world_size / targets of the global batch.
 
 from __future__ import annotations
 
+import inspect
 import os
+import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
 from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from slmmodel.errors import CorruptFile
+from slmmodel.errors import CorruptFile, RankFailed
 
 BYTES_PER_PARAMETER = 16
 """fp32 weight, gradient and two moments of AdamW."""
 MAX_DDP_SHARE = 0.5
 """Share of a device's memory that replicated training state may take; `parallel: auto` shards beyond it."""
 _ONE_BUCKET_MB = 1 << 20
+COLLECTIVE_TIMEOUT = timedelta(minutes=10)
+"""For a rank whose machine vanished; a process that ends closes its connections and is noticed at once."""
+POLL_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,8 @@ class World:
 def process_group(device: torch.device) -> Iterator[World]:
     """The process group that torchrun describes in the environment; a world of one without it.
 
-    On CUDA each process uses the device of its local rank.
+    On CUDA each process uses the device of its local rank. A group that the caller has made is used and left as it is.
+    Raises `RankFailed` in the block where another rank has ended.
     """
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1 or "RANK" not in os.environ:
@@ -67,11 +76,71 @@ def process_group(device: torch.device) -> Iterator[World]:
     if device.type == "cuda":
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    is_own = not dist.is_initialized()
+    with rank_failures():
+        if is_own:
+            store, rank, size = _environment_store()
+            backend = "nccl" if device.type == "cuda" else "gloo"
+            store = _fresh_store(store, rank, size)
+            dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=COLLECTIVE_TIMEOUT)
+        try:
+            yield World(dist.get_rank(), dist.get_world_size(), device)
+        finally:
+            if is_own:
+                dist.destroy_process_group()
+
+
+def is_restart() -> bool:
+    """Whether torchrun has started this process in place of one that failed."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
+@cache
+def _environment_store() -> tuple[Any, int, int]:
+    """The store that torchrun names, rank and world size. It is kept: without torchrun's agent, rank 0 serves it."""
+    store, rank, size = next(dist.rendezvous("env://", timeout=COLLECTIVE_TIMEOUT))  # type: ignore[attr-defined]
+    return store, rank, size
+
+
+def _fresh_store(store: Any, rank: int, size: int) -> Any:
+    """A part of the store that no earlier process group has written: torch would connect to the addresses it left.
+
+    torchrun keeps its store over restarts, and two trainings of one process share it. Rank 0 names the part; the others
+    answer with a name of their own and wait until rank 0 has seen it, which the rank 0 of an earlier start never does.
+    """
+    own = uuid.uuid4().hex
+    if rank == 0:
+        store.set("slm/start", own)
+        answers = [f"slm/{own}/{other}" for other in range(1, size)]
+        store.wait(answers, COLLECTIVE_TIMEOUT)
+        for answer in answers:
+            store.set(f"slm/{own}/{store.get(answer).decode()}", "seen")
+        return dist.PrefixStore(f"slm/{own}", store)  # type: ignore[attr-defined]
+    deadline, start = time.monotonic() + COLLECTIVE_TIMEOUT.total_seconds(), ""
+    while not start or not store.check([f"slm/{start}/{own}"]):
+        if time.monotonic() > deadline:
+            raise dist.DistStoreError("rank 0 does not answer")
+        if start != (start := store.get("slm/start").decode()):
+            store.set(f"slm/{start}/{rank}", own)
+        time.sleep(POLL_SECONDS)
+    return dist.PrefixStore(f"slm/{start}", store)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def rank_failures() -> Iterator[None]:
+    """Raises what a backend says about a broken connection as `RankFailed`, with the same text on every rank."""
     try:
-        yield World(dist.get_rank(), size, device)
-    finally:
-        dist.destroy_process_group()
+        yield
+    except RuntimeError as error:
+        network = (dist.DistBackendError, dist.DistNetworkError, dist.DistStoreError)
+        if not isinstance(error, network) and "gloo" not in str(error).lower():
+            raise
+        raise RankFailed(
+            "another process of this training ended, or is not reachable",
+            where="its own message, or torchrun's below as Root Cause, has the reason",
+            limit="all processes train together",
+            fix="run the same command again, it continues from the newest checkpoint; or torchrun --max-restarts 3",
+        ) from error
 
 
 def needs_sharding(parallel: str, parameters: int, world: World) -> bool:
@@ -83,13 +152,19 @@ def needs_sharding(parallel: str, parameters: int, world: World) -> bool:
 
 
 def shard(model: nn.Module, world: World, short_type: torch.dtype | None) -> None:
-    """FSDP2: shards each block, then the rest, in place. With a short type, parameters are gathered in it."""
+    """FSDP2: shards each block, then the rest, in place.
+
+    With a short type, parameters are gathered in it, except those of modules with the attribute `keeps_fp32`.
+    """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
     mesh = init_device_mesh(world.device.type, (world.size,))
     policy = MixedPrecisionPolicy(param_dtype=short_type, reduce_dtype=torch.float32 if short_type else None)
     for block in getattr(model, "blocks", []):
+        for module in block.modules():
+            if getattr(module, "keeps_fp32", False):
+                fully_shard(module, mesh=mesh, mp_policy=MixedPrecisionPolicy())
         fully_shard(block, mesh=mesh, mp_policy=policy)
     fully_shard(model, mesh=mesh, mp_policy=policy)
 
@@ -97,9 +172,11 @@ def shard(model: nn.Module, world: World, short_type: torch.dtype | None) -> Non
 def replicate(model: nn.Module, world: World) -> nn.Module:
     """DDP with one gradient bucket, so that its layout does not depend on sizes."""
     ids = [world.device.index] if world.device.type == "cuda" else None
-    return nn.parallel.DistributedDataParallel(
-        model, device_ids=ids, broadcast_buffers=False, bucket_cap_mb=_ONE_BUCKET_MB
-    )
+    ddp = nn.parallel.DistributedDataParallel
+    # Buffers are tables that every rank computes. Newer versions of torch have another name for the option.
+    names = ("forward_sync_buffers", "broadcast_buffers")
+    options: dict[str, Any] = {next(name for name in names if name in inspect.signature(ddp).parameters): False}
+    return ddp(model, device_ids=ids, bucket_cap_mb=_ONE_BUCKET_MB, **options)
 
 
 def sync_gradients(model: Any, world: World, enabled: bool) -> AbstractContextManager[Any]:

@@ -157,6 +157,10 @@ class OutOfMemory(SlmmodelError, MemoryError):
     """A single sequence does not fit into memory, or a rank of several ran out of it."""
 
 
+class RankFailed(SlmmodelError, ConnectionError):
+    """Another process of a training on several ranks ended, or cannot be reached."""
+
+
 ERRORS: tuple[type[SlmmodelError], ...] = tuple(SlmmodelError.__subclasses__())
 
 

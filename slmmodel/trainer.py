@@ -22,7 +22,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data import Loader, RunData
 from slmmodel.data.loader import GlobalBatch
-from slmmodel.distributed import World, gather, process_group
+from slmmodel.distributed import World, gather, is_restart, process_group, rank_failures
 from slmmodel.errors import Argument, NotFinite
 from slmmodel.hardware import device_for
 from slmmodel.optim import resolve as resolve_schedule
@@ -30,6 +30,7 @@ from slmmodel.training import setup
 from slmmodel.training.heartbeat import Heartbeat
 from slmmodel.training.loss import MAX_VALIDATIONS, Validation, Validator
 from slmmodel.training.metrics import MetricsFile, Monitor, Report
+from slmmodel.training.saving import CheckpointWriter
 from slmmodel.training.setup import branch
 from slmmodel.training.stages import Stages
 from slmmodel.training.state import REASONS, RunResult, StopSignals, TrainState, model_card
@@ -66,12 +67,15 @@ def train(
     """
     given = settings_of(settings)
     with _process(given) as world, setup.exclusive(Path(output), world):
+        # What a first attempt has begun is continued, not replaced again. Agents of several machines count apart.
+        force = force and not world.reduce("max", [is_restart()])[0]
         run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
         world.barrier()
-        continued = run.exists() and not force
+        continued = setup.exists_on_all_ranks(run, world) and not force
         recorded = run.config if continued else None
         data = data or setup.open_run_data(given, recorded)
         config, notes = setup.configure(given, recorded, data, world.device)
+        notes += setup.notes_on_ranks(config, world)
         for text in notes if world.is_main else ():
             note(text)
         trainer = Trainer(run, config, data, world, report)
@@ -79,7 +83,8 @@ def train(
         if verify:
             trainer.data_guard = DataGuard(data, world)
             verify_data(data, world, trainer.report)
-        with trainer.heartbeat:
+        # Inside the heartbeat too, which records why the process left the run.
+        with trainer.heartbeat, rank_failures():
             trainer.prepare(run.fingerprint if continued else None, allow_mismatch)
             if trainer.resumed_from is not None and world.is_main:
                 note(f"continuing at step {trainer.resumed_from} of {trainer.state.steps}")
@@ -94,6 +99,7 @@ def dry_run(settings: Mapping[str, Any], *, data: RunData | None = None) -> dict
     with _process(given) as world:
         data = data or setup.open_run_data(given, None)
         config, notes = setup.configure(given, None, data, world.device)
+        notes += setup.notes_on_ranks(config, world)
         cost = setup.cost_of_run(config, data, setup.make_loader(data, config), world)
         timed = config.run.budget.kind == "time"
         steps = None if timed else setup.steps_of(config.run.budget, cost.per_step)
@@ -127,6 +133,7 @@ class Trainer:
         self.world = replace(world, sharded=self.cost.sharded)
         self.state = TrainState()
         self.last_result: StepResult | None = None
+        self.writer = CheckpointWriter(run.checkpoints, config.run)
         self.heartbeat = Heartbeat(run.path if world.is_main else None)
         self.resumed_from: int | None = None
         self.data_guard: DataGuard | None = None
@@ -144,6 +151,7 @@ class Trainer:
         """
         options, world, state, fixed = self.config.run, self.world, self.state, recorded or {}
         fingerprint = setup.fingerprint_of(self.config, self.data, self.stages.digest, world.device)
+        setup.check_ranks_agree(fingerprint, world)
         if recorded is not None:
             where = str(self.run.path / checkpoint.FINGERPRINT)
             self.notes += setup.check_fingerprint(recorded, fingerprint, allow_mismatch, where=where)
@@ -166,6 +174,7 @@ class Trainer:
         elif world.is_main and fixed["steps"] is None:
             self.run.update_fingerprint({**fixed, "steps": state.steps})
         world.barrier()
+        setup.exists_on_all_ranks(self.run, world)
         self._resume()
         self.heartbeat.start(self.state.counters.step, self.state.steps)
         if self._should_compile():
@@ -219,14 +228,18 @@ class Trainer:
 
                     patience = self.config.run.patience
                     early = bool(patience) and validation is not None and state.evals_since_best >= patience
+                    self._report_saved()
                     code, save = map(int, self.world.reduce("max", [signals.code, signals.save]))
                     if last or counters.step % save_every == 0 or code or save or early:
                         self.save()
                         signals.save = False
                     if not last:
                         reason = "early-stop" if early else REASONS[code]
+                self._report_saved(wait=True)
+                self.world.barrier()
             return reason
         finally:
+            self.writer.close()
             self.monitor.metrics.close()
             self.train_step.close()
 
@@ -280,7 +293,9 @@ class Trainer:
 
     def _abort(self, global_batch: GlobalBatch) -> None:
         step, keys = self.state.counters.step, global_batch.sequence_keys
-        self._write_checkpoint(suffix="-bad")
+        self._report_saved(wait=True)
+        self._start_checkpoint(suffix=checkpoint.BAD)
+        self._report_saved(wait=True)
         named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in keys[:8].tolist())
         raise NotFinite(
             f"loss or gradient was not finite in {self.train_step.guard.consecutive} steps in a row",
@@ -292,30 +307,37 @@ class Trainer:
     # ------------------------------------------------------------ checkpoints and the end
 
     def save(self) -> None:
-        """Writes a checkpoint of this moment."""
-        state, checkpoints = self.state, self.run.checkpoints
+        """Copies this moment, for the thread that writes it as a checkpoint."""
+        state = self.state
         self.heartbeat.progress("saving", state.counters.step, state.steps)
         with self.monitor.pause():
+            self._report_saved(wait=True)
             if self.data_guard is not None:
                 self.data_guard.check()
             state.metrics_length = self.monitor.metrics.sync()
-            self._write_checkpoint()
-            self.monitor.saved(checkpoints.path(state.counters.step))
-            self._settle_checkpoints()
+            self._start_checkpoint()
+
+    @property
+    def _is_best(self) -> bool:
+        state = self.state
+        return state.best_bpb is not None and state.evals_since_best == 0 and state.validation is not None
 
     def _settle_checkpoints(self) -> None:
         """Marks the newest checkpoint, which holds the present state, and removes old ones."""
-        state, checkpoints = self.state, self.run.checkpoints
         if self.world.is_main:
-            is_best = state.best_bpb is not None and state.evals_since_best == 0 and state.validation is not None
-            checkpoints.mark(state.counters.step, is_best=is_best)
-            checkpoints.prune(self.config.run.keep, self.config.run.keep_every)
+            self.writer.settle(self.state.counters.step, is_best=self._is_best)
         self.world.barrier()
 
-    def _write_checkpoint(self, suffix: str = "") -> None:
-        train_state = {**self.state.to_dict(), **self.train_step.state()}
-        step, tensors = self.state.counters.step, self.train_step.tensors()
-        self.run.checkpoints.save(step, tensors, train_state, self.world, suffix=suffix)
+    def _start_checkpoint(self, suffix: str = "") -> None:
+        state, train_state = self.state, {**self.state.to_dict(), **self.train_step.state()}
+        step, tensors = state.counters.step, self.train_step.tensors()
+        snapshot = self.run.checkpoints.snapshot(step, tensors, train_state, self.world, suffix=suffix)
+        self.writer.start(snapshot, step, is_best=self._is_best)
+
+    def _report_saved(self, *, wait: bool = False) -> None:
+        folder = self.writer.finished(wait=wait)
+        if folder is not None:
+            self.monitor.saved(folder)
 
     def _resume(self) -> None:
         """Loads the newest intact checkpoint, and removes newer ones. Raises `CorruptFile`."""

@@ -95,6 +95,7 @@ _HABITS = {
 @setting_option("run.micro_batch", overrides=True)
 @setting_option("run.precision", overrides=True)
 @setting_option("run.device", overrides=True)
+@setting_option("run.parallel", overrides=True)
 @setting_option("run.threads", overrides=True)
 @evaluate_option
 @allow_mismatch_option

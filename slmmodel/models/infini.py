@@ -347,6 +347,9 @@ class InfiniState(State):
 class InfiniAttention(Attention):
     """Attention within segments, gated with what the memory returns."""
 
+    keeps_fp32 = True
+    """FSDP2 gathers its parameters as they are: small steps of a gate vanish in bf16."""
+
     def __init__(self, config: TransformerConfig, layer: int) -> None:
         assert isinstance(config, InfiniConfig)
         super().__init__(config, layer)

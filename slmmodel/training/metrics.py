@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from slmmodel.checkpoint import translated_errors
+from slmmodel.checkpoint import BAD, translated_errors
 from slmmodel.hardware import ACCELERATORS
 from slmmodel.sizes import format_bytes, format_clock, format_count
 from slmmodel.training.loss import Validation
@@ -181,9 +181,10 @@ class Monitor:
         self._report("training", counters.step, steps, ", ".join(parts))
 
     def saved(self, folder: Path) -> None:
-        """Reports a checkpoint."""
+        """Reports a checkpoint, with its own step."""
         if self._report is not None:
-            self._report(SAVED, self._state.counters.step, self._state.steps, str(folder))
+            step = folder.name.removeprefix("step-").removesuffix(BAD)
+            self._report(SAVED, int(step), self._state.steps, str(folder))
 
 
 def _peak_flops(device: torch.device) -> float | None:

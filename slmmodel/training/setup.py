@@ -5,7 +5,9 @@ Everything that can be refused is refused before anything is written or removed.
 
 from __future__ import annotations
 
+import hashlib
 import math
+import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -51,6 +53,8 @@ World size and micro-batch are not compared: they change the order of sums and, 
 _MIN_VECTORS = 8
 """Vectors that a block keeps for its backward pass, at least: input, q, k, v, attention, and 3 of the MLP."""
 _MAX_USUAL_SEQ_LEN = 1024
+MAX_LAG_SECONDS = 30.0
+"""Until a network file system shows other machines a new folder."""
 
 
 def value_of(settings: Settings, name: str, default: str) -> str:
@@ -101,6 +105,56 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ())
             path=str(path),
         )
     return run
+
+
+def exists_on_all_ranks(run: RunFolder, world: World) -> bool:
+    """Whether the run exists. Raises `InvalidConfig` on all ranks where some see it and others do not."""
+    exists = run.exists()
+    anywhere, deadline = world.reduce("max", [exists])[0] > 0, time.monotonic() + MAX_LAG_SECONDS
+    while anywhere and not exists and time.monotonic() < deadline:
+        time.sleep(0.1)
+        exists = run.exists()
+    missing = [float(rank == world.rank and anywhere and not exists) for rank in range(world.size)]
+    blind = [str(rank) for rank, wrong in enumerate(world.reduce("max", missing)) if wrong]
+    if blind:
+        raise InvalidConfig(
+            f"rank {', '.join(blind)} does not see the run folder {str(run.path)!r} of the others",
+            limit="one folder on storage that all machines share, under one path",
+            fix=("name such a folder as ", Argument("output"), ", and the same on every machine"),
+            option="output",
+        )
+    return anywhere
+
+
+def check_ranks_agree(fingerprint: Mapping[str, Any], world: World) -> None:
+    """Raises `Mismatch` on all ranks where they train on different data, or with different settings."""
+    fields = [name for name in FINGERPRINT_FIELDS if name != "threads"]
+    # 48 bits, which float64 holds exactly.
+    digests = [int(hashlib.sha256(str(fingerprint[name]).encode()).hexdigest()[:12], 16) for name in fields]
+    lowest, highest = world.reduce("min", digests), world.reduce("max", digests)
+    for name, low, high in zip(fields, lowest, highest, strict=True):
+        if low != high:
+            raise Mismatch(
+                f"the {world.size} ranks of this training disagree: {FINGERPRINT_FIELDS[name][1]}",
+                limit="the same data, settings and versions on every rank",
+                fix="start the same command on every machine, with data that all of them read alike",
+                field=name,
+            )
+
+
+def notes_on_ranks(config: RunConfig, world: World) -> list[str]:
+    """Remarks on settings that the number of ranks makes useless or slow."""
+    size, batch_size, notes = world.size, config.batch_size, []
+    if size == 1 and config.run.parallel == "fsdp":
+        notes.append("run.parallel fsdp has no effect on one process: start several with torchrun")
+    if batch_size > size and batch_size % size and config.data.pack != "bucket":
+        largest = -(-batch_size // size)
+        notes.append(
+            f"{size} ranks cannot share a batch of {batch_size} sequences evenly, so "
+            f"{1 - batch_size / (largest * size):.0%} of their time is idle: "
+            f"--set run.batch_tokens={largest * size * config.seq_len} is {largest} sequences a rank"
+        )
+    return notes
 
 
 def open_run_data(settings: Settings, recorded: Mapping[str, Any] | None) -> RunData:
@@ -429,6 +483,11 @@ def _branch(origin: RunFolder, step: int | None, output: Path, changes: Settings
         write_file(copy / file.name, file.read_bytes())
     # They may have changed since `checkpoint` verified them.
     checkpoint.verify_sums(copy)
+    if changes:
+        # The new number of steps replaces that of a time budget which the origin planned again.
+        state |= {"replanned": False, "decay_steps": None}
+        write_file(copy / checkpoint.TRAIN_STATE, checkpoint.to_json(state))
+        write_file(copy / checkpoint.SUMS, checkpoint.sums_of(copy, checkpoint.read_sums(copy)))
     write_file(run.path / checkpoint.METRICS, metrics)
     run.create(to_yaml(config.to_dict()), fingerprint, vocab, tokenizer)
     return run

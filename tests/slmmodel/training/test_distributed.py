@@ -1,11 +1,16 @@
-"""Several ranks: gloo processes under torchrun follow the curve of one process, resume, and run out of memory."""
+"""Several ranks: gloo processes under torchrun follow the curve of one process, resume, fail and restart.
+
+A start of torchrun takes seconds, so one serves several trainings ("jobs") in a row.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,51 +20,90 @@ import torch
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.data import Cursor
-from slmmodel.distributed import World, needs_sharding
-from slmmodel.errors import InvalidConfig
+from slmmodel.distributed import World, needs_sharding, rank_failures
+from slmmodel.errors import InvalidConfig, RankFailed
 from slmmodel.trainer import train
-from slmmodel.training.setup import cost_of_run, make_loader
+from slmmodel.training.setup import cost_of_run, make_loader, notes_on_ranks
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
 import json, os, signal, sys
+from slmmodel.errors import SlmmodelError
+from slmmodel.models.infini import InfiniAttention
 from slmmodel.trainer import train
+from slmmodel.training import setup
 from slmmodel.training.step import TrainStep
 
-table = json.loads(sys.argv[1])
-short, stop = table.pop("short", None), table.pop("stop", None)
-real = TrainStep._backward
+setup.MAX_LAG_SECONDS = 0.2
+rank, attempt = int(os.environ["RANK"]), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+job, beta_types = {}, set()
+real, mix = TrainStep._backward, InfiniAttention._mix
 def backward(train_step, batch, factor, step):
-    if short is not None and train_step.world.rank == 1 and step == short and len(batch.sequence_keys) > 1:
+    if job.get("short") == step and rank == 1 and len(batch.sequence_keys) > 1:
         raise MemoryError
+    if job.get("kill") == [rank, step, attempt]:
+        os.kill(os.getpid(), signal.SIGKILL)
     return real(train_step, batch, factor, step)
-TrainStep._backward = backward
+def noted_mix(attention, *arguments):
+    beta_types.add(str(attention.beta.dtype))
+    return mix(attention, *arguments)
+TrainStep._backward, InfiniAttention._mix = backward, noted_mix
 def report(stage, done, total, text):
-    if done == stop:
+    if done == job.get("stop"):
         os.kill(os.getpid(), signal.SIGTERM)
-result = train(table, output=sys.argv[2], report=report)
-answer = {"reason": result.reason, "micro_batch": result.micro_batch, "resumed": result.resumed_from}
-# One write: with several, the lines of two processes could interleave.
-sys.stdout.write(json.dumps(answer) + "\\n")
+
+for number, job in enumerate(json.loads(sys.argv[1])):
+    beta_types.clear()
+    of_rank = job.get("of_rank", {}).get(str(rank), {})
+    settings, output = {**job["settings"], **of_rank.get("settings", {})}, of_rank.get("output", job["output"])
+    try:
+        result = train(settings, output=output, report=report, force=job.get("force", False))
+        answer = {"reason": result.reason, "micro_batch": result.micro_batch, "resumed": result.resumed_from,
+                  "notes": result.notes, "beta": sorted(beta_types)}
+    except SlmmodelError as error:
+        if not job.get("refused"):
+            raise
+        answer = {"error": str(error)}
+    # One write: with several, the lines of two processes could interleave.
+    sys.stdout.write(json.dumps({"job": number, "rank": rank, **answer}) + "\\n")
+    sys.stdout.flush()
 """
 
 
-def torchrun(world_size: int, settings: dict[str, Any], output: Path, *, fails: bool = False) -> Any:
-    """Trains on that many processes; gives what each printed, or the error text of a run that fails."""
-    script = output.parent / "script.py"
+def job(settings: dict[str, Any], output: Path, **more: Any) -> dict[str, Any]:
+    """One training. stop: the step of a SIGTERM; short: of a rank without memory; refused: an error is expected."""
+    return {"settings": settings, "output": str(output), **more}
+
+
+def start(options: list[str], jobs: list[dict[str, Any]], folder: Path) -> subprocess.Popen[str]:
+    """torchrun with these options and jobs."""
+    script = folder / "script.py"
     script.write_text(SCRIPT)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={world_size}"]
-    done = subprocess.run(
-        [*command, str(script), json.dumps(settings), str(output)],
+    return subprocess.Popen(
+        [sys.executable, "-m", "torch.distributed.run", *options, str(script), json.dumps(jobs)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=240,
-        check=False,
     )
-    assert (done.returncode != 0) == fails, done.stderr[-3000:]
-    return done.stderr if fails else [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def torchrun(world_size: int, jobs: list[dict[str, Any]], folder: Path, *, fails: bool = False) -> Any:
+    """Runs the jobs on that many processes: for each job the answers of all ranks, or the error text of a failure."""
+    process = start(["--standalone", f"--nproc-per-node={world_size}"], jobs, folder)
+    try:
+        out, err = process.communicate(timeout=240)
+    finally:
+        process.terminate()
+    assert (process.returncode != 0) == fails, err[-3000:]
+    assert "FutureWarning" not in err
+    if fails:
+        return err
+    lines = sorted(
+        (json.loads(line) for line in out.splitlines() if line.startswith("{")), key=lambda line: line["rank"]
+    )
+    return [[line for line in lines if line["job"] == number] for number in range(len(jobs))]
 
 
 def assert_same_curve(path: Path, expected: Path) -> None:
@@ -77,79 +121,179 @@ def ten_steps(data: Path, **changes: Any) -> dict[str, Any]:
     return small.settings(data, **{**base, **changes})
 
 
+PARALLEL = [("ddp", 1), ("ddp", 4), ("fsdp", 1), ("fsdp", 4)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("world_size", [2, 4])
-def test_every_world_size_follows_the_same_curve(data, tmp_path, world_size):
-    settings = ten_steps(data, optim__name="muon", optim__ns_dtype="fp32")
+def test_one_curve_for_every_number_of_ranks(data, tmp_path):
+    """Worlds 1, 2, 4; DDP and FSDP2; micro-batches 1 and 4; what 4 ranks have begun continues on 4, 2 and 1."""
+    settings, muon = ten_steps(data), ten_steps(data, optim__name="muon", optim__ns_dtype="fp32")
     train(settings, output=tmp_path / "one")
-    answers = torchrun(world_size, settings, tmp_path / "many")
-    assert [answer["reason"] for answer in answers] == ["finished"] * world_size
-    assert {answer["micro_batch"] for answer in answers} == {8 // world_size}
-    assert_same_curve(tmp_path / "many", tmp_path / "one")
-    names = [sorted(path.name for path in (tmp_path / run).iterdir()) for run in ("many", "one")]
+    train(muon, output=tmp_path / "one-muon")
+    train({**settings, "run.micro_batch": 1}, output=tmp_path / "one-1")
+    assert_same_curve(tmp_path / "one-1", tmp_path / "one")
+    for size in (4, 2):
+        cells = [(f"{size}-{parallel}-{micro}", parallel, micro) for parallel, micro in PARALLEL]
+        jobs = [
+            job({**settings, "run.parallel": parallel, "run.micro_batch": micro}, tmp_path / name)
+            for name, parallel, micro in cells
+        ]
+        jobs.append(job(muon, tmp_path / f"{size}-muon"))
+        if size == 4:
+            jobs += [
+                job({**settings, "run.parallel": parallel, "run.micro_batch": 1}, tmp_path / name, stop=5)
+                for name, parallel in (("again", "ddp"), ("ddp-2", "ddp"), ("fsdp-2", "fsdp"), ("fsdp-1", "fsdp"))
+            ]
+            jobs.append(job({**settings, "run.micro_batch": 1}, tmp_path / "again"))
+        else:
+            jobs += [
+                job({**settings, "run.parallel": name[:4].strip("-")}, tmp_path / name) for name in ("ddp-2", "fsdp-2")
+            ]
+        answers = torchrun(size, jobs, tmp_path)
+        for name, _, micro in cells:
+            assert_same_curve(tmp_path / name, tmp_path / "one")
+            found = {answer["micro_batch"] for answer in answers[[cell[0] for cell in cells].index(name)]}
+            assert found == {min(micro, 8 // size)}
+        assert_same_curve(tmp_path / f"{size}-muon", tmp_path / "one-muon")
+        last = {(answer["reason"], answer["resumed"]) for answer in answers[-1]}
+        assert last == {("finished", 5)}, "DDP and FSDP2 runs of 4 ranks, continued"
+    assert small.weights(tmp_path / "again") == small.weights(tmp_path / "4-ddp-1"), "bitwise at equal world size"
+    assert train({**settings, "run.micro_batch": 8}, output=tmp_path / "fsdp-1").resumed_from == 5
+    for name in ("ddp-2", "fsdp-2", "fsdp-1"):
+        assert_same_curve(tmp_path / name, tmp_path / "one")
+    names = [sorted(path.name for path in (tmp_path / run).iterdir()) for run in ("4-ddp-1", "one")]
     assert names[0] == names[1]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
-def test_gates_of_infini_are_shared_and_recorded(data, tmp_path, parallel):
-    settings = ten_steps(data, model__arch="infini", model__segment=4)
+def test_what_two_ranks_share_and_refuse(data, tmp_path):
+    """Sharded checkpoints and gates; data, folder and optimizer that ranks cannot share; a note on uneven shares."""
+    settings, infini = ten_steps(data, run__save_every=5), ten_steps(data, model__arch="infini", model__segment=4)
+    fsdp = {"run.parallel": "fsdp"}
     train(settings, output=tmp_path / "one")
-    torchrun(2, {**settings, "run.parallel": parallel}, tmp_path / "many")
-    assert_same_curve(tmp_path / "many", tmp_path / "one")
-    ours, theirs = (
-        [line["gates"] for line in small.lines(tmp_path / run) if "gates" in line] for run in ("many", "one")
+    train(infini, output=tmp_path / "one-infini")
+    other = small.data(tmp_path / "other", 81)
+    jobs = [
+        job({**settings, **fsdp}, tmp_path / "many", stop=5),
+        job({**infini, "run.parallel": "ddp"}, tmp_path / "ddp"),
+        job({**infini, **fsdp}, tmp_path / "fsdp"),
+        job({**infini, **fsdp, "run.precision": "bf16"}, tmp_path / "bf16"),
+        job(settings, tmp_path / "data", refused=True, of_rank={1: {"settings": {"data.train": str(other)}}}),
+        job(settings, tmp_path / "here", refused=True, of_rank={1: {"output": str(tmp_path / "there")}}),
+        job({**settings, **fsdp, "optim.name": "muon"}, tmp_path / "muon", refused=True),
+        job({**settings, "run.batch_tokens": 80}, tmp_path / "uneven"),
+    ]
+    _, ddp, _, bf16, *refused, uneven = torchrun(2, jobs, tmp_path)
+    texts = [{answer["error"] for answer in answers} for answers in refused]
+    expected = (
+        "2 ranks of this training disagree: the training data differ",
+        "rank 1 does not see the run folder",
+        "muon",
     )
+    for found, text in zip(texts, expected, strict=True):
+        assert found and all(text in error for error in found), "on both ranks"
+    assert "2 ranks cannot share a batch of 5 sequences evenly, so 17% of their time is idle" in uneven[0]["notes"][0]
+    assert "run.batch_tokens=96" in uneven[0]["notes"][0]
+    assert [answer["beta"] for answer in (*ddp, *bf16)] == [["torch.float32"]] * 4, "gates are not rounded to bf16"
+    assert_gates(tmp_path)
+    assert_sharded(tmp_path, settings)
+
+
+def assert_gates(folder: Path) -> None:
+    """The gates of infini on two ranks are those of one."""
+    theirs = [line["gates"] for line in small.lines(folder / "one-infini") if "gates" in line]
     assert len(theirs) >= 2
-    torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), atol=1e-5, rtol=0)
+    for parallel in ("ddp", "fsdp"):
+        assert_same_curve(folder / parallel, folder / "one-infini")
+        ours = [line["gates"] for line in small.lines(folder / parallel) if "gates" in line]
+        torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), atol=1e-5, rtol=0)
 
 
-@pytest.mark.slow
-def test_four_ranks_resume_bitwise(data, tmp_path):
-    """DDP on a CPU: the layout of the gradient bucket is fixed before step 0."""
-    settings = ten_steps(data, run__micro_batch=1)
-    torchrun(4, settings, tmp_path / "whole")
-    stopped = torchrun(4, {**settings, "stop": 5}, tmp_path / "resumed")
-    assert {answer["reason"] for answer in stopped} == {"terminated"}
-    answers = torchrun(4, settings, tmp_path / "resumed")
-    assert {(answer["reason"], answer["resumed"]) for answer in answers} == {("finished", 5)}
-    assert small.weights(tmp_path / "whole") == small.weights(tmp_path / "resumed")
+def assert_sharded(folder: Path, settings: dict[str, Any]) -> None:
+    """A file a rank and an index, which one process continues and loads."""
+    step = folder / "many" / "checkpoints" / "step-5"
+    names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json"]
+    assert sorted(path.name for path in step.glob("model*")) == names
+    assert train(settings, output=folder / "many").resumed_from == 5
+    assert_same_curve(folder / "many", folder / "one")
+    expected = RunFolder.open(folder / "one").model().state_dict()
+    for name, tensor in RunFolder.open(folder / "fsdp").model().state_dict().items():
+        assert name in expected or name.endswith("beta"), "sharded weights of a finished run load in one process"
+        assert torch.isfinite(tensor).all()
+    for name, tensor in RunFolder.open(folder / "many").model().state_dict().items():
+        torch.testing.assert_close(tensor, expected[name], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow
 def test_out_of_memory_on_one_rank_ends_the_run_with_a_micro_batch_to_try(data, tmp_path):
     settings = ten_steps(data)
     train(settings, output=tmp_path / "one")
-    text = torchrun(2, {**settings, "short": 6}, tmp_path / "many", fails=True)
+    text = torchrun(2, [job(settings, tmp_path / "many", short=6)], tmp_path, fails=True)
     assert "out of memory on rank 1 with a micro-batch of 4" in text and "--micro-batch 2" in text
-    answers = torchrun(2, {**settings, "run.micro_batch": 2}, tmp_path / "many")
-    assert {(answer["reason"], answer["micro_batch"], answer["resumed"]) for answer in answers} == {("finished", 2, 4)}
+    assert train({**settings, "run.micro_batch": 2}, output=tmp_path / "many").resumed_from == 4
     assert_same_curve(tmp_path / "many", tmp_path / "one")
 
 
 @pytest.mark.slow
-def test_sharded_parameters_follow_the_curve_and_load_anywhere(data, tmp_path):
-    """FSDP2: sharded checkpoints, which another world size continues; the model loads in one process."""
-    settings = ten_steps(data, run__save_every=5)
+@pytest.mark.cluster
+def test_two_machines_and_kill_9_of_a_rank(data, tmp_path):
+    """Two agents of torchrun with two ranks each: a rank of one is killed, and all four restart by themselves."""
+    settings = {**ten_steps(data), "run.save_every": 2}
     train(settings, output=tmp_path / "one")
-    torchrun(2, {**settings, "run.parallel": "fsdp", "stop": 5}, tmp_path / "many")
-    step = tmp_path / "many" / "checkpoints" / "step-5"
-    assert sorted(path.name for path in step.glob("model*")) == [
-        "model-00001-of-00002.safetensors",
-        "model-00002-of-00002.safetensors",
-        "model.safetensors.index.json",
-    ]
-    answers = torchrun(2, {**settings, "run.parallel": "fsdp"}, tmp_path / "many")
-    assert {(answer["reason"], answer["resumed"]) for answer in answers} == {("finished", 5)}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["--nnodes=2", "--nproc-per-node=2", "--rdzv-backend=c10d", f"--rdzv-endpoint=localhost:{port}"]
+    options += ["--rdzv-id=two", "--max-restarts=1", "--monitor-interval=0.1"]
+    jobs = [job(settings, tmp_path / "many", kill=[3, 5, 0], force=True)]
+    agents = [start(options, jobs, tmp_path) for _ in range(2)]
+    try:
+        results = [agent.communicate(timeout=120) for agent in agents]
+    finally:
+        for agent in agents:
+            agent.terminate()
+    assert [agent.returncode for agent in agents] == [0, 0], results[0][1][-3000:] + results[1][1][-3000:]
+    answers = [json.loads(line) for out, _ in results for line in out.splitlines() if line.startswith("{")]
+    assert [(answer["reason"], answer["resumed"]) for answer in answers] == [("finished", 4)] * 4
+    assert any("another process of this training ended" in err for _, err in results)
+    assert [line["step"] for line in small.lines(tmp_path / "many")] == list(range(1, 11)), "each step once"
     assert_same_curve(tmp_path / "many", tmp_path / "one")
-    run = RunFolder.open(tmp_path / "many")
-    assert run.result["weights_sha256"]
-    expected = RunFolder.open(tmp_path / "one").model().state_dict()
-    for name, tensor in run.model().state_dict().items():
-        torch.testing.assert_close(tensor, expected[name], rtol=1e-4, atol=1e-5)
-    for name in ("result.json", "model.safetensors.index.json"):
-        (tmp_path / "many" / name).unlink()
-    assert train(settings, output=tmp_path / "many").finished, "one process continues from sharded checkpoints"
+
+
+@pytest.mark.slow
+def test_kill_9_of_a_rank_ends_all_with_the_reason(data, tmp_path):
+    settings = {**ten_steps(data), "run.save_every": 2}
+    begun = time.monotonic()
+    text = torchrun(4, [job(settings, tmp_path / "many", kill=[2, 5, 0])], tmp_path, fails=True)
+    assert time.monotonic() - begun < 60
+    assert "RankFailed: another process of this training ended" in text and "Signal 9 (SIGKILL)" in text
+    ended = json.loads((tmp_path / "many" / "heartbeat.json").read_text())["ended"]
+    assert ended.startswith("RankFailed: another process of this training ended")
+    assert train(settings, output=tmp_path / "many").resumed_from == 4
+    assert [line["step"] for line in small.lines(tmp_path / "many")] == list(range(1, 11))
+
+
+def test_a_broken_connection_is_told_from_other_errors():
+    with pytest.raises(RankFailed, match="another process"), rank_failures():
+        raise RuntimeError("[gloo/transport/tcp/pair.cc:561] Connection closed by peer [127.0.0.1]:408")
+    with pytest.raises(RankFailed), rank_failures():
+        raise torch.distributed.DistBackendError("NCCL communicator was aborted")
+    with pytest.raises(RuntimeError, match="shape"), rank_failures():
+        raise RuntimeError("shape mismatch")
+
+
+def test_a_restart_continues_what_force_began(data, tmp_path, monkeypatch):
+    settings = small.settings(data)
+    assert train(settings, output=tmp_path / "run", force=True, report=small.stop_at(5)).reason == "terminated"
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    assert train(settings, output=tmp_path / "run", force=True).resumed_from == 5
+
+
+def test_notes_on_ranks(data):
+    _, config = small.opened(data, run__parallel="fsdp")
+    assert "no effect on one process" in notes_on_ranks(config, World())[0]
+    assert not notes_on_ranks(config, World(0, 2)), "4 sequences"
+    assert "4 sequences evenly" in notes_on_ranks(config, World(0, 3))[0]
 
 
 def test_sharding_is_chosen_by_memory():

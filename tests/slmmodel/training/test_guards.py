@@ -181,5 +181,5 @@ def test_a_last_step_that_is_not_finite_has_no_loss_in_the_result(data, tmp_path
 def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     with pytest.raises(ValueError, match="not JSON compliant"):
-        checkpoints.save(3, {}, {"loss": math.nan}, World())
+        checkpoints.snapshot(3, {}, {"loss": math.nan}, World())
     assert list(tmp_path.iterdir()) == []

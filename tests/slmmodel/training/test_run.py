@@ -139,6 +139,22 @@ def test_a_budget_of_time_is_planned_by_a_probe_that_leaves_no_trace(data, tmp_p
     assert twin.steps == result.steps
 
 
+def test_a_branch_of_a_replanned_time_budget_is_planned_again(data, tmp_path, monkeypatch):
+    """Other settings of a branch decide its steps, also where its origin had replaced the planned number by another."""
+    monkeypatch.setattr("slmmodel.trainer.PROBE_SECONDS", 0.05)
+    monkeypatch.setattr("slmmodel.trainer.MAX_REPLAN_DRIFT", -1.0)
+    settings = small.settings(data, run__budget__time="0.6s", optim__schedule__decay=0.9)
+    origin = train(settings, output=tmp_path / "run")
+    checkpoints = RunFolder.open(tmp_path / "run").checkpoints
+    state = json.loads((checkpoints.path(checkpoints.list()[-1]) / "train_state.json").read_text())
+    assert state["replanned"] and state["decay_steps"]
+    steps = origin.steps + 7
+    changes = {"run.budget.steps": steps, "optim.schedule.decay": 3}
+    branched = branch(tmp_path / "run", None, tmp_path / "longer", settings=changes)
+    result = train({}, output=branched.path)
+    assert (result.resumed_from, result.step) == (origin.step, steps)
+
+
 def test_early_stopping(data, tmp_path):
     settings = small.settings(data, optim__lr=1e-9, run__patience=2, run__eval_every=1, run__budget__steps=30)
     settings["optim.vector_lr"] = 0
