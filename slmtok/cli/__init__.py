@@ -30,6 +30,7 @@ COMMANDS: dict[str, Entry] = {
     "eval": Entry("slmtok.cli.eval:eval", "measure tokenizers on a text, side by side"),
     "exposure": Entry("slmtok.cli.exposure:exposure", "list the ids that a training on packed data hardly meets"),
     "diff": Entry("slmtok.cli.diff:diff", "compare two tokenizers: vocabulary, order, segmentation, cost"),
+    "align": Entry("slmtok.cli.align:align", "show where one model spends more bits than another"),
     "export": Entry("slmtok.cli.exchange:export", "write a tokenizer for transformers or tiktoken, ids compared"),
     "import": Entry("slmtok.cli.exchange:import_", "read a tokenizer.json or a rank file and keep its ids"),
     "bench": Entry("slmtok.cli.bench:bench", "compare the speed of tokenizers on your own text"),

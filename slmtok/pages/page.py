@@ -58,8 +58,8 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
     if text is not None:
         _check_size(text)
     data = {"text": text, "tokenizers": [_checked(page_data(each, name), name) for name, each in named.items()]}
-    page = _asset("view.html").replace("{{ style }}", _asset("view.css"))
-    page = page.replace("{{ script }}", _asset("tokenizer.js") + _asset("view.js"))
+    page = asset("view.html").replace("{{ style }}", asset("view.css"))
+    page = page.replace("{{ script }}", asset("tokenizer.js") + asset("view.js"))
     return View(page.replace("{{ data }}", _pack(data)))
 
 
@@ -93,5 +93,6 @@ def _pack(data: object) -> str:
     return b64encode(zlib.compress(json.dumps(data, ensure_ascii=False).encode(), 9)).decode()
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of this package."""
     return files("slmtok.pages").joinpath(name).read_text("utf-8")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from shared_data import peer
 
 from slmtok.cli import COMMANDS, main, streams
 
@@ -43,6 +46,7 @@ WRITING = {
     "reproduce": "reproduce own.lock --corpus a.txt",
     "pack": "pack a.txt -t own.json -o new --val none",
     "exposure": "exposure packed",
+    "align": "align a.losses a.losses --on a.txt",
     "audit": "audit own.json --on a.txt -o new.json",
     "eval": "eval own.json --on a.txt",
     "diff": "diff own.json own.json",
@@ -59,6 +63,9 @@ def made(tmp_path_factory):
     """A folder with a text, a tokenizer and its lock, counts, and the tokenizer for another library."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "a.txt").write_text("once upon a time " * 40)
+    arrays = {"nats": np.float32([1]), "nbytes": np.uint32([680]), "offsets": np.uint64([0, 1])}
+    about = {"about": json.dumps({"format": "slm-losses", "version": 1})}
+    (folder / "a.losses").write_bytes(peer("safetensors.numpy").save(arrays, about))
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
         patch.chdir(folder)
         for line in (

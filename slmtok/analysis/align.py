@@ -1,0 +1,172 @@
+"""Where one model spends more bits than another, on the bytes of the text: for models with different tokenizers.
+
+The nats of a token stand at its last byte, so two models can be compared exactly at each byte where a token of both
+ends, and between two such bytes only by their sums. docs/formats/certificate.md specifies the files of losses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slmtok.analysis.token_classes import main_class
+from slmtok.errors import CorruptFile, MissingExtra, OptionError
+from slmtok.files import missing_input
+
+FORMAT, VERSION = "slm-losses", 1
+_DTYPES = {"nats": np.float32, "nbytes": np.uint32, "offsets": np.uint64}
+_FIX = "slm eval RUN --losses FILE writes one"
+
+
+class Losses(NamedTuple):
+    """A file of losses: `nats` float64 and `nbytes` int64 of each target, `offsets` int64 [documents + 1]."""
+
+    path: str
+    documents: str | None
+    """Digest of the documents, where it is known."""
+    nats: NDArray[np.float64]
+    nbytes: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+    def document(self, index: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Of one document: the bytes up to the end of each target, and the bits of the first 0, 1, ... n targets."""
+        rows = slice(self.offsets[index], self.offsets[index + 1])
+        bits = np.concatenate(([0.0], np.cumsum(self.nats[rows]))) / math.log(2)
+        return np.cumsum(self.nbytes[rows]), bits
+
+
+class Segment(NamedTuple):
+    """Text between two neighbouring bytes where tokens of both models end."""
+
+    text: bytes
+    bits_a: float
+    bits_b: float
+
+
+@dataclass
+class Sums:
+    """Bits of both models on some bytes."""
+
+    count: int = 0
+    nbytes: int = 0
+    bits_a: float = 0.0
+    bits_b: float = 0.0
+
+    def add(self, segment: Segment) -> None:
+        """Adds a segment."""
+        self.count += 1
+        self.nbytes += len(segment.text)
+        self.bits_a += segment.bits_a
+        self.bits_b += segment.bits_b
+
+    @property
+    def gain(self) -> float:
+        """Bits by which b is below a."""
+        return self.bits_a - self.bits_b
+
+
+@dataclass
+class Alignment:
+    """Two models on one text: sums over all of it, by kind of string, and by string."""
+
+    documents: int = 0
+    total: Sums = field(default_factory=Sums)
+    kinds: dict[str, Sums] = field(default_factory=dict)
+    """By the classes of `slmtok vocab --class`."""
+    strings: dict[bytes, Sums] = field(default_factory=dict)
+
+    def add(self, segment: Segment) -> None:
+        """Adds a segment."""
+        self.total.add(segment)
+        self.kinds.setdefault(main_class(segment.text) if segment.text else "empty", Sums()).add(segment)
+        self.strings.setdefault(segment.text, Sums()).add(segment)
+
+    def largest(self, n: int, *, gain: bool) -> list[tuple[bytes, Sums]]:
+        """The n strings on which b gains most (else: loses most) against a."""
+        sign = -1 if gain else 1
+        found = [(text, sums) for text, sums in self.strings.items() if sign * sums.gain < 0]
+        return sorted(found, key=lambda item: (sign * item[1].gain, item[0]))[:n]
+
+
+def read_losses(path: str) -> Losses:
+    """Reads a file of losses. Raises `MissingInput`, `CorruptFile`, `MissingExtra` without the package safetensors."""
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError:
+        raise MissingExtra("files of losses need the package safetensors", fix="pip install safetensors") from None
+    if not Path(path).is_file():
+        raise missing_input(path)
+    try:
+        with safe_open(path, "np") as file:
+            about: Any = json.loads((file.metadata() or {}).get("about", "null"))
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, ValueError) as error:
+        raise _corrupt(path, f"cannot be read ({error})") from None
+    if not isinstance(about, dict) or (about.get("format"), about.get("version")) != (FORMAT, VERSION):
+        raise _corrupt(path, f"is not {FORMAT}, version {VERSION}")
+    if {name: array.dtype.type for name, array in arrays.items()} != _DTYPES:
+        raise _corrupt(path, f"does not hold exactly {', '.join(_DTYPES)} in their types")
+    offsets, nbytes = arrays["offsets"].astype(np.int64), arrays["nbytes"].astype(np.int64)
+    ordered = offsets.ndim == 1 and len(offsets) and offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
+    if not ordered or not len(arrays["nats"]) == len(nbytes) == int(offsets[-1]):
+        raise _corrupt(path, "has offsets that do not fit its losses")
+    return Losses(path, about.get("documents"), arrays["nats"].astype(np.float64), nbytes, offsets)
+
+
+def _corrupt(path: str, what: str) -> CorruptFile:
+    return CorruptFile(f"{path} {what}", where=path, fix=_FIX, path=path)
+
+
+def segments(text: bytes, a: Losses, b: Losses, index: int) -> Iterator[Segment]:
+    """The segments of one document; a target without bytes belongs to the segment that ends before it."""
+    (ends_a, bits_a), (ends_b, bits_b) = a.document(index), b.document(index)
+    shared = np.intersect1d(ends_a, ends_b)
+    shared = shared[shared > 0] if len(text) else shared[:1]
+    upto_a = bits_a[np.searchsorted(ends_a, shared, side="right")]
+    upto_b = bits_b[np.searchsorted(ends_b, shared, side="right")]
+    start, before_a, before_b = 0, 0.0, 0.0
+    for stop, after_a, after_b in zip(shared.tolist(), upto_a.tolist(), upto_b.tolist(), strict=True):
+        yield Segment(text[start:stop], after_a - before_a, after_b - before_b)
+        start, before_a, before_b = stop, after_a, after_b
+
+
+def align(a: Losses, b: Losses, texts: Iterable[bytes]) -> Iterator[list[Segment]]:
+    """The segments of each document of a text that both models were scored on.
+
+    Raises `OptionError` where the text, or one of the files, is about other documents.
+    """
+    n_docs = len(a.offsets) - 1
+    if len(b.offsets) - 1 != n_docs:
+        raise _other_documents(f"{a.path} has {n_docs:,} documents, {b.path} has {len(b.offsets) - 1:,}")
+    digest, index = 0, -1
+    for index, text in enumerate(texts):
+        if index == n_docs:
+            raise _other_documents(f"the text has more documents than {a.path}, which has {n_docs:,}")
+        for losses in (a, b):
+            rows = slice(losses.offsets[index], losses.offsets[index + 1])
+            if (n_bytes := int(losses.nbytes[rows].sum())) != len(text):
+                raise _other_documents(f"document {index} has {len(text):,} bytes, in {losses.path} {n_bytes:,}")
+        digest += int.from_bytes(hashlib.sha256(text).digest(), "big")
+        yield list(segments(text, a, b, index))
+    if index + 1 != n_docs:
+        raise _other_documents(f"the text has {index + 1:,} documents, {a.path} has {n_docs:,}")
+    for losses in (a, b):
+        if losses.documents not in (None, f"{digest % 2**256:064x}"):
+            raise _other_documents(f"the digest of the text is not the one in {losses.path}")
+
+
+def _other_documents(fact: str) -> OptionError:
+    return OptionError(
+        fact,
+        limit="the same documents in the same order",
+        fix="name the text that slm eval scored, with the same options",
+        option="on",
+    )

@@ -1,0 +1,144 @@
+"""`slmtok align`: where one model spends more bits than another, byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from slmtok.analysis.align import Alignment, Losses, Segment, Sums, read_losses
+from slmtok.analysis.align import align as align_losses
+from slmtok.cli.files import check_is_file, check_output, text_files, writing
+from slmtok.cli.options import INTEGER, OUTPUT, argument, command, option, options_of
+from slmtok.cli.output import Outcome, counted, table, write_text
+from slmtok.cli.progress import Progress
+from slmtok.options import ReadOptions
+from slmtok.sizes import format_bytes
+from slmtok.token_text import escape_token
+
+if TYPE_CHECKING:
+    from slmtok.aliases import Progress as Report
+
+MAX_SHOWN = 60
+"""Characters of a string in the table."""
+
+
+@command("align", example="slmtok align a.losses b.losses --on val.jsonl")
+@argument("a", metavar="A")
+@argument("b", metavar="B")
+@option("--on", metavar="TEXT", multiple=True, required=True, help="The text that was scored. Repeat for several.")
+@option("--top", metavar="N", type=INTEGER, default=10, help="How many strings the tables have.")
+@options_of(ReadOptions, into="read")
+@option("--map", "map_path", metavar="FILE", panel=OUTPUT, help="Write a page with the text coloured by bits.")
+@option("--force", is_flag=True, help="Replace a page that exists.", panel=OUTPUT)
+def align(
+    a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, map_path: str | None, force: bool
+) -> Outcome:
+    """Compare the losses of two models on a text, with different tokenizers if need be: which strings cost more bits.
+
+    A and B are files that slm eval RUN --losses FILE wrote. Bits are compared between places where tokens of both
+    models end, by kind of string, and for the strings that gain and lose most.
+    """
+    from slmtok.corpus import read as read_corpus
+    from slmtok.pages.loss_map import MAX_MAP_BYTES, loss_map
+
+    if map_path is not None:
+        check_is_file(map_path)
+        check_output(map_path, inputs=[a, b, *on], force=force)
+    first, second = read_losses(a), read_losses(b)
+    texts = (document.text for document in read_corpus(text_files(on, read), read))
+    found, mapped = Alignment(), _Kept(MAX_MAP_BYTES if map_path is not None else -1)
+    with Progress() as progress:
+        for document in align_losses(first, second, _counted(texts, progress)):
+            found.documents += 1
+            mapped.add(document)
+            for segment in document:
+                found.add(segment)
+    if map_path is not None:
+        with writing(map_path, force=force) as file:
+            file.write(loss_map(mapped.documents, a, b).encode())
+    result = _result(found, first, second, top) | ({"map": map_path} if map_path else {})
+    return Outcome(result, lambda: write_text(_table(result)))
+
+
+def _counted(texts: Iterable[bytes], progress: Report) -> Iterator[bytes]:
+    done = 0
+    for text in texts:
+        yield text
+        done += len(text)
+        progress("align", done, 0)
+
+
+class _Kept:
+    """The first documents, up to the one that goes beyond `limit` bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self.documents: list[list[Segment]] = []
+        self._room = limit
+
+    def add(self, document: list[Segment]) -> None:
+        """Keeps the document while there is room."""
+        if self._room >= 0:
+            self.documents.append(document)
+            self._room -= sum(len(segment.text) for segment in document)
+
+
+def _result(found: Alignment, a: Losses, b: Losses, top: int) -> dict[str, Any]:
+    return {
+        "a": a.path,
+        "b": b.path,
+        "documents": found.documents,
+        **_sums(found.total, found.total.nbytes),
+        "kinds": {name: _sums(sums, found.total.nbytes) for name, sums in sorted(found.kinds.items())},
+        "b_gains": _strings(found, top, gain=True),
+        "b_loses": _strings(found, top, gain=False),
+    }
+
+
+def _sums(sums: Sums, n_bytes: int) -> dict[str, Any]:
+    return {
+        "segments": sums.count,
+        "bytes": sums.nbytes,
+        "bits_a": sums.bits_a,
+        "bits_b": sums.bits_b,
+        "bpb_a": sums.bits_a / max(1, sums.nbytes),
+        "bpb_b": sums.bits_b / max(1, sums.nbytes),
+        "share": (sums.bits_b - sums.bits_a) / max(1, n_bytes),
+    }
+
+
+def _strings(found: Alignment, top: int, *, gain: bool) -> list[dict[str, Any]]:
+    return [
+        {
+            "text": escape_token(text),
+            "hex": text.hex(),
+            "count": sums.count,
+            "bits_a": sums.bits_a,
+            "bits_b": sums.bits_b,
+        }
+        for text, sums in found.largest(top, gain=gain)
+    ]
+
+
+def _table(result: dict[str, Any]) -> str:
+    kinds = sorted(result["kinds"].items(), key=lambda item: -abs(item[1]["share"]))
+    rows = [
+        [name, f"{one['bytes']:,}", f"{one['bpb_a']:.4f}", f"{one['bpb_b']:.4f}", f"{one['share']:+.4f}"]
+        for name, one in [*kinds, ("all", result)]
+    ]
+    n_documents, n_segments = counted(result["documents"], "document"), f"{result['segments']:,} segments"
+    head = ["", "bytes", "bpb of a", "bpb of b", "b - a, of all bytes"]
+    of_strings = ["string", "times", "bits of a", "bits of b", "b - a"]
+    text = (
+        f"{n_documents}, {format_bytes(result['bytes'])}, {n_segments}\n  a  {result['a']}\n  b  {result['b']}\n\n"
+        + table(head, rows)
+    )
+    for title, strings in (("b gains most", result["b_gains"]), ("b loses most", result["b_loses"])):
+        if strings:
+            text += f"\n{title}\n" + table(of_strings, list(map(_row, strings)))
+    return text
+
+
+def _row(one: dict[str, Any]) -> list[str]:
+    difference = one["bits_b"] - one["bits_a"]
+    bits = [f"{one['bits_a']:,.1f}", f"{one['bits_b']:,.1f}", f"{difference:+,.1f}"]
+    return [one["text"][:MAX_SHOWN], f"{one['count']:,}", *bits]

@@ -1,0 +1,62 @@
+"""`slmtok align` on two files of losses."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from shared_data import peer
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> Path:
+    """A text of two documents, and the losses of two models on it: of words, and of single bytes."""
+    texts = ["one fox ran", "two foxes ran"]
+    (tmp_path / "v.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    save = peer("safetensors.numpy").save
+    about = {"about": json.dumps({"format": "slm-losses", "version": 1})}
+    for name, parts in (("a", [[3, 4, 4], [3, 6, 4]]), ("b", [[1] * len(text) for text in texts])):
+        sizes = [size for one in parts for size in one]
+        arrays: dict[str, Any] = {
+            "nats": np.full(len(sizes), math.log(2), dtype=np.float32),
+            "nbytes": np.uint32(sizes),
+            "offsets": np.uint64([0, len(parts[0]), len(sizes)]),
+        }
+        (tmp_path / f"{name}.losses").write_bytes(save(arrays, about))
+    return tmp_path
+
+
+def test_result_and_map(slmtok, scored: Path) -> None:
+    result = slmtok("align", "a.losses", "b.losses", "--on", "v.jsonl", "--map", "m.html", "--json").json["result"]
+    assert (result["documents"], result["segments"], result["bytes"]) == (2, 6, 24)
+    assert (result["bits_a"], result["bits_b"]) == pytest.approx((6, 24), rel=1e-6)
+    assert result["kinds"].keys() == {"words"}
+    assert result["b_gains"] == []
+    assert [(one["text"], one["count"]) for one in result["b_loses"]][:2] == [("␣ran", 2), ("␣foxes", 1)]
+    assert (scored / "m.html").read_text().count("<span") == 18
+    shown = slmtok("align", "a.losses", "b.losses", "--on", "v.jsonl").out
+    assert "b loses most" in shown
+    assert "b gains most" not in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("a.losses", "none", "--on", "v.jsonl"), "no file 'none'"),
+        (("a.losses", "v.jsonl", "--on", "v.jsonl"), "v.jsonl cannot be read"),
+        (("a.losses", "b.losses", "--on", "a.losses"), "a.losses"),
+        (("a.losses", "b.losses", "--on", "v.jsonl", "--map", "v.jsonl", "--force"), "is also the input"),
+        (("a.losses", "b.losses", "--on", "v.jsonl", "--map", "-"), "-o - is stdout"),
+        (("a.losses", "b.losses"), "--on"),
+    ],
+)
+def test_wrong_arguments(slmtok, scored: Path, arguments: tuple[str, ...], message: str) -> None:
+    before = {path.name: path.read_bytes() for path in scored.iterdir()}
+    done = slmtok("align", *arguments)
+    assert done.code in (1, 2)
+    assert message in done.err
+    assert {path.name: path.read_bytes() for path in scored.iterdir()} == before
