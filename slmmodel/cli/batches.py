@@ -91,7 +91,7 @@ def _open_stages(
     Raises what opening raises, and `OptionError` for settings that a run has fixed.
     """
     from slmmodel.cli.opening import open_any
-    from slmmodel.cli.sources import open_recorded, open_split
+    from slmmodel.cli.recorded import open_recorded, open_split
     from slmmodel.config import RunConfig, Setting, validate
     from slmmodel.data.opening import RunData
 

@@ -12,7 +12,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.opening import STDIN, check_written, is_text, open_any
 from slmmodel.cli.options import COUNT, POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
-from slmmodel.cli.sources import open_split
+from slmmodel.cli.recorded import open_split
 from slmmodel.cli.text import Text
 from slmmodel.errors import BytesDisagree, MissingInput, OptionError
 from slmmodel.versions import package_version

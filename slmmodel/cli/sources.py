@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import reading
 from slmmodel.cli.opening import is_text, open_any
 from slmmodel.cli.passkey_mix import passkeys
@@ -26,11 +23,6 @@ from slmtok.options import ReadOptions
 from slmtok.shards.format import vocabulary_metadata
 from slmtok.shards.plan import stamp
 from slmtok.vocabulary import render_metadata
-
-
-def needs_mixture(data: DataConfig) -> bool:
-    """Whether the data are more than one path: several sources, stages, or a cache."""
-    return not isinstance(data.train, str) or bool(data.stages or data.cache)
 
 
 def open_sources(data: DataConfig, tokenizer: str | Path | bytes | None, read: ReadOptions) -> RunData:
@@ -74,27 +66,6 @@ def with_passkeys(data: RunData, config: RunConfig) -> RunData:
 
     stages = tuple(stage._replace(source=mixed(number, stage.source)) for number, stage in enumerate(data.stages))
     return replace(data, train=stages[0].source if stages else mixed(0, data.train), stages=stages)
-
-
-def open_recorded(run: RunFolder, config: Mapping[str, Any] | None = None) -> RunData | None:
-    """The data of a run with a mixture, as its configuration names them; None for one path."""
-    found = RunConfig.model_validate(run.config if config is None else config)
-    if not needs_mixture(found.data):
-        return None
-    return with_passkeys(open_sources(found.data, run.tokenizer, reading.recorded(run)), found)
-
-
-def open_split(run: RunFolder, split: str) -> TokenSource | None:
-    """The split `train` or `val` of the mixture of a run; None for a run with one path. Raises `MissingInput`."""
-    data = open_recorded(run)
-    if data is None:
-        return None
-    source = {"train": data.train, "val": data.val}.get(split)
-    if source is None:
-        raise MissingInput(
-            f"the data of the run have no split {split!r}", where=str(run.path), limit="train, val", fix="--split train"
-        )
-    return source
 
 
 def _tokenizer_beside(sources: tuple[DataSource, ...]) -> Path | None:

@@ -172,7 +172,7 @@ def open_training_data(
     given: dict[str, Any], data: str | None, tokenizer: str | None, read: ReadOptions
 ) -> RunData | None:
     """What the settings train on, if that is text or a mixture; None for plain packed data."""
-    from slmmodel.cli.sources import needs_mixture, open_sources, with_passkeys
+    from slmmodel.cli.recorded import needs_mixture
     from slmmodel.config import resolve, validate
     from slmmodel.data_config import DataConfig
 
@@ -180,6 +180,8 @@ def open_training_data(
     section = DataConfig.model_validate(validate(options).get("data", {}))
     if data is not None and not needs_mixture(section):
         return open_text(data, tokenizer, section.val, read)
+    from slmmodel.cli.sources import open_sources, with_passkeys
+
     opened = open_sources(section, tokenizer, read)
     from slmmodel.hardware import device_for
     from slmmodel.training.setup import value_of
@@ -315,7 +317,7 @@ def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget:
 
 def _open_recorded(run: RunFolder, data: str | None) -> RunData | None:
     """The data of a run, or where they are now; None for plain packed data."""
-    from slmmodel.cli.sources import open_recorded
+    from slmmodel.cli.recorded import open_recorded
 
     opened = open_recorded(run)
     if opened is not None and data is not None:

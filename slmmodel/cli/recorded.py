@@ -1,0 +1,42 @@
+"""The data that a run was trained on, where its configuration names a mixture. A run on one path needs no slmtok."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from slmmodel.checkpoint import RunFolder
+from slmmodel.cli import reading
+from slmmodel.config import RunConfig
+from slmmodel.data import RunData
+from slmmodel.data.source import TokenSource
+from slmmodel.data_config import DataConfig
+from slmmodel.errors import MissingInput
+
+
+def needs_mixture(data: DataConfig) -> bool:
+    """Whether the data are more than one path: several sources, stages, or a cache."""
+    return not isinstance(data.train, str) or bool(data.stages or data.cache)
+
+
+def open_recorded(run: RunFolder, config: Mapping[str, Any] | None = None) -> RunData | None:
+    """The data of a run with a mixture, as its configuration names them; None for one path."""
+    found = RunConfig.model_validate(run.config if config is None else config)
+    if not needs_mixture(found.data):
+        return None
+    from slmmodel.cli.sources import open_sources, with_passkeys
+
+    return with_passkeys(open_sources(found.data, run.tokenizer, reading.recorded(run)), found)
+
+
+def open_split(run: RunFolder, split: str) -> TokenSource | None:
+    """The split `train` or `val` of the mixture of a run; None for a run with one path. Raises `MissingInput`."""
+    data = open_recorded(run)
+    if data is None:
+        return None
+    source = {"train": data.train, "val": data.val}.get(split)
+    if source is None:
+        raise MissingInput(
+            f"the data of the run have no split {split!r}", where=str(run.path), limit="train, val", fix="--split train"
+        )
+    return source
