@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from slmtok import atomic
 from slmtok.cli.file_kinds import TOKENIZER, counts_among, kind_of_file, refuse_own_files
 from slmtok.cli.output import Outcome, Row, counted, print_rows
-from slmtok.corpus.contents import no_text
 from slmtok.errors import OptionError
 from slmtok.opening import TIKTOKEN, public_encoding
 from slmtok.sizes import format_bytes
@@ -159,6 +158,8 @@ def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
 def require_bytes(number: int, on: Sequence[str]) -> None:
     """Raises `CorpusTooSmall` for a text without a byte."""
     if not number:
+        from slmtok.corpus.contents import no_text
+
         raise no_text(f"{', '.join(on)} has no byte of text")
 
 
