@@ -579,11 +579,15 @@ def verify_sums(folder: Path, names: Iterable[str] | None = None) -> bool:
 
 
 def _differs(path: Path) -> CorruptFile:
-    """The error for a file that is not as its folder's sums have it."""
+    """The error for a file that is not as its folder's sums have it. A run with lost weights still has checkpoints."""
+    fix, steps = "restore the file", Checkpoints(path.parent / "checkpoints").list()
+    is_weights = _TENSOR_FILE.fullmatch(path.name) is not None
+    fix += f", or read a checkpoint: --step {steps[-1]}" if is_weights and steps else ""
+    fix += "" if is_weights else "; slm train and slm resume continue with --allow-mismatch files"
     return CorruptFile(
         f"{path.name} {'differs from' if path.exists() else 'is missing, but listed in'} {SUMS}",
         where=str(path.parent),
         limit="files of a run must not be edited",
-        fix="restore the file; slm train and slm resume continue with --allow-mismatch files",
+        fix=fix,
         path=str(path),
     )

@@ -31,12 +31,12 @@ from pydantic.fields import FieldInfo
 from slmmodel.config_values import (
     AutoCount,
     Count,
+    Device,
     Number,
     OptionalNumber,
     Seconds,
     Section,
     Size,
-    Text,
     as_list,
     option,
     parse_word,
@@ -58,6 +58,7 @@ from slmmodel.errors import (
 )
 from slmmodel.models import ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
+from slmmodel.sizes import parse_count, parse_time
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class RunSection(Section):
         Budget(),
         "Length of the run: tokens=328M, targets=, bytes=2GB, flops=1e15, time=130s, epochs=3 or steps=500.",
     )
-    device: Text = runtime_option("auto", "auto, cpu, cuda, cuda:N or mps; auto takes the fastest one.")
+    device: Device = runtime_option("auto", "auto, cpu, cuda, cuda:N or mps; auto takes the fastest one.")
     threads: Count = runtime_option(0, "CPU threads; 0 takes torch's choice.")
     micro_batch: AutoCount = runtime_option(
         0, "Sequences per forward pass; auto probes. Without dropout it changes results by rounding only."
@@ -473,9 +474,9 @@ _OTHER_BUDGETS = {
 
 
 def _likely_budget(text: str) -> str:
-    """The budget that a bare amount stands for: `2min` is a time, `2M` a number of ids."""
-    from slmmodel.sizes import parse_count, parse_time
-
+    """The budget that a bare amount stands for: `2min` is a time, `2M` a number of ids, `500` of steps."""
+    if text.isdecimal():
+        return f"steps={text}"
     if parse_count(text) is not None:
         return f"tokens={text}"
     return f"time={text}" if parse_time(text) is not None else "tokens=2M"
@@ -608,10 +609,7 @@ def resolve(settings: Settings, vocab: VocabMeta, tokens: int, device: str) -> t
 
     Raises `InvalidConfig`, `UnknownName`.
     """
-    model_settings = {
-        name.removeprefix("model."): setting for name, setting in settings.items() if name.startswith("model.")
-    }
-    given = validate({name: value for name, value in settings.items() if not name.startswith("model.")})
+    model_settings, given = _sections_of(settings)
     notes: list[str] = []
     defaults = _DEFAULT_PRESETS["cuda" if device == "cuda" else "cpu"]
     default_name = next(name for max_tokens, name in defaults.items() if tokens <= max_tokens)
@@ -632,25 +630,35 @@ _OF_PRESETS = ("optim.", "run.batch_tokens", "run.budget.", "data.pack", "data.o
 """Settings that the preset, the data or the architecture decide, by their first letters."""
 
 
-def preset_sections(name: str | None) -> dict[str, Any]:
+def preset_sections(name: str | None, settings: Settings | None = None) -> dict[str, Any]:
     """The settings of a preset by section, as they are before the data are known; without one, the plain defaults.
 
-    What is still open is left out, or None: vocabulary and budget, and without a preset all that it decides.
+    `settings` are put into them. What is still open is left out, or None: vocabulary and budget, and without a preset
+    all that it decides. Raises `InvalidConfig`, `UnknownName`.
     """
+    own, given = _sections_of(settings or {})
+    base = preset(name or next(iter(_DEFAULT_PRESETS["cpu"].values())))
+    # The sizes of the vocabulary are those of the preset here, and left out of the file.
+    model = _resolve_model(own, base, base.config())
     if name is None:
         fixed = {option: field.default for option, field in OPTIONS.items() if not option.startswith(_OF_PRESETS)}
-        return {"model": {}, "optim": {}, **nested(settings_of(fixed))}
-    base = preset(name)
-    config = base.config()
-    run = {"batch_tokens": base.batch_tokens // base.seq_len * base.seq_len}
-    data = {"pack": "bucket" if config.recurrent else "concat"}
-    optim = _resolve_optim({}, base, base.batch_tokens, [])
+        chosen = {option: getattr(model, option) for option in own}
+        return {"optim": {}, **nested({**settings_of(fixed), **settings_of(given)}), "model": chosen}
+    run = {"batch_tokens": base.batch_tokens // model.seq_len * model.seq_len, **given.get("run", {})}
+    data = {"pack": "bucket" if model.recurrent else "concat", **given.get("data", {})}
+    optim = _resolve_optim(given.get("optim", {}), base, run["batch_tokens"], [])
     return RunConfig.model_validate(
-        {"model": config.model_dump(), "data": data, "optim": optim, "run": run}
+        {"model": model.model_dump(), "data": data, "optim": optim, "run": run}
     ).model_dump()
 
 
-def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta) -> ModelConfig:
+def _sections_of(settings: Settings) -> tuple[Settings, dict[str, Any]]:
+    """The settings of `model` without that word, and the other sections, checked and nested."""
+    model = {name.removeprefix("model."): given for name, given in settings.items() if name.startswith("model.")}
+    return model, validate({name: given for name, given in settings.items() if not name.startswith("model.")})
+
+
+def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelConfig) -> ModelConfig:
     options = {name: parse_word(setting.value) for name, setting in settings.items() if name != "preset"}
     arch = str(options.get("arch", base.model["arch"]))
     shape = dict(base.model)
@@ -729,6 +737,15 @@ def contradictions(settings: Settings, config: RunConfig, recorded: Mapping[str,
 
 def with_changes(config: Mapping[str, Any], settings: Settings) -> RunConfig:
     """A recorded configuration with some options of `optim` and `run` changed. Raises `InvalidConfig`."""
+    for name, given in settings.items():
+        if name.startswith(("model.", "data.")):
+            raise InvalidConfig(
+                f"{name} cannot change in a run that continues",
+                where=given.where,
+                limit="settings of optim and run",
+                fix=f"leave it out, or train a new run: slm train DATA --set {name}={given.value}",
+                option=name,
+            )
     check_names(settings, [name for name in OPTIONS if name.startswith(("optim.", "run."))])
     recorded = settings_of({name: config[name] for name in ("data", "optim", "run")}, "config.yaml")
     changed = validate(merged(recorded, settings))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
@@ -30,6 +31,13 @@ def as_list(value: Any) -> Any:
     return [] if value in (None, "none") else value
 
 
+def _device(name: str) -> str:
+    """The name of a device, which this machine need not have. Raises `ValueError`."""
+    if not re.fullmatch(r"auto|(cpu|cuda|mps)(:\d+)?", name, re.ASCII):
+        raise ValueError("auto, cpu, cuda, cuda:N, mps")
+    return name
+
+
 def parse_word(value: Any) -> Any:
     """A word without a declared type: a truth value, a number, or itself."""
     if value in ("true", "false"):
@@ -47,6 +55,7 @@ Seconds = Annotated[float, _parsed(parse_time, "130s or 2h")]
 Share = Annotated[float, _parsed(parse_share, "5% or 0.05"), Field(ge=0, le=0.9)]
 Number = Annotated[float, Field(ge=0)]
 OptionalNumber = Annotated[Number | None, BeforeValidator(lambda value: None if value in ("none", "null") else value)]
+Device = Annotated[str, BeforeValidator(lambda value: _device(str(value)))]
 Text = Annotated[str, BeforeValidator(lambda value: "none" if value is None else os.fspath(value))]
 
 

@@ -18,6 +18,7 @@ from slmtok.cli.output import Outcome, printable
 
 if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
+    from slmmodel.data.loader import Loader
     from slmmodel.data.source import TokenSource
     from slmmodel.training.stages import Stages
     from slmmodel.vocab import VocabMeta
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     ToWords = Callable[[Any], list[str]]
 
 DEFAULT_SEQ_LEN, DEFAULT_BATCH_SIZE = 128, 16
+MAX_BATCH_IDS, MAX_EPOCHS = 1 << 24, 1000
 _DATA_PANEL = "For packed data, as in slm train"
 
 
@@ -62,6 +64,7 @@ def batches(
     if pack is not None and pack not in STRATEGIES:
         raise unknown_name("strategy", pack, STRATEGIES, "--pack {}")
     stages, text = _open_stages(source, split, tokenizer, read, settings)
+    _check_size(stages.loader, first_step + n)
     to_words: ToWords = (lambda ids: list(map(str, ids))) if text is None else text.words
     cursor, shown = Cursor(), []
     for number in range(first_step + n):
@@ -81,6 +84,25 @@ def batches(
         "batches": shown,
     }
     return Outcome(result, lambda: _show(result))
+
+
+def _check_size(loader: Loader, steps: int) -> None:
+    """Raises `OptionError` for batches that fill the memory, and for steps that take minutes to reach."""
+    ids, epochs = loader.batch_size * loader.seq_len, steps * loader.batch_size // max(1, len(loader.packing(0, 0)))
+    if ids > MAX_BATCH_IDS:
+        raise OptionError(
+            f"a batch of {loader.batch_size:,} sequences of {loader.seq_len:,} has {ids:,} ids",
+            limit=f"{MAX_BATCH_IDS:,} ids",
+            fix=f"--batch-size {max(1, MAX_BATCH_IDS // loader.seq_len)}, or less",
+            option="batch_size",
+        )
+    if epochs > MAX_EPOCHS:
+        raise OptionError(
+            f"step {steps:,} lies in epoch {epochs:,}, and the epochs before it are counted one by one",
+            limit=f"{MAX_EPOCHS:,} epochs",
+            fix=f"--first-step {MAX_EPOCHS * len(loader.packing(0, 0)) // loader.batch_size}, or less",
+            option="first_step",
+        )
 
 
 def _open_stages(
@@ -132,9 +154,10 @@ def _open_data(
     path: str, split: str, tokenizer: str | Path | None, read: ReadOptions
 ) -> tuple[TokenSource, VocabMeta, str | Path | None]:
     """A split of packed data or text, its vocabulary, and the tokenizer, if any."""
-    from slmmodel.cli.opening import is_text, open_text
+    from slmmodel.cli.opening import is_text, open_text, refuse_run
     from slmmodel.data.opening import open_source
 
+    refuse_run(path)
     if is_text(path) and tokenizer is None:
         raise MissingInput(f"{path!r} is text, and there is no tokenizer", fix="-t TOK", path=path)
     opened = open_text(path, tokenizer, "auto", read)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.options import SECONDS, setting_option, threads_option
+from slmmodel.cli.options import DURATION, setting_option, threads_option
+from slmmodel.errors import OptionError
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmtok.cli.options import Parsed, argument, command, option
 from slmtok.cli.output import Outcome, table, write_text
 from slmtok.cli.progress import Progress
 
+PRESET = "cpu-demo"
 _HEAD = ("device", "rows", "ids", "s/step", "ids/s", "forward", "1,024 rows", "100 steps")
 
 
@@ -24,17 +26,17 @@ def parse_sizes(text: str) -> list[int]:
 
 @command("bench", example="slm bench --preset cpu-demo --batch-sizes 1,4,16")
 @argument("run", metavar="[RUN]", required=False, help="Measure the model of this run instead of a preset.")
-@option("--preset", metavar="NAME", default="cpu-demo", help="The model to measure.")
+@option("--preset", metavar="NAME", show_default=PRESET, help="The model to measure.")
 @option("--batch-sizes", metavar="N,N,...", type=Parsed(parse_sizes, expects="sizes such as 1,2,4,8"),
         default="1,2,4,8,16,32", help="Sequences of a step.")  # fmt: skip
 @setting_option("run.device", help="One or several, separated by commas; auto takes all that are available.")
-@option("--optimizer", metavar="NAME", show_default="that of the preset", help="adamw or muon.")
+@option("--optimizer", choices=("adamw", "muon"), show_default="that of the preset", help="The optimizer.")
 @setting_option("run.precision")
-@option("--seconds", metavar="TIME", type=SECONDS, default=2.0, help="Time for each measurement, about.")
+@option("--seconds", metavar="TIME", type=DURATION, default=2.0, help="Time for each measurement, about.")
 @threads_option
 def bench(
     run: str | None,
-    preset: str,
+    preset: str | None,
     batch_sizes: list[int],
     device: str,
     optimizer: str | None,
@@ -42,7 +44,9 @@ def bench(
     **given: Any,
 ) -> Outcome:
     """Measure training steps by batch size and device, at equal samples and at equal steps, and decoding."""
-    config, optim, bytes_per_token = _model(run, preset, optimizer)
+    if run is not None and preset is not None:
+        raise OptionError(f"the run {run!r} and --preset {preset} name two models", fix="give one", option="preset")
+    config, optim, bytes_per_token = _model(run, preset or PRESET, optimizer)
     import torch
 
     from slmmodel.training import bench as measuring
@@ -70,7 +74,7 @@ def bench(
         "decoding": decoding,
         "bytes_per_token": bytes_per_token,
     }
-    return Outcome(result, lambda: write_text(_text(result, run or preset)))
+    return Outcome(result, lambda: write_text(_text(result, run or preset or PRESET)))
 
 
 def _devices(names: str) -> list[Any]:

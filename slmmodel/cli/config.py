@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from slmmodel.cli import reading
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option
 from slmmodel.cli.train import named_data, open_training_data, plan_rows, read_settings
-from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, preset_sections
+from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, Settings, preset_sections
 from slmmodel.errors import OptionError
 from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
@@ -37,6 +39,8 @@ _SECTIONS = {
 _PARTS = {"schedule": "Learning-rate schedule.", "budget": "How long the run is: one of these at most."}
 _TEXTS = ("train", "tokenizer", "cache")
 """Settings whose default is no text."""
+_PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
+"""Text that is the same in YAML without quotes."""
 _OF_VOCABULARY = ("n_vocab", "padded_vocab")
 
 
@@ -45,8 +49,8 @@ _OF_VOCABULARY = ("n_vocab", "padded_vocab")
 @option("--preset", metavar="NAME", help="Write the settings of this preset; without it, the preset stays open.")
 @option("--full", is_flag=True, help="Also sizes that the vocabulary decides, and options of packing strategies.")
 @option("--check", is_flag=True, help="Load what FILE names, and print what would be trained.")
-@option("--data", metavar="DATA", help="With --check: the data, where FILE names none.", panel=SETTINGS)
-@tokenizer_option(required=False, help="With --check: the tokenizer, where FILE names none.", panel=SETTINGS)
+@option("--data", metavar="DATA", help="The data; with --check, where FILE names none.", panel=SETTINGS)
+@tokenizer_option(required=False, help="The tokenizer; with --check, where FILE names none.", panel=SETTINGS)
 @set_option
 @budget_option
 @setting_option("run.device", overrides=True, panel=SETTINGS)
@@ -61,9 +65,9 @@ def config(
     budget: str | None,
     device: str | None,
 ) -> Outcome:
-    """Write a configuration with every setting, its default and a comment; or check one without training.
+    """Write a configuration with every setting, its value and a comment; or check one without training.
 
-    Nothing is written but stdout.
+    Settings that are given are put into it. Nothing is written but stdout.
     """
     if check != (file is not None):
         named = f"; {tokenizer} is a tokenizer" if tokenizer else ""
@@ -72,15 +76,9 @@ def config(
     if file is not None:
         given = read_settings(file, sets, budget, {"run.device": device})
         return _check(file, given, *named_data(given, data, tokenizer))
-    given_options = {"--data": data, "--tokenizer": tokenizer, "--set": sets, "--budget": budget, "--device": device}
-    if unused := [name for name, value in given_options.items() if value]:
-        raise OptionError(
-            f"{unused[0]} has no effect without --check FILE",
-            limit="a written configuration has every setting at its default, or at that of --preset",
-            fix="slm config > run.yaml, edit it, then slm config --check run.yaml",
-            option=unused[0],
-        )
-    text = template(preset, full=full)
+    values = {"run.device": device, "data.train": data, "data.tokenizer": tokenizer, "model.preset": preset}
+    given, _ = reading.merge(read_settings(None, sets, budget, values), ReadOptions())
+    text = template(given, full=full)
     return Outcome({"preset": preset, "yaml": text}, lambda: write_text(text))
 
 
@@ -122,9 +120,11 @@ def _words(data: RunData, ids: list[int]) -> str:
 # ---------------------------------------------------------------- the file
 
 
-def template(name: str | None, *, full: bool) -> str:
-    """The YAML: settings of a preset, or the defaults that hold for all of them."""
-    table = preset_sections(name)
+def template(settings: Settings, *, full: bool) -> str:
+    """The YAML: the settings of their preset, or the defaults that hold for all presets, and those that are given."""
+    given = {name: setting for name, setting in settings.items() if name != "model.preset"}
+    name = str(settings["model.preset"].value) if "model.preset" in settings else None
+    table = preset_sections(name, given)
     source = "the preset, the data or the device" if name is None else "the data or the device"
     lines = [HEAD.format(name="run.yaml", source=source)]
     for section, title in _SECTIONS.items():
@@ -157,7 +157,7 @@ def _option_lines(section: str, values: Mapping[str, Any], full: bool) -> Iterat
     part = ""
     for option_name, field in OPTIONS.items():
         first, *inner, name = option_name.split(".")
-        if first != section or option_name == "data.options":
+        if first != section or option_name == "data.options" or (option_name == "data.read" and values.get("read")):
             continue
         table = values.get(inner[0], {}) if inner else values
         if inner and inner[0] != part:
@@ -167,8 +167,20 @@ def _option_lines(section: str, values: Mapping[str, Any], full: bool) -> Iterat
         if part == "budget" and inner:
             text += f" Such as {BUDGET_EXAMPLES[name]}."
         yield _line(1 + len(inner), name, table.get(name), text)
-    if section == "data" and full:
-        yield from _strategy_lines()
+    if section == "data":
+        yield from _mapping_lines(values)
+        if full:
+            yield from _strategy_lines()
+
+
+def _mapping_lines(values: Mapping[str, Any]) -> Iterator[str]:
+    """Options of the packing strategy and of reading text, where some are given."""
+    for part in ("options", "read"):
+        if values.get(part):
+            yield f"  {part}:\n"
+            yield from (
+                f"    {name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in values[part].items()
+            )
 
 
 def _strategy_lines() -> Iterator[str]:
@@ -196,7 +208,9 @@ def _shown(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_shown, value))}]"
-    return '""' if value == "" else str(value)
+    if isinstance(value, str) and not _PLAIN.fullmatch(value):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
 
 
 def field_docs(config: type[ModelConfig]) -> dict[str, str]:

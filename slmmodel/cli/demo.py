@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from slmmodel.checkpoint import RunFolder, read_json, remove_parts, to_json, write_file
+from slmmodel.cli.opening import refuse_run
 from slmmodel.cli.options import budget_option, seed_option, threads_option
 from slmmodel.cli.reading import corpus_options, to_flags, to_record
 from slmmodel.cli.train import TrainProgress
@@ -191,9 +192,12 @@ class DemoJob:
         return {"command": shlex.join(command), "tokens": ids, "seconds": round(ids / ids_per_second)}
 
     def _check_text(self) -> None:
-        from slmtok.corpus import STDIN, find
+        from slmtok.cli.files import text_files
+        from slmtok.corpus import STDIN
 
-        files = [] if self.text is None else find(self.text, self.read)
+        if self.text is not None:
+            refuse_run(self.text)
+        files = [] if self.text is None else text_files([self.text], self.read)
         if STDIN in files:
             raise OptionError("slm demo reads its text several times, and stdin only once", fix="slm demo FILE")
         inside = next((file for file in files if self.folder.resolve() in Path(file).resolve().parents), None)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.opening import STDIN, check_written, is_text, open_any
+from slmmodel.cli.opening import STDIN, check_written, is_text, note_unfinished, open_any
 from slmmodel.cli.options import COUNT, POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import open_split
@@ -43,8 +44,8 @@ NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
         help="Split of the data.")  # fmt: skip
 @run_tokenizer_option
 @corpus_options
-@option("--seq-len", metavar="N", type=COUNT, show_default="that of the model", help="Positions of a window.")
-@option("--seq-bytes", metavar="N", type=COUNT, help="The length of a window in bytes of this text instead.")
+@option("--seq-len", metavar="N", type=POSITIVE, show_default="that of the model", help="Positions of a window.")
+@option("--seq-bytes", metavar="N", type=POSITIVE, help="The length of a window in bytes of this text instead.")
 @option("--stride", metavar="N", type=POSITIVE, show_default="half a window", help="Positions from window to window.")
 @step_option
 @option("--precision", type=choice("fp32", "bf16", "fp16"), metavar="fp32|bf16|fp16", default="fp32",
@@ -77,17 +78,21 @@ def eval(
         run = str(Path(check).resolve().parents[1])
     if run is None:
         fact = "RUN is missing" + (f"; {tokenizer} is a tokenizer" if tokenizer else "")
-        fix = "slm eval RUN" + (f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else "")
+        fix = "slm eval RUN" + ("" if check is None else f" --check {shlex.quote(check)}")
+        fix += f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else ""
         raise OptionError(fact, fix=fix, option="run")
     folder = RunFolder.open(run)
     require_text(read, on)
+    _check_windows(folder, scoring["seq_len"], scoring["seq_bytes"], scoring["stride"])
 
     def documents(split: str | None) -> TokenSource:
         return open_documents(folder, on, split, tokenizer, read)
 
     if check is not None:
         return _check(folder, check, lambda stated: documents(split or stated), scoring)
-    inputs = [folder.path, tokenizer, on or folder.config["data"]["train"]]
+    trained = folder.config["data"]["train"]
+    sources = [trained] if isinstance(trained, str) else [source.get("path") for source in trained]
+    inputs = [folder.path, tokenizer, *(sources if on is None else [on])]
     check_written(losses, "losses", inputs, force=force)
     check_written(certificate, "certificate", inputs, force=force)
     source = documents(split)
@@ -103,6 +108,20 @@ def eval(
         written["losses"] = losses
     result["written"] = written
     return Outcome(result, lambda: _show(result))
+
+
+def _check_windows(run: RunFolder, seq_len: int | None, seq_bytes: int | None, stride: int | None) -> None:
+    """Raises `OptionError` for options that exclude each other or lie outside the window, before torch is imported."""
+    if seq_len is not None and seq_bytes is not None:
+        raise OptionError("--seq-len and --seq-bytes exclude each other", fix="give one of them", option="seq_len")
+    length = seq_len or int(run.config["model"]["seq_len"])
+    if stride is not None and stride > length:
+        raise OptionError(
+            f"--stride {stride} is longer than a window",
+            limit=f"1 to {length}",
+            fix=f"--stride {length}",
+            option="stride",
+        )
 
 
 def _check(
@@ -175,6 +194,7 @@ def score(run: RunFolder, source: TokenSource, *, device: str = "auto", **scorin
     from slmmodel.hardware import device_for
 
     with Progress() as progress:
+        note_unfinished(run, scoring.get("step"), progress)
         report = partial(progress, "scoring")
         return evaluate(run, source, device=str(device_for(device)), progress=report, **scoring)
 

@@ -22,13 +22,16 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
     from slmmodel.export import architecture, hf
     from slmtok.formats.hf import files as tokenizer_files
 
+    if not dry_run:
+        if output is None:
+            fix = f"slm export {run} --output-format {output_format} -o FOLDER"
+            raise OptionError("--output is missing", fix=fix, option="--output")
+        hf.check_folder(Path(output), force=force)
     context = open_run(run, device="cpu", step=step)
     name = architecture(context.model.config)
     if dry_run:
         return Outcome({"target": name, "run": run}, lambda: print_rows([("architecture", name)], title=run))
-    if output is None:
-        fix = f"slm export {run} --output-format {output_format} -o FOLDER"
-        raise OptionError("--output is missing", fix=fix, option="--output")
+    assert output is not None
     more = {} if context.text is None else tokenizer_files(context.text.tokenizer, "tokenizer")
     receipt = hf.write(Path(output), context.model, context.vocab, more, force=force)
     checks = receipt["checks"]

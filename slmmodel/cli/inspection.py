@@ -244,7 +244,9 @@ def _check(path: Path) -> dict[str, Any]:
     try:
         what = _check_data(path) if (path / "manifest.json").is_file() else _check_run(path)
     except SlmmodelError as error:
-        return {"path": str(path), "ok": False, "what": "", "fault": error.fact}
+        inside = error.where if error.where not in (None, str(path)) else ""
+        fault = f"{error.fact} ({inside})" if inside else error.fact
+        return {"path": str(path), "ok": False, "what": "", "fault": fault}
     return {"path": str(path), "ok": True, "what": what, "fault": None}
 
 

@@ -53,7 +53,8 @@ def open_run(
 ) -> RunContext:
     """Opens a run. Raises what `RunFolder` and `Text` raise, and `OptionError` for a device that is not available."""
     run = RunFolder.open(path)
-    with Progress("loading the model"):
+    with Progress("loading the model") as progress:
+        note_unfinished(run, step, progress)
         if threads:
             import torch
 
@@ -63,6 +64,15 @@ def open_run(
     return RunContext(run, model, run.vocab, None if file is None else Text(file, run.vocab))
 
 
+def note_unfinished(run: RunFolder, step: int | None, progress: Progress) -> None:
+    """Says of a run that has not finished from which step its weights are, where no step was asked for."""
+    if step is not None or run.finished or not (steps := run.checkpoints.list()):
+        return
+    newest = run.checkpoints.newest()
+    damaged = f"; step {steps[-1]} is damaged" if newest != steps[-1] else ""
+    progress.line(f"note: {str(run.path)!r} has not finished: the weights are those of step {newest}{damaged}")
+
+
 def open_assistant(path: str, context: RunContext, device: str) -> Model:
     """The model of a run that assists another. Raises what `open_run` raises, and `Mismatch` for another tokenizer."""
     assistant = open_run(path, device=device)
@@ -70,18 +80,28 @@ def open_assistant(path: str, context: RunContext, device: str) -> Model:
     return assistant.model
 
 
+def check_prompt(text: str | None, ids: str | None) -> list[int] | None:
+    """The ids of a prompt that is given as numbers, else None; needs no run.
+
+    Raises `OptionError` for a text too, and for what is not a list of numbers.
+    """
+    if ids is None:
+        return None
+    if text is not None:
+        raise OptionError("--prompt and --ids together", fix="give one of them", option="--ids")
+    words = ids.replace(",", " ").split()
+    if not all(word.isascii() and word.isdigit() for word in words):
+        raise OptionError(f"--ids takes integers, not {ids!r}", fix="--ids '1 340 27'", option="--ids")
+    return [int(word) for word in words]
+
+
 def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
     """The ids of a prompt, given as text (`-` is stdin) or as numbers; text is preceded by the opening special.
 
-    Raises `OptionError` for both, and for what is not a list of numbers.
+    Raises what `check_prompt` raises.
     """
-    if text is not None and ids is not None:
-        raise OptionError("--prompt and --ids together", fix="give one of them", option="--ids")
-    if ids is not None:
-        words = ids.replace(",", " ").split()
-        if not all(word.isascii() and word.isdigit() for word in words):
-            raise OptionError(f"--ids takes integers, not {ids!r}", fix="--ids '1 340 27'", option="--ids")
-        return [int(word) for word in words]
+    if (given := check_prompt(text, ids)) is not None:
+        return given
     from slmmodel.run import opening_ids
 
     text = read_stdin() if text == STDIN else text

@@ -16,7 +16,7 @@ SETTINGS = "Settings"
 """Heading of the options that a configuration file may also set."""
 
 
-def _number(parse: Callable[[str], float | None], expects: str, minimum: int = 0) -> Parsed:
+def _number(parse: Callable[[str], float | None], expects: str, minimum: float = 0) -> Parsed:
     """A type that takes the numbers that `parse` reads, from `minimum` up."""
 
     def read(text: str) -> float:
@@ -31,6 +31,7 @@ def _number(parse: Callable[[str], float | None], expects: str, minimum: int = 0
 COUNT = _number(sizes.parse_count, "an integer >= 0")
 POSITIVE = _number(sizes.parse_count, "an integer >= 1", minimum=1)
 SECONDS = _number(sizes.parse_time, "a time such as 130s, 5min or 2h")
+DURATION = _number(sizes.parse_time, "a time above 0, such as 0.5s or 2min", minimum=0.001)
 STEP = _number(lambda text: sizes.parse_count(text.removeprefix("step-")), "a step such as 500 or step-500")
 
 run_argument = argument("run", metavar="RUN", help="The folder of a run, as slm train wrote it.")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from slmmodel.cli.opening import open_run
+from slmmodel.cli.opening import STDIN, open_run, stdin_lines
 from slmmodel.cli.options import (
     POSITIVE,
     device_option,
@@ -32,7 +33,7 @@ class Pair(NamedTuple):
 
 @command("pairs", example="slm pairs run blimp.jsonl --by linguistics_term")
 @run_argument
-@argument("file", metavar="FILE", help="JSON lines with two sentences each, as in BLiMP.")
+@argument("file", metavar="FILE", help="JSON lines with two sentences each, as in BLiMP; - is stdin.")
 @option("--good", metavar="KEY", default="sentence_good", help="Field of the sentence that should be likelier.")
 @option("--bad", metavar="KEY", default="sentence_bad", help="Field of the other one.")
 @option("--by", metavar="KEY", help="Also report by the values of this field.")
@@ -46,10 +47,11 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
 
     Shares have 95 % intervals. A model that does not know the difference is right in 50 %.
     """
+    listed = read_pairs(file, good, bad, by)
+    context = open_run(run, **opening)
     from slmmodel.evaluation.retrieval import sequence_nats
 
-    context = open_run(run, **opening)
-    text, listed = context.need_text("slm pairs"), read_pairs(file, good, bad, by)
+    text = context.need_text("slm pairs")
     before, after = _delimiters(context.vocab.specials)
     documents = [before + text.encode(sentence) + after for pair in listed for sentence in (pair.good, pair.bad)]
     _check_lengths(file, documents, context.model.config)
@@ -85,7 +87,7 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
 def read_pairs(file: str, good: str, bad: str, by: str | None) -> list[Pair]:
     """The pairs of a JSON Lines file. Raises `CorruptFile` with the line, `MissingInput` for a file without any."""
     found = []
-    with opened(file) as lines:
+    with nullcontext(stdin_lines()) if file == STDIN else opened(file) as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue

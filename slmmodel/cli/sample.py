@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.opening import RunContext, open_assistant, open_run, prompt_ids
+from slmmodel.cli.opening import RunContext, check_prompt, open_assistant, open_run, prompt_ids
 from slmmodel.cli.options import (
     COUNT,
     device_option,
@@ -87,6 +87,7 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
     prompt = prompt if text is None else text
     opening = {name: values.pop(name) for name in _OPENING}
     options = SampleConfig(**values)
+    check_prompt(prompt, ids)
     RunFolder.open(run)  # a wrong name is reported before torch is loaded
     from slmmodel.sampling.methods import chosen_method
 
@@ -254,11 +255,12 @@ def _listed(ids: Sequence[int]) -> str:
 @device_option
 def logprobs(run: str, prompt: str | None, ids: str | None, top: int, **opening: Any) -> Outcome:
     """List the likeliest next tokens with their probabilities, at temperature 1 and over all ids."""
+    check_prompt(prompt, ids)
+    context = open_run(run, **opening)
     import torch
 
     from slmmodel.sampling.prefill import check_prompts, prefill
 
-    context = open_run(run, **opening)
     begin = prompt_ids(context, prompt, ids)
     check_prompts(context.model, [begin])
     with torch.inference_mode():

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 MIN_VOCAB_SIZE = 272
 """16 specials and 256 bytes."""
-TEXT_BYTES_PER_ID = 30
-"""Prose needed per learned id, for an error message: a rough figure for vocabularies of a few thousand ids."""
 
 
 class Text:
@@ -149,8 +147,8 @@ def prepare(corpus: str, folder: Path, *, vocab: int, read: ReadOptions, force: 
             raise OptionError(
                 f"the text supports {supported:,} ids, and --vocab is {vocab:,}",
                 where=f"{corpus!r}: {size:,} bytes of training text",
-                limit=f"an id takes about {TEXT_BYTES_PER_ID} bytes of text",
-                fix=f"--vocab {supported}, or a text of {vocab * TEXT_BYTES_PER_ID:,} bytes and more",
+                limit="each id must occur in the training text",
+                fix=f"--vocab {supported}, or a longer text",
                 option="vocab",
             ) from None
         split.close()

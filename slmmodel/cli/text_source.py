@@ -52,7 +52,8 @@ class Corpus:
     def __init__(
         self, text: Text, paths: list[str], options: ReadOptions | None = None, *, texts: list[bytes] | None = None
     ) -> None:
-        """`texts`: documents in memory instead of `paths`. Raises what finding the files raises.
+        """`texts`: documents in memory instead of `paths`. Raises what finding the files raises, and
+        `OptionError` for files of slmtok and runs.
 
         Documents of stdin are kept in memory: it can be read only once.
         """

@@ -280,6 +280,8 @@ def resume(
             fix=f"slm resume {shlex.quote(run)} --step N -o NEW --set NAME=VALUE",
             option="set",
         )
+    # Wrong values are refused before anything is read or copied.
+    read_settings(None, (), budget, {f"run.{name}": value for name, value in machine.items()})
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
     _check_branch(folder, step, sets, budget)
     if output is not None:

@@ -53,8 +53,8 @@ def evaluate(
 ) -> Evaluation:
     """Scores all documents of a source with the final weights of a run, or those of a checkpoint (`step`).
 
-    `seq_len` defaults to that of training. `seq_bytes` instead takes the number of pairs that read as many bytes of
-    this text, at most the seq_len of training, so that models with different tokenizers see equally much text.
+    `seq_len` defaults to that of training. `seq_bytes` replaces it by the number of pairs that read as many bytes
+    of this text, at most the seq_len of training, so that models with different tokenizers see equally much text.
     `stateful`: a model with a state of fixed size keeps it through each document.
 
     Raises what opening raises, `Mismatch` for ids of another tokenizer, `OptionError` for a seq_len above that of
@@ -117,8 +117,6 @@ def _check_run(run: RunFolder, source: TokenSource, stateful: bool) -> None:
 
 def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, seq_bytes: int | None) -> int:
     trained = int(run.config["model"]["seq_len"])
-    if seq_len is not None and seq_bytes is not None:
-        raise OptionError("--seq-len and --seq-bytes exclude each other", fix="give one of them", option="seq_len")
     if seq_bytes is not None:
         block = source.block(0)
         pairs = int((block.lengths() - 2).clip(min=0).sum())  # closing ids are not counted

@@ -152,11 +152,7 @@ def write(
     """
     import shutil
 
-    if folder.exists() and not force:
-        raise OutputExists(f"output {str(folder)!r} exists", fix="choose another -o, or pass --force", path=str(folder))
-    if folder.is_symlink() or (folder.exists() and not (folder / "receipt.json").is_file()):
-        # Replacing removes the folder, so it must be one of ours.
-        raise OutputExists(f"output {str(folder)!r} is not an export", fix="choose another -o", path=str(folder))
+    check_folder(folder, force=force)
     content = {**files(model, vocab), **(more or {})}
     part = folder.with_name(folder.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
@@ -177,6 +173,20 @@ def write(
             shutil.rmtree(folder)
         part.rename(folder)
     return receipt
+
+
+def check_folder(folder: Path, *, force: bool) -> None:
+    """Raises `OutputExists` for a folder that may not be replaced, and `MissingInput` for one that has no parent."""
+    if folder.is_symlink() or (folder.exists() and not (folder / "receipt.json").is_file()):
+        # Replacing removes the folder, so it must be one of ours.
+        raise OutputExists(
+            f"output {str(folder)!r} exists and is not an export", fix="choose another -o", path=str(folder)
+        )
+    if folder.exists() and not force:
+        raise OutputExists(f"output {str(folder)!r} exists", fix="choose another -o, or pass --force", path=str(folder))
+    if not folder.parent.is_dir():
+        fact = f"no folder {str(folder.parent)!r} for the output {folder.name!r}"
+        raise MissingInput(fact, fix=f"mkdir -p {folder.parent}", path=str(folder.parent))
 
 
 def checks(folder: Path, model: Model) -> dict[str, Any]:

@@ -454,6 +454,18 @@ def branch(
         return _branch(RunFolder.open(source), step, Path(output), settings_of(settings or {}), force=force)
 
 
+def _check_left(budget: Budget, counters: Mapping[str, Any], steps: int | None) -> None:
+    """Raises `OptionError` where a checkpoint has spent its budget: the new run would end before its first step."""
+    step, spent = counters["step"], counters.get({"steps": "step", "time": "seconds"}.get(budget.kind, budget.kind), 0)
+    if spent >= budget.amount or (steps is not None and step >= steps):
+        raise OptionError(
+            f"no step is left: step {step:,} has spent the budget {budget.kind}={budget.amount:g}",
+            limit="the budget counts from the first step of the old run",
+            fix=(Argument("budget", f"steps={2 * step}"), ", or an earlier ", Argument("step")),
+            option="budget",
+        )
+
+
 def _branch(origin: RunFolder, step: int | None, output: Path, changes: Settings, *, force: bool) -> RunFolder:
     run = locate_run(output, force=True)
     folder = origin.checkpoint(step)
@@ -461,6 +473,7 @@ def _branch(origin: RunFolder, step: int | None, output: Path, changes: Settings
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(origin.config, changes)
     state = checkpoint.read_json(folder / checkpoint.TRAIN_STATE)
+    _check_left(config.run.budget, state["counters"], None if changes else origin.fingerprint.get("steps"))
     parent = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}
     fingerprint = {**origin.fingerprint, "parent": parent, "config": config.digest}
     if run.exists() and not force:

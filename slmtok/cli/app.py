@@ -154,18 +154,25 @@ class App(NamedTuple):
         """Prints an error and returns the exit status."""
         is_own = isinstance(caught, self.policy.own)
         error: Any = caught if is_own else self.policy.translate(caught) or errors.system_error(caught, self.package)
-        if not self.reports(errors.error_text(error)):
+        flags = self._flags(name)
+        if not self.reports(errors.error_text(error, flags)):
             return self.policy.exit_status(error)
         if settings.traceback:
             _print_traceback()
         if settings.as_json:
             try:
-                self._write_envelope(name, error=errors.error_dict(error))
+                self._write_envelope(name, error=errors.error_dict(error, flags))
                 sys.stdout.flush()
             except OSError:
                 streams.discard_stdout()
-        errors.print_error(error)
+        errors.print_error(error, flags)
         return self.policy.exit_status(error)
+
+    def _flags(self, name: str) -> frozenset[str]:
+        """The flags of a command; none where it is unknown, or its import was what failed."""
+        module, _, attribute = self.commands[name].place.partition(":") if name in self.commands else ("", "", "")
+        command = getattr(sys.modules.get(module), attribute or "?", None)
+        return frozenset(flag for param in getattr(command, "params", ()) for flag in param.opts)
 
     def _write_envelope(self, command: str, **content: Any) -> None:
         write_text(encode_envelope(f"{self.name}.{command}/1", self.versions(), **content))

@@ -9,7 +9,8 @@ import errno
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import click
@@ -53,17 +54,19 @@ class ErrorPolicy(NamedTuple):
         return USAGE if is_usage else FAILED
 
 
-def flag_naming(setting: Setting) -> str:
+def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
     """An option in a message as the command line spells it: `--vocab 300`, `--force`, `--set run.seed=0`.
 
-    It is a `Setting` of slmtok or an `Argument` of slmmodel.
+    It is a `Setting` of slmtok or an `Argument` of slmmodel. `flags` are those of the command: `--seed 0` is named
+    where it has that flag.
     """
     from slmtok.option_values import escape
     from slmtok.options import flag_of
 
-    if "." in setting.name:
+    own = flag_of(setting.name.rpartition(".")[2])
+    if "." in setting.name and own not in flags:
         return f"--set {setting.name}={setting.value}" if setting.has_value else setting.name
-    flag = flag_of(setting.name)
+    flag = own
     value = setting.value
     if value is False:
         return f"--no-{flag[2:]}"
@@ -73,22 +76,22 @@ def flag_naming(setting: Setting) -> str:
     return f"{flag} {shlex.quote(value)}" if setting.has_value and setting.value is not True else flag
 
 
-def error_dict(error: Any) -> dict[str, object]:
-    """The error as `--json` prints it."""
-    content: dict[str, object] = error.to_dict(flag_naming)
+def error_dict(error: Any, flags: Collection[str] = ()) -> dict[str, object]:
+    """The error as `--json` prints it; `flags` as in `flag_naming`."""
+    content: dict[str, object] = error.to_dict(partial(flag_naming, flags=flags))
     return content
 
 
-def error_text(error: Any) -> str:
+def error_text(error: Any, flags: Collection[str] = ()) -> str:
     """The error as it is printed."""
-    text: str = error.render(flag_naming)
+    text: str = error.render(partial(flag_naming, flags=flags))
     return text
 
 
-def print_error(error: Any) -> None:
+def print_error(error: Any, flags: Collection[str] = ()) -> None:
     """The error on stderr, its first word red on a terminal."""
     sys.stderr.write(styled("error:", sys.stderr, fg="red", bold=True))
-    fact, *more = printable(error_text(error)).split("\n")
+    fact, *more = printable(error_text(error, flags)).split("\n")
     for head, text in ((" ", fact), *((line[:_LABEL_COLUMNS], line[_LABEL_COLUMNS:]) for line in more)):
         # A command stays one line, to be pasted.
         lines = [text] if _COMMAND.match(text) else fit(text, sys.stderr, indent=_LABEL_COLUMNS)

@@ -35,10 +35,10 @@ def folder(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("name", [None, *PRESETS])
 def test_the_file_changes_nothing(folder, tmp_path, name, full):
     """A run with it has the configuration of a run without it, and every key is in it with a comment."""
-    text = template(name, full=full)
+    plain = settings_of({} if name is None else {"model.preset": name})
+    text = template(plain, full=full)
     (tmp_path / "run.yaml").write_text(text)
     vocab = VocabMeta.load(folder / "data" / "vocab.json")
-    plain = settings_of({} if name is None else {"model.preset": name})
     given = read_yaml(str(tmp_path / "run.yaml"))
     assert resolve(given, vocab, 10**9, "cpu")[0] == resolve(plain, vocab, 10**9, "cpu")[0]
     assert isinstance(yaml.safe_load(text), dict)
@@ -51,8 +51,10 @@ def test_the_file_changes_nothing(folder, tmp_path, name, full):
 
 
 def test_the_command(slm):
-    assert slm("config", code=0).out == template(None, full=False)
-    assert slm("config", "--preset", "infini-cpu", "--full", code=0).out == template("infini-cpu", full=True)
+    assert slm("config", code=0).out == template({}, full=False)
+    assert slm("config", "--preset", "infini-cpu", "--full", code=0).out == template(
+        settings_of({"model.preset": "infini-cpu"}), full=True
+    )
     assert "did you mean 'cpu-demo'?" in slm("config", "--preset", "cpu-dmo", code=2).err
     assert "--check needs a FILE" in slm("config", "--check", code=2).err
     assert "without --check" in slm("config", "run.yaml", code=2).err
@@ -113,3 +115,41 @@ def test_wrong_files(folder, slm, content, says):
         ran = slm(*command)
         assert ran.code in (1, 2) and all(text in ran.err for text in says), ran.err
     assert [path.name for path in Path().iterdir()] == ["run.yaml"]
+
+
+@pytest.mark.parametrize("preset", [[], ["--preset", "cpu-demo"]])
+def test_given_settings_are_in_the_file(slm, folder, preset):
+    options = ["--budget", "steps=500", "--data", folder / "data", "--device", "cpu"]
+    sets = [
+        "--set=optim.lr=1e-3",
+        "--set=model.dropout=0.1",
+        "--set=data.read.separator=a: b",
+        "--set=data.options.n=2",
+    ]
+    ran = slm("config", *preset, *options, *sets, code=0)
+    Path("c.yaml").write_text(ran.out)
+    table = yaml.safe_load(ran.out)
+    assert table["optim"]["lr"] == 1e-3 and table["model"]["dropout"] == 0.1
+    assert table["run"]["budget"] == {"steps": 500} and table["run"]["device"] == "cpu"
+    assert table["data"]["train"] == str(folder / "data")
+    assert table["data"]["read"] == {"separator": "a: b"} and table["data"]["options"] == {"n": 2}
+    plain = slm("config", *preset, *options, *sets[:2], code=0)
+    Path("c.yaml").write_text(plain.out)
+    assert slm("config", "--check", "c.yaml", "--json", code=0).json["result"]["steps"] == 500
+
+
+@pytest.mark.parametrize(
+    ("options", "fact"),
+    [
+        (["--set", "optim.lrr=1"], "did you mean 'optim.lr'?"),
+        (["--set", "model.lrr=1"], "lrr"),
+        (["--set", "lr=1e-3"], "did you mean 'optim.lr'?"),
+        (["--set", "optim.lr"], "is not NAME=VALUE"),
+        (["--budget", "tokens=10XB"], "run.budget.tokens is '10XB'"),
+        (["--budget", "500"], "is not KIND=AMOUNT"),
+        (["--device", "gpu"], "run.device is 'gpu'"),
+    ],
+)
+def test_wrong_settings_write_no_file(slm, options, fact):
+    ran = slm("config", *options, code=2)
+    assert fact in ran.err and ran.out == ""

@@ -234,7 +234,7 @@ def test_branches(stopped, tmp_path):
         branch(origin, 7, tmp_path / "third")
     with pytest.raises(OptionError, match="is the run itself"):
         branch(origin, 5, origin)
-    with pytest.raises(SlmmodelError, match=r"unknown setting 'model\.d_model'"):
+    with pytest.raises(SlmmodelError, match=r"model\.d_model cannot change in a run"):
         branch(origin, 5, tmp_path / "fourth", settings={"model.d_model": 16})
     assert not (tmp_path / "fourth").exists()
 

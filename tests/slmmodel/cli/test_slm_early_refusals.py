@@ -1,0 +1,161 @@
+"""Wrong inputs of `slm`: each is refused before any work, by a message whose fix works."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from slmmodel.cli import APP
+from slmmodel.config import read_budget
+from slmmodel.errors import OptionError
+from slmtok.cli.errors import flag_naming
+
+TEXT = "once upon a time there was a little fox. the fox saw a tree. the tree was tall. "
+SHAPE = ["d_model=16", "n_heads=2", "n_kv_heads=2", "d_ff=32", "n_layers=1", "seq_len=8"]
+TRAIN = [*(f"--set=model.{each}" for each in SHAPE), "--set=run.batch_tokens=16", "--threads=1", "--device=cpu"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with text, a tokenizer, packed data, counts, and a run of two steps."""
+    import slmtok
+    from slmmodel.cli import main
+    from slmtok.shards import pack
+
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "text.txt").write_text(TEXT * 30)
+    slmtok.train(str(folder / "text.txt"), vocab_size=290).save(folder / "tok.json")
+    slmtok.count(str(folder / "text.txt")).save(folder / "a.counts")
+    pack(str(folder / "text.txt"), slmtok.load(folder / "tok.json"), folder / "data")
+    line = ["train", f"{folder}/data", "-o", f"{folder}/run", "--budget", "steps=2", "-q", "--no-eval"]
+    assert main([*line, "--preset=cpu-demo", *TRAIN]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(slm, made: Path, tmp_path: Path) -> Path:
+    """A copy of the folder, which is the working folder."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def test_what_is_not_text(slm, here):
+    for command in (["eval", "run", "--on"], ["batches", "-t", "tok.json"], ["demo"]):
+        for path, what in (("tok.json", "is a tokenizer file"), ("a.counts", "is a counts file")):
+            if command[0] == "batches" and path == "tok.json":
+                continue
+            assert what in slm(*command, path, code=2).err, (command, path)
+        checkpoint = slm(*command, "run/checkpoints/step-2", code=2).err
+        assert "is a checkpoint of slm, not text" in checkpoint and "or the run: run" in checkpoint
+    assert "is a run of slm, not text" in slm("eval", "run", "--on", "run", code=2).err
+    assert not (here / "run/eval").exists() and not (here / "demo").exists()
+    assert "no file or folder 'nope'" in slm("batches", "nope", code=1).err
+    assert "name the folder: data" in slm("batches", "data/train-00000.bin", code=1).err
+
+
+def test_batches_of_any_size_are_bounded(slm, here):
+    assert "1,280,000,000 ids" in slm("batches", "data", "--batch-size", "10000000", code=2).err
+    assert "--first-step " in slm("batches", "data", "--first-step", "9999999", code=2).err
+    assert "fix:   --pack concat" in slm("batches", "data", "--pack", "best", code=2).err
+
+
+def test_a_finished_run_has_no_step_left(slm, here):
+    finished = slm("resume", "run", code=1).err
+    assert "fix:   slm resume run --step 2 -o NEW --budget steps=4" in finished
+    spent = slm("resume", "run", "-o", "new", "--step", "2", "--budget", "steps=2", code=2).err
+    assert "no step is left" in spent and not (here / "new").exists()
+    fixed = slm("resume", "run", "--set", "model.dropout=0.1", "--step", "2", "-o", "new", code=2).err
+    assert "the model of a run does not change" in fixed
+    assert "fix:   --threads 0" in slm("resume", "run", "-o", "new", "--threads", "abc", code=2).err
+    (here / "run/config.yaml").write_text((here / "run/config.yaml").read_text().replace(str(here), str(here)))
+    ran = slm("resume", "run", "--step", "2", "-o", "new", "--budget", "steps=4", "--no-eval", code=0)
+    assert "finished, step 4 of 4" in ran.out
+
+
+def test_data_that_moved_are_named_by_an_option(slm, here, made):
+    data = made / "data"
+    data.rename(made / "moved")
+    try:
+        err = slm("resume", "run", "--step", "2", "-o", "new", "--budget", "steps=3", code=1).err
+    finally:
+        (made / "moved").rename(data)
+    assert "are not there" in err and "--data DATA" in err and not (here / "new").exists()
+
+
+def test_an_unfinished_run_says_which_weights_it_has(slm, here):
+    (here / "run/result.json").unlink()
+    note = "note: 'run' has not finished: the weights are those of step 2"
+    assert note in slm("sample", "run", "once", "--max-new", "1", code=0).err
+    assert note in slm("eval", "run", "--no-baselines", code=0).err
+    assert note not in slm("sample", "run", "once", "--max-new", "1", "--step", "2", code=0).err
+    weights = here / "run/checkpoints/step-2/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    assert "(run/checkpoints/step-2)" in slm("doctor", "run", code=3).out
+
+
+def test_lost_weights_lead_to_a_checkpoint(slm, here):
+    (here / "run/model.safetensors").unlink()
+    err = slm("sample", "run", "once", code=1).err
+    assert "or read a checkpoint: --step 2" in err and "--allow-mismatch" not in err
+    slm("sample", "run", "once", "--max-new", "1", "--step", "2", code=0)
+
+
+def test_windows_are_checked_before_the_model(slm, here, monkeypatch):
+    monkeypatch.setattr("slmmodel.cli.eval.open_documents", None)
+    assert "--stride takes an integer >= 1, not '0'" in slm("eval", "run", "--stride", "0", code=2).err
+    assert "fix:   --stride 8" in slm("eval", "run", "--stride", "1000", code=2).err
+    assert "exclude each other" in slm("eval", "run", "--seq-len", "4", "--seq-bytes", "9", code=2).err
+    assert "fix:   slm eval RUN --check c.json" in slm("eval", "--check", "c.json", code=2).err
+
+
+def test_bench_measures_one_model_for_some_time(slm, here):
+    assert "takes a time above 0" in slm("bench", "--seconds", "0", code=2).err
+    assert "name two models" in slm("bench", "run", "--preset", "cpu-demo", code=2).err
+    assert "takes one of adamw, muon, not 'sgd'" in slm("bench", "--optimizer", "sgd", code=2).err
+
+
+def test_inputs_are_checked_before_the_model(slm, here, monkeypatch):
+    monkeypatch.setattr("slmmodel.checkpoint.RunFolder.model", None)
+    assert "not 'abc'" in slm("logprobs", "run", "--ids", "abc", code=2).err
+    assert "--prompt and --ids together" in slm("logprobs", "run", "-p", "hi", "--ids", "1 2", code=2).err
+    assert "nope.jsonl" in slm("pairs", "run", "nope.jsonl", code=1).err
+    assert "--output is missing" in slm("export", "run", code=2).err
+    for force in ([], ["--force"]):
+        assert "exists and is not an export" in slm("export", "run", "-o", "data", *force, code=1).err
+    assert "no folder 'a/b'" in slm("export", "run", "-o", "a/b/c", code=1).err and not Path("a").exists()
+
+
+def test_pairs_from_stdin(slm, here, monkeypatch):
+    import io
+
+    pair = json.dumps({"sentence_good": "the fox saw", "sentence_bad": "fox the saw"}).encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pair)))
+    assert slm("pairs", "run", "-", "--json", code=0).json["result"]["groups"]["all"]["pairs"] == 1
+
+
+def test_numbers_of_a_demo(slm, here):
+    assert "8000" in slm("demo", "text.txt", "-o", "d", "--vocab", "8k", code=2).err
+    err = slm("demo", "text.txt", "-o", "d", "--vocab", "9000", "--budget", "steps=2", code=2).err
+    assert "fix:   --vocab " in err and "or a longer text" in err and "30 bytes" not in err
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("500", "steps=500"), ("2min", "time=2min"), ("2M", "tokens=2M"), ("much", "tokens=2M")]
+)
+def test_an_amount_without_a_kind(given, meant):
+    with pytest.raises(OptionError) as caught:
+        read_budget(given, "--budget")
+    assert f"--budget {meant}" in caught.value.render(flag_naming)
+
+
+def test_fixes_name_the_flags_of_the_command():
+    from slmmodel.errors import Argument
+
+    flags = {flag for param in APP.command("batches").params for flag in param.opts}
+    assert flag_naming(Argument("data.pack", "concat"), flags) == "--pack concat"
+    assert flag_naming(Argument("data.pack", "concat")) == "--set data.pack=concat"
