@@ -22,7 +22,7 @@ TESTING := slmtok-core/testing
 
 RUST_FILES := $(shell find rust -path rust/fuzz -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 
-.PHONY: faults test-oldest help setup built install quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize test-aarch64 instructions instructions-accept docs clean
+.PHONY: faults fuzz-files test-oldest help setup built install quickstart test check check-rust check-python rust-test python-test wheel bench bench-record fuzz sanitize test-aarch64 instructions instructions-accept docs clean
 
 help: ## list the targets
 	@echo 'slmtok: train, use and prove byte-level tokenizers'
@@ -142,6 +142,9 @@ bench-record: setup ## the full comparison with all peers, written to benchmarks
 FUZZ_SECONDS ?= 30
 fuzz: ## run each fuzz target for FUZZ_SECONDS (needs nightly Rust and cargo-fuzz)
 	@rust/fuzz/run.sh $(FUZZ_SECONDS)
+
+fuzz-files: setup ## edit every field of every file format, then several at random until FUZZ_SECONDS each; all are read by the commands
+	SLMTOK_FUZZ_SECONDS=$(FUZZ_SECONDS) $(PY) -m pytest tests/fuzz -q -s -n 0
 
 FAULTS_CALLS ?= 10000
 faults: setup ## fail, kill or spoil at each of FAULTS_CALLS calls of every command, and run it in bare situations (needs a C compiler; hours)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from slmmodel.errors import SlmmodelError
-
 if TYPE_CHECKING:
+    from slmmodel.errors import SlmmodelError
     from slmmodel.run import Run, load, train
     from slmmodel.vocab import VocabMeta
 
 __all__ = ["Run", "SlmmodelError", "VocabMeta", "__version__", "load", "train"]
-_PLACES = {"Run": "slmmodel.run", "load": "slmmodel.run", "train": "slmmodel.run", "VocabMeta": "slmmodel.vocab"}
+_PLACES = {
+    **dict.fromkeys(("Run", "load", "train"), "slmmodel.run"),
+    "SlmmodelError": "slmmodel.errors",
+    "VocabMeta": "slmmodel.vocab",
+}
 """What is imported on first use: `slm --help` does without pydantic and torch."""
 
 

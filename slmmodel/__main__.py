@@ -1,10 +1,19 @@
-"""`python -m slmmodel` is `slm`."""
+"""The command `slm`, and `python -m slmmodel`."""
 
 from __future__ import annotations
 
 import sys
 
-from slmmodel.cli import main
+from slmtok.interrupts import exit_on_interrupt
+
+
+def main() -> int:
+    """Runs the command line of this process and returns its exit status."""
+    exit_on_interrupt()
+    from slmmodel.cli import main as run
+
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -27,10 +27,13 @@ from slmmodel.errors import (
     Mismatch,
     MissingInput,
     OutputExists,
+    SlmmodelError,
     Unreadable,
     UnsupportedFormat,
 )
 from slmmodel.folder_lock import LOCK
+from slmmodel.json_files import FaultError, load, read_bounded
+from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -40,8 +43,6 @@ if TYPE_CHECKING:
     from slmmodel.distributed import World
     from slmmodel.models.protocol import Model
 
-VERSION = 2
-"""Of run folders, in `fingerprint.json` and `train_state.json`."""
 CONFIG, VOCAB, TOKENIZER, FINGERPRINT = "config.yaml", "vocab.json", "tok.json", "fingerprint.json"
 METRICS, RESULT, CARD, SUMS = "metrics.jsonl", "result.json", "README.md", "SHA256SUMS"
 MODEL, OPTIMIZER, RECURRENT, TRAIN_STATE = "model", "optim", "recurrent", "train_state.json"
@@ -58,6 +59,9 @@ _FOLDERS = ("checkpoints", EVALUATIONS, "tensorboard", "wandb")
 _UNFINISHED = {*_SMALL, METRICS, SUMS, "checkpoints"}
 """What a folder holds that is not yet a run, or no longer one."""
 _TENSOR_FILE = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
+_SUM = re.compile(r"([0-9a-f]{64})  ((?!\.\.?$)[^/\\\0]+)")
+MAX_CONFIG_BYTES = 1 << 20
+"""Of `config.yaml` and `SHA256SUMS`."""
 _PART = re.compile(r"\..+\.\d+\.part")
 """The temporary name of a file that is being written, with the number of the process."""
 
@@ -178,20 +182,24 @@ class RunFolder:
     @property
     def config(self) -> dict[str, Any]:
         """The resolved configuration: sections `model`, `data`, `optim`, `run`."""
-        import yaml
+        from slmmodel.config import recorded_config
+        from slmmodel.yaml_files import parse
 
+        path = self.path / CONFIG
         try:
-            config = yaml.safe_load((self.path / CONFIG).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise CorruptFile(f"cannot read {CONFIG}: {error}", where=str(self.path), fix="restore it") from None
-        if not isinstance(config, dict) or not {"model", "data", "optim", "run"} <= set(config):
-            raise CorruptFile(f"{CONFIG} lacks a section", where=str(self.path), fix="restore it")
-        return config
+            return recorded_config(parse(read_bounded(path, MAX_CONFIG_BYTES)))
+        except OSError as error:
+            fact, where, limit = f"cannot be read ({error.strerror})", str(path), None
+        except FaultError as fault:
+            fact, where, limit = str(fault), fault.place_in(path), None
+        except SlmmodelError as error:
+            fact, where, limit = f"is refused: {error.fact}", str(path), error.limit
+        raise CorruptFile(f"{CONFIG} {fact}", where=where, limit=limit, fix="restore the file", path=str(path))
 
     @property
     def fingerprint(self) -> dict[str, Any]:
         """What the run was trained on and with: digests, versions, threads."""
-        return read_json(self.path / FINGERPRINT)
+        return load(self.path / FINGERPRINT, Fingerprint).model_dump(exclude_unset=True)
 
     @property
     def finished(self) -> bool:
@@ -201,7 +209,7 @@ class RunFolder:
     @property
     def result(self) -> dict[str, Any]:
         """`result.json` of a finished run; empty before."""
-        return read_json(self.path / RESULT) if self.finished else {}
+        return load(self.path / RESULT, Result).model_dump(exclude_unset=True) if self.finished else {}
 
     def checkpoint(self, step: int | None = None) -> Path:
         """The verified folder of a checkpoint; `step` None is the newest. Raises `MissingInput`, `CorruptFile`."""
@@ -328,7 +336,7 @@ class Checkpoints:
     def best(self) -> int | None:
         """The step of the best checkpoint, where one is marked and exists."""
         path = self.folder / BEST
-        name = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+        name = path.read_bytes()[:80].decode("utf-8", "replace").strip() if path.is_file() else ""
         return next((step for step in self.list() if self.path(step).name == name), None)
 
     def prune(self, keep: int, every: int = 0) -> None:
@@ -434,7 +442,7 @@ def tensor_files(folder: Path, stem: str) -> list[str]:
     index = folder / f"{stem}.safetensors.index.json"
     if not index.is_file():
         return [f"{stem}.safetensors"]
-    return sorted({str(name) for name in read_json(index)["weight_map"].values()})
+    return sorted(set(load(index, WeightIndex).weight_map.values()))
 
 
 def read_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
@@ -469,17 +477,10 @@ def to_json(values: Mapping[str, Any]) -> bytes:
     return (json.dumps(values, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object. Raises `CorruptFile`."""
-    try:
-        values = json.loads(path.read_bytes())
-        if not isinstance(values, dict):
-            raise ValueError("not an object")
-    except (OSError, ValueError, RecursionError) as error:
-        raise CorruptFile(
-            f"cannot read {path.name}: {error}", where=str(path.parent), fix="restore the file", path=str(path)
-        ) from None
-    return values
+def read_train_state(folder: Path) -> dict[str, Any]:
+    """The `train_state.json` of a checkpoint. Raises `CorruptFile`, `UnsupportedFormat`."""
+    fix = "resume from another checkpoint: slm resume RUN --step N -o NEW"
+    return load(folder / TRAIN_STATE, TrainStateFile, fix=fix).model_dump()
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -560,12 +561,26 @@ def sums_of(folder: Path, names: Iterable[str]) -> bytes:
 
 
 def read_sums(folder: Path) -> dict[str, str]:
-    """The sums by file name; empty where the file is missing or malformed."""
+    """The sums by file name; empty where the file is missing. Raises `CorruptFile`."""
+    path = folder / SUMS
     try:
-        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
+        lines = read_bounded(path, MAX_CONFIG_BYTES).decode("utf-8").splitlines()
+    except OSError:
         return {}
-    return {name: digest for digest, separator, name in (line.partition("  ") for line in lines) if separator}
+    except ValueError as error:
+        raise CorruptFile(f"{SUMS} {error}", where=str(path), fix="restore the file", path=str(path)) from None
+    found = {}
+    for number, line in enumerate(lines, 1):
+        match = _SUM.fullmatch(line)
+        if match is None:
+            raise CorruptFile(
+                f"{SUMS} has {line!r:.80}, which is not a sum and the name of a file of its folder",
+                where=f"{path}, line {number}",
+                fix="restore the file",
+                path=str(path),
+            )
+        found[match[2]] = match[1]
+    return found
 
 
 def verify_sums(folder: Path, names: Iterable[str] | None = None) -> bool:

@@ -56,6 +56,7 @@ from slmmodel.errors import (
     unknown_name,
     unknown_setting,
 )
+from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
 from slmmodel.sizes import parse_count, parse_time
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from yaml.nodes import Node
 
+MAX_YAML_BYTES = 1 << 20
 MAX_BEAMS = 4096
 """Beams or samples of one call, which are decoded side by side."""
 MAX_NEW_TOKENS = 1 << 32
@@ -380,26 +382,22 @@ def settings_of(values: Mapping[str, Any], where: str = "settings", prefix: str 
 
 def read_yaml(path: str) -> Settings:
     """The settings of a YAML file. Raises `MissingInput`, `Unreadable`, `InvalidConfig`."""
-    import yaml
+    from yaml.nodes import MappingNode
+
+    from slmmodel.yaml_files import compose
 
     try:
-        node = yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        node = compose(read_bounded(Path(path), MAX_YAML_BYTES))
     except FileNotFoundError:
         raise MissingInput(f"no file {path!r}", where="--config", fix="check the name", path=path) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise Unreadable(
-            f"cannot read {path!r}: {error}", where="--config", fix="name a text file", path=path
+            f"cannot read {path!r}: {error.strerror}", where="--config", fix="name a text file", path=path
         ) from error
-    except yaml.YAMLError as error:
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-        line = f", line {mark.line + 1}" if mark is not None else ""
-        if problem is not None and r"'\t'" in problem:
-            fact = f"{path} has a tab where YAML takes spaces"
-            raise InvalidConfig(fact, where=path + line, fix="replace it with spaces") from None
-        raise InvalidConfig(
-            f"{path} is not YAML: {problem or error}", where=path + line, fix="fix the syntax"
-        ) from None
-    if not isinstance(node, yaml.MappingNode | None):
+    except FaultError as fault:
+        fix = "replace it with spaces" if "a tab" in str(fault) else "fix the syntax"
+        raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix=fix, path=path) from None
+    if not isinstance(node, MappingNode | None):
         raise InvalidConfig(f"{path} has no sections", where=path, fix="write sections such as optim: and run:")
     settings: Settings = {}
     for name, number, value in [] if node is None else _leaves(node, ""):
@@ -414,23 +412,23 @@ def read_yaml(path: str) -> Settings:
 
 def _leaves(node: Node, prefix: str) -> Iterator[tuple[str, int, Any]]:
     """(dotted name, line, value) of each leaf. Scalars stay as written, since each option parses its own text."""
-    import yaml
+    from yaml.nodes import MappingNode, SequenceNode
 
-    if isinstance(node, yaml.MappingNode):
+    if isinstance(node, MappingNode):
         for key, value in node.value:
             yield from _leaves(value, f"{prefix}.{key.value}" if prefix else str(key.value))
     else:
         # A section `data` that is a list is its key `train`.
-        is_sources = prefix == "data" and isinstance(node, yaml.SequenceNode)
+        is_sources = prefix == "data" and isinstance(node, SequenceNode)
         yield "data.train" if is_sources else prefix, node.start_mark.line + 1, _as_written(node)
 
 
 def _as_written(node: Node) -> Any:
-    import yaml
+    from yaml.nodes import MappingNode, SequenceNode
 
-    if isinstance(node, yaml.MappingNode):
+    if isinstance(node, MappingNode):
         return {str(key.value): _as_written(value) for key, value in node.value}
-    if isinstance(node, yaml.SequenceNode):
+    if isinstance(node, SequenceNode):
         return [_as_written(item) for item in node.value]
     return None if node.tag.endswith(":null") else node.value
 
@@ -718,6 +716,20 @@ def to_yaml(sections: Mapping[str, Any]) -> bytes:
 
     text: str = yaml.safe_dump(dict(sections), sort_keys=True, allow_unicode=True, default_flow_style=None, width=120)
     return text.encode()
+
+
+def recorded_config(sections: Any) -> dict[str, Any]:
+    """The sections of a `config.yaml`, with their defaults. Raises `InvalidConfig`."""
+    missing = {"model", "data", "optim", "run"} - set(sections if isinstance(sections, dict) else ())
+    if missing:
+        raise InvalidConfig(f"lacks the section {min(missing)}", fix="restore it")
+    try:
+        config = RunConfig.model_validate(sections)
+    except ValidationError as error:
+        name, value, limit = first_fault(error)
+        raise InvalidConfig(f"{name} is {value!r:.40}", limit=limit, fix="restore it") from None
+    config_from_dict(config.model)
+    return config.to_dict()
 
 
 def weight_options(sections: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,8 +44,16 @@ def parse_word(value: Any) -> Any:
         return value == "true"
     try:
         return ast.literal_eval(value)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return value
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "none"
+    if not isinstance(value, str | os.PathLike):
+        raise ValueError("expected text or a path")
+    return os.fspath(value)
 
 
 Count = Annotated[int, _parsed(parse_count, "65536 or 328M, not below 0"), Field(ge=0)]
@@ -56,7 +64,7 @@ Share = Annotated[float, _parsed(parse_share, "5% or 0.05"), Field(ge=0, le=0.9)
 Number = Annotated[float, Field(ge=0)]
 OptionalNumber = Annotated[Number | None, BeforeValidator(lambda value: None if value in ("none", "null") else value)]
 Device = Annotated[str, BeforeValidator(lambda value: _device(str(value)))]
-Text = Annotated[str, BeforeValidator(lambda value: "none" if value is None else os.fspath(value))]
+Text = Annotated[str, BeforeValidator(_text)]
 
 
 def option(default: Any, help: str, *, affects_weights: bool = True, **attributes: Any) -> Any:

@@ -59,6 +59,8 @@ class DataSource(Section):
 def _sources(value: Any) -> Any:
     """`data.train`: a path, or a list of paths and tables. Raises `InvalidConfig`."""
     if not isinstance(value, (list, tuple)):
+        if not isinstance(value, str | os.PathLike | None):
+            raise ValueError("a path, or a list of sources")
         return "" if value is None else os.fspath(value)
     sources = [_part(DataSource, each if isinstance(each, Mapping) else {"path": each}, "data.train") for each in value]
     names = [source.name for source in sources]
@@ -118,6 +120,8 @@ class Stage(Section):
 
 
 def _stages(value: Any) -> Any:
+    if not isinstance(value, list | tuple | None):
+        raise ValueError("a list of stages")
     return tuple(_part(Stage, each, "data.stages") for each in value or ())
 
 

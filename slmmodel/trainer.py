@@ -351,7 +351,7 @@ class Trainer:
         if newest is None:
             return
         folder, steps = checkpoints.path(newest), self.state.steps
-        train_state = checkpoint.read_json(folder / checkpoint.TRAIN_STATE)
+        train_state = checkpoint.read_train_state(folder)
         train_step.load({stem: checkpoint.read_tensors(folder, stem) for stem in train_step.tensors()}, train_state)
         self.state, self.resumed_from = TrainState.from_dict(train_state), newest
         self.stages.enter(self.state.counters.step, self.state.positions)

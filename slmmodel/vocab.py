@@ -12,18 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
+from pydantic import Field, NonNegativeInt, model_validator
 
-from slmmodel.errors import (
-    CorruptFile,
-    Mismatch,
-    MissingInput,
-    SlmmodelError,
-    UnknownName,
-    Unreadable,
-    UnsupportedFormat,
-    first_fault,
-)
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput, UnknownName, Unreadable
+from slmmodel.json_files import FaultError, Strict, exactly, parse_object, read_bounded, validated
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,8 +69,7 @@ class VocabMeta:
     def load(cls, path: str | os.PathLike[str]) -> VocabMeta:
         """Reads a `vocab.json`. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, each naming the file."""
         try:
-            with Path(path).open("rb") as file:
-                data = file.read(MAX_BYTES + 1)
+            data = read_bounded(Path(path), MAX_BYTES)
         except OSError as error:
             kind = MissingInput if isinstance(error, (FileNotFoundError, NotADirectoryError)) else Unreadable
             raise kind(
@@ -86,6 +77,8 @@ class VocabMeta:
                 fix="name the folder that slmtok pack wrote; it holds a vocab.json",
                 path=str(path),
             ) from error
+        except FaultError as fault:
+            raise _invalid(str(path), str(fault)) from None
         return cls.parse(data, source=str(path))
 
     @classmethod
@@ -94,16 +87,9 @@ class VocabMeta:
         import numpy as np
 
         try:
-            table = _VocabFile.model_validate_json(data)
-        except ValidationError as error:
-            name, value, limit = first_fault(error)
-            kind: type[SlmmodelError] = CorruptFile
-            fact = f"{source} is not valid vocabulary metadata" + (f": {name} is {value!r:.40}" if name else "")
-            fix = "write it again: slmtok vocab TOK --metadata"
-            if name == "version":
-                kind, limit = UnsupportedFormat, "this package reads version 1"
-                fix += ", or install a newer slmtok"
-            raise kind(fact, where=source, limit=limit, fix=fix, path=source) from None
+            table = validated(parse_object(data), _VocabFile, source, fix=_FIX)
+        except FaultError as fault:
+            raise _invalid(source, str(fault)) from None
         lengths = np.array(table.byte_lengths, dtype=np.uint32)
         lengths.flags.writeable = False
         n_special = N_SPECIAL if table.has_own_layout else 0
@@ -111,13 +97,19 @@ class VocabMeta:
         return cls(table.n_vocab, table.padded_vocab, specials, n_special, lengths, table.fingerprint)
 
 
-class _VocabFile(BaseModel):
+_FIX = "write it again: slmtok vocab TOK --metadata"
+
+
+def _invalid(source: str, fault: str) -> CorruptFile:
+    fact = f"{source} is not valid vocabulary metadata: it {fault}"
+    return CorruptFile(fact, where=source, fix=_FIX, path=source)
+
+
+class _VocabFile(Strict):
     """The JSON object of a `vocab.json`."""
 
-    model_config = ConfigDict(strict=True, extra="forbid")
-
     format: Literal["slmtok-vocab"]
-    version: Literal[1]
+    version: Annotated[int, exactly(1)]
     n_vocab: int = Field(gt=0, lt=1 << 24)
     padded_vocab: int
     specials: dict[str, NonNegativeInt]

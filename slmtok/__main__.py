@@ -1,8 +1,17 @@
-"""`python -m slmtok`: the same as the command `slmtok`."""
+"""The command `slmtok`, and `python -m slmtok`."""
 
 import sys
 
-from slmtok.cli import main
+from slmtok.interrupts import exit_on_interrupt
+
+
+def main() -> int:
+    """Runs the command line of this process and returns its exit status."""
+    exit_on_interrupt()
+    from slmtok.cli import main as run
+
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -163,6 +163,21 @@ def check_errors(errors: str) -> None:
         ) from None
 
 
+def check_recorded_names(paths: Iterable[str]) -> None:
+    """Raises `OptionError` for a file name that is not UTF-8, which no JSON file can record."""
+    for path in paths:
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            raise OptionError(
+                f"the file name {path!r} is not UTF-8",
+                limit="names are recorded in JSON",
+                fix="give the file another name",
+                option="corpus",
+                path=path,
+            ) from None
+
+
 def check_path(path: object, example: str = "corpus.txt") -> str:
     """`path` as a str. Raises `WrongType`, with `example` as the fix."""
     if not isinstance(path, (str, os.PathLike)):

@@ -8,17 +8,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from slmtok import atomic
-from slmtok.errors import CorruptFile, UnsupportedVersion
-from slmtok.files import read_limited
+from slmtok import atomic, schema
+from slmtok.errors import UnsupportedVersion
+from slmtok.json_files import corrupt, load
+from slmtok.schema import Check
 from slmtok.strict_json import FaultError, parse_object
 
 VERSION = 2
-KEYS = ("kind", "version", "tool", "inputs", "payload", "sha256")
 MAX_DEPTH = 8
 _VERSION_1 = {
     "slmtok-lock": "lock",
@@ -70,45 +70,75 @@ def _dumps(content: Mapping[str, Any], **style: Any) -> str:
     return json.dumps(content, ensure_ascii=False, allow_nan=False, **style)
 
 
-def read_envelope(data: bytes, kind: str, name: str, *, allow_floats: bool = False) -> Envelope:
-    """The envelope in the bytes of the file `name`. Raises `CorruptFile`, `UnsupportedVersion`."""
+def read_envelope(
+    data: bytes, kind: str, name: str, payload: Check = schema.plain, *, allow_floats: bool = False
+) -> Envelope:
+    """The envelope in the bytes of the file `name`; `payload` checks what the kind defines.
+
+    Raises `CorruptFile`, `UnsupportedVersion`.
+    """
     try:
         content = parse_object(data, MAX_DEPTH, allow_floats=allow_floats)
-        is_old = _VERSION_1.get(str(content.get("format"))) == kind
-        if not is_old and content.get("kind") not in (None, kind):
-            raise FaultError("wrong kind")
-        if not is_old and "format" in content:
-            raise FaultError(f"it is a file of the format {content['format']!r}")
-        if is_old or content.get("version") != VERSION:
-            raise UnsupportedVersion(
-                f"{name} is {'an' if kind == 'audit' else 'a'} {kind} of version {content.get('version')}; "
-                f"this package reads version {VERSION}",
-                fix="make it again with this version of slmtok",
-                path=name,
-            )
-        if sorted(content) != sorted(KEYS) or content["kind"] != kind:
-            raise FaultError(f"its keys are {', '.join(map(str, content))}" if "kind" not in content else "wrong kind")
-        if not isinstance(content["inputs"], dict) or not isinstance(content["payload"], dict):
-            raise FaultError("inputs or payload is not an object")
+        _check_version(content, kind, name)
+        _ENVELOPE(content, "")
         if content["sha256"] != content_digest(content):
             raise FaultError("its content does not match its sha256; it was changed after it was made")
-    except (FaultError, UnicodeEncodeError) as fault:
-        if isinstance(fault, UnicodeEncodeError):
-            fault = FaultError("it holds half of a surrogate pair, which is no text")
-        raise CorruptFile(
-            f"{name} is not a valid {kind}: {fault}", where=name, fix="restore the file, or make it again", path=name
-        ) from None
-    return Envelope(kind, content["inputs"], content["payload"], str(content["tool"]))
+        payload(content["payload"], "payload")
+    except FaultError as fault:
+        raise corrupt(name, kind, fault, _FIX) from None
+    return Envelope(kind, content["inputs"], content["payload"], content["tool"])
 
 
-def load_payload(path: str, kind: str, keys: Collection[str], *, allow_floats: bool = False) -> dict[str, Any]:
-    """The payload of a file, which must have `keys`, and its `tool`. Raises as `read_envelope` and `read_file`."""
-    envelope = read_envelope(read_limited(path, kind), kind, path, allow_floats=allow_floats)
-    if not set(keys) <= set(envelope.payload):
-        raise CorruptFile(
-            f"{path} is not a valid {kind}",
-            where=path,
-            fix="run the command that wrote it again, with --force",
-            path=path,
+_FIX = "restore the file, or make it again"
+TOKENIZER_KEYS: dict[str, Check] = {"fingerprint": schema.digest, "sha256": schema.digest, "n_vocab": schema.integer(1)}
+"""How the payloads of receipts and audits identify a tokenizer."""
+_SIZES = schema.table({"after_train": schema.number, "alone": schema.number})
+BASELINES = schema.table(
+    {
+        "ngram": schema.mapping(schema.number),
+        "train_bytes": schema.integer(),
+        "bytes": schema.integer(),
+        "bz2": _SIZES,
+        "xz": _SIZES,
+    },
+    {"train_bytes_all": schema.integer()},
+)
+"""What `slmtok.analysis.baselines` gives, in the payloads of audits and certificates."""
+_ENVELOPE = schema.table(
+    {
+        "kind": schema.text,
+        "version": schema.choice(VERSION),
+        "tool": schema.text,
+        "inputs": schema.mapping(schema.nullable(schema.text)),
+        "payload": schema.mapping(schema.plain),
+        "sha256": schema.digest,
+    }
+)
+
+
+def _check_version(content: Mapping[str, Any], kind: str, name: str) -> None:
+    """Raises `UnsupportedVersion` for a file of this kind in another version, `FaultError` for another kind."""
+    is_old = _VERSION_1.get(str(content.get("format"))) == kind
+    if not is_old and "format" in content:
+        raise FaultError(f"it is a file of the format {schema.shown(content['format'])}")
+    if not is_old and content.get("kind") not in (None, kind):
+        raise FaultError(f"its kind is {schema.shown(content['kind'])}, wrong kind of file")
+    version = content.get("version")
+    if is_old or (type(version) is int and version != VERSION):
+        raise UnsupportedVersion(
+            f"{name} is {'an' if kind == 'audit' else 'a'} {kind} of version {schema.shown(version)}; "
+            f"this package reads version {VERSION}",
+            fix="make it again with this version of slmtok",
+            path=name,
         )
+
+
+def load_envelope(path: str, kind: str, payload: Check, *, allow_floats: bool = False) -> Envelope:
+    """The envelope in a file. Raises `CorruptFile`, `UnsupportedVersion`, `MissingInput`, `Unreadable`."""
+    return load(path, kind, lambda data: read_envelope(data, kind, path, payload, allow_floats=allow_floats), fix=_FIX)
+
+
+def load_payload(path: str, kind: str, payload: Check, *, allow_floats: bool = False) -> dict[str, Any]:
+    """The payload of a file, and its `tool`. Raises as `load_envelope`."""
+    envelope = load_envelope(path, kind, payload, allow_floats=allow_floats)
     return {"tool": envelope.tool, **envelope.payload}

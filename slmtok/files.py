@@ -17,7 +17,7 @@ MAX_FILE_BYTES = {
     "tokenizer file": 128 << 20,
     "tokenizer.json": 128 << 20,
     "rank table": 128 << 20,
-    "vocab.json": 128 << 20,
+    "vocab.json": 64 << 20,
     "lock": 256 << 20,
     "manifest": 256 << 20,
     "plan": 256 << 20,

@@ -7,28 +7,38 @@ belongs there. Tables refuse unknown keys, so a misspelled key is never ignored.
 from __future__ import annotations
 
 import math
-import os
 import re
-import stat
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from contextlib import suppress
+from reprlib import Repr
 from typing import Any, TypeAlias
 
-from slmtok.strict_json import FaultError, parse_object
+from slmtok.checks import U64
+from slmtok.strict_json import FaultError
 
 Check: TypeAlias = Callable[[Any, str], None]
 
 MAX_COUNT = (1 << 63) - 1
 """Counts are stored in 64 bits, and numpy's sums are signed."""
 _HEX_DIGEST = re.compile(r"[0-9a-f]{64}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_FILE_NAME = re.compile(r"(?!\.\.?$)[^/\\\0]+", re.DOTALL)
 _SHOWN_CHARS = 40
+_SHORT = Repr()
+"""`repr` of the first items alone: a value may have millions."""
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = _SHOWN_CHARS
+
+
+def shown(value: object) -> str:
+    """A value in an error: the beginning of its `repr`."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
 
 
 def _require(holds: bool, value: object, where: str, expected: str) -> None:
     if not holds:
-        text = repr(value)
-        shown = text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
-        raise FaultError(f"{where or 'its content'} is {shown}, expected {expected}")
+        raise FaultError(f"{where or 'its content'} is {shown(value)}, expected {expected}")
 
 
 def integer(low: int = 0, high: int = MAX_COUNT) -> Check:
@@ -46,10 +56,33 @@ def number(value: Any, where: str) -> None:
     _require(type(value) in (int, float) and abs(value) <= MAX_COUNT and math.isfinite(value), value, where, "a number")
 
 
+def relative_path(value: Any, where: str) -> None:
+    """The path of a file below the folder of the one that names it, with `/`."""
+    text(value, where)
+    parts = value.split("/")
+    _require(all(map(_FILE_NAME.fullmatch, parts)), value, where, "the path of a file below its folder")
+
+
+def number_text(value: Any, where: str) -> None:
+    """A finite number as a string, which keeps its digits."""
+    found = math.nan
+    if isinstance(value, str):
+        with suppress(ValueError):
+            found = float(value)
+    _require(math.isfinite(found), value, where, "a number in a string")
+
+
 def text(value: Any, where: str) -> None:
     """A string that UTF-8 can hold: no lone surrogates."""
-    valid = isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
-    _require(valid, value, where, "a string")
+    _require(isinstance(value, str), value, where, "a string")
+    if _SURROGATE.search(value):
+        raise FaultError(f"{where} is {shown(value)}, which holds half of a surrogate pair")
+
+
+def file_name(value: Any, where: str) -> None:
+    """The name of a file in the folder of the one that names it."""
+    text(value, where)
+    _require(_FILE_NAME.fullmatch(value) is not None, value, where, "the name of a file, without a folder")
 
 
 def boolean(value: Any, where: str) -> None:
@@ -62,16 +95,56 @@ def digest(value: Any, where: str) -> None:
     _require(isinstance(value, str) and _HEX_DIGEST.fullmatch(value) is not None, value, where, "64 hexadecimal digits")
 
 
+def base64(value: Any, where: str) -> None:
+    """Base64 in its one canonical spelling."""
+    data = None
+    if isinstance(value, str):
+        with suppress(ValueError):
+            data = a2b_base64(value)
+    valid = data is not None and b2a_base64(data, newline=False).decode() == value
+    _require(valid, value, where, "base64")
+
+
 def plain(value: Any, where: str) -> None:
-    """Any JSON value."""
+    """Any JSON value, its strings as in `text`."""
+    if isinstance(value, str):
+        text(value, where)
+    elif isinstance(value, list):
+        array(plain)(value, where)
+    elif isinstance(value, dict):
+        mapping(plain)(value, where)
 
 
-def choice(*values: str | int) -> Check:
+def setting(value: Any, where: str) -> None:
+    """The value of an option in a file: null, true, false, a string, a list of strings, or an integer of 64 bits."""
+    if isinstance(value, list):
+        array(text)(value, where)
+    elif isinstance(value, str):
+        text(value, where)
+    else:
+        valid = value is None or (isinstance(value, int) and abs(value) <= U64)
+        _require(valid, value, where, "null, true, false, an integer, a string or a list of strings")
+
+
+def choice(*values: str | int | None) -> Check:
     """One of these values, of the same type."""
 
     def check(value: Any, where: str) -> None:
         known = any(type(value) is type(one) and value == one for one in values)
         _require(known, value, where, " or ".join(map(repr, values)))
+
+    return check
+
+
+def either(expected: str, *checks: Check) -> Check:
+    """What one of the checks allows; `expected` names it."""
+
+    def check(value: Any, where: str) -> None:
+        for allows in checks:
+            with suppress(FaultError):
+                allows(value, where)
+                return
+        _require(False, value, where, expected)
 
     return check
 
@@ -98,20 +171,22 @@ def array(inner: Check, *, length: int | None = None) -> Check:
     return check
 
 
-def mapping(inner: Check) -> Check:
-    """An object with any keys, whose values `inner` allows."""
+def mapping(inner: Check, *, key: Check = text) -> Check:
+    """An object with any keys that `key` allows, whose values `inner` allows."""
 
     def check(value: Any, where: str) -> None:
         _require(isinstance(value, dict), value, where, "an object")
-        for key, item in value.items():
-            text(key, f"a key of {where}")
-            inner(item, f"{where}.{key}" if where else key)
+        for name, item in value.items():
+            key(name, f"a key of {where or 'its content'}")
+            inner(item, f"{where}.{name}" if where else name)
 
     return check
 
 
-def table(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """An object with exactly these keys; the optional ones may be absent."""
+def table(
+    required: Mapping[str, Check], optional: Mapping[str, Check] | None = None, *, is_open: bool = False
+) -> Check:
+    """An object with exactly these keys; the optional ones may be absent. `is_open`: others are allowed, too."""
     known = {**required, **(optional or {})}
 
     def check(value: Any, where: str) -> None:
@@ -121,28 +196,10 @@ def table(required: Mapping[str, Check], optional: Mapping[str, Check] | None = 
         if missing is not None:
             raise FaultError(f"the key '{prefix}{missing}' is missing")
         unknown = next((key for key in value if key not in known), None)
-        if unknown is not None:
-            raise FaultError(f"it has the unknown key {prefix + unknown!r}")
-        for key, item in value.items():
-            known[key](item, prefix + key)
+        if unknown is not None and not is_open:
+            raise FaultError(f"it has the unknown key {shown(prefix + unknown)}")
+        for key, check_item in known.items():
+            if key in value:
+                check_item(value[key], prefix + key)
 
     return check
-
-
-def read_object(path: Path, check: Check, *, max_bytes: int, max_depth: int = 8) -> dict[str, Any]:
-    """The JSON object in a regular file of at most `max_bytes`. Raises `FaultError`, and `OSError` for one that is
-    missing or unreadable."""
-    with open(path, "rb", opener=_open_without_waiting) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise FaultError("it is not a regular file")
-        data = file.read(max_bytes + 1)
-    if len(data) > max_bytes:
-        raise FaultError(f"it has more than {max_bytes:,} bytes, the limit of such a file")
-    content = parse_object(data, max_depth, allow_floats=True)
-    check(content, "")
-    return content
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Opening a FIFO would wait for a writer."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

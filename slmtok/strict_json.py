@@ -12,6 +12,7 @@ from collections import Counter
 from typing import Any, NoReturn, cast
 
 _BLOCK_BYTES = 1 << 20
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 class FaultError(Exception):
@@ -22,7 +23,9 @@ def parse_object(data: bytes, max_depth: int, *, allow_floats: bool = False) -> 
     """The JSON object in `data`. Raises `FaultError` with the reason."""
     depth = _depth(data)
     if depth > max_depth:
-        raise FaultError(f"it nests {depth} deep, the limit is {max_depth}")
+        raise FaultError(
+            f"it nests {depth} deep, the limit is {max_depth}{_key_before(data, _too_deep(data, max_depth))}"
+        )
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -38,7 +41,13 @@ def parse_object(data: bytes, max_depth: int, *, allow_floats: bool = False) -> 
         cut = " (truncated?)" if error.pos >= len(text.rstrip()) else ""
         raise FaultError(f"it is not JSON: {error.msg} at line {error.lineno}, column {error.colno}{cut}") from None
     except ValueError:
-        raise FaultError("it holds a number of thousands of digits") from None
+        raise FaultError(
+            f"it holds a number of thousands of digits{_key_before(data, _find(data, b'[0-9]{4300}'))}"
+        ) from None
+    except _FloatError as error:
+        text = str(error)
+        place = _key_before(data, _find(data, rb"(?<![0-9.])" + re.escape(text.encode())))
+        raise FaultError(f"it holds the number {text[:40]}{place}; the format has integers only") from None
     if not isinstance(document, dict):
         raise FaultError("it is not one JSON object")
     return cast("dict[str, Any]", document)
@@ -48,7 +57,7 @@ def _depth(data: bytes) -> int:
     """The nesting depth of brackets outside strings; any number for data that is not JSON."""
     import numpy as np
 
-    bare = re.sub(rb'"[^"\\]*(?:\\.[^"\\]*)*"', b"", data, flags=re.DOTALL)
+    bare = _STRING.sub(b"", data)
     # In blocks, because the steps take eight times the memory of the text.
     depth = deepest = 0
     for start in range(0, len(bare), _BLOCK_BYTES):
@@ -68,5 +77,40 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
+class _FloatError(Exception):
+    """A number that is no integer, where the format has none."""
+
+
 def _refuse_float(text: str) -> NoReturn:
-    raise FaultError(f"it holds the number {text}; the format has integers only")
+    raise _FloatError(text)
+
+
+# --- the place of a fault, searched for only once there is one --------------------------------------------------------
+
+_LAST_KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:[^:]*\Z', re.DOTALL)
+
+
+def _without_strings(data: bytes) -> bytes:
+    """The same length with blanks in place of strings."""
+    return _STRING.sub(lambda string: b" " * len(string[0]), data)
+
+
+def _find(data: bytes, pattern: bytes) -> int:
+    match = re.search(pattern, _without_strings(data))
+    return match.start() if match else 0
+
+
+def _too_deep(data: bytes, max_depth: int) -> int:
+    """Where the nesting first exceeds `max_depth`."""
+    depth = 0
+    for bracket in re.finditer(rb"[\[\]{}]", _without_strings(data)):
+        depth += 1 if bracket[0] in b"[{" else -1
+        if depth > max_depth:
+            return bracket.start()
+    return 0
+
+
+def _key_before(data: bytes, offset: int) -> str:
+    """The last key before a place, as words to append; empty if there is none."""
+    key = _LAST_KEY.search(data, 0, offset)
+    return f", in {key[1][:40].decode('utf-8', 'replace')!r}" if key else ""

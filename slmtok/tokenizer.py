@@ -31,7 +31,8 @@ from slmtok.tokenizer_file import (
     name_source,
     parse_tokenizer_file,
 )
-from slmtok.vocabulary import PatternSpec, Vocabulary, vocab_metadata
+from slmtok.vocab_json import vocab_metadata
+from slmtok.vocabulary import PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,18 +13,15 @@ import dataclasses
 import hashlib
 import json
 import operator
-import re
 from binascii import b2a_base64
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from slmtok.checks import check_int
 from slmtok.errors import (
-    CorruptFile,
     InvalidMerges,
     InvalidRanks,
     InvalidSpecials,
@@ -388,52 +385,3 @@ def translate_rank_error(error: InvalidRanks, ranks: Mapping[bytes, int]) -> Inv
     )
     translated.fields = {**error.fields, "rank": ranks[token]}
     return translated
-
-
-# --- vocab.json, specified in docs/formats/vocab.md -------------------------------------------------------------------
-
-
-METADATA_FORMAT = "slmtok-vocab"
-METADATA_VERSION = 1
-
-
-def vocab_metadata(vocabulary: Vocabulary) -> dict[str, object]:
-    """The content of `vocab.json`, in the order of its keys."""
-    return {
-        "format": METADATA_FORMAT,
-        "version": METADATA_VERSION,
-        "n_vocab": vocabulary.n_vocab,
-        "padded_vocab": vocabulary.padded_vocab,
-        "specials": dict(vocabulary.specials),
-        "byte_lengths": vocabulary.byte_lengths.tolist(),
-        "fingerprint": vocabulary.fingerprint,
-    }
-
-
-def load_metadata(path: str) -> dict[str, Any]:
-    """The content of a vocab.json, its keys and sizes checked. Raises `CorruptFile`."""
-    try:
-        content: Any = json.loads(Path(path).read_bytes())
-        is_valid = (
-            content["version"] == 1
-            and len(content["byte_lengths"]) == content["n_vocab"] <= content["padded_vocab"]
-            and all(isinstance(length, int) and length >= 0 for length in content["byte_lengths"])
-            and all(0 <= id < content["n_vocab"] for id in content["specials"].values())
-            and re.fullmatch(r"[0-9a-f]{64}", content["fingerprint"])
-        )
-    except (ValueError, KeyError, TypeError, AttributeError):
-        is_valid = False
-    if not is_valid:
-        raise CorruptFile(
-            f"{path} is not a valid vocab.json",
-            where=path,
-            fix="name the vocab.json of packed data or a run; slmtok vocab TOK --metadata -o vocab.json writes one",
-            path=path,
-        )
-    return dict(content)
-
-
-def render_metadata(content: dict[str, object]) -> bytes:
-    """The bytes of `vocab.json`: one key a line, UTF-8, final newline."""
-    lines = [f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in content.items()]
-    return ("{" + ",\n".join(lines) + "}\n").encode()

@@ -15,13 +15,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from slmmodel.checkpoint import RunFolder, read_json, remove_parts, to_json, write_file
+from slmmodel.checkpoint import RunFolder, remove_parts, to_json, write_file
 from slmmodel.cli.opening import refuse_run
 from slmmodel.cli.options import budget_option, seed_option, threads_option
 from slmmodel.cli.reading import corpus_options, to_flags, to_record
 from slmmodel.cli.train import TrainProgress
 from slmmodel.errors import InvalidConfig, OptionError, OutputExists
 from slmmodel.folder_lock import LOCK, locked
+from slmmodel.json_files import FaultError, read_object
 from slmmodel.sizes import format_time
 from slmtok import atomic
 from slmtok.cli.options import INTEGER, argument, command, option, output_options
@@ -233,9 +234,10 @@ class DemoJob:
 
     def _continues(self) -> bool:
         """Whether the folder holds an unfinished demo of the same command."""
-        if not (self.folder / RECORD).exists():
+        try:
+            return read_object(self.folder / RECORD) == {**self._record, "finished": False}
+        except (OSError, FaultError):
             return False
-        return read_json(self.folder / RECORD) == {**self._record, "finished": False}
 
     def _write_stories(self) -> None:
         from slmtok.stories import write_stories

@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
+from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.opening import STDIN, check_written, is_text, note_unfinished, open_any
 from slmmodel.cli.options import COUNT, POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import open_split
 from slmmodel.cli.text import Text
 from slmmodel.errors import BytesDisagree, MissingInput, OptionError
-from slmmodel.versions import package_version
 from slmtok import atomic
 from slmtok.cli.options import OUTPUT, argument, choice, command, option
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, print_rows, write_line
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, write_line
 from slmtok.cli.progress import Progress
-from slmtok.envelope import Envelope, load_payload
 
 if TYPE_CHECKING:
     from slmmodel.data.source import DocumentBlock, TokenSource
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from slmmodel.evaluation.scoring import Scores
     from slmtok.options import ReadOptions
 
-CERTIFICATE = "certificate"
 MAX_TRAIN_BYTES = 16_000_000
 """Training text that baselines see; the result records its size."""
 MIN_COMPRESSED_BYTES = 1024
@@ -128,20 +126,19 @@ def _check(
     run: RunFolder, path: str, open_split: Callable[[str | None], TokenSource], scoring: dict[str, Any]
 ) -> Outcome:
     """Recomputes a certificate with its own settings; status 3 where it differs."""
-    from slmmodel.evaluation.certificate import check_payload, differences
+    from slmmodel.evaluation.certificate import differences
 
-    stated = load_payload(path, CERTIFICATE, (), allow_floats=True)
-    check_payload(stated, path)
+    stated = load_certificate(path)
     recorded = stated["scoring"]
-    stateful = recorded.get("seq_len") == "unlimited"
+    stateful = recorded["seq_len"] == "unlimited"
     scoring |= {
-        "seq_len": None if stateful else recorded.get("seq_len"),
+        "seq_len": None if stateful else recorded["seq_len"],
         "seq_bytes": None,
-        "stride": recorded.get("stride"),
-        "precision": recorded.get("precision", "fp32"),
+        "stride": recorded["stride"],
+        "precision": recorded["precision"],
         "stateful": stateful,
     }
-    computed = score(run, open_split(stated["documents"].get("split")), **scoring).certificate
+    computed = score(run, open_split(stated["documents"]["split"]), **scoring).certificate
     wrong = differences(stated, computed)
     bits = {name: computed[name] for name in ("bpb_total", "bpb_content")}
     rows: list[Row] = [("bpb_total", f"{bits['bpb_total']:.4f}"), ("differs", "\n".join(wrong))]
@@ -207,17 +204,6 @@ def write_certificate(run: RunFolder, result: dict[str, Any], data: str = "", pa
     target.parent.mkdir(exist_ok=True)
     atomic.write(target, to_envelope(result).to_bytes(), force=True)
     return str(target)
-
-
-def to_envelope(payload: dict[str, Any]) -> Envelope:
-    """The envelope of a certificate (docs/formats/certificate.md). Numbers that are not finite become null."""
-    inputs = {
-        "weights": payload["model"].get("weights"),
-        "tokenizer": payload["tokenizer"].get("fingerprint"),
-        "documents": payload["documents"].get("digest"),
-        "data": payload["documents"].get("data"),
-    }
-    return Envelope(CERTIFICATE, inputs, finite(payload), f"slmmodel {package_version()}")
 
 
 def _write_losses(path: Path, found: Evaluation) -> None:

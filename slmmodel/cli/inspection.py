@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder, verify_sums
+from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
-from slmmodel.cli.eval import CERTIFICATE
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError, SlmmodelError
 from slmmodel.sizes import format_bytes, format_time
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
-from slmtok.envelope import load_payload
 
 if TYPE_CHECKING:
     from slmmodel.models import ModelConfig
@@ -124,7 +123,7 @@ def _progress_rows(run: RunFolder) -> list[Row]:
     """The result of a finished run; of another one, its last line of metrics."""
     if run.finished:
         path = run.path / "eval" / "val.json"
-        certificate = load_payload(str(path), CERTIFICATE, (), allow_floats=True) if path.is_file() else None
+        certificate = load_certificate(str(path)) if path.is_file() else None
         # The model has a row of its own here.
         return [row for row in result_rows(run.result, certificate) if row[0] != "model"]
     try:

@@ -21,10 +21,10 @@ from slmmodel.cli.options import (
     threads_option,
 )
 from slmmodel.data_config import DataConfig
-from slmmodel.errors import CorruptFile, OptionError
+from slmmodel.errors import OptionError
 from slmmodel.sizes import format_bytes
 from slmmodel.versions import package_version
-from slmtok import atomic
+from slmtok import atomic, schema
 from slmtok.cli.options import OUTPUT, Parsed, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, print_rows, table, write_text
 from slmtok.cli.progress import Progress
@@ -99,7 +99,7 @@ def passkey(
         raise OptionError(fact, limit="2 to 9", fix="--digits 5", option="digits")
     opening = {name: options.pop(name) for name in ("step", "tokenizer", "device", "threads")}
     sentences = load_template(template) if template else Template()
-    stated = None if check is None else _read_result(check, [*options], [*asdict(sentences)])
+    stated = None if check is None else load_payload(check, KIND, _PAYLOAD, allow_floats=True)
     if stated is not None:
         options, sentences = dict(stated["settings"]), Template(**stated["template"])
     context = open_run(run, **opening)
@@ -117,17 +117,42 @@ def passkey(
     return Outcome({**result, "written": written}, lambda: _show(result, written), warnings=warnings)
 
 
-def _read_result(path: str, settings: Sequence[str], sentences: Sequence[str]) -> dict[str, Any]:
-    """A result that was written before. Raises `CorruptFile` unless it has exactly these settings and sentences."""
-    found = load_payload(path, KIND, ("settings", "template", "cells"), allow_floats=True)
-    if set(found["settings"]) != set(settings) or set(found["template"]) != set(sentences):
-        raise CorruptFile(
-            f"{path} lacks settings, or has others",
-            where=path,
-            limit=", ".join([*settings, *sentences]),
-            fix="slm passkey RUN writes it again",
-        )
-    return found
+_SHARE = {
+    "exact": schema.integer(),
+    "samples": schema.integer(1),
+    "interval": schema.array(schema.number, length=2),
+}
+_CELL = {
+    "length": schema.integer(1),
+    "depth": schema.number,
+    **_SHARE,
+    **dict.fromkeys(("contains", "answer_ids_correct", "answer_ids", "prompt_ids", "prompt_bytes"), schema.integer()),
+    "needle_ids": schema.array(schema.integer(), length=2),
+}
+_PAYLOAD = schema.table(
+    {
+        "model": schema.table({"weights": schema.digest, "arch": schema.text, "seq_len": schema.integer(1)}),
+        "tokenizer": schema.digest,
+        "settings": schema.table(
+            {
+                "lengths": schema.array(schema.integer(1)),
+                "depths": schema.array(schema.number),
+                "samples": schema.integer(1),
+                "digits": schema.integer(2, 9),
+                "seed": schema.integer(),
+                "max_new": schema.integer(),
+                "ignore_memory": schema.boolean,
+            }
+        ),
+        "template": schema.table(dict.fromkeys(("intro", "filler", "needle", "question", "answer"), schema.text)),
+        "digits_as_ids": schema.array(schema.text),
+        "chance": schema.number,
+        "trained_on_passkeys": schema.number,
+        "cells": schema.array(schema.table(_CELL)),
+        "by_length": schema.array(schema.table({"length": schema.integer(1), **_SHARE})),
+    },
+    {"by_segments_between": schema.array(schema.table({"segments": schema.integer(), **_SHARE}))},
+)
 
 
 def measure(

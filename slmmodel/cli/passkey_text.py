@@ -16,6 +16,7 @@ import numpy as np
 
 from slmmodel.cli.text import Text
 from slmmodel.errors import InvalidConfig, InvalidInput, unknown_name
+from slmmodel.json_files import FaultError
 from slmtok.files import read_limited
 
 KEY = "{key}"
@@ -58,13 +59,12 @@ class Template:
 
 def load_template(path: str) -> Template:
     """A YAML file with some of `intro`, `filler`, `needle`, `question`, `answer`. Raises `InvalidConfig`."""
-    import yaml
+    from slmmodel.yaml_files import parse
 
     try:
-        found = yaml.safe_load(read_limited(path, "metadata").decode())
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        what = str(error).splitlines()[0]
-        raise InvalidConfig(f"{path} is not YAML: {what}", where=path, fix="write NAME: TEXT lines") from None
+        found = parse(read_limited(path, "metadata"))
+    except FaultError as fault:
+        raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix="write NAME: TEXT lines") from None
     names = [field.name for field in fields(Template)]
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise InvalidConfig(

@@ -22,7 +22,7 @@ from slmmodel.vocab import VocabMeta
 from slmtok.options import ReadOptions
 from slmtok.shards.format import vocabulary_metadata
 from slmtok.shards.plan import stamp
-from slmtok.vocabulary import render_metadata
+from slmtok.vocab_json import render_metadata
 
 
 def open_sources(data: DataConfig, tokenizer: str | Path | bytes | None, read: ReadOptions) -> RunData:

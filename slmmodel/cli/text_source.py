@@ -31,7 +31,7 @@ from slmtok.options import ReadOptions, option_specs
 from slmtok.shards.format import vocabulary_metadata
 from slmtok.shards.plan import source_names, sources
 from slmtok.shards.split import MANY_DOCUMENTS, Split, by_lengths, measure
-from slmtok.vocabulary import render_metadata
+from slmtok.vocab_json import render_metadata
 
 NO_VALIDATION = Split("none")
 MEMORY_BATCH_BYTES = 8 << 20

@@ -8,11 +8,10 @@ construction. The `vocab.json` is passed in or lies beside the file.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +31,12 @@ from slmmodel.data.source import (
     wrong_version,
 )
 from slmmodel.errors import UnsupportedFormat, unknown_name
+from slmmodel.json_files import FaultError, Open, exactly, parse_object, read_bounded, validated
 from slmmodel.vocab import VocabMeta
 
 LLMC_MAGIC, LLMC_VERSION, LLMC_HEADER = 20240520, 1, 256 * 4
 FIX = "check the path, or name layout and dtype of the file"
+META_FORMAT, MAX_META_BYTES = "slmtok-layout", 16 << 20
 _DTYPES = {"uint16": "u2", "uint32": "u4", "u16": "u2", "u32": "u4"}
 
 
@@ -166,9 +167,29 @@ def _guess_layout(path: Path) -> str:
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
-    """The `meta.json` beside the file, as `slmtok pack --output-format` writes it; empty without one."""
+    """The `meta.json` beside the file, as `slmtok pack --output-format` writes it; empty without one.
+
+    Other programs write files of this name, too: one that does not name our format is not read. Raises `CorruptFile`.
+    """
+    beside = path.parent / "meta.json"
     try:
-        meta = json.loads((path.parent / "meta.json").read_bytes())
-    except (OSError, ValueError):
+        data = read_bounded(beside, MAX_META_BYTES)
+    except (OSError, FaultError):
         return {}
-    return meta if isinstance(meta, dict) else {}
+    if META_FORMAT.encode() not in data:
+        return {}
+    try:
+        table = parse_object(data)
+    except FaultError as fault:
+        raise corrupt(beside, str(fault), FIX) from None
+    return validated(table, _Meta, beside, fix=FIX).model_dump()
+
+
+class _Meta(Open):
+    """A `meta.json`, as far as it is read."""
+
+    format: Literal["slmtok-layout"]
+    version: Annotated[int, exactly(1)]
+    layout: Literal["nanogpt", "llama2c", "llmc", "npy"]
+    dtype: Literal["u16", "u32"]
+    frame: Literal["bos_eos", "bos", "eos", "none"]

@@ -17,10 +17,11 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from slmmodel.data.packing import Ints
 from slmmodel.data.source import (
+    REPACK,
     Delimiters,
     DocumentBlock,
     NoSuchSplitError,
@@ -33,8 +34,8 @@ from slmmodel.data.source import (
     unreadable,
     wrong_version,
 )
-from slmmodel.errors import CorruptFile, Mismatch, MissingInput, first_fault
-from slmmodel.json_files import read_object
+from slmmodel.errors import Mismatch, MissingInput
+from slmmodel.json_files import Count, Digest, FaultError, Strict, exactly, read_object, validated
 from slmmodel.vocab import VocabMeta
 
 MANIFEST, VOCAB = "manifest.json", "vocab.json"
@@ -49,15 +50,7 @@ Header = namedtuple("Header", "magic version width tokens docs bytes n_vocab fla
 """The fields of a shard's header; `width` is bytes per id, and `number` that of the shard within its split."""
 
 
-Count = Annotated[int, Field(ge=0, lt=1 << 63)]
-Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-
-class _Totals(_Strict):
+class _Totals(Strict):
     """The size of a shard or split; `digest` is the sum modulo 2^256 of the SHA-256 of its documents."""
 
     tokens: Count
@@ -79,18 +72,18 @@ class _Split(_Totals):
     shards: Count
 
 
-class _Manifest(_Strict):
+class _Manifest(Strict):
     """A manifest. Names of shards become paths, so only the expected ones are valid."""
 
     format: Literal["slmtok-shards"]
-    version: Annotated[int, Field(ge=VERSION, le=VERSION)]
+    version: Annotated[int, exactly(VERSION)]
     fingerprint: Digest
     n_vocab: Annotated[int, Field(ge=1, lt=1 << 24)]
     dtype: Literal["u16", "u32"]
     frame: Literal["bos_eos", "bos", "eos", "none"]
     digest: Digest
     skipped: Count
-    domains: list[str] = []
+    domains: list[str] = Field(default_factory=list)
     splits: dict[Literal["train", "val"], _Split]
     shards: list[_Entry]
     plan: dict[str, Any]
@@ -286,12 +279,6 @@ def read_manifest(folder: Path) -> _Manifest:
         ) from error
     except OSError as error:
         raise unreadable(path, error) from error
-    except ValueError as error:
-        raise (error if isinstance(error, CorruptFile) else corrupt(path, str(error))) from None
-    try:
-        return _Manifest.model_validate(table)
-    except ValidationError as error:
-        name, value, limit = first_fault(error)
-        if name == "version":
-            raise wrong_version(path, value, 1) from None
-        raise corrupt(path, f"has {name} {value!r:.40}" if name else "contradicts itself", limit=limit) from None
+    except FaultError as fault:
+        raise corrupt(path, str(fault)) from None
+    return validated(table, _Manifest, path, fix=REPACK)

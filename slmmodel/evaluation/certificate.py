@@ -14,7 +14,7 @@ import numpy as np
 
 from slmmodel.checkpoint import sha256_of, weights_digest
 from slmmodel.data.source import TokenSource
-from slmmodel.errors import CorruptFile, Mismatch, OptionError
+from slmmodel.errors import Mismatch, OptionError
 from slmmodel.evaluation.comparison import interval, units
 from slmmodel.evaluation.scoring import Progress, Scores, check_stride, score
 from slmmodel.models import MODELS, arch_of
@@ -161,19 +161,6 @@ def certificate(scores: Scores, **sections: Mapping[str, object]) -> dict[str, A
         },
         **sections,
     }
-
-
-def check_payload(payload: Mapping[str, Any], path: str) -> None:
-    """Raises `CorruptFile` unless the payload of the file `path` has the sections and sums that are compared."""
-    sections = [payload.get(name) for name in (*_EXACT, "sums")]
-    complete = all(isinstance(section, dict) for section in sections)
-    if not complete or not all(isinstance(payload["sums"].get(key), (int, float)) for key in _COUNTS + _NATS):
-        raise CorruptFile(
-            f"{path} lacks one of {', '.join(_EXACT)}, or one of its sums",
-            where=path,
-            fix="compute it again: slm eval RUN",
-            path=path,
-        )
 
 
 def differences(stated: Mapping[str, Any], computed: Mapping[str, Any]) -> list[str]:

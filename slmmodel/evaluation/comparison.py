@@ -13,15 +13,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from slmmodel.data.packing import prefix_sums
 from slmmodel.data.source import corrupt
 from slmmodel.errors import Mismatch, MissingInput
 from slmmodel.evaluation.scoring import LN2, Scores
+from slmmodel.json_files import Strict, exactly, parse_object, validated
 
 RESAMPLES, SEED, LEVEL = 10_000, 0, 0.95
 MIN_UNITS = 20
@@ -108,6 +110,17 @@ def losses_to_bytes(scores: Scores, about: Mapping[str, Any]) -> bytes:
     return save(arrays, {"about": text})
 
 
+class _About(Strict):
+    """The metadata `about` of a file of losses."""
+
+    format: Literal["slm-losses"]
+    version: Annotated[int, exactly(LOSSES_VERSION)]
+    documents: str | None = None
+    model: dict[str, Any] = Field(default_factory=dict)
+    tokenizer: dict[str, Any] = Field(default_factory=dict)
+    scoring: dict[str, Any] = Field(default_factory=dict)
+
+
 def read_losses(path: str | Path) -> Losses:
     """Reads a file of losses. Raises `MissingInput`, `CorruptFile`."""
     from safetensors import SafetensorError, safe_open
@@ -118,13 +131,11 @@ def read_losses(path: str | Path) -> Losses:
         raise MissingInput(f"{str(path)!r} {wrong}", fix=fix, path=str(path))
     try:
         with safe_open(path, "np") as file:
-            about = json.loads((file.metadata() or {}).get("about", "null"))
+            about = parse_object((file.metadata() or {}).get("about", "{}").encode())
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError) as error:
         raise corrupt(path, f"cannot be read ({error})", fix) from None
-    expected = (LOSSES_FORMAT, LOSSES_VERSION)
-    if not isinstance(about, dict) or (about.get("format"), about.get("version")) != expected:
-        raise corrupt(path, f"is not {LOSSES_FORMAT}, version {LOSSES_VERSION}", fix)
+    about = validated(about, _About, path, fix=fix).model_dump(exclude_unset=True)
     if {name: array.dtype.type for name, array in arrays.items()} != _DTYPES:
         raise corrupt(path, f"does not hold exactly {', '.join(_DTYPES)} in their types", fix)
     offsets, nbytes = arrays["offsets"].astype(np.int64), arrays["nbytes"]

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import pad
 
 from slmmodel.checkpoint import translated_errors, write_synced
-from slmmodel.errors import Mismatch, MissingInput, OutputExists, Unreadable, UnsupportedFormat
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput, OutputExists, Unreadable, UnsupportedFormat
 from slmmodel.export.targets import TARGETS, Target, architecture
+from slmmodel.json_files import FaultError, Open, read_object, validated
 from slmmodel.models import build, config_from_dict
 from slmmodel.models.config import DecoderConfig
 from slmmodel.models.protocol import Model
@@ -74,14 +76,27 @@ def _zero_bias(own: Mapping[str, Tensor], name: str) -> Tensor:
     return weight.new_zeros(len(weight))
 
 
+class _Config(Open):
+    """A `config.json`, as far as it is not a setting of the architecture."""
+
+    architectures: list[str] = Field(default_factory=list)
+    rope_parameters: dict[str, Any] | None = None
+    rope_scaling: dict[str, Any] | None = None
+
+
 def load(folder: str | Path) -> Model:
     """A model from a Hugging Face folder; every tensor must be used once. Raises `UnsupportedFormat`."""
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     folder = Path(folder)
     try:
-        table = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        table = validated(read_object(folder / "config.json"), _Config, folder / "config.json").model_dump()
         tensors = load_file(folder / "model.safetensors")
+    except (FaultError, SafetensorError) as error:
+        raise CorruptFile(
+            f"the folder of a model cannot be read: {error}", where=str(folder), fix="fetch it again"
+        ) from None
     except FileNotFoundError as error:
         raise MissingInput(
             f"cannot read {error.filename or folder}: no such file",
@@ -92,7 +107,7 @@ def load(folder: str | Path) -> Model:
         # torch raises RuntimeError where it cannot map the file.
         fact = f"cannot read model.safetensors: {error}"
         raise Unreadable(fact, where=str(folder), fix="check the disk, and the limits on memory") from error
-    name = next(iter(table.get("architectures") or [""]))
+    name = next(iter(table["architectures"]), "")
     if name not in TARGETS:
         raise UnsupportedFormat(
             f"the architecture {name!r} is not supported",

@@ -15,6 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from slmmodel.errors import SlmmodelError
+from slmmodel.json_files import load
+from slmmodel.run_files import Heartbeat as Content
+
 FILE = "heartbeat.json"
 INTERVAL = 5.0
 """Seconds between two writes."""
@@ -79,9 +83,6 @@ class Heartbeat:
 def read_heartbeat(folder: Path) -> dict[str, Any] | None:
     """The newest heartbeat of a run; None where no process has trained it, or where it is not readable."""
     try:
-        found = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return load(folder / FILE, kind=Content).model_dump()
+    except SlmmodelError:
         return None
-    numbers = ("time", "progress_time", "step", "steps", "pid")
-    complete = isinstance(found, dict) and all(isinstance(found.get(name), (int, float)) for name in numbers)
-    return found if complete else None

@@ -29,6 +29,7 @@ from slmmodel.errors import Argument, InvalidConfig, Mismatch, OptionError, OutO
 from slmmodel.folder_lock import locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, config_from_dict, count
+from slmmodel.run_files import VERSION
 from slmmodel.sizes import format_bytes
 from slmmodel.training.loss import MAX_LOGITS
 from slmmodel.training.microbatch import free_memory
@@ -393,7 +394,7 @@ def steps_of(budget: Budget, per_step: Mapping[str, float], seconds_per_step: fl
 def fingerprint_of(config: RunConfig, data: RunData, plan_digest: str, device: torch.device) -> dict[str, Any]:
     """What a run is trained on and with."""
     return {
-        "version": checkpoint.VERSION,
+        "version": VERSION,
         "fingerprint": data.vocab.fingerprint,
         "data": data.train.digest,
         "val": None if data.val is None else data.val.digest,
@@ -472,7 +473,7 @@ def _branch(origin: RunFolder, step: int | None, output: Path, changes: Settings
     if run.path.resolve() == origin.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(origin.config, changes)
-    state = checkpoint.read_json(folder / checkpoint.TRAIN_STATE)
+    state = checkpoint.read_train_state(folder)
     _check_left(config.run.budget, state["counters"], None if changes else origin.fingerprint.get("steps"))
     parent = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}
     fingerprint = {**origin.fingerprint, "parent": parent, "config": config.digest}

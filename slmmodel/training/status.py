@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 import statistics
@@ -21,6 +20,8 @@ import numpy as np
 from slmmodel.checkpoint import METRICS, SUMS, RunFolder
 from slmmodel.errors import CorruptFile
 from slmmodel.folder_lock import is_locked
+from slmmodel.json_files import FaultError, parse_object, validated
+from slmmodel.run_files import MetricsLine
 from slmmodel.sizes import format_time
 from slmmodel.training.heartbeat import INTERVAL, read_heartbeat
 
@@ -162,16 +163,24 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """The complete lines of `metrics.jsonl`; a running process may be writing the last one. Raises `CorruptFile`."""
-    path = folder / METRICS
-    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
-    found = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            found += [json.loads(line)] if line.endswith(b"\n") else []
-        except ValueError as error:
-            fact = f"line {number} of {METRICS} is not JSON: {error}"
-            raise CorruptFile(fact, where=str(path), fix="restore the file", path=str(path)) from None
+    path, found = folder / METRICS, list[dict[str, Any]]()
+    if not path.is_file():
+        return found
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                break
+            found.append(_parse_line(line, f"{path}, line {number}"))
     return found
+
+
+def _parse_line(line: bytes, where: str) -> dict[str, Any]:
+    fix = "slm resume cuts the file to the last checkpoint; or remove the line"
+    try:
+        table = parse_object(line)
+    except FaultError as fault:
+        raise CorruptFile(f"{METRICS} {fault}", where=where, fix=fix) from None
+    return validated(table, MetricsLine, where, fix=fix).model_dump(exclude_unset=True)
 
 
 def trend_of(lines: Sequence[Line]) -> Trend | None:

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from slmtok import schema
 from slmtok.batching import batched
-from slmtok.envelope import Envelope, load_payload
+from slmtok.envelope import BASELINES, TOKENIZER_KEYS, Envelope, load_payload
 from slmtok.errors import CorruptFile
 from slmtok.id_arrays import decode_batch
 from slmtok.shards.format import corrupt
+from slmtok.strict_json import FaultError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,10 +101,34 @@ class Audit:
         return Envelope("audit", inputs, payload)
 
 
+def _check_result(value: Any, where: str) -> None:
+    """One of the checks: it has a fault unless it passed."""
+    schema.table({"ok": schema.boolean, "fault": schema.nullable(schema.text)})(value, where)
+    if value["ok"] != (value["fault"] is None):
+        raise FaultError(f"{where}.ok is {value['ok']}, which contradicts its fault")
+
+
 def load_certificate(path: str) -> dict[str, Any]:
     """The payload of a certificate, and its `tool`. Raises `CorruptFile`, `UnsupportedVersion`."""
-    keys = ("verdict", "tokenizer", "text", "ids", "token_bytes", "checks")
-    return load_payload(path, "audit", keys, allow_floats=True)
+    return load_payload(path, "audit", _PAYLOAD, allow_floats=True)
+
+
+_TEXT = {"documents": schema.integer(), "bytes": schema.integer(), "corpus_digest": schema.digest}
+_PAYLOAD = schema.table(
+    {
+        "verdict": schema.boolean,
+        "tokenizer": schema.table({**TOKENIZER_KEYS, "pattern": schema.text, "normalizer": schema.choice(None)}),
+        "text": schema.table(_TEXT),
+        "ids": schema.integer(),
+        "token_bytes": schema.integer(),
+        "bytes_per_token": schema.nullable(schema.number),
+        "special_bytes": schema.mapping(schema.integer()),
+        "control_ids": schema.integer(),
+        "checks": schema.mapping(_check_result),
+        "leak": schema.nullable(schema.table({"documents": schema.integer(), "of": schema.integer()})),
+        "baselines": schema.nullable(BASELINES),
+    }
+)
 
 
 def check_certificate(path: str) -> dict[str, Any]:

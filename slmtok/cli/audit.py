@@ -22,7 +22,7 @@ from slmtok.cli.reports import audit_rows
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens
 from slmtok.opening import TIKTOKEN, TOKENIZER_FILES, load
 from slmtok.options import ReadOptions
-from slmtok.vocabulary import load_metadata
+from slmtok.vocab_json import load_metadata
 
 if TYPE_CHECKING:
     from slmtok.shards import Shards

@@ -17,7 +17,7 @@ from slmtok.files import missing_input
 from slmtok.opening import TIKTOKEN, load
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
-from slmtok.vocabulary import load_metadata
+from slmtok.vocab_json import load_metadata
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer

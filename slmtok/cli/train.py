@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
+from slmtok.checks import check_recorded_names
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.file_kinds import are_counts
 from slmtok.cli.files import (
@@ -149,6 +150,8 @@ class TrainJob:
                 option="explain",
             )
         has_counts = are_counts(files)
+        if self.locks:
+            check_recorded_names([*files, *self.outputs])
         beside = [*self.outputs[1:], *self.locks, *([self.save_counts] if self.save_counts else [])]
         check_output(self.outputs[0], *beside, inputs=[*files, *input_files()], force=self.force or self.dry_run)
         return files, has_counts

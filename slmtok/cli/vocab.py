@@ -88,7 +88,7 @@ def vocab(
 
 
 def _write_metadata(tok: Tokenizer, target: str, *, force: bool) -> Outcome:
-    from slmtok.vocabulary import render_metadata
+    from slmtok.vocab_json import render_metadata
 
     with writing(target, force=force) as stream:
         stream.write(render_metadata(tok.metadata()))

@@ -25,12 +25,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptFile, Inexpressible, InvalidRanks, InvalidTokens, Setting, SlmtokError
+from slmtok import schema
+from slmtok.errors import CorruptFile, Inexpressible, Setting, SlmtokError
 from slmtok.formats.base import Encode, Origin, Target, module, refuse_silent_merges
 from slmtok.formats.own_layout import foreign_specials, own_vocabulary
+from slmtok.json_files import parse
 from slmtok.specials import SpecialId, Specials
-from slmtok.strict_json import FaultError, parse_object
+from slmtok.strict_json import FaultError
 from slmtok.token_text import unicode_to_bytes
+from slmtok.tokenizer_file import name_source
 from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
@@ -301,10 +304,14 @@ def pattern_of(document: dict[str, Any], source: str) -> Pattern:
     if _is_byte_level(step, use_regex=True):
         return Pattern("gpt2")
     match step:
-        case {"type": "Sequence", "pretokenizers": [{"type": "Split", "behavior": "Isolated"} as split, last]}:
-            regex = split.get("pattern", {}).get("Regex")
-            if isinstance(regex, str) and not split.get("invert") and _is_byte_level(last, use_regex=False):
-                return _known(regex)
+        case {
+            "type": "Sequence",
+            "pretokenizers": [
+                {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": str() as regex}} as split,
+                last,
+            ],
+        } if not split.get("invert") and _is_byte_level(last, use_regex=False):
+            return _known(regex)
     raise Inexpressible(
         f"{source} cannot be imported: its pre_tokenizer is {_short(step)}",
         where=source,
@@ -345,7 +352,6 @@ def _short(step: Any) -> str:
     return "none"
 
 
-_OTHER_MODEL = re.compile(rb'"type"\s*:\s*"(Unigram|WordLevel)"')
 _MAX_DEPTH = 12
 
 
@@ -357,52 +363,74 @@ def looks_like(data: bytes) -> bool:
 def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
     """The tokenizer of a `tokenizer.json`. `pattern` replaces the file's own.
 
-    Raises `CorruptFile`, `Inexpressible`, `InvalidTokens`, `InvalidRanks`.
+    Raises `CorruptFile`, `Inexpressible`, `InvalidTokens`, `InvalidRanks`, each naming `source`.
     """
     from slmtok._engine import UNICODE_VERSION, VERSION
     from slmtok.patterns import parse_pattern
     from slmtok.tokenizer import Tokenizer
 
     document = _parsed(data, source)
+    provenance = {"package": f"slmtok {VERSION}", "source": "tokenizer.json", "source_sha256": sha256(data).hexdigest()}
     try:
         compiled = parse_pattern(pattern) if pattern is not None else pattern_of(document, source)
         spec = PatternSpec(compiled.name, compiled.regex, UNICODE_VERSION)
         vocabulary = _vocabulary(document, spec, source)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        if isinstance(error, SlmtokError):
-            raise
-        raise _unreadable(source, f"a value of an unexpected type: {error}") from None
-    provenance = {"package": f"slmtok {VERSION}", "source": "tokenizer.json", "source_sha256": sha256(data).hexdigest()}
-    try:
         tokenizer = Tokenizer(vocabulary, provenance=provenance)
-    except InvalidRanks as error:
-        error.where = source
+    except SlmtokError as error:
+        name_source(error, source)
         raise
     if vocabulary.layout == "foreign":
         _check_merges(tokenizer, _merges(document["model"], source), source)
     return tokenizer
 
 
+_ID = schema.integer(0, MAX_IDS - 1)
+_STEP = schema.nullable(schema.table({"type": schema.text}, is_open=True))
+
+
+def _merge(value: Any, where: str) -> None:
+    """`"a b"` or `["a", "b"]`."""
+    (schema.array(schema.text, length=2) if isinstance(value, list) else schema.text)(value, where)
+
+
+_KIND = schema.table({"model": schema.table({}, {"type": schema.text}, is_open=True)}, is_open=True)
+_DOCUMENT = schema.table(
+    {
+        "model": schema.table(
+            {"vocab": schema.mapping(_ID)},
+            {
+                "merges": schema.nullable(schema.array(_merge)),
+                "ignore_merges": schema.nullable(schema.boolean),
+                "dropout": schema.nullable(schema.number),
+                "continuing_subword_prefix": schema.nullable(schema.text),
+                "end_of_word_suffix": schema.nullable(schema.text),
+            },
+            is_open=True,
+        )
+    },
+    {
+        "added_tokens": schema.nullable(schema.array(schema.table({"id": _ID, "content": schema.text}, is_open=True))),
+        "normalizer": _STEP,
+        "pre_tokenizer": _STEP,
+    },
+    is_open=True,
+)
+"""The keys of a `tokenizer.json` that are read; of the others, only JSON."""
+
+
 def _parsed(data: bytes, source: str) -> dict[str, Any]:
     try:
-        document = parse_object(data, _MAX_DEPTH)
-        model = document.get("model")
-        if not isinstance(model, dict):
-            raise FaultError("it has no model")
-        kind = model.get("type", "BPE")
-        if kind == "BPE" and not isinstance(model.get("vocab"), dict):
-            raise FaultError("it has no model with a vocab that is an object")
+        document = parse(data, _KIND, max_depth=_MAX_DEPTH)
+        model = document["model"]
+        _refuse(model.get("type", "BPE") != "BPE", f"its model is {model.get('type')!s:.40}", "BPE", source)
+        _DOCUMENT(document, "")
     except FaultError as fault:
-        # The scores of another model are fractions, which this format has nowhere.
-        if other := _OTHER_MODEL.search(data):
-            _refuse(True, f"its model is {other[1].decode()}", "BPE", source)
         raise _unreadable(source, str(fault)) from None
-    _refuse(kind != "BPE", f"its model is {kind}", "BPE", source)
     for key in ("continuing_subword_prefix", "end_of_word_suffix"):
-        _refuse(bool(model.get(key)), f"its model has {key} {model.get(key)!r}", "none", source)
+        _refuse(bool(model.get(key)), f"its model has {key} {schema.shown(model.get(key))}", "none", source)
     _refuse(bool(model.get("dropout")), "its model has dropout", "no dropout", source)
     normalizer = document.get("normalizer")
-    empty = normalizer is None or (normalizer.get("type") == "Sequence" and not normalizer.get("normalizers"))
+    empty = normalizer is None or (normalizer["type"] == "Sequence" and not normalizer.get("normalizers"))
     _refuse(not empty, f"its normalizer {_short(normalizer)} changes text", "no normalizer", source)
     return document
 
@@ -429,20 +457,13 @@ def _refuse(wrong: bool, fact: str, limit: str, source: str) -> None:
 
 def specials_of(document: Mapping[str, Any]) -> dict[str, int]:
     """Spelling -> id of all added tokens."""
-    return {str(token["content"]): int(token["id"]) for token in document.get("added_tokens") or ()}
+    return {token["content"]: token["id"] for token in document.get("added_tokens") or ()}
 
 
 def _tokens(document: Mapping[str, Any], specials: Mapping[str, int], source: str) -> list[bytes | None]:
     """Bytes by id, None for holes and special tokens."""
     table: dict[int, bytes] = {}
     for name, id in document["model"]["vocab"].items():
-        if type(id) is not int or not 0 <= id < MAX_IDS:
-            raise InvalidTokens(
-                f"token {name!r} has the id {id!r}",
-                where=source,
-                limit=f"0 to {MAX_IDS - 1}",
-                fix="fetch or copy the file again",
-            )
         if specials.get(name) == id:
             continue
         token = bytes_of(name)
@@ -457,7 +478,8 @@ def _merges(model: Mapping[str, Any], source: str) -> list[tuple[bytes, bytes]]:
     found = []
     for merge in model.get("merges") or ():
         parts = [bytes_of(part) for part in (merge.split(" ") if isinstance(merge, str) else merge)]
-        _refuse(len(parts) != 2 or None in parts, f"the merge {merge!r} joins no two tokens", "pairs", source)
+        wrong = len(parts) != 2 or not all(parts)
+        _refuse(wrong, f"the merge {schema.shown(merge)} joins no two tokens", "pairs", source)
         found.append((parts[0] or b"", parts[1] or b""))
     return found
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok import schema
 from slmtok.calls import explains_calls
 from slmtok.checks import check_int, check_path
 from slmtok.errors import (
@@ -31,6 +32,7 @@ from slmtok.errors import (
     MissingInput,
     OptionError,
     Setting,
+    SlmtokError,
     WrongType,
     suggestion,
     unknown_name,
@@ -38,8 +40,11 @@ from slmtok.errors import (
 from slmtok.files import read_limited
 from slmtok.formats.base import Encode, Origin, Target, installed, module, refuse_silent_merges
 from slmtok.formats.own_layout import foreign_specials, is_own, own_vocabulary
+from slmtok.json_files import corrupt, parse
 from slmtok.specials import FIRST_LEARNED, Specials
+from slmtok.strict_json import FaultError
 from slmtok.token_text import unicode_to_bytes
+from slmtok.tokenizer_file import name_source
 from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
 
 if TYPE_CHECKING:
@@ -473,21 +478,36 @@ def _encode_with(**arguments: Any) -> Encode:
 
 def looks_like(data: bytes) -> bool:
     """Whether a file may be a rank file, or the side file of one."""
-    return _LINE.fullmatch(data.partition(b"\n")[0]) is not None or _side(data) is not None
+    return _LINE.fullmatch(data.partition(b"\n")[0]) is not None or _is_side(data)
 
 
-def _side(data: bytes) -> dict[str, Any] | None:
-    """The content of a side file; None for any other file."""
-    if not data.lstrip().startswith(b"{") or b'"pat_str"' not in data[:100_000]:
+def _is_side(data: bytes) -> bool:
+    return data.lstrip().startswith(b"{") and b'"pat_str"' in data[:100_000]
+
+
+_SIDE = schema.table(
+    {
+        "name": schema.text,
+        "pat_str": schema.text,
+        "special_tokens": schema.mapping(schema.integer(0, MAX_RANK)),
+        "ranks": schema.file_name,
+    },
+    {
+        "explicit_n_vocab": schema.nullable(schema.integer(1)),
+        "ranks_sha256": schema.nullable(schema.digest),
+        "fingerprint": schema.digest,
+    },
+)
+
+
+def _side(data: bytes, source: str) -> dict[str, Any] | None:
+    """The content of a side file; None for a rank file. Raises `CorruptFile`."""
+    if not _is_side(data):
         return None
     try:
-        content = json.loads(data)
-    except ValueError:
-        return None
-    wanted = {"name": str, "pat_str": str, "ranks": str, "special_tokens": dict}
-    if not isinstance(content, dict) or not all(isinstance(content.get(key), of) for key, of in wanted.items()):
-        return None
-    return content
+        return parse(data, _SIDE)
+    except FaultError as fault:
+        raise corrupt(source, "side file of a rank file", fault, "copy it again, or export it again") from None
 
 
 def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
@@ -495,18 +515,22 @@ def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
 
     Raises `CorruptFile`, and as `from_tiktoken`.
     """
-    side, beside = _side(data), Path(source).with_suffix(".json")
+    side, beside = _side(data, source), Path(source).with_suffix(".json")
     if side is None and pattern is None and beside.is_file():
-        side = _side(read_limited(beside, "tokenizer file"))
+        side = _side(read_limited(beside, "tokenizer file"), str(beside))
         source = str(beside) if side else source
     if side is None:
         return as_own(from_tiktoken(source, pattern=pattern))
-    tokenizer = from_tiktoken(
-        Path(source).parent / Path(side["ranks"]).name,
-        pattern=pattern or side["pat_str"],
-        specials=side["special_tokens"],
-        name=side["name"],
-    )
+    try:
+        tokenizer = from_tiktoken(
+            Path(source).parent / side["ranks"],
+            pattern=pattern or side["pat_str"],
+            specials=side["special_tokens"],
+            name=side["name"],
+        )
+    except SlmtokError as error:
+        name_source(error, source)
+        raise
     digest, expected = tokenizer.provenance["source_sha256"], side.get("ranks_sha256")
     if expected is not None and digest != expected:
         raise CorruptFile(
@@ -534,9 +558,9 @@ def as_own(tokenizer: Tokenizer) -> Tokenizer:
 def open_source(path: Path, tokenizer: Tokenizer) -> Encode:
     """Encodes with the rank file in tiktoken, special tokens treated as text."""
     data = read_limited(path, "rank table")
-    side = _side(data)
+    side = _side(data, str(path))
     if side is not None:
-        data = read_limited(path.parent / Path(side["ranks"]).name, "rank table")
+        data = read_limited(path.parent / side["ranks"], "rank table")
     return _encode_with(
         name="import",
         pat_str=tokenizer.pattern.regex if side is None else side["pat_str"],

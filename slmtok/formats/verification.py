@@ -17,8 +17,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok import schema
 from slmtok.batching import batched
-from slmtok.envelope import Envelope, load_payload
+from slmtok.envelope import TOKENIZER_KEYS, Envelope, load_payload
 from slmtok.errors import CorruptFile, NotEqual, Setting
 from slmtok.files import file_digest
 from slmtok.formats.base import installed
@@ -296,8 +297,27 @@ def receipt_bytes(payload: Mapping[str, Any]) -> bytes:
 
 def load_receipt(path: str) -> dict[str, Any]:
     """The payload of a receipt, and its `tool`. Raises `CorruptFile`, `UnsupportedVersion`."""
-    keys = ("verified", "direction", "target", "library", "tokenizer", "strings", "bytes", "files")
-    return load_payload(path, "receipt", keys)
+    return load_payload(path, "receipt", _RECEIPT)
+
+
+_COUNTS = dict.fromkeys(("strings", "bytes", "ids"), schema.integer())
+_RECEIPT = schema.table(
+    {
+        "verified": schema.boolean,
+        "direction": schema.choice("export", "import"),
+        "target": schema.text,
+        "library": schema.text,
+        "library_version": schema.nullable(schema.text),
+        "tokenizer": schema.table(TOKENIZER_KEYS),
+        "text": schema.nullable(schema.choice("generated stories", "files")),
+        "checks": schema.array(schema.table({"name": schema.text, **_COUNTS})),
+        **_COUNTS,
+        "mismatches": schema.nullable(schema.choice(0)),
+        "ids_sha256": schema.nullable(schema.digest),
+        "files": schema.mapping(schema.digest, key=schema.relative_path),
+        "notes": schema.array(schema.text),
+    }
+)
 
 
 def check_receipt(path: str) -> dict[str, Any]:

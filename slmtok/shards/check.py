@@ -18,7 +18,7 @@ from slmtok.files import file_digest
 from slmtok.shards.format import FRAMES, TOKENIZER, VOCAB, corrupt, corrupt_file, special_id, vocabulary_metadata
 from slmtok.shards.reader import Shard, Shards, open_shards
 from slmtok.shards.token_files import META
-from slmtok.vocabulary import render_metadata
+from slmtok.vocab_json import render_metadata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

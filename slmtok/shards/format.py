@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import schema
 from slmtok.errors import CorruptFile, CorruptShard, Message, MissingInput, UnsupportedVersion
-from slmtok.files import MAX_FILE_BYTES, unreadable
-from slmtok.schema import read_object
+from slmtok.files import unreadable
+from slmtok.json_files import parse, read_bounded
 from slmtok.strict_json import FaultError
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
     path = folder / name
     refuse_link(path)
     try:
-        content = read_object(path, _check_version, max_bytes=MAX_FILE_BYTES["manifest"])
+        content = parse(read_bounded(path, "manifest"), _check_version)
         if content["version"] != MANIFEST_VERSION:
             raise unsupported(f"{path} has version {content['version']!r}", MANIFEST_VERSION, path)
         _MANIFEST(content, "")
@@ -279,8 +279,8 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
 
 
 def _check_version(content: dict[str, Any], where: str) -> None:
-    schema.choice(MANIFEST_FORMAT)(content.get("format"), "format")
-    schema.integer(1)(content.get("version"), "version")
+    versions = {"format": schema.choice(MANIFEST_FORMAT), "version": schema.integer(1)}
+    schema.table(versions, is_open=True)(content, where)
 
 
 def _check_agreement(content: dict[str, Any]) -> None:

@@ -23,7 +23,8 @@ from slmtok import schema
 from slmtok.corpus.batches import START, ChunkStart, FilePosition, Position
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.errors import Setting
-from slmtok.shards.format import ENTRY, JOURNAL, SPLITS, TOTALS, Totals, corrupt, shard_name
+from slmtok.json_files import read_bounded
+from slmtok.shards.format import ENTRY, JOURNAL, SPLITS, TOTALS, Totals, corrupt, refuse_link, shard_name
 from slmtok.strict_json import FaultError, parse_object
 
 _MAX_DEPTH = 4
@@ -82,6 +83,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         """Opens or creates it; `held` says whether another process holds it."""
         self._path = folder / JOURNAL
+        refuse_link(self._path)
         self._file, is_ours = _open_locked(self._path)
         self.held = not is_ours
         self._written = 0
@@ -94,14 +96,17 @@ class Journal:
 
         Raises `CorruptShard` for a damaged line before the last one, and for lines of another plan.
         """
-        data = self._path.read_bytes()
+        fix = ("restore the file, or ", Setting("force", True), " starts again")
+        try:
+            data = read_bounded(self._path, "journal")
+        except FaultError as fault:
+            raise corrupt(self._path, str(fault), kind="journal", fix=fix) from None
         rows, state, valid = data.split(b"\n")[:-1], State(), 0
         for number, row in enumerate(rows, 1):
             try:
                 state = self._take(row, state, hashlib.sha256(plan).hexdigest())
             except FaultError as fault:
                 if number < len(rows):
-                    fix = ("restore the file, or ", Setting("force", True), " starts again")
                     raise corrupt(self._path, f"line {number}: {fault}", kind="journal", fix=fix) from None
                 break
             valid += len(row) + 1
@@ -135,11 +140,14 @@ class Journal:
     def shard_names(self) -> set[str]:
         """The shards that any line names, damaged lines included where they are JSON."""
         names: set[str] = set()
-        for row in self._path.read_bytes().split(b"\n"):
+        data = b""
+        with suppress(FaultError):
+            data = read_bounded(self._path, "journal")
+        for row in data.split(b"\n"):
             with suppress(FaultError):
-                entries = parse_object(row, _MAX_DEPTH).get("shards", [])
-                schema.array(ENTRY)(entries, "shards")
-                names.update(entry["name"] for entry in entries)
+                content = parse_object(row, _MAX_DEPTH)
+                schema.table({}, {"shards": schema.array(ENTRY)}, is_open=True)(content, "")
+                names.update(entry["name"] for entry in content.get("shards", []))
         return names
 
     def begin(self, plan: bytes, stamp: str) -> None:

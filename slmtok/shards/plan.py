@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from slmtok import schema
+from slmtok.checks import check_recorded_names
 from slmtok.corpus import STDIN
 from slmtok.corpus.paths import HUGGING_FACE
 from slmtok.errors import OptionError, PlanMismatch, Setting
-from slmtok.files import MAX_FILE_BYTES, unreadable
-from slmtok.schema import read_object
+from slmtok.files import unreadable
+from slmtok.json_files import parse, read_bounded
+from slmtok.option_values import check_val
 from slmtok.shards.format import PLAN, PLAN_KEYS, corrupt, refuse_link
 from slmtok.strict_json import FaultError
 
@@ -29,7 +31,11 @@ _EDGE_BYTES = 64 << 10
 
 
 def source_names(paths: Sequence[str]) -> list[str]:
-    """The name of each source in plan and manifest: its path relative to the folder that holds them all."""
+    """The name of each source in plan and manifest: its path relative to the folder that holds them all.
+
+    Raises `OptionError` for one that is not UTF-8.
+    """
+    check_recorded_names(paths)
     files = [path for path in paths if path != STDIN and Path(path).exists()]
     if not files:
         return list(paths)
@@ -108,7 +114,7 @@ def read(folder: Path) -> dict[str, Any] | None:
     path = folder / PLAN
     try:
         refuse_link(path)
-        return read_object(path, _PLAN, max_bytes=MAX_FILE_BYTES["plan"])
+        return parse(read_bounded(path, "plan"), _PLAN)
     except FileNotFoundError:
         return None
     except FaultError as fault:
@@ -116,7 +122,19 @@ def read(folder: Path) -> dict[str, Any] | None:
         raise corrupt(path, str(fault), kind="plan", fix=fix) from None
 
 
-_PLAN = schema.table({**PLAN_KEYS, "format": schema.choice(FORMAT), "version": schema.choice(VERSION)})
+def _split(value: Any, where: str) -> None:
+    """A rule with what it means for this corpus, if that depends on the lengths of its documents."""
+    PLAN_KEYS["split"](value, where)
+    try:
+        rule = check_val(f"{where}.rule", value["rule"])
+    except OptionError as error:
+        raise FaultError(error.fact) from None
+    keys = {"rule", "first", "cut"} if rule.startswith("tail:") else {"rule"}
+    if rule == "auto" or set(value) != keys:
+        raise FaultError(f"{where} is {schema.shown(value)}, which does not fit its rule")
+
+
+_PLAN = schema.table({**PLAN_KEYS, "format": schema.choice(FORMAT), "version": schema.choice(VERSION), "split": _split})
 
 
 def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> None:

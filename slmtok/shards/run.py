@@ -43,7 +43,7 @@ from slmtok.shards.format import (
 from slmtok.shards.journal import Journal, State, sync_folder
 from slmtok.shards.reader import Shards, open_shards
 from slmtok.shards.writer import Committer, Encoded, Limits, digest_sum
-from slmtok.vocabulary import render_metadata
+from slmtok.vocab_json import render_metadata
 
 if TYPE_CHECKING:
     import numpy as np

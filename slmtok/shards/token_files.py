@@ -8,18 +8,19 @@ no special stands inside a document.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok import schema
 from slmtok.errors import OptionError, Setting
+from slmtok.json_files import parse, read_bounded
 from slmtok.shards.format import (
     FRAMES,
+    MAX_VOCAB,
     SPLITS,
     TOKENIZER,
     canonical_json,
@@ -29,6 +30,7 @@ from slmtok.shards.format import (
     vocabulary_metadata,
 )
 from slmtok.shards.layouts import LAYOUTS, MAGIC_BYTES
+from slmtok.strict_json import FaultError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,9 +41,7 @@ if TYPE_CHECKING:
 
 META = "meta.json"
 META_FORMAT, META_VERSION = "slmtok-layout", 1
-_SPLIT_COUNTS = ("docs", "tokens", "bytes")
 _MANIFEST_KEYS = ("dtype", "fingerprint", "frame", "n_vocab", "digest", "splits")
-_HEX_DIGEST = re.compile(r"[0-9a-f]{64}")
 _SEARCH_IDS = 1 << 22
 
 
@@ -249,49 +249,39 @@ def read_meta(folder: Path) -> dict[str, Any] | None:
     """
     path = folder / META
     try:
-        content: Any = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        data = read_bounded(path, "metadata")
+    except (OSError, FaultError):
         return None
-    if not isinstance(content, dict) or content.get("format") != META_FORMAT:
+    if META_FORMAT.encode() not in data:
         return None
-    if content.get("version") != META_VERSION:
-        raise unsupported(f"{path} has version {content.get('version')!r}", META_VERSION, path)
+    try:
+        content = parse(data, _VERSIONS)
+        if content["version"] != META_VERSION:
+            raise unsupported(f"{path} has version {schema.shown(content['version'])}", META_VERSION, path)
+        _META(content, "")
+    except FaultError as fault:
+        raise corrupt_file(path, str(fault)) from None
     content.setdefault("sha256", {})
-    fault = _meta_fault(content)
-    if fault:
-        raise corrupt_file(path, fault)
+    if content["sha256"] and sorted(content["sha256"]) != sorted(content["files"]):
+        raise corrupt_file(path, "sha256 has other names than files")
     return content
 
 
-def _meta_fault(content: dict[str, Any]) -> str | None:
-    """The first invalid key that reading relies on. Names become paths, so they are checked strictly."""
-    get = content.get
-    files, digests, splits, chunk_size = get("files"), get("sha256"), get("splits"), get("chunk_size", 0)
-    valid = {
-        # Lists: the values may be unhashable.
-        "layout": get("layout") in list(LAYOUTS),
-        "frame": get("frame") in list(FRAMES),
-        "dtype": get("dtype") in ("u16", "u32"),
-        "n_vocab": _is_count(get("n_vocab")),
-        "chunk_size": chunk_size is None or (_is_count(chunk_size) and chunk_size > 0),
-        "fingerprint": _is_digest(get("fingerprint")),
-        "digest": _is_digest(get("digest")),
-        "files": isinstance(files, list) and all(isinstance(name, str) and Path(name).name == name for name in files),
-        "sha256": isinstance(digests, dict)
-        and isinstance(files, list)
-        and (not digests or sorted(digests) == sorted(map(str, files)))
-        and all(map(_is_digest, digests.values())),
-        "splits": isinstance(splits, dict)
-        and set(splits) <= set(SPLITS)
-        and all(isinstance(split, dict) and _is_digest(split.get("digest")) for split in splits.values())
-        and all(_is_count(split.get(key)) for split in splits.values() for key in _SPLIT_COUNTS),
-    }
-    return next((f"{key} is missing or invalid" for key, ok in valid.items() if not ok), None)
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_digest(value: object) -> bool:
-    return isinstance(value, str) and _HEX_DIGEST.fullmatch(value) is not None
+_VERSIONS = schema.table({"format": schema.choice(META_FORMAT), "version": schema.integer()}, is_open=True)
+_SPLIT = {"tokens": schema.integer(), "docs": schema.integer(), "bytes": schema.integer(), "digest": schema.digest}
+_META = schema.table(
+    {
+        "format": schema.text,
+        "version": schema.integer(),
+        "layout": schema.choice(*LAYOUTS),
+        "chunk_size": schema.nullable(schema.integer(1)),
+        "files": schema.array(schema.file_name),
+        "dtype": schema.choice("u16", "u32"),
+        "fingerprint": schema.digest,
+        "frame": schema.choice(*FRAMES),
+        "n_vocab": schema.integer(1, MAX_VOCAB),
+        "digest": schema.digest,
+        "splits": schema.table({}, dict.fromkeys(SPLITS, schema.table(_SPLIT, {"shards": schema.integer()}))),
+    },
+    {"sha256": schema.mapping(schema.digest, key=schema.file_name)},
+)

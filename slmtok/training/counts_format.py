@@ -17,7 +17,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-from slmtok import atomic
+from slmtok import atomic, schema
 from slmtok._engine import UNICODE_VERSION, Counts
 from slmtok.checks import U64
 from slmtok.errors import CorruptFile, OptionError, UnsupportedVersion
@@ -247,49 +247,50 @@ def parse_head(data: bytes, name: str) -> Head:
     """The head in these bytes. Raises `CorruptFile`, `UnsupportedVersion`; `name` is that of the file."""
     try:
         content = parse_object(data, 4)
-        if content.get("format") != FORMAT:
-            raise FaultError("its head is of another format")
+        _VERSIONS(content, "")
         _check_versions(content, name)
+        _HEAD_KEYS(content, "")
         head = _head(content)
     except FaultError as fault:
         raise corrupt(name, str(fault)) from None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise corrupt(name, f"its head lacks something, or has a wrong value ({error})") from None
     if head.to_bytes() != data:
         raise corrupt(name, "its head is not in canonical form")
     return head
 
 
+_COUNT = schema.integer(0, U64)
+_PATTERN = {"name": schema.nullable(schema.text), "regex": schema.text, "unicode": schema.text}
+_VERSIONS = schema.table(
+    {
+        "format": schema.choice(FORMAT),
+        "behaviour": schema.integer(),
+        "scheme": schema.text,
+        "pattern": schema.table(_PATTERN, is_open=True),
+    },
+    is_open=True,
+)
+_HEAD_KEYS = schema.table(
+    {
+        "format": schema.text,
+        "behaviour": schema.integer(),
+        "scheme": schema.text,
+        "pattern": schema.table(_PATTERN),
+        "options": schema.mapping(schema.setting),
+        **{one.name: _COUNT for one in fields(Totals)},
+        "corpus_digest": schema.nullable(schema.digest),
+        "domains": schema.array(schema.table({"name": schema.text, "documents": _COUNT, "bytes": _COUNT})),
+        "min_count": _COUNT,
+    }
+)
+
+
 def _head(content: dict[str, Any]) -> Head:
-    totals = Totals(**{one.name: _number(content[one.name]) for one in fields(Totals)})
-    domains = tuple(
-        Domain(str(one["name"]), _number(one["documents"]), _number(one["bytes"])) for one in content["domains"]
-    )
+    totals = Totals(**{one.name: content[one.name] for one in fields(Totals)})
+    domains = tuple(Domain(**one) for one in content["domains"])
     if not domains or list(domains) != sorted(set(domains)) or len({one.name for one in domains}) < len(domains):
         raise FaultError("its domains are not sorted, or one comes twice")
-    digest = content["corpus_digest"]
-    if digest is not None and (len(digest) != 64 or int(digest, 16) < 0):
-        raise FaultError("its corpus digest is malformed")
-    pattern, options = PatternSpec(**content["pattern"]), content["options"]
-    if (
-        not all(map(_is_plain, options.values()))
-        or not isinstance(pattern.regex, str)
-        or not isinstance(content["scheme"], str)
-    ):
-        raise FaultError("its head holds values of other types")
-    return Head(content["scheme"], pattern, totals, digest, domains, options, _number(content["min_count"]))
-
-
-def _is_plain(value: object) -> bool:
-    if isinstance(value, list):
-        return all(isinstance(one, str) for one in value)
-    return value is None or isinstance(value, (str, int))
-
-
-def _number(value: object) -> int:
-    if type(value) is not int or not 0 <= value <= U64:
-        raise FaultError(f"{value!r} is not a count")
-    return value
+    pattern, digest = PatternSpec(**content["pattern"]), content["corpus_digest"]
+    return Head(content["scheme"], pattern, totals, digest, domains, content["options"], content["min_count"])
 
 
 def _check_versions(content: Mapping[str, Any], name: str) -> None:
@@ -298,14 +299,14 @@ def _check_versions(content: Mapping[str, Any], name: str) -> None:
     for what, value in known.items():
         if found[what] != value:
             raise UnsupportedVersion(
-                f"{name} was counted with {what} {found[what]}",
+                f"{name} was counted with {what} {schema.shown(found[what])}",
                 limit=f"this package has {what} {value}",
                 fix="count again, or use the version of slmtok that made it",
                 path=name,
             )
     if content["scheme"] not in SCHEMES:
         raise UnsupportedVersion(
-            f"{name} was counted for the scheme {content['scheme']!r}",
+            f"{name} was counted for the scheme {schema.shown(content['scheme'])}",
             limit=f"schemes of this package: {', '.join(SCHEMES)}",
             fix="install a newer slmtok",
             path=name,

@@ -10,24 +10,27 @@ import hashlib
 import json
 import os
 from binascii import a2b_base64
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok import _engine
-from slmtok.envelope import Envelope, read_envelope
-from slmtok.errors import CorruptFile, MissingInput, SlmtokError, UnsupportedVersion
-from slmtok.files import file_digest, read_limited
-from slmtok.options import CountOptions, TrainOptions, option_keys
+from slmtok import _engine, schema
+from slmtok.envelope import Envelope, load_envelope
+from slmtok.errors import MissingInput, SlmtokError, UnsupportedVersion
+from slmtok.files import file_digest
+from slmtok.options import CountOptions, ReadOptions, TrainOptions, build_options, option_keys
+from slmtok.schema import Check
 from slmtok.schemes import SCHEMES, Learned
+from slmtok.strict_json import FaultError
 from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.tokenizer_file import GOLDEN_TEXTS
 from slmtok.training.counting import count_corpus
 from slmtok.training.counts import PretokenCounts
+from slmtok.training.counts_format import Totals
 from slmtok.training.learn import learn
-from slmtok.vocabulary import BEHAVIOUR
+from slmtok.vocabulary import BEHAVIOUR, MAX_IDS
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
@@ -35,14 +38,7 @@ if TYPE_CHECKING:
     from slmtok.vocabulary import Vocabulary
 
 KIND = "lock"
-_REQUIRED = {
-    "tokenizer": ("file", "n_vocab", "fingerprint", "sha256"),
-    "counts": ("sha256", "scheme", "pattern"),
-    "corpus": ("root", "files"),
-    "reading": (),
-    "training": ("vocab_size", "require"),
-}
-"""Tables of the payload, and keys of each."""
+_VERSIONS = schema.table({"behaviour": schema.integer(), "unicode": schema.text}, is_open=True)
 
 
 @dataclass(frozen=True)
@@ -142,27 +138,21 @@ def _relative(path: str, start: str) -> str:
 def load_lock(path: str | os.PathLike[str]) -> Lock:
     """Reads a lock. Raises `MissingInput`, `Unreadable`, `CorruptFile`, `UnsupportedVersion`."""
     name = os.fspath(path)
-    envelope = read_envelope(read_limited(path, "lock"), KIND, name)
-    payload = envelope.payload
-    for table, keys in _REQUIRED.items():
-        value = payload.get(table)
-        missing = [key for key in keys if key not in value] if isinstance(value, dict) else [table]
-        if missing:
-            raise CorruptFile(
-                f"{name} is not a valid lock: it lacks {', '.join(missing)}",
-                where=name,
-                fix="slmtok train writes one beside tok.json",
-                path=name,
-            )
-    for key, value in (("behaviour", BEHAVIOUR), ("unicode", _engine.UNICODE_VERSION)):
-        if payload.get(key) != value:
-            raise UnsupportedVersion(
-                f"{name} has {key} {payload.get(key)}",
-                limit=f"this package has {key} {value}",
-                fix="install the version of slmtok that made it",
-                path=name,
-            )
-    return Lock(payload, name, envelope.tool)
+
+    def check(payload: Any, where: str) -> None:
+        _VERSIONS(payload, where)
+        for key, value in (("behaviour", BEHAVIOUR), ("unicode", _engine.UNICODE_VERSION)):
+            if payload[key] != value:
+                raise UnsupportedVersion(
+                    f"{name} has {key} {schema.shown(payload[key])}",
+                    limit=f"this package has {key} {value}",
+                    fix="install the version of slmtok that made it",
+                    path=name,
+                )
+        _PAYLOAD(payload, where)
+
+    envelope = load_envelope(name, KIND, check)
+    return Lock(envelope.payload, name, envelope.tool)
 
 
 # --- reproducing ------------------------------------------------------------------------------------------------------
@@ -270,9 +260,67 @@ def _compare_counts(lock: Lock, counts: PretokenCounts) -> Difference | None:
 
 def locked_options(lock: Lock) -> TrainOptions:
     """The options of training."""
-    given = dict(lock.content["training"])
-    given["require"] = tuple(a2b_base64(token) for token in given["require"])
-    return TrainOptions(**given)
+    return _train_options(lock.content["training"])
+
+
+def _train_options(record: Mapping[str, Any]) -> TrainOptions:
+    return build_options(TrainOptions, None, {**record, "require": tuple(map(a2b_base64, record["require"]))})
+
+
+def _options(build: Callable[[Mapping[str, Any]], object], keys: Check) -> Check:
+    """Options of which `build` makes valid ones; its error names the option. `keys` has the types that it relies on."""
+
+    def check(value: Any, where: str) -> None:
+        schema.mapping(schema.plain)(value, where)
+        keys(value, where)
+        try:
+            build(value)
+        except SlmtokError as error:
+            raise FaultError(f"{where}: {error.fact}") from None
+
+    return check
+
+
+_TEXTS, _TEXTS64 = schema.array(schema.text), schema.array(schema.base64)
+_PAYLOAD = schema.table(
+    {
+        "behaviour": schema.integer(),
+        "unicode": schema.text,
+        "tokenizer": schema.table(
+            {
+                "file": schema.file_name,
+                "n_vocab": schema.integer(1, MAX_IDS),
+                "fingerprint": schema.digest,
+                "sha256": schema.digest,
+                "golden_sha256": schema.digest,
+            }
+        ),
+        "counts": schema.table(
+            {
+                "sha256": schema.digest,
+                "scheme": schema.choice(*SCHEMES),
+                "pattern": schema.text,
+                "corpus_digest": schema.nullable(schema.digest),
+                "pieces": schema.integer(),
+                "min_count": schema.integer(1),
+                **{total.name: schema.integer() for total in fields(Totals)},
+            }
+        ),
+        "corpus": schema.table(
+            {
+                "root": schema.nullable(schema.text),
+                "files": schema.array(schema.table({"path": schema.text, "sha256": schema.nullable(schema.digest)})),
+            }
+        ),
+        "reading": _options(
+            lambda record: build_options(ReadOptions, None, reading_options(record)),
+            schema.table({}, {"sample": schema.nullable(schema.number_text), "domains": _TEXTS}, is_open=True),
+        ),
+        "training": _options(
+            _train_options, schema.table({"vocab_size": schema.integer(), "require": _TEXTS64}, is_open=True)
+        ),
+    }
+)
 
 
 def _compare_training(lock: Lock, counts: PretokenCounts, progress: Progress | None) -> Difference | None:

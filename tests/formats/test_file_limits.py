@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 import tracemalloc
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,10 +15,17 @@ from samples import samples
 from test_tokenizer_refusals import seal
 
 import slmtok
+from slmmodel.vocab import MAX_BYTES
 from slmtok import errors, files
+from slmtok.analysis.audit import load_certificate
+from slmtok.formats.verification import load_receipt
+from slmtok.shards import plan
+from slmtok.shards.format import read_manifest
+from slmtok.shards.journal import Journal
 from slmtok.strict_json import FaultError, parse_object
 from slmtok.tokenizer_file import TAIL
 from slmtok.training.lock import load_lock
+from slmtok.vocab_json import load_metadata
 from slmtok.vocabulary import MAX_TOKEN_BYTES, MAX_TOTAL_BYTES
 
 DOUBLINGS = [(113, 113), *((id, id) for id in range(272, 300))]
@@ -81,14 +91,63 @@ def test_the_depth_is_counted_across_blocks(text: bytes, depth: int) -> None:
         parse_object(text, 1)
 
 
-@pytest.mark.parametrize(
-    ("kind", "read"), [("lock", load_lock), ("tokenizer file", slmtok.load), ("rank table", slmtok.from_tiktoken)]
-)
+def read_journal(path: Path) -> object:
+    with closing(Journal(path.parent)) as journal:
+        return journal.read(b"")
+
+
+LIMITED: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "lock": ("a.lock", load_lock),
+    "tokenizer file": ("a.json", slmtok.load),
+    "rank table": ("a.tiktoken", lambda path: slmtok.from_tiktoken(path, pattern="gpt2")),
+    "vocab.json": ("vocab.json", lambda path: load_metadata(str(path))),
+    "receipt": ("a.receipt.json", lambda path: load_receipt(str(path))),
+    "audit": ("audit.json", lambda path: load_certificate(str(path))),
+    "manifest": ("manifest.json", lambda path: read_manifest(path.parent)),
+    "plan": ("plan.json", lambda path: plan.read(path.parent)),
+    "journal": ("journal.jsonl", read_journal),
+}
+
+
+@pytest.mark.parametrize("kind", LIMITED)
 def test_a_file_larger_than_any_of_its_kind_is_refused(
-    kind: str, read: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(files.MAX_FILE_BYTES, kind, 1000)
-    path = tmp_path / "large"
-    path.write_bytes(b" " * 1001)
-    with pytest.raises(errors.CorruptFile, match=f"is too large for a {kind}(.|\n)*1,000 bytes"):
-        read(path)  # type: ignore[operator]
+    name, read = LIMITED[kind]
+    (tmp_path / name).write_bytes(b" " * 1001)
+    with pytest.raises((errors.CorruptFile, errors.CorruptShard), match=f"{name}(.|\\n)*1,000 bytes"):
+        read(tmp_path / name)
+
+
+STREAMED = ("tokenizer file", "rank table")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a named pipe")
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", [kind for kind in LIMITED if kind not in STREAMED])
+def test_a_named_pipe_is_refused_without_waiting(kind: str, tmp_path: Path) -> None:
+    name, read = LIMITED[kind]
+    os.mkfifo(tmp_path / name)
+    with pytest.raises((errors.CorruptFile, errors.CorruptShard), match=f"{name}.*not a regular file"):
+        read(tmp_path / name)
+
+
+def test_both_packages_limit_vocab_json_equally() -> None:
+    assert files.MAX_FILE_BYTES["vocab.json"] == MAX_BYTES
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"a": {"b": [[[[1]]]]}}', "it nests 6 deep, the limit is 4, in 'b'"),
+        ('{"a": 1, "b": [1, NaN]}', "it holds the number NaN, in 'b'; the format has integers only"),
+        ('{"c": "NaN", "a": -Infinity}', "it holds the number -Infinity, in 'a'; the format has integers only"),
+        ('{"a": ' + "9" * 5000 + "}", "it holds a number of thousands of digits, in 'a'"),
+        ('{"a": 1, "a": 2}', "one object has the key 'a' twice"),
+    ],
+)
+def test_faults_of_json_name_the_key(text: str, told: str) -> None:
+    with pytest.raises(FaultError) as caught:
+        parse_object(text.encode(), 4)
+    assert str(caught.value) == told

@@ -248,8 +248,11 @@ def test_byte_buffers_are_text() -> None:
     tok = slmtok.train(slmtok.Texts(["low lower"]), vocab_size=274)
     data = "café low".encode()
     expected = tok.encode(data).tolist()
-    for text in (np.frombuffer(data, np.uint8), array.array("B", data), memoryview(data), bytearray(data)):
+    views = (memoryview(data), memoryview(data).cast("B", (3, 3)))
+    for text in (np.frombuffer(data, np.uint8), array.array("B", data), *views, bytearray(data)):
         assert tok.encode(text).tolist() == tok.encode_list(text) == expected
+        if isinstance(text, (bytearray, memoryview)):
+            assert tok.encode_batch([text])[0].tolist() == expected
         assert tok.encode(text, bos=True).tolist() == [1, *expected]
     for wrong in (np.zeros(3, np.int8), np.zeros((2, 2), np.uint8), np.zeros(6, np.uint8)[::2], np.zeros(3, np.uint16)):
         with pytest.raises(errors.WrongType, match="text must be str or bytes, not ndarray"):

@@ -241,7 +241,7 @@ def test_encode_files_leaves_nothing_on_failure(bpe: slmtok.Tokenizer, tmp_path:
 
 def test_vocab_json(bpe: slmtok.Tokenizer, tmp_path: Path) -> None:
     from slmmodel.vocab import VocabMeta
-    from slmtok.vocabulary import render_metadata
+    from slmtok.vocab_json import render_metadata
 
     (tmp_path / "vocab.json").write_bytes(render_metadata(bpe.metadata()))
     info = VocabMeta.load(tmp_path / "vocab.json")

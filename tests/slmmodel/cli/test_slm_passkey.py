@@ -279,7 +279,7 @@ def test_own_sentences(folder, slm):
     for content, says in [
         ("needle: nothing here\n", "needle is 'nothing here'"),
         ("nedle: '{key}'\n", "did you mean 'needle'?"),
-        ("a:\n\tb", "is not YAML"),
+        ("a:\n\tb", "has a tab where YAML takes spaces"),
         ("- 1\n", "is not a table of texts"),
     ]:
         Path("t.yaml").write_text(content)

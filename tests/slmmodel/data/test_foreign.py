@@ -60,7 +60,8 @@ def test_documents_are_found(tmp_path: Path, layout: str, ragged: bool) -> None:
 
 def test_meta_and_vocab_beside_the_file_are_read(tmp_path: Path) -> None:
     (tmp_path / "vocab.json").write_bytes(made.vocab_json())
-    (tmp_path / "meta.json").write_text(json.dumps({"layout": "npy", "dtype": "u32", "frame": "bos_eos"}))
+    meta = {"format": "slmtok-layout", "version": 1, "layout": "npy", "dtype": "u32", "frame": "bos_eos"}
+    (tmp_path / "meta.json").write_text(json.dumps(meta))
     write(tmp_path / "val.npy", "npy", ids_of("bos_eos"), "<u4")
     source = open_source(tmp_path, "val")
     assert [source.ids(doc, 0, 99).tolist() for doc in range(source.n_docs)] == [[BOS, *doc, EOS] for doc in DOCS]
@@ -71,6 +72,14 @@ def test_meta_and_vocab_beside_the_file_are_read(tmp_path: Path) -> None:
     assert source.n_docs == len(DOCS)
     np.save(tmp_path / "val.npy", np.array(ids_of("bos_eos")[:50], "<u4").reshape(5, 10))
     assert open_source(tmp_path, "val").lengths()[0] == len(DOCS[0]) + 2
+    for changes, told in (
+        ({"frame": "x"}, "has frame 'x'"),
+        ({"version": 2}, "has version 2"),
+        ({"dtype": 4}, "dtype 4"),
+    ):
+        (tmp_path / "meta.json").write_text(json.dumps({**meta, **changes}))
+        with pytest.raises((CorruptFile, UnsupportedFormat), match=f"meta.json {told}|meta.json has {told}"):
+            open_source(tmp_path, "val")
 
 
 def test_layouts_are_guessed_and_delimiters_may_be_named(tmp_path: Path) -> None:

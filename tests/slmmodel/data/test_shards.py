@@ -97,7 +97,11 @@ FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
     (lambda d: (d / "manifest.json").write_text("{"), CorruptFile, r"manifest.json is not JSON"),
     (lambda d: edit_manifest(d, lambda m: m.update(format="x")), CorruptFile, r"manifest.json has format 'x'"),
     (lambda d: edit_manifest(d, lambda m: m.update(version=2)), UnsupportedFormat, r"manifest.json has version 2"),
-    (lambda d: edit_manifest(d, lambda m: m["shards"][0].pop("sha256")), CorruptFile, r"has shards.0.sha256 None"),
+    (
+        lambda d: edit_manifest(d, lambda m: m["shards"][0].pop("sha256")),
+        CorruptFile,
+        r"lacks the key 'shards.0.sha256'",
+    ),
     (
         lambda d: edit_manifest(d, lambda m: m.update(fingerprint="cd" * 32)),
         Mismatch,

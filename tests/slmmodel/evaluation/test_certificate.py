@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch")
 from stub_models import Context  # noqa: E402
 
 from slmmodel.cli.eval import to_envelope  # noqa: E402
-from slmmodel.errors import BytesDisagree, CorruptFile  # noqa: E402
-from slmmodel.evaluation.certificate import certificate, check_payload, differences  # noqa: E402
+from slmmodel.errors import BytesDisagree  # noqa: E402
+from slmmodel.evaluation.certificate import certificate, differences  # noqa: E402
 from slmmodel.evaluation.scoring import Scores, score  # noqa: E402
 from slmtok.envelope import read_envelope  # noqa: E402
 
@@ -37,7 +37,6 @@ def content(scores: Scores | None = None) -> dict[str, Any]:
 
 def test_a_certificate_is_confirmed_by_computing_it_again() -> None:
     stated = read_envelope(to_envelope(content()).to_bytes(), "certificate", "val.json", allow_floats=True).payload
-    check_payload(stated, "val.json")
     assert differences(stated, content()) == []
     assert stated["interval"]["low"] < stated["bpb_total"] < stated["interval"]["high"]
     assert stated["interval"]["n_units"] == 25
@@ -78,17 +77,6 @@ def test_no_certificate_where_bytes_disagree() -> None:
     wrong = Scores(scores.nats, scores.targets, scores.nbytes, scores.offsets, scores.doc_bytes + 1)
     with pytest.raises(BytesDisagree):
         content(wrong)
-
-
-@pytest.mark.parametrize("section", ["model", "tokenizer", "documents", "scoring", "sums"])
-@pytest.mark.parametrize("damaged", [None, 3, {}])
-def test_payloads_that_lack_a_section(section: str, damaged: object) -> None:
-    payload = {**content(), section: damaged}
-    if damaged == {} and section != "sums":
-        check_payload(payload, "c.json")
-        return
-    with pytest.raises(CorruptFile, match=r"c.json lacks one of model, .*, or one of its sums"):
-        check_payload(payload, "c.json")
 
 
 def test_the_envelope() -> None:

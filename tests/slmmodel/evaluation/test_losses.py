@@ -67,7 +67,7 @@ def arrays(**changes: Any) -> dict[str, Any]:
         (arrays(offsets=np.array([0, 4, 3], np.uint64)), None, "offsets that do not fit"),
         (arrays(nats=np.ones(3, np.float64)), None, "in their types"),
         (arrays(nbytes=None), None, "in their types"),
-        (arrays(), {"format": "x"}, "is not slm-losses"),
+        (arrays(), {"format": "x"}, "has format 'x'"),
     ],
 )
 def test_damaged_files(tmp_path: Path, content: dict[str, Any], about: dict[str, Any] | None, match: str) -> None:

@@ -9,7 +9,7 @@ import small
 from slmmodel import config as configs
 from slmmodel.config import affects_weights
 from slmmodel.data import RunData
-from slmmodel.errors import InvalidConfig, MissingInput, SlmmodelError, UnknownName, Unreadable
+from slmmodel.errors import InvalidConfig, MissingInput, SlmmodelError, UnknownName
 from slmmodel.training.setup import make_loader
 
 DATA = made.vocab(), 1_000_000, "cpu"
@@ -98,7 +98,7 @@ def test_budgets_with_units(kind, text, amount):
         ("run: {budget: {tokens: 1, steps: 2}}", "run.budget: two budgets: tokens and steps", None),
         ("run: {budget: {tokens: 0}}", "run.budget.tokens is '0'", "line 2"),
         ("run: 3", "unknown setting 'run'", "line 2"),
-        ("run: {seed: 1, seed: 2}", "'run.seed' is set twice", "line 2"),
+        ("run: {seed: 1, seed: 2}", "has the key 'seed' twice", "line 2"),
         ("model: {n_vocab: 77}", "model.n_vocab is 77, the vocabulary of the data has 300", "line 2"),
         ("run: {", "is not YAML", "line"),
     ],
@@ -126,7 +126,7 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(MissingInput):
         configs.read_yaml(str(tmp_path / "none.yaml"))
     (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(Unreadable):
+    with pytest.raises(InvalidConfig, match="is not UTF-8"):
         configs.read_yaml(str(tmp_path / "x.yaml"))
     (tmp_path / "list.yaml").write_text("- 1\n")
     with pytest.raises(InvalidConfig, match="has no sections"):

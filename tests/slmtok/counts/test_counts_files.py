@@ -149,12 +149,12 @@ def test_every_changed_byte_is_found(tmp_path):
     ("change", "told"),
     [
         (lambda head: head.replace(b'"behaviour":1', b'"behaviour":9'), "behaviour 9"),
-        (lambda head: head.replace(b'"16.0.0"', b'"17.0.0"'), "Unicode version 17.0.0"),
+        (lambda head: head.replace(b'"16.0.0"', b'"17.0.0"'), "Unicode version '17.0.0'"),
         (lambda head: head.replace(b'"scheme":"bpe"', b'"scheme":"xyz"'), "scheme 'xyz'"),
-        (lambda head: head.replace(b'"documents":2', b'"documents":-2', 1), "-2 is not a count"),
+        (lambda head: head.replace(b'"documents":2', b'"documents":-2', 1), "documents is -2, expected an integer"),
         (lambda head: head.replace(b'"format":', b'"format": '), "canonical"),
-        (lambda head: head.replace(b"slmtok-counts", b"slmtok-others"), "another format"),
-        (lambda head: head.replace(b'"domains":', b'"ranges":'), "lacks something"),
+        (lambda head: head.replace(b"slmtok-counts", b"slmtok-others"), "format is 'slmtok-others'"),
+        (lambda head: head.replace(b'"domains":', b'"ranges":'), "the key 'domains' is missing"),
         (lambda head: head[:-3], "not JSON"),
     ],
 )

@@ -124,7 +124,7 @@ def test_another_tokenizer_in_the_folder(made, tmp_path, tokenizer):
 def test_an_invalid_meta_json(made, tmp_path, key, value):
     folder, meta = copy(made, tmp_path)
     (folder / "meta.json").write_text(json.dumps({**meta, key: value}))
-    with pytest.raises(CorruptFile, match=f"{key} is missing or invalid"):
+    with pytest.raises(CorruptFile, match=f"{key}[.0-9a-z]*(\\[0\\])? (is|has)|'{key}[.a-z]*'"):
         open_token_files(folder)
     (folder / "meta.json").write_text(json.dumps({**meta, "version": 2}))
     with pytest.raises(UnsupportedVersion, match="version 2"):

@@ -1,0 +1,157 @@
+"""What the JSON files of a run folder may hold (docs/formats/bundle.md): one model for each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt
+
+from slmmodel.json_files import Count, Open, Strict, exactly
+
+VERSION = 2
+"""Of run folders, in `fingerprint.json` and `train_state.json`."""
+_Version = Annotated[int, exactly(VERSION)]
+_Scaler = Literal["scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"]
+_Tensors = Annotated[str, Field(pattern=r"^[a-z]+-\d{5}-of-\d{5}\.safetensors$")]
+
+
+class Parent(Strict):
+    """The checkpoint that a branch began with."""
+
+    step: Count
+    weights: str
+
+
+class Fingerprint(Strict):
+    """`fingerprint.json`."""
+
+    version: _Version
+    fingerprint: str
+    data: str | None = None
+    val: str | None = None
+    plan: str | None = None
+    config: str | None = None
+    torch: str | None = None
+    device: str | None = None
+    threads: Count | None = None
+    steps: Count | None = None
+    micro_batch: PositiveInt | None = None
+    source: str | None = None
+    parent: Parent | None = None
+
+
+class Counters(Strict):
+    """Totals since step 0."""
+
+    step: Count
+    tokens: Count
+    targets: Count
+    bytes: Count
+    documents: Count
+    flops: Annotated[float, Field(ge=0)]
+    seconds: Annotated[float, Field(ge=0)]
+
+
+class Validation(Strict):
+    """The result of a validation."""
+
+    loss: float
+    bpb: float
+    targets: Count
+    bytes: Count
+
+
+class Guard(Strict):
+    """Skipped steps, and the last losses."""
+
+    skipped: Count
+    consecutive: Count
+    losses: list[float]
+
+
+class TrainStateFile(Strict):
+    """`train_state.json`."""
+
+    version: _Version
+    counters: Counters
+    cursor: Annotated[list[Count], Field(min_length=3, max_length=3)]
+    steps: Count
+    validation: Validation | None
+    best_bpb: float | None
+    evals_since_best: Count
+    decay_steps: Count | None
+    replanned: bool
+    metrics_length: Count
+    positions: dict[str, Count] = Field(default_factory=dict)
+    guard: Guard
+    scaler: dict[_Scaler, float]
+    """of `torch.amp.GradScaler`; empty where it is off"""
+    micro_batch: PositiveInt
+
+
+class Result(Strict):
+    """`result.json`."""
+
+    reason: str
+    step: Count
+    steps: Count
+    tokens: Count
+    bytes: Count
+    epochs: float
+    flops: float
+    seconds: float
+    loss: float | None
+    val_loss: float | None
+    val_bpb: float | None
+    best_bpb: float | None
+    skipped: Count
+    parameters: Count
+    precision: str
+    device: str
+    targets: Count = 0
+    documents: Count = 0
+    micro_batch: PositiveInt | None = None
+    weights_sha256: str | None = None
+    resumed_from: Count | None = None
+    notes: list[str] = Field(default_factory=list)
+
+
+class WeightIndex(Strict):
+    """`STEM.safetensors.index.json`. Names of files become paths, so only the expected ones are valid."""
+
+    metadata: dict[str, str]
+    weight_map: dict[str, _Tensors]
+
+
+class MetricsLine(Open):
+    """A line of `metrics.jsonl`, as far as it is read."""
+
+    step: Count
+    tokens: Count
+    seconds: float
+    targets: Count | None = None
+    bytes: Count | None = None
+    epoch: Count | None = None
+    loss: float | None = None
+    bpb_train: float | None = None
+    grad_norm: float | None = None
+    tokens_per_s: float | None = None
+    data_wait: float | None = None
+    skipped: Count = 0
+    val_loss: float | None = None
+    val_bpb: float | None = None
+    spike: bool | None = None
+    gates: list[list[float | None]] | None = None
+
+
+class Heartbeat(Strict):
+    """`heartbeat.json`."""
+
+    host: str
+    pid: Count
+    time: float
+    stage: str
+    step: Count
+    steps: Count
+    progress_time: float
+    ended: str | None

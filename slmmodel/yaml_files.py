@@ -1,0 +1,87 @@
+"""Parsing YAML of unknown origin: of bounded depth, without aliases, keys that are unique words.
+
+Aliases are refused because a few lines of them stand for gigabytes. A fault is a `FaultError` with the line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+from slmmodel.json_files import MAX_DEPTH, FaultError
+
+
+def compose(data: bytes) -> Node | None:
+    """The nodes of one document, scalars as written; None for an empty one. Raises `FaultError`."""
+    loader = _parsed(data)
+    try:
+        node: Node | None = loader.get_single_node()
+    except (yaml.YAMLError, ValueError) as error:
+        raise _fault(error) from None
+    finally:
+        loader.dispose()
+    return node
+
+
+def parse(data: bytes) -> Any:
+    """The plain values of one document: tables, lists, strings, numbers, booleans, null. Raises `FaultError`."""
+    loader = _parsed(data)
+    try:
+        return loader.get_single_data()
+    except (yaml.YAMLError, ValueError) as error:
+        raise _fault(error) from None
+    finally:
+        loader.dispose()
+
+
+def _parsed(data: bytes) -> _Loader:
+    try:
+        return _Loader(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise FaultError(f"has a byte at {error.start} that is not UTF-8") from None
+    except yaml.YAMLError as error:
+        raise _fault(error) from None
+
+
+def _fault(error: Exception) -> FaultError:
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    fact = f"is not YAML: {str(problem or error).splitlines()[0]}"
+    if isinstance(error, _RefusedError):
+        fact = str(problem)
+    elif problem is not None and r"'\t'" in problem:
+        fact = "has a tab where YAML takes spaces"
+    return FaultError(fact, None if mark is None else mark.line + 1)
+
+
+class _RefusedError(yaml.MarkedYAMLError):
+    """Valid YAML that is not read."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses aliases, deep nesting and repeated keys."""
+
+    depth = 0
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if self.check_event(yaml.AliasEvent):
+            raise _RefusedError(problem=f"has the alias *{event.anchor}", problem_mark=event.start_mark)
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise _RefusedError(problem=f"nests more than {MAX_DEPTH} deep", problem_mark=event.start_mark)
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        if isinstance(node, MappingNode):
+            self._check_keys(node)
+        return node
+
+    def _check_keys(self, node: MappingNode) -> None:
+        known = set()
+        for key, _ in node.value:
+            if not isinstance(key, ScalarNode):
+                raise _RefusedError(problem="has a key that is not a word", problem_mark=key.start_mark)
+            if key.value in known:
+                raise _RefusedError(problem=f"has the key {key.value!r:.40} twice", problem_mark=key.start_mark)
+            known.add(key.value)

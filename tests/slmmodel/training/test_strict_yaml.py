@@ -1,0 +1,52 @@
+"""YAML of unknown origin: aliases, deep nesting, repeated keys, pipes and devices are refused by file and line."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from slmmodel.config import read_yaml
+from slmmodel.errors import InvalidConfig
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+"""9^9 words."""
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "line"),
+    [
+        (BOMB, "has the alias *a", 2),
+        ("run:\n  seed: " + "[" * 100_000, "nests more than 32 deep", 2),
+        ("run:\n" + "".join("  " * n + "x:\n" for n in range(1, 60)), "nests more than 32 deep", 32),
+        ("run: {seed: 1,\n  seed: 2}", "has the key 'seed' twice", 2),
+        ("? [a]\n: 1", "has a key that is not a word", 1),
+        ("run:\n  seed: 'x", "is not YAML: found unexpected end of stream", 2),
+        ("run:\n  \x00", "is not YAML", None),
+    ],
+)
+def test_refused_with_the_line(tmp_path: Path, text: str, fact: str, line: int | None) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    began = time.process_time()
+    with pytest.raises(InvalidConfig) as caught:
+        read_yaml(str(path))
+    assert time.process_time() - began < 5
+    assert fact in caught.value.fact and str(path) in str(caught.value)
+    assert line is None or str(caught.value.where).endswith(f", line {line}")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a named pipe")
+def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run.yaml")
+    for path in (str(tmp_path / "run.yaml"), "/dev/zero"):
+        with pytest.raises(InvalidConfig, match=f"{path} is not a regular file"):
+            read_yaml(path)
+    (tmp_path / "large.yaml").write_bytes(b"#" * ((1 << 20) + 1))
+    with pytest.raises(InvalidConfig, match="has more than 1,048,576 bytes"):
+        read_yaml(str(tmp_path / "large.yaml"))

@@ -1,0 +1,40 @@
+"""File names that are not UTF-8: read where no file records them, refused before the work where one does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+NAME = os.fsdecode(b"b\xffd")
+
+
+@pytest.fixture(autouse=True)
+def bad_name(slmtok, tok) -> None:
+    for name in (NAME, "good"):
+        Path(f"{name}.txt").write_text("the cat sat on the mat\n" * 20)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["train", f"{NAME}.txt", "--vocab", "280", "-o", "made.json"],
+        ["train", "good.txt", "--vocab", "280", "-o", f"{NAME}.json"],
+        ["pack", f"{NAME}.txt", "-t", "TOK", "-o", "packed"],
+    ],
+    ids=["train", "output", "pack"],
+)
+def test_refused_where_a_file_records_the_name(slmtok, tok, command):
+    before = sorted(Path().iterdir())
+    ran = slmtok(*(tok if part == "TOK" else part for part in command))
+    assert ran.code == 2 and ran.err.startswith("error: the file name 'b\\udcffd.") and "is not UTF-8" in ran.err
+    assert sorted(Path().iterdir()) == before
+
+
+def test_read_elsewhere(slmtok, tok):
+    for command in (["count", "-o", "all.counts"], ["encode", "-t", tok, "-o", f"{NAME}.npy"]):
+        assert slmtok(command[0], f"{NAME}.txt", *command[1:]).code == 0
+    assert slmtok("info", f"{NAME}-missing").err.startswith("error: no file 'b\\udcffd-missing'")
