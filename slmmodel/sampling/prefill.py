@@ -19,7 +19,7 @@ from slmmodel.models.rnn import RecurrentState
 from slmmodel.sampling import StepContext
 
 PIECE_IDS = 4096
-"""Ids of a prompt that a model without a context limit reads at a time: memory does not grow with the prompt."""
+"""Ids of a prompt that a model without a context limit reads at a time: fewer hidden vectors are held at once."""
 
 
 def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
