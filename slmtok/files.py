@@ -114,8 +114,12 @@ def check_unchanged(before: Mapping[str, tuple[int, int] | None]) -> None:
 
 def mention_texts(error: MissingInput, corpus: object, fix: str) -> None:
     """Changes the fix where nothing in a list of str exists: the caller probably means texts."""
-    if isinstance(corpus, (list, tuple)) and corpus and not any(os.path.exists(path) for path in corpus):  # noqa: PTH110
+    if isinstance(corpus, (list, tuple)) and corpus and not any(map(_names_source, corpus)):
         error.limit, error.fix = "a str in a list is a path", fix
+
+
+def _names_source(path: str | os.PathLike[str]) -> bool:
+    return str(path).startswith("hf:") or os.path.exists(path)  # noqa: PTH110 - false also for names that no system takes
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:

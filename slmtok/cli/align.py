@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.analysis.align import Alignment, Losses, Segment, Sums, read_losses
 from slmtok.analysis.align import align as align_losses
 from slmtok.cli.files import check_is_file, check_output, text_files, writing
-from slmtok.cli.options import INTEGER, OUTPUT, argument, command, option, options_of
+from slmtok.cli.options import INTEGER, argument, command, option, options_of, output_options
 from slmtok.cli.output import Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.options import ReadOptions
@@ -28,11 +28,8 @@ MAX_SHOWN = 60
 @option("--on", metavar="TEXT", multiple=True, required=True, help="The text that was scored. Repeat for several.")
 @option("--top", metavar="N", type=INTEGER, default=10, help="How many strings the tables have.")
 @options_of(ReadOptions, into="read")
-@option("--map", "map_path", metavar="FILE", panel=OUTPUT, help="Write a page with the text coloured by bits.")
-@option("--force", is_flag=True, help="Replace a page that exists.", panel=OUTPUT)
-def align(
-    a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, map_path: str | None, force: bool
-) -> Outcome:
+@output_options(help="Write a page with the text coloured by bits.")
+def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, output: str | None, force: bool) -> Outcome:
     """Compare the losses of two models on a text, with different tokenizers if need be: which strings cost more bits.
 
     A and B are files that slm eval RUN --losses FILE wrote. Bits are compared between places where tokens of both
@@ -41,22 +38,22 @@ def align(
     from slmtok.corpus import read as read_corpus
     from slmtok.pages.loss_map import MAX_MAP_BYTES, loss_map
 
-    if map_path is not None:
-        check_is_file(map_path)
-        check_output(map_path, inputs=[a, b, *on], force=force)
+    if output is not None:
+        check_is_file(output)
+        check_output(output, inputs=[a, b, *on], force=force)
     first, second = read_losses(a), read_losses(b)
     texts = (document.text for document in read_corpus(text_files(on, read), read))
-    found, mapped = Alignment(), _Kept(MAX_MAP_BYTES if map_path is not None else -1)
+    found, mapped = Alignment(), _Kept(MAX_MAP_BYTES if output is not None else -1)
     with Progress() as progress:
         for document in align_losses(first, second, _counted(texts, progress)):
             found.documents += 1
             mapped.add(document)
             for segment in document:
                 found.add(segment)
-    if map_path is not None:
-        with writing(map_path, force=force) as file:
+    if output is not None:
+        with writing(output, force=force) as file:
             file.write(loss_map(mapped.documents, a, b).encode())
-    result = _result(found, first, second, top) | ({"map": map_path} if map_path else {})
+    result = _result(found, first, second, top) | ({"path": output} if output else {})
     return Outcome(result, lambda: write_text(_table(result)))
 
 

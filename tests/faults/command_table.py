@@ -5,11 +5,25 @@ Commands run in a folder that holds what `INPUTS` made, and write below its fold
 
 from __future__ import annotations
 
+import json
+import struct
 from dataclasses import dataclass
 
 WORDS = ["cat", "rat", "hat", "mat", "bat", "dog", "log", "fog", "hog", "bog"]
 TEXT = "".join(f"the {first} sat on the {second}\n" for first in WORDS for second in WORDS[:6]) + "\nthey sat\n"
+
+
+def _losses(n_bytes: int) -> str:
+    """A file of losses, of one target of `n_bytes` bytes: safetensors whose bytes are all ASCII."""
+    about = json.dumps({"format": "slm-losses", "version": 1})
+    places = {"nats": ("F32", 1, 0, 4), "nbytes": ("U32", 1, 4, 8), "offsets": ("U64", 2, 8, 24)}
+    tensors = {name: {"dtype": kind, "shape": [n], "data_offsets": [i, j]} for name, (kind, n, i, j) in places.items()}
+    header = json.dumps({"__metadata__": {"about": about}, **tensors}).ljust(368)
+    return (struct.pack("<Q", len(header)) + header.encode() + struct.pack("<fIQQ", 0.5, n_bytes, 0, 1)).decode("ascii")
+
+
 FILES = {
+    "text.losses": _losses(72),
     "c.txt": TEXT,
     "café.txt": "the café, où Zoë sat\n" * 3,
     "ids.txt": "273 17\n18\n",
@@ -84,6 +98,7 @@ COMMANDS: dict[str, Command] = {
     "show": _command("slmtok show tok.json café", **_READS),
     "view": _command("slmtok view tok.json café -o out/view.html"),
     "exposure": _command("slmtok exposure d -o out/rare.json"),
+    "align": _command("slmtok align text.losses text.losses --on café.txt -o out/map.html"),
     "vocab": _command("slmtok vocab tok.json --metadata -o out/vocab.json"),
     "info": _command("slmtok info tok.json", **_READS),
     "verify": _command("slmtok verify tok.json d", **_READS),

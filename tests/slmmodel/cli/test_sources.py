@@ -21,7 +21,7 @@ from slmmodel.data.source import DocumentBlock, NoSuchBlockError
 from slmmodel.errors import Mismatch
 from slmmodel.vocab import VocabMeta
 from slmtok.shards.format import vocabulary_metadata
-from slmtok.vocabulary import render_metadata
+from slmtok.vocab_json import render_metadata
 
 SHAPE = "{arch: llama, n_layers: 1, d_model: 16, n_heads: 2, n_kv_heads: 1, d_ff: 16, seq_len: 32}"
 RUN = "{batch_tokens: 128, threads: 1, device: cpu, save_every: 1, keep: 20, eval_every: 100}"

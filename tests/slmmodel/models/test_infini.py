@@ -292,10 +292,10 @@ def test_initial_values() -> None:
 def test_what_a_configuration_refuses() -> None:
     with pytest.raises(InvalidConfig, match="segment 25 is larger than seq_len 24") as refused:
         config("infini", segment=25)
-    assert refused.value.fix == "--set model.segment=1, or another model.seq_len"
+    assert refused.value.fix == "settings={'model.segment': 1}, or another model.seq_len"
     with pytest.raises(InvalidConfig, match="gates never move") as refused:
         config("infini", gate="tanh_abs")
-    assert refused.value.fix == "--set model.gate_init=randn"
+    assert refused.value.fix == "settings={'model.gate_init': 'randn'}"
 
 
 def test_the_published_configuration() -> None:

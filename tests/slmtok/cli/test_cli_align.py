@@ -31,7 +31,7 @@ def scored(tmp_path: Path) -> Path:
 
 
 def test_result_and_map(slmtok, scored: Path) -> None:
-    result = slmtok("align", "a.losses", "b.losses", "--on", "v.jsonl", "--map", "m.html", "--json").json["result"]
+    result = slmtok("align", "a.losses", "b.losses", "--on", "v.jsonl", "-o", "m.html", "--json").json["result"]
     assert (result["documents"], result["segments"], result["bytes"]) == (2, 6, 24)
     assert (result["bits_a"], result["bits_b"]) == pytest.approx((6, 24), rel=1e-6)
     assert result["kinds"].keys() == {"words"}
@@ -49,8 +49,8 @@ def test_result_and_map(slmtok, scored: Path) -> None:
         (("a.losses", "none", "--on", "v.jsonl"), "no file 'none'"),
         (("a.losses", "v.jsonl", "--on", "v.jsonl"), "v.jsonl cannot be read"),
         (("a.losses", "b.losses", "--on", "a.losses"), "a.losses"),
-        (("a.losses", "b.losses", "--on", "v.jsonl", "--map", "v.jsonl", "--force"), "is also the input"),
-        (("a.losses", "b.losses", "--on", "v.jsonl", "--map", "-"), "-o - is stdout"),
+        (("a.losses", "b.losses", "--on", "v.jsonl", "-o", "v.jsonl", "--force"), "is also the input"),
+        (("a.losses", "b.losses", "--on", "v.jsonl", "-o", "-"), "-o - is stdout"),
         (("a.losses", "b.losses"), "--on"),
     ],
 )

@@ -111,4 +111,4 @@ def test_no_program_of_a_repository_is_run(tmp_path: Path, monkeypatch: pytest.M
         texts(f"hf:{folder}")
     assert given["trust_remote_code"] is False and not ran.exists()
     lines = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8").splitlines()
-    assert len([line for line in lines if '"datasets>=2.20"' in line]) == 2
+    assert len([line for line in lines if '"datasets>=2.21"' in line]) == 2
