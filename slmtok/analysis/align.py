@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slmtok.analysis.token_classes import main_class
-from slmtok.errors import CorruptFile, MissingExtra, OptionError
+from slmtok.errors import CorruptFile, OptionError, missing_extra
 from slmtok.files import missing_input
 
 FORMAT, VERSION = "slm-losses", 1
@@ -101,7 +101,7 @@ def read_losses(path: str) -> Losses:
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError:
-        raise MissingExtra("files of losses need the package safetensors", fix="pip install safetensors") from None
+        raise missing_extra("a file of losses", "safetensors") from None
     if not Path(path).is_file():
         raise missing_input(path)
     try:

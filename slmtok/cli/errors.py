@@ -63,17 +63,17 @@ def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
     from slmtok.option_values import escape
     from slmtok.options import flag_of
 
-    own = flag_of(setting.name.rpartition(".")[2])
-    if "." in setting.name and own not in flags:
-        return f"--set {setting.name}={setting.value}" if setting.has_value else setting.name
-    flag = own
-    value = setting.value
+    flag, value = flag_of(setting.name.rpartition(".")[2]), setting.value
+    if "." in setting.name and flag not in flags:
+        return f"--set {setting.name}={value}" if setting.has_value else setting.name
     if value is False:
         return f"--no-{flag[2:]}"
-    value = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-    if any(char in value for char in "\n\t\r\0"):
-        value = escape(value)
-    return f"{flag} {shlex.quote(value)}" if setting.has_value and setting.value is not True else flag
+    if value is True or not setting.has_value:
+        return flag
+    text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    if any(char in text for char in "\n\t\r\0"):
+        text = escape(text)
+    return f"{flag} {shlex.quote(text)}"
 
 
 def error_dict(error: Any, flags: Collection[str] = ()) -> dict[str, object]:
