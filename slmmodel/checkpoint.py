@@ -240,9 +240,17 @@ class RunFolder:
     ) -> Model:
         """The trained model in evaluation mode. Raises what `weights` raises, and `CorruptFile` for other keys."""
         from slmmodel.distributed import load_tensors
-        from slmmodel.models import build, config_from_dict
+        from slmmodel.models import build, config_from_dict, count
 
-        model, folder = build(config_from_dict(self.config["model"]), seed=None), self.weights(step)
+        config, folder = config_from_dict(self.config["model"]), self.weights(step)
+        stored, needed = sum((folder / name).stat().st_size for name in tensor_files(folder, MODEL)), count(config)
+        if needed.parameters > stored:
+            raise CorruptFile(
+                f"{CONFIG} describes a model of {needed.parameters:,} parameters, the weights have {stored:,} bytes",
+                where=str(self.path / CONFIG),
+                fix="restore config.yaml or the weights, which belong to different models",
+            )
+        model = build(config, seed=None)
         fix = "restore config.yaml or the weights, which belong to different models"
         load_tensors("the stored model", model.state_dict(), read_tensors(folder, MODEL), where=str(folder), fix=fix)
         return model.to(device=device, dtype=dtype).eval()

@@ -168,7 +168,7 @@ BUDGET_EXAMPLES = dict(zip(BUDGETS, ("2M", "2M", "2GB", "1e15", "130s", "3", "50
 class RunSection(Section):
     """Size of a step, precision, device, and when to evaluate, save and log."""
 
-    batch_tokens: Count = option(0, "Positions of the global batch; 0 takes the preset's.")
+    batch_tokens: Count = option(0, "Positions of the global batch; 0 takes the preset's.", le=1 << 32)
     seed: Count = option(0, "Seed of the initial weights and of the order of the data.")
     precision: Literal["auto", "fp32", "bf16", "fp16", "fp64"] = option(
         "auto", "Type of matrix products; weights are fp32, or fp64 with fp64."

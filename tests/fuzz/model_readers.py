@@ -152,6 +152,8 @@ MODEL_READERS: dict[str, Reader] = {
         [["eval", "run", "--check", "run/eval/val.json"], ["info", "run"]],
         slm_main,
         write=envelope,
+        # What is scored is named by the data and the model.
+        names=frozenset({"has no split", "seq_len", "stride"}),
     ),
     "configuration": Reader(
         "run.yaml", configured, [["config", "--check", "run.yaml"]], slm_main, parse=yaml.safe_load, write=yaml_of
