@@ -27,6 +27,7 @@ MAX_FILE_BYTES = {
     "audit": 16 << 20,
     "certificate": 16 << 20,
     "passkey": 16 << 20,
+    "result": 64 << 20,
     "list of ids": 64 << 20,
 }
 """The most bytes of a file of each kind. Those that list the files of a corpus have room for a million of them."""

@@ -27,3 +27,8 @@ def format_bytes(number: int) -> str:
         return f"{number} bytes"
     power = next((power for power in (1, 2, 3) if number < 999.95 * 1000**power), 4)
     return f"{number / 1000**power:.1f} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
+
+
+def counted(number: int, word: str) -> str:
+    """`1 document`, `2 documents`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -13,10 +13,10 @@ from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from slmtok.analysis.measure import check_pattern
 from slmtok.analysis.strings import ClassCosts, Collector, Strings
 from slmtok.analysis.token_classes import main_class
 from slmtok.batching import batched
-from slmtok.errors import OptionError, Setting
 from slmtok.token_text import escape_token
 from slmtok.training import PretokenCounts
 
@@ -376,7 +376,7 @@ def compare(
     cuts = [] if on is None else [Boundaries() for _ in domains or ("",)]
     if isinstance(on, PretokenCounts):
         domains, cuts = (), [Boundaries()]
-        _check_pattern(on, a, b)
+        check_pattern(on, a, b)
         items = on.items()
         for start in range(0, len(items), PIECES_PER_BATCH):
             part = items[start : start + PIECES_PER_BATCH]
@@ -393,16 +393,3 @@ def compare(
                     progress("compare", sum(one.bytes for one in cuts), 0)
         costs.add(collector.strings())
     return Comparison(a, b, domains, cuts, costs)
-
-
-def _check_pattern(counts: PretokenCounts, *tokenizers: Tokenizer) -> None:
-    pattern = counts.native.pattern
-    for tokenizer in tokenizers:
-        if tokenizer.pattern.regex != pattern.regex:
-            raise OptionError(
-                "the counts have another pattern than the tokenizers",
-                where=f"counts: {pattern.name or pattern.regex}; {tokenizer!r}",
-                limit="pretokens can be compared where all have one pattern",
-                fix=("name the text itself with ", Setting("on")),
-                option="on",
-            )

@@ -8,11 +8,12 @@ decide which model is better.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from slmtok.analysis.strings import ClassCosts, Collector, Strings, Variants, ratio, variants
 from slmtok.batching import batched
+from slmtok.errors import OptionError, Setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
     from slmtok.aliases import Progress
     from slmtok.tokenizer import Tokenizer
+    from slmtok.training import PretokenCounts
 
 BATCH_BYTES = 4 << 20
+PIECES_PER_BATCH = 1 << 20
 RENYI_ORDER = 2.5
 
 
@@ -51,6 +54,8 @@ class Metrics:
     variants: Variants
     by_class: dict[str, float]
     by_domain: tuple[float, ...]
+    counts: NDArray[np.int64] = field(compare=False, repr=False)
+    """How often each id occurs, [domains, n_vocab]; one row without domains."""
 
     def to_dict(self, domains: Sequence[str]) -> dict[str, Any]:
         """As `--json` prints it."""
@@ -88,8 +93,7 @@ def measure(
         for (_, tokenizer), sums in zip(tokenizers, class_costs, strict=True):
             sums.add(strings, strings.lengths(tokenizer, threads))
 
-    used = [np.zeros(tokenizer.n_vocab, dtype=np.int64) for _, tokenizer in tokenizers]
-    tokens = [np.zeros(max(1, domains), dtype=np.int64) for _ in tokenizers]
+    used = [np.zeros((max(1, domains), tokenizer.n_vocab), dtype=np.int64) for _, tokenizer in tokenizers]
     sizes = np.zeros(max(1, domains), dtype=np.int64)
     n = 0
     for batch in batched(documents, BATCH_BYTES, lambda document: len(document[0])):
@@ -97,10 +101,11 @@ def measure(
         for part in collector.add(texts):
             spell(part)
         np.add.at(sizes, where, [len(text) for text in texts])
-        for (_, tokenizer), counts, by_domain in zip(tokenizers, used, tokens, strict=True):
+        for (_, tokenizer), counts in zip(tokenizers, used, strict=True):
             rows = tokenizer.encode_batch(texts, threads=threads)
-            counts += np.bincount(rows.ids, minlength=len(counts))
-            np.add.at(by_domain, where, rows.lengths())
+            for domain in sorted(set(where)):
+                of_domain = rows.ids[np.repeat(np.equal(where, domain), rows.lengths())]
+                counts[domain] += np.bincount(of_domain, minlength=tokenizer.n_vocab)
         n += len(texts)
         if progress is not None:
             progress("measure", int(sizes.sum()), 0)
@@ -108,8 +113,38 @@ def measure(
     words = class_costs[0].words if class_costs else 0
     text = Text(n, int(sizes.sum()), words, tuple(sizes.tolist()) if domains else ())
     found = [
-        _measured(name, tokenizer, counts, by_domain, text, sums)
-        for (name, tokenizer), counts, by_domain, sums in zip(tokenizers, used, tokens, class_costs, strict=True)
+        _measured(name, tokenizer, counts, text, sums)
+        for (name, tokenizer), counts, sums in zip(tokenizers, used, class_costs, strict=True)
+    ]
+    return text, found
+
+
+def measure_counts(
+    tokenizers: Sequence[tuple[str, Tokenizer]], counts: PretokenCounts, *, threads: int = 0
+) -> tuple[Text, list[Metrics]]:
+    """As `measure`, on the text that was counted, with its domains.
+
+    Raises `OptionError` for a tokenizer whose pattern is not that of the counts, under which the sums would be others.
+    """
+    import numpy as np
+
+    check_pattern(counts, *(tokenizer for _, tokenizer in tokenizers))
+    class_costs = [ClassCosts() for _ in tokenizers]
+    used = [np.zeros((len(counts.domains), tokenizer.n_vocab), dtype=np.int64) for _, tokenizer in tokenizers]
+    for index, domain in enumerate(counts.domains):
+        items = domain.native.items()
+        for start in range(0, len(items), PIECES_PER_BATCH):
+            strings = Strings.of(items[start : start + PIECES_PER_BATCH])
+            for (_, tokenizer), sums, row in zip(tokenizers, class_costs, used, strict=True):
+                rows = tokenizer.encode_batch(strings.strings, threads=threads)
+                lengths = rows.lengths()
+                sums.add(strings, lengths)
+                np.add.at(row[index], rows.ids, np.repeat(strings.counts, lengths))
+    words = class_costs[0].words if class_costs else 0
+    text = Text(counts.documents, counts.bytes, words, tuple(domain.bytes for domain in counts.parts))
+    found = [
+        _measured(name, tokenizer, row, text, sums)
+        for (name, tokenizer), row, sums in zip(tokenizers, used, class_costs, strict=True)
     ]
     return text, found
 
@@ -117,11 +152,11 @@ def measure(
 def _measured(
     name: str,
     tokenizer: Tokenizer,
-    used: NDArray[np.int64],
-    by_domain: NDArray[np.int64],
+    counts: NDArray[np.int64],
     text: Text,
     class_costs: ClassCosts,
 ) -> Metrics:
+    used = counts.sum(axis=0)
     total = int(used.sum())
     unused = tuple(token for id, token in tokenizer.vocabulary.items() if not used[id])
     return Metrics(
@@ -136,7 +171,8 @@ def _measured(
         unused,
         variants(token for _, token in tokenizer.vocabulary.items()),
         class_costs.bytes_per_token(),
-        tuple(ratio(a, b) for a, b in zip(text.domain_bytes, by_domain.tolist(), strict=False)),
+        tuple(ratio(a, b) for a, b in zip(text.domain_bytes, counts.sum(axis=1).tolist(), strict=False)),
+        counts,
     )
 
 
@@ -149,3 +185,17 @@ def renyi_efficiency(used: NDArray[np.int64], size: int, order: float = RENYI_OR
         return 0.0
     shares = used[used > 0] / total
     return float(np.log2((shares**order).sum()) / (1 - order) / np.log2(size))
+
+
+def check_pattern(counts: PretokenCounts, *tokenizers: Tokenizer) -> None:
+    """Raises `OptionError` unless the counts have the pattern of each tokenizer."""
+    pattern = counts.native.pattern
+    for tokenizer in tokenizers:
+        if tokenizer.pattern.regex != pattern.regex:
+            raise OptionError(
+                "the counts have another pattern than the tokenizers",
+                where=f"counts: {pattern.name or pattern.regex}; {tokenizer!r}",
+                limit="pretokens can be compared where all have one pattern",
+                fix=("name the text itself with ", Setting("on")),
+                option="on",
+            )

@@ -226,3 +226,9 @@ def is_tokenizer(name: str) -> bool:
         return name.endswith(".json") and Path(name).is_file()
     except OSError:
         return False
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """The tokenizers by the names of their files; folders are left out where the files are named differently."""
+    short = {Path(name).name: name for name in names}
+    return short if len(short) == len(set(names)) else {name: name for name in names}

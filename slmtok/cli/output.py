@@ -18,6 +18,8 @@ from typing import Any, NamedTuple, TextIO
 
 import click
 
+from slmtok.sizes import counted as counted
+
 DONE, FAILED, USAGE, ANSWER_NO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 """Exit statuses."""
 
@@ -187,11 +189,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[
         "\n".join(row[0] if len(row) == 1 else f"  {line}".rstrip() for row, line in zip(cells, lines, strict=True))
         + "\n"
     )
-
-
-def counted(number: int, word: str) -> str:
-    """`1 document`, `2 documents`."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def in_time(seconds: float) -> str:

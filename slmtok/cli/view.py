@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from slmtok.cli.files import STDIO, check_output, writing
+from slmtok.cli.files import STDIO, check_output, short_names, writing
 from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, in_given_order, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.text_argument import read_text, split_arguments
@@ -26,8 +26,8 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
     The page is one file that asks no network: send it to somebody, or open it years later. It shows the id and the
     bytes of each token, and the merges that made it.
     """
-    from slmtok.pages.page import MAX_TEXT_BYTES
-    from slmtok.pages.page import view as make_page
+    from slmtok.pages.view_page import MAX_TEXT_BYTES
+    from slmtok.pages.view_page import view as make_page
 
     names, text = split_arguments(items, more)
     names = in_given_order(click.get_current_context(), names)
@@ -49,7 +49,7 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
             f"the text has a byte that is not UTF-8 at {error.start}",
             fix="a page shows characters; slmtok show takes bytes",
         ) from None
-    page = make_page({label: load(name) for label, name in _labels(names).items()}, given or None)
+    page = make_page({label: load(name) for label, name in short_names(names).items()}, given or None)
     content = page.html.encode()
     with writing(output, force=force) as file:
         file.write(content)
@@ -61,9 +61,3 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
     if output == STDIO:
         return Outcome(result)
     return Outcome(result, summary=f"{output}: {format_bytes(len(content))}, open it in a browser")
-
-
-def _labels(names: list[str]) -> dict[str, str]:
-    """The tokenizers by the names of their files; folders are left out where the files are named differently."""
-    short = {Path(name).name: name for name in names}
-    return short if len(short) == len(set(names)) else {name: name for name in names}

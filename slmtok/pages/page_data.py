@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from slmtok.pages.js_regex import to_js
@@ -12,21 +13,29 @@ if TYPE_CHECKING:
 
 
 def page_data(tokenizer: Tokenizer, name: str) -> dict[str, Any]:
-    """The data of the class `Tokenizer` in tokenizer.js. Raises `InvalidPattern` for a pattern that no browser has.
+    """The data of the class `Tokenizer` in tokenizer.js. Raises `InvalidPattern` for a pattern that no browser has."""
+    head = {"name": name, "about": about(tokenizer), "pattern": to_js(tokenizer.pattern.regex)}
+    return {**head, **vocabulary_data(tokenizer)}
+
+
+def vocabulary_data(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The data of one of the `VOCABULARIES` in tokenizer.js, its `kind`.
 
     A token is a string of one character per byte, U+0000 to U+00FF.
     """
     vocabulary = tokenizer.vocabulary
-    head = {"name": name, "about": _about(tokenizer), "pattern": to_js(tokenizer.pattern.regex)}
     if vocabulary.layout == "foreign":
-        tokens = [None if token is None else token.decode("latin-1") for token in vocabulary.token_table]
-        return {**head, "kind": "ranks", "tokens": tokens}
+        return {"kind": "ranks", "tokens": _strings(vocabulary.token_table)}
     if tokenizer.scheme == "bpe":
-        return {**head, "kind": "merges", "first_byte": FIRST_BYTE, "merges": vocabulary.merges}
-    tokens = [None if token is None else token.decode("latin-1") for token in vocabulary.tokens]
-    return {**head, "kind": "pieces", "first_byte": FIRST_BYTE, "tokens": tokens}
+        return {"kind": "merges", "first_byte": FIRST_BYTE, "merges": vocabulary.merges}
+    return {"kind": "pieces", "first_byte": FIRST_BYTE, "tokens": _strings(vocabulary.tokens)}
 
 
-def _about(tokenizer: Tokenizer) -> str:
+def _strings(tokens: Iterable[bytes | None]) -> list[str | None]:
+    return [None if token is None else token.decode("latin-1") for token in tokens]
+
+
+def about(tokenizer: Tokenizer) -> str:
+    """A tokenizer in one line."""
     pattern = tokenizer.pattern.name or "a pattern of its own"
     return f"{tokenizer.scheme}, {tokenizer.n_vocab:,} ids, {pattern}, fingerprint {tokenizer.fingerprint[:8]}"

@@ -53,12 +53,14 @@ class MergeList {
     this.tokens = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte));
     this.ids = this.tokens.map((_, byte) => data.first_byte + byte);
     this.made = new Map();
+    this.sides = [];
     this.parts = new Map();
     const partOf = new Map(this.ids.map((id, part) => [id, part]));
     let fresh = data.first_byte + 256;
     for (const [left, right, special] of data.merges) {
       const part = this.tokens.length, a = partOf.get(left), b = partOf.get(right);
       this.made.set(a * 0x200000 + b, part);
+      this.sides[part] = [a, b];
       this.tokens.push(this.tokens[a] + this.tokens[b]);
       this.ids.push(special ?? fresh++);
       partOf.set(this.ids[part], part);
@@ -72,6 +74,11 @@ class MergeList {
 
   join(a, b) {
     return this.made.get(a * 0x200000 + b);
+  }
+
+  /** The two parts that a merge joined to this one; undefined for others. */
+  sidesOf(part) {
+    return this.sides[part];
   }
 
   emit(part) {
@@ -98,6 +105,21 @@ class RankTable {
     return this.byBytes.get(this.tokens[a] + this.tokens[b]);
   }
 
+  /** As above: what earlier merges leave of the bytes of a token. */
+  sidesOf(part) {
+    const parts = Array.from(this.tokens[part], (char) => this.byBytes.get(char));
+    while (parts.length > 2) {
+      let at = -1, first = part;
+      for (let i = 0; i + 1 < parts.length; i++) {
+        const joined = this.join(parts[i], parts[i + 1]);
+        if (joined < first) [at, first] = [i, joined];
+      }
+      if (at < 0) return undefined;
+      parts.splice(at, 2, first);
+    }
+    return parts.length === 2 ? parts : undefined;
+  }
+
   emit(part) {
     return [part];
   }
@@ -117,6 +139,10 @@ class PieceTable {
   }
 
   join() {
+    return undefined;
+  }
+
+  sidesOf() {
     return undefined;
   }
 

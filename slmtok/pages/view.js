@@ -2,61 +2,11 @@
 // The page of `slmtok view`: tokenizes what is typed, draws tokens, explains the chosen one. Every text of a token is
 // hostile input, so it enters the page as text only, never as markup.
 
-const EXAMPLES = {
-  Prose: "Once upon a time there was a little fox who didn't like the rain.\nShe said: “2026 was warm, wasn't it?”\n",
-  Numbers: "1 12 123 1234 12345 3.14159 1,000,000 2026-11-23 0xFF 1e-9 50% 7+8=15",
-  Code: "def mean(xs: list[float]) -> float:\n    # The empty list has no mean.\n    return sum(xs) / len(xs)\n",
-  Hindi: "एक छोटी लोमड़ी थी जिसे बारिश पसंद नहीं थी।",
-  Chinese: "从前有一只小狐狸，它不喜欢下雨。",
-  Emoji: "🦊🌧️ 👩‍👩‍👧 🇩🇪 👍🏽 café café ﷽ Z͑ͫa̡l",
-};
 const HINT =
   "Choose a token with the mouse, or with the arrow keys and Enter: its bytes, its piece and the merges that made it appear here.";
-const TINTS = 4;
 const FIRST_SHOWN = 2000;
 const MORE_SHOWN = 20000;
 const MAX_STEPS = 200;
-const STRICT_UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-const byId = (id) => document.getElementById(id);
-const count = (n) => n.toLocaleString("en");
-const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
-const hexOf = (token) => Array.from(token, (char) => char.charCodeAt(0).toString(16).padStart(2, "0")).join(" ");
-
-function element(tag, className, text) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-/** The text of whole characters; null where bytes are not UTF-8. */
-function textOf(token) {
-  try {
-    return STRICT_UTF8.decode(Uint8Array.from(token, (char) => char.charCodeAt(0)));
-  } catch {
-    return null;
-  }
-}
-
-const NAMED = { " ": "␣", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
-
-/** Adds a text with what cannot be seen, or changes the direction of its neighbours, by its number. */
-function appendVisible(parent, text) {
-  for (const part of text.split(/([^\p{L}\p{M}\p{N}\p{P}\p{S}])/u)) {
-    if (part === "") continue;
-    if (/^[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(part)) parent.append(part);
-    else parent.append(element("span", "special-char", NAMED[part] ?? `\\u{${part.codePointAt(0).toString(16)}}`));
-  }
-  return parent;
-}
-
-function appendToken(parent, token) {
-  const text = textOf(token);
-  if (text === null) parent.append(element("span", "hex", hexOf(token)));
-  else appendVisible(parent, text);
-  return parent;
-}
 
 /** One tokenizer on the page: its figures and its tokens. */
 class Panel {
@@ -104,36 +54,19 @@ class Panel {
 
   draw(limit) {
     const { tokens, ids } = this.tokenizer.vocabulary, labels = Panel.labels;
-    const shown = document.createDocumentFragment();
-    let i = 0;
-    while (i < this.parts.length && i < limit) {
-      // Tokens that share a character are drawn together.
-      let stop = i + 1, bytes = tokens[this.parts[i]];
-      while (labels === "text" && textOf(bytes) === null && stop < this.parts.length) bytes += tokens[this.parts[stop++]];
-      if (stop > i + 1 && textOf(bytes) !== null) {
-        shown.append(appendVisible(element("span", "shared"), textOf(bytes)));
-      }
-      for (let at = i; at < stop; at++) {
-        const token = tokens[this.parts[at]], label = element("span", `token tint-${at % TINTS}`);
-        label.id = `${this.list.id}-${at}`;
-        label.dataset.index = at;
-        label.setAttribute("role", "option");
-        label.setAttribute("aria-selected", "false");
-        if (labels === "ids") label.textContent = `${ids[this.parts[at]]} `;
-        else if (labels === "bytes") label.textContent = `${hexOf(token)} `;
-        else if (stop > i + 1) label.append(element("span", "hex", hexOf(token)));
-        else appendToken(label, token);
-        shown.append(label);
-        if (token.endsWith("\n")) shown.append("\n");
-      }
-      i = stop;
-    }
-    this.drawn = i;
+    const write = { ids: (at) => `${ids[this.parts[at]]} `, bytes: (at) => `${hexOf(tokens[this.parts[at]])} ` }[labels];
+    const { shown, drawn } = drawTokens(this.parts.slice(0, limit + MAX_SHARING).map((part) => tokens[part]), limit, write, (label, at) => {
+      label.id = `${this.list.id}-${at}`;
+      label.dataset.index = at;
+      label.setAttribute("role", "option");
+      label.setAttribute("aria-selected", "false");
+    });
+    this.drawn = drawn;
     this.list.className = `tokens ${labels}`;
     this.list.replaceChildren(shown);
     this.list.removeAttribute("aria-activedescendant");
-    this.more.hidden = i >= this.parts.length;
-    this.more.textContent = `${count(this.parts.length - i)} tokens are not drawn: draw ${count(Math.min(MORE_SHOWN, this.parts.length - i))} more`;
+    this.more.hidden = drawn >= this.parts.length;
+    this.more.textContent = `${count(this.parts.length - drawn)} tokens are not drawn: draw ${count(Math.min(MORE_SHOWN, this.parts.length - drawn))} more`;
   }
 
   choose(label) {
@@ -206,12 +139,6 @@ function mergeSteps(tokenizer, piece) {
   return [element("h3", "", title), steps, ...note];
 }
 
-async function readData() {
-  const packed = Uint8Array.from(atob(byId("data").textContent), (char) => char.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
-}
-
 async function start() {
   const data = await readData(), input = byId("text");
   const panels = data.tokenizers.map((each, index) => new Panel(new Tokenizer(each), index));
@@ -229,7 +156,7 @@ async function start() {
     cancelAnimationFrame(waiting);
     waiting = requestAnimationFrame(update);
   });
-  for (const [name, text] of Object.entries(EXAMPLES)) {
+  for (const [name, text] of Object.entries(data.examples)) {
     const button = element("button", "", name);
     button.type = "button";
     button.addEventListener("click", () => { input.value = text; update(); });
@@ -238,12 +165,9 @@ async function start() {
   for (const radio of document.getElementsByName("labels")) {
     radio.addEventListener("change", () => { Panel.labels = radio.value; panels.forEach((panel) => panel.draw(FIRST_SHOWN)); });
   }
-  input.value = data.text ?? EXAMPLES.Prose;
+  input.value = data.text ?? data.examples.Prose;
   update();
 }
 
 Panel.labels = "text";
-start().catch((error) => {
-  byId("failure").hidden = false;
-  byId("failure").textContent = `This browser cannot show the page (${error.message}). It needs Chrome 80, Firefox 113, Safari 16.4 or newer.`;
-});
+start().catch(fail);

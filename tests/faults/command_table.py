@@ -97,6 +97,7 @@ COMMANDS: dict[str, Command] = {
     "pack nanogpt": _command(f"{_PACK} --val hash:30% --output-format nanogpt"),
     "show": _command("slmtok show tok.json café", **_READS),
     "view": _command("slmtok view tok.json café -o out/view.html"),
+    "report": _command("slmtok report tok.json --on café.txt -o out/report.html"),
     "exposure": _command("slmtok exposure d -o out/rare.json"),
     "align": _command("slmtok align text.losses text.losses --on café.txt -o out/map.html"),
     "vocab": _command("slmtok vocab tok.json --metadata -o out/vocab.json"),

@@ -23,6 +23,7 @@ LINES = {
     "decode": "decode ids.txt -t tok.json",
     "show": "show tok.json hello",
     "view": "view tok.json hello -o -",
+    "report": "report tok.json -o -",
     "vocab": "vocab tok.json",
     "info": "info tok.json",
     "verify": "verify tok.json",

@@ -2,57 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
-import subprocess
-import zlib
-from base64 import b64decode
 from pathlib import Path
-from typing import Any
 
 import pytest
+from page_checks import BROWSER, HOSTILE, INVISIBLE, data_of, rendered
 
 import slmtok
 from slmtok.errors import InvalidPattern, OptionError, OutputExists, WrongType
 from slmtok.stories import story
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-HOSTILE = [
-    *("<script>window.hacked=1</script>", "</script><img src=x onerror=window.hacked=1>", "<!--", "-->", "]]>", "\"'`"),
-    *(
-        "&lt;b&gt;",
-        "<svg onload=window.hacked=1>",
-        "javascript:window.hacked=1",
-        "{{ script }}",
-        "{{ data }}",
-        "\u202eevil",
-    ),
-    *(
-        "\u2066x\u2069",
-        "\x00",
-        "\x1b[31m",
-        "\u2028",
-        "\ufeff",
-        "</textarea>",
-        "</style>",
-        "<iframe srcdoc=x>",
-        "${1}",
-        "\\u003c",
-    ),
-    *(f"<b id=b{i}>" for i in range(30)),
-]
-
 
 @pytest.fixture(scope="module")
 def tokenizer() -> slmtok.Tokenizer:
     return slmtok.train(slmtok.Texts([story(i) for i in range(200)]), vocab_size=1024)
-
-
-def data_of(page: str) -> Any:
-    found = re.search(r'id="data">([^<]*)</script>', page)
-    assert found is not None
-    return json.loads(zlib.decompress(b64decode(found[1])))
 
 
 def test_the_page_holds_text_and_tokenizers(tokenizer: slmtok.Tokenizer) -> None:
@@ -94,17 +57,9 @@ def test_wrong_arguments(tokenizer: slmtok.Tokenizer, monkeypatch: pytest.Monkey
     odd = slmtok.train(slmtok.Texts(["a b c"] * 9), vocab_size=272, pattern=r"(?x) a | b ")
     with pytest.raises(InvalidPattern, match="no counterpart in a browser"):
         slmtok.view(odd)
-    monkeypatch.setattr("slmtok.pages.page.MAX_TOKENIZER_BYTES", 500)
+    monkeypatch.setattr("slmtok.pages.view_page.MAX_TOKENIZER_BYTES", 500)
     with pytest.raises(OptionError, match="of the page"):
         slmtok.view(tokenizer)
-
-
-def rendered(page: Path, tmp_path: Path) -> str:
-    """The page as a browser has it after its script ran."""
-    assert BROWSER is not None
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'browser'}"]
-    command = [BROWSER, *flags, "--virtual-time-budget=20000", "--dump-dom", page.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
@@ -130,4 +85,4 @@ def test_hostile_tokens_stay_text(tmp_path: Path) -> None:
     assert made_by_script.count("<script") == made_by_script.count("</script") == 2, (
         "the data and the script of the page"
     )
-    assert not set(made_by_script) & {"\u202e", "\u2066", "\u2069", "\x00", "\x1b", "\u2028", "\ufeff"}
+    assert not set(made_by_script) & INVISIBLE

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import html
-import json
-import os
-import zlib
-from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
-from importlib.resources import files
 
-from slmtok import atomic
 from slmtok.errors import OptionError, Setting, WrongType
+from slmtok.pages.frame import Page, asset, examples, frame, pack
 from slmtok.pages.page_data import page_data
-from slmtok.sizes import format_bytes
 from slmtok.tokenizer import Tokenizer
 
 MAX_TEXT_BYTES = 1 << 20
@@ -23,21 +15,8 @@ MAX_TOKENIZER_BYTES = 4 << 20
 """What one tokenizer may take of the file, compressed and in base64."""
 
 
-@dataclass(frozen=True, repr=False)
-class View:
+class View(Page):
     """A page that shows how tokenizers cut a text. A notebook draws it in place."""
-
-    html: str
-
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Writes the page whole or not at all. Raises `OutputExists` unless `force`, `DiskFull`, `Unreadable`."""
-        atomic.write(path, self.html.encode(), force=force)
-
-    def __repr__(self) -> str:
-        return f"View({format_bytes(len(self.html.encode()))} of HTML; save(path) writes it)"
-
-    def _repr_html_(self) -> str:
-        return f'<iframe srcdoc="{html.escape(self.html)}" width="100%" height="640" title="slmtok view"></iframe>'
 
 
 def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = None) -> View:
@@ -57,10 +36,13 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
         )
     if text is not None:
         _check_size(text)
-    data = {"text": text, "tokenizers": [_checked(page_data(each, name), name) for name, each in named.items()]}
-    page = asset("view.html").replace("{{ style }}", asset("view.css"))
-    page = page.replace("{{ script }}", asset("tokenizer.js") + asset("view.js"))
-    return View(page.replace("{{ data }}", _pack(data)))
+    data = {
+        "text": text,
+        "examples": examples(),
+        "tokenizers": [_checked(page_data(each, name), name) for name, each in named.items()],
+    }
+    title = "How tokenizers cut a text"
+    return View(frame(title, asset("view.html"), scripts=("tokenizer.js", "tokens.js", "view.js"), data=data), title)
 
 
 def _check_size(text: str) -> None:
@@ -77,7 +59,7 @@ def _check_size(text: str) -> None:
 
 
 def _checked(data: dict[str, object], name: str) -> dict[str, object]:
-    n_bytes = len(_pack(data))
+    n_bytes = len(pack(data))
     if n_bytes > MAX_TOKENIZER_BYTES:
         raise OptionError(
             f"the tokenizer {name!r} takes {n_bytes:,} bytes of the page",
@@ -86,13 +68,3 @@ def _checked(data: dict[str, object], name: str) -> dict[str, object]:
             option="tokenizers",
         )
     return data
-
-
-def _pack(data: object) -> str:
-    """JSON, compressed, in base64: no character of it means anything to HTML."""
-    return b64encode(zlib.compress(json.dumps(data, ensure_ascii=False).encode(), 9)).decode()
-
-
-def asset(name: str) -> str:
-    """A file of this package."""
-    return files("slmtok.pages").joinpath(name).read_text("utf-8")

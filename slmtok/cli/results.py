@@ -1,0 +1,133 @@
+"""Results of other commands as inputs of a report: what `--json` printed, and certificates; each value is checked."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from slmtok import json_files, schema
+from slmtok.analysis.audit import load_certificate
+from slmtok.cli.file_kinds import AUDIT, kind_of, read_head
+from slmtok.errors import OptionError
+from slmtok.pages.report import Findings
+from slmtok.schema import Check
+from slmtok.strict_json import FaultError
+
+MAX_DEPTH = 16
+_SCHEMA = re.compile(rb'\s*\{\s*"schema"\s*:\s*"(slmtok\.[a-z-]+/\d+)"')
+_PAIR = schema.table({"a": schema.number, "b": schema.number})
+_COST = schema.table(
+    {
+        "string": schema.text,
+        "count": schema.integer(),
+        "a": schema.integer(),
+        "b": schema.integer(),
+        "extra": schema.integer(-schema.MAX_COUNT),
+    },
+    is_open=True,
+)
+_ONLY = schema.table({"n": schema.integer(), "first": schema.array(schema.text)}, is_open=True)
+_TOKENIZER = schema.table(
+    {
+        "name": schema.text,
+        "n_vocab": schema.integer(1),
+        "tokens": schema.integer(),
+        "unused_ids": schema.integer(),
+        "variant_ids": schema.integer(),
+        "bytes_per_token": schema.number,
+        "tokens_per_word": schema.number,
+        "single_token_share": schema.number,
+        "renyi_efficiency": schema.number,
+        "bytes_per_token_by_class": schema.mapping(schema.number),
+        "bytes_per_token_by_domain": schema.mapping(schema.number),
+    },
+    is_open=True,
+)
+_TEXT = schema.table(
+    {"documents": schema.integer(), "bytes": schema.integer(), "words": schema.integer()}, is_open=True
+)
+_FIRST = schema.table(
+    {"place": schema.integer(), "a": schema.nullable(schema.text), "b": schema.nullable(schema.text)}, is_open=True
+)
+_RESULTS: dict[str, Check] = {
+    "slmtok.eval/1": schema.table({"text": _TEXT, "tokenizers": schema.array(_TOKENIZER)}, is_open=True),
+    "slmtok.diff/1": schema.table(
+        {
+            "same": schema.boolean,
+            "a": schema.text,
+            "b": schema.text,
+            "identity": schema.mapping(schema.table({"a": schema.plain, "b": schema.plain, "same": schema.boolean})),
+            "vocabulary": schema.table({"shared": schema.integer(), "only_a": _ONLY, "only_b": _ONLY}, is_open=True),
+            "order": schema.table({"first": schema.nullable(_FIRST)}, is_open=True),
+            "cost": schema.nullable(
+                schema.table(
+                    {
+                        "bytes_per_token": _PAIR,
+                        "by_class": schema.mapping(_PAIR),
+                        "by_domain": schema.mapping(_PAIR),
+                        "a_pays_more": schema.array(_COST),
+                        "b_pays_more": schema.array(_COST),
+                    },
+                    is_open=True,
+                )
+            ),
+        },
+        is_open=True,
+    ),
+}
+"""What a report reads of the `result` of a command, by its schema."""
+
+
+def schema_of(head: bytes) -> str | None:
+    """The schema of what a command printed with `--json`, by its beginning; "audit" for a certificate."""
+    if kind_of(head) == AUDIT:
+        return "audit"
+    found = _SCHEMA.match(head)
+    return None if found is None else found[1].decode()
+
+
+def is_result(path: str) -> bool:
+    """Whether a file is a certificate or what a command printed with `--json`."""
+    return schema_of(read_head(path)) is not None
+
+
+def read_findings(paths: list[str]) -> Findings:
+    """The results in these files. Raises `OptionError` for files of another kind, `CorruptFile`, `MissingInput`."""
+    found = Findings({}, {}, {})
+    for path in paths:
+        name = schema_of(read_head(path))
+        if name == "audit":
+            found = _with(found, "audits", path, load_certificate(path))
+        elif name in _RESULTS:
+            kind = "evals" if name == "slmtok.eval/1" else "diffs"
+            found = _with(found, kind, path, _read(path, name))
+        else:
+            raise OptionError(
+                f"{path} is {f'a result of {name}' if name else 'no result'}, which a report does not show",
+                limit="a certificate of slmtok audit, or what slmtok eval --json or slmtok diff --json printed",
+                fix=f"slmtok eval tok.json --on TEXT --json > {path}" if name is None else f"leave {path} out",
+                option="with",
+                path=path,
+            )
+    return found
+
+
+def _with(found: Findings, kind: str, path: str, content: dict[str, Any]) -> Findings:
+    return Findings(**{**vars(found), kind: {**getattr(found, kind), path: content}})
+
+
+def _read(path: str, name: str) -> dict[str, Any]:
+    """The `result` of a file with this schema."""
+
+    def parse(data: bytes) -> dict[str, Any]:
+        content = json_files.parse(data, _ENVELOPE, max_depth=MAX_DEPTH)
+        if content["result"] is None:
+            raise FaultError("it holds an error instead of a result")
+        _RESULTS[name](content["result"], "result")
+        result: dict[str, Any] = content["result"]
+        return result
+
+    return json_files.load(path, "result", parse, fix=f"run {name.partition('/')[0].replace('.', ' ')} --json again")
+
+
+_ENVELOPE = schema.table({"schema": schema.text, "result": schema.nullable(schema.plain)}, is_open=True)

@@ -1,0 +1,99 @@
+"""The body of a report: sections of paragraphs, tables and figures, drawn by one template."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from slmtok.errors import missing_extra
+from slmtok.pages.frame import asset, visible
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+_NUMBER = re.compile(r"[-+]?[\d,.]*%?")
+"""A cell that is aligned right."""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Text. `is_warning`: it stands out."""
+
+    text: str
+    is_warning: bool = False
+    kind: str = "paragraph"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under a caption; the first cell of a row is its heading."""
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    is_folded: bool = False
+    kind: str = "table"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing, SVG that we made, with what it shows in words."""
+
+    caption: str
+    svg: str
+    kind: str = "figure"
+
+
+@dataclass(frozen=True)
+class Quote:
+    """Text whose spaces and lines are kept, with a heading."""
+
+    title: str
+    text: str
+    kind: str = "quote"
+
+
+@dataclass(frozen=True)
+class Markup:
+    """HTML that we made, such as a place that a script fills."""
+
+    html: str
+    kind: str = "markup"
+
+
+Block = Paragraph | Table | Figure | Quote | Markup
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a page. id: its name in links."""
+
+    id: str
+    title: str
+    blocks: Sequence[Block]
+
+
+def render(sections: Sequence[Section], *, footer: str) -> str:
+    """The HTML of a report's body. Raises `MissingExtra` without jinja2."""
+    drawn: str = _template().render(sections=[each for each in sections if each.blocks], footer=footer)
+    return drawn
+
+
+@cache
+def _template() -> Template:
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise missing_extra("a report", "jinja2") from None
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["visible"] = _visible
+    environment.tests["words"] = lambda cell: _NUMBER.fullmatch(cell) is None
+    return environment.from_string(asset("sections.html"))
+
+
+def _visible(value: Any) -> str:
+    return visible(str(value))
