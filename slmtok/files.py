@@ -83,6 +83,8 @@ def unreadable(path: str, error: OSError) -> Unreadable:
 def missing_input(path: str | os.PathLike[str]) -> MissingInput:
     """The error for a file that does not exist."""
     folder = Path(path).parent
+    if Path(path).is_dir():
+        return MissingInput(f"{str(path)!r} is a folder, not a file", fix="name a file in it", path=str(path))
     return MissingInput(
         f"no file {str(path)!r}",
         where=f"the folder {str(folder)!r}" + ("" if folder.is_dir() else " does not exist either"),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from slmtok.errors import CorruptFile, Message, SlmtokError
+from slmtok.file_kinds import kind_of_file, wrong_kind
 from slmtok.files import MAX_FILE_BYTES, missing_input, unreadable
 from slmtok.schema import Check
 from slmtok.strict_json import FaultError, parse_object
@@ -55,7 +56,10 @@ def load(path: str | os.PathLike[str], kind: str, parse: Callable[[bytes], Parse
 
 
 def corrupt(name: str, kind: str, fault: object, fix: Message) -> CorruptFile:
-    """The error for a file of `kind` with a fault in its content."""
+    """The error for a file of `kind` with a fault in its content, or for a file of another kind."""
+    found, suffix = kind_of_file(name), ".lock" if kind == "lock" else ".json"
+    if found != f"slmtok-{kind.removesuffix('.json')}" and (error := wrong_kind(name, found, kind, suffix)):
+        return error
     return CorruptFile(f"{name} is not a valid {kind}: {fault}", where=name, fix=fix, path=name)
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.checks import U64
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidSpecials, SlmtokError, UnsupportedVersion
+from slmtok.file_kinds import TOKENIZER, kind_of, wrong_kind
 from slmtok.files import MAX_FILE_BYTES
 from slmtok.schemes import SCHEMES
 from slmtok.specials import Specials, SpecialToken
@@ -177,12 +178,16 @@ def parse_tokenizer_file(data: bytes, source: str) -> TokenizerFile:
         return content
     except FaultError as fault:
         is_ours = b'"slmtok-tokenizer"' in data[:4096]
+        names = [str(Path(source).with_name(name)) for name in ("tok.json", "tokenizer.json")]
+        beside = next((name for name in names if name != source and Path(name).is_file()), None)
         raise CorruptFile(
             f"{source} is not a valid tokenizer file: {fault}",
             where=source,
             fix="restore the file from where it was made, or make it again"
             if is_ours
-            else "name a tokenizer file, as slmtok train writes it",
+            else "name a tokenizer file, as slmtok train writes it"
+            if beside is None
+            else f"name the tokenizer file beside it: {beside}",
             path=source,
         ) from None
     except SlmtokError as error:
@@ -200,6 +205,9 @@ def _refuse_other_kinds(data: bytes, source: str) -> None:
     """Names well-known files of other kinds."""
     if not data.strip():
         raise FaultError("it is empty")
+    kind = kind_of(data)
+    if kind != TOKENIZER and (error := wrong_kind(source, kind, "tokenizer file", ".json")):
+        raise error
     if _RANK_LINE.match(data):
         # An export has a file beside the ranks that records the pattern.
         pattern = "" if Path(source).with_suffix(".json").is_file() else " --pattern cl100k"

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from slmtok import atomic
-from slmtok.cli.file_kinds import TOKENIZER, counts_among, kind_of_file, refuse_own_files
+from slmtok.cli.file_kinds import counts_among
 from slmtok.cli.output import Outcome, Row, counted, print_rows
 from slmtok.errors import OptionError
+from slmtok.file_kinds import TOKENIZER, kind_of_file
 from slmtok.opening import TIKTOKEN, public_encoding
 from slmtok.sizes import format_bytes
 
@@ -128,17 +129,9 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
 
     Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
     """
-    from slmtok.corpus import expand, find
+    from slmtok.corpus import find
 
-    try:
-        found = find(list(corpus), read)
-    except OptionError as error:
-        if "files" in error.fields:
-            # Packed data hold files that are not text, and their manifest says more.
-            refuse_own_files(corpus, expand(list(corpus)), read)
-        raise
-    refuse_own_files(corpus, found, read)
-    return found
+    return find(list(corpus), read)
 
 
 def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:

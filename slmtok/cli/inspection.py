@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli import file_kinds, packed
+from slmtok import file_kinds
+from slmtok.cli import packed
 from slmtok.cli.errors import error_dict
 from slmtok.cli.options import command, option, tokenizer_argument
 from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
@@ -232,6 +233,12 @@ def _describe_lock(path: str) -> tuple[dict[str, object], list[Row]]:
     return {"tool": lock.tool, **lock.content}, rows
 
 
+def _verify_lock(path: str, deep: bool) -> str:
+    from slmtok.training.lock import load_lock
+
+    return f"lock of {load_lock(path).content['tokenizer']['file']}; slmtok reproduce {path} trains it again"
+
+
 def _describe_receipt(path: str) -> tuple[dict[str, object], list[Row]]:
     from slmtok.formats.verification import load_receipt
 
@@ -279,12 +286,12 @@ _KINDS: dict[str, tuple[Callable[[str], tuple[dict[str, Any], list[Row]]], Calla
     file_kinds.RANKS: (_describe_tokenizer, _verify_tokenizer),
     file_kinds.METADATA: (_describe_metadata, _verify_metadata),
     file_kinds.COUNTS: (_describe_counts, _verify_counts),
-    file_kinds.LOCK: (_describe_lock, _verify_tokenizer),
+    file_kinds.LOCK: (_describe_lock, _verify_lock),
     file_kinds.RECEIPT: (_describe_receipt, _verify_receipt),
     file_kinds.AUDIT: (_describe_audit, _verify_audit),
     packed.KIND: (packed.describe_data, packed.verify_data),
 }
 """Of each kind of file: from its path to (result, rows) for `info`, and from (path, deep) to one line for `verify`.
 
-Both raise what is wrong with the file; `verify` has no check for a lock.
+Both raise what is wrong with the file.
 """

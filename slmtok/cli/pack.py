@@ -180,13 +180,20 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]]) -> Outcome:
         for result in results:
             print_rows(_rows(result), title=result["path"])
 
-    skipped = [
+    about_data = [
         f"{counted(result['skipped'], 'malformed record')} left out of {result['path']}"
         for result in results
         if result["skipped"]
     ]
+    about_data += [
+        f"--val {result['split']} chose {share} of {counted(result['documents'], 'document')}: {result['path']} has no "
+        f"{name} documents; --val tail:10% or --separator makes some"
+        for result in results
+        for name, share in (("val", "none"), ("train", "all"))
+        if result["split"] != "none" and name not in result["splits"]
+    ]
     # The text is the same for every tokenizer, and so are the warnings about it.
-    warnings = (*skipped, *dict.fromkeys(warning for *_, about_text in done for warning in about_text))
+    warnings = (*about_data, *dict.fromkeys(warning for *_, about_text in done for warning in about_text))
     return Outcome(results[0] if len(results) == 1 else {"folders": results}, summary=summary, warnings=warnings)
 
 

@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slmtok.cli.file_kinds import SHARD, kind_of_file
 from slmtok.cli.files import document_range
 from slmtok.cli.output import Row, counted
 from slmtok.errors import CorruptFile, MissingInput, OptionError
+from slmtok.file_kinds import SHARD, is_run, kind_of_file
 from slmtok.formats.id_files import IdRow
 from slmtok.sizes import format_bytes
 
@@ -25,7 +25,6 @@ KIND = "packed data"
 """The kind of a path that `open_data` opens."""
 _OTHER_FOLDERS = (
     ("tokenizer.json", "a Hugging Face tokenizer", "slmtok import {} -o tok.json"),
-    ("data.lock", "a run of slm", "slm info {}"),
     (".packing", "unfinished packed data", "run the command that started it again"),
 )
 """Folders without packed data: a file in them, what they are, the remedy."""
@@ -54,6 +53,9 @@ def open_data(path: str) -> Data | None:
         found = open_token_files(path) if folder.is_dir() or folder.is_file() else None
         if found is not None or not folder.is_dir():
             return found
+    if is_run(folder):
+        fix = f"slm info {path}; its data: data.train in {folder / 'config.yaml'}"
+        raise MissingInput(f"{path!r} is a run of slm, not packed data", where=path, fix=fix, path=path)
     for name, what, fix in _OTHER_FOLDERS:
         if (folder / name).exists():
             raise MissingInput(

@@ -14,10 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from slmtok import file_kinds
 from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, open_head, stdin
 from slmtok.errors import CorpusTooSmall, MissingInput, OptionError, Setting, Unreadable
+from slmtok.file_kinds import LAYOUT, MANIFEST, SHARD, is_run, kind_of_file
 from slmtok.options import ReadOptions
 
 HEAD_BYTES = 512
@@ -76,6 +78,17 @@ _PICKLE_0 = re.compile(rb"\([ld]p0\n|\(?V[^\n]*\np0\n|c\w+\n\w+\np0\n")
 """A pickle of protocol 0 is ASCII: a list, a dict, a text, a tuple or an object."""
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 """Suffixes of documents that are zip archives of XML."""
+_OWN_SUFFIXES = (".json", ".lock", ".bin")
+_MAX_FOLDER_CHECKS = 256
+"""Files of a folder that are opened to refuse those of slmtok."""
+_FIXES: dict[str, str] = {
+    file_kinds.TOKENIZER: "name the text; slmtok slice and slmtok extend make other sizes of one",
+    file_kinds.LOCK: "slmtok reproduce trains it again",
+    **dict.fromkeys((SHARD, MANIFEST, LAYOUT), "name the text that was packed"),
+}
+"""What the user of a file that is no text probably wanted; `name the text` of other kinds."""
+_PACKED = (SHARD, MANIFEST, LAYOUT)
+"""Files of a folder in which nothing is text, so that leaving one out does not help."""
 _OWN_MAGIC = b"SLM"
 """Of counts, digests and shards, which commands name more exactly."""
 
@@ -110,6 +123,38 @@ def check_texts(paths: Sequence[str], options: ReadOptions) -> None:
             found[path] = content
     if found:
         raise _not_text(found, len(paths), options)
+
+
+def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadOptions) -> None:
+    """Raises `OptionError` for a file of slmtok or a run of slm, which would be read as text, unless `format` is given.
+
+    corpus: the arguments; found: the sources that they name.
+    """
+    if options.format != "auto":
+        return
+    for path in corpus:
+        if is_run(path):
+            raise OptionError(f"{path!r} is a run of slm, not text", where="the corpus", fix="name the text", path=path)
+    named, checks = set(corpus), 0
+    for path in found:
+        is_named = path in named
+        if not is_named and (checks >= _MAX_FOLDER_CHECKS or not path.endswith(_OWN_SUFFIXES)):
+            continue
+        checks += not is_named
+        kind = kind_of_file(path)
+        is_ours = kind in file_kinds.NAMES and kind != file_kinds.COUNTS
+        if not is_ours or (kind != SHARD and not path.endswith((".json", ".lock"))):
+            continue
+        raise OptionError(
+            f"{path} is {file_kinds.NAMES[kind]}, not text",
+            where="the corpus",
+            limit=(Setting("format", "text"), " reads such a file as text"),
+            fix=_FIXES.get(kind, "name the text")
+            if is_named or kind in _PACKED
+            else (Setting("exclude", Path(path).name), " leaves it out"),
+            option="corpus",
+            path=path,
+        )
 
 
 def _head(path: str, options: ReadOptions) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmtok.corpus.contents import check_texts
+from slmtok.corpus.contents import check_texts, refuse_own_files
 from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand, matches
 from slmtok.corpus.selection import Selection, Skipped
@@ -50,8 +50,9 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
     """
     if isinstance(corpus, Sources):
         return corpus
-    found = expand(corpus)
-    kept = Sources(source for source in found if not any(matches(source, glob) for glob in options.exclude))
+    given = [corpus] if isinstance(corpus, (str, os.PathLike)) else corpus
+    found = expand(given)
+    kept = Sources(source for source in found if not is_excluded(source, options))
     if not kept:
         raise MissingInput(
             (Setting("exclude"), f" leaves none of {len(found):,} files"),
@@ -59,9 +60,15 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
             fix="leave out the glob that matches too much",
         )
     _refuse_duplicates(kept)
+    refuse_own_files([os.fspath(each) for each in given], kept, options)
     check_fields(kept, options)
     check_texts(kept, options)
     return kept
+
+
+def is_excluded(source: str, options: ReadOptions) -> bool:
+    """Whether a glob of `exclude` matches a source."""
+    return any(matches(source, glob) for glob in options.exclude)
 
 
 def _refuse_duplicates(sources: Sequence[str]) -> None:

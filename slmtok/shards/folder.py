@@ -57,14 +57,21 @@ def is_own_file(name: str) -> bool:
     return name in _FORMAT_FILES or is_shard_file(name) or is_subset(name)
 
 
+def holds_packing(folder: Path) -> bool:
+    """Whether a run of `pack`, finished or not, has written into the folder; a tokenizer file alone is no sign."""
+    return any((folder / name).is_file() for name in (MANIFEST, REMOVED, PLAN, JOURNAL))
+
+
 def refuse_files(folder: Path, *, allow_own: bool = False) -> None:
-    """Raises `OutputExists` for a folder with files; hidden ones, and with `allow_own` those of `pack`, are ignored."""
+    """Raises `OutputExists` for a folder with files; hidden ones, and with `allow_own` those of a run, are ignored."""
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    allow_own = allow_own and holds_packing(folder)
     others = [name for name in names if not (name.startswith(".") or (allow_own and is_own_file(name)))]
     if others:
         raise OutputExists(
             f"the folder {str(folder)!r} holds other files, such as {others[0]!r}",
-            fix="name a new folder",
+            limit="a new folder, or one with packed data alone",
+            fix=("name a new folder: another ", Setting("output")),
             path=str(folder),
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from slmtok import atomic
 from slmtok.calls import explains_calls
 from slmtok.checks import check_path
-from slmtok.errors import CorpusTooSmall, MissingInput, WrongType
+from slmtok.errors import CorpusTooSmall, MissingInput, OptionError, WrongType
 from slmtok.files import mention_texts
 from slmtok.options import PackOptions, build_options, documents_options
 from slmtok.shards import folder
@@ -80,6 +81,9 @@ def pack(
         require_u16(cast("int", vocabulary_metadata(tokenizer)["n_vocab"]), layout.name)
     if layout.needs_validation:
         require_validation(options.val != "none", layout.name)
+    if not (out / META).is_file() and not folder.holds_packing(out) and not (out / WORK_FOLDER).is_dir():
+        # `force` replaces packed data, never a folder of other files.
+        folder.refuse_files(out)
     if force:
         _remove_layout(out)
     if layout.files is not None:
@@ -104,7 +108,7 @@ def pack(
             out.rmdir()
         raise
     if layout.files is not None:
-        return Packed(out, layout.name, _publish(shards, out, layout, options), shards.manifest)
+        return Packed(out, layout.name, _publish_or_remove(shards, out, layout, options), shards.manifest)
     files = [f"{entry['name']}.bin" for entry in shards.manifest["shards"]]
     return Packed(out, layout.name, files, shards.manifest, write_subsets(shards, tokenizer, options.subset))
 
@@ -141,13 +145,30 @@ def _begin(out: Path, *, force: bool) -> None:
         folder.wipe(out)
 
 
+def _publish_or_remove(shards: Shards, out: Path, layout: Layout, options: PackOptions) -> list[str]:
+    """As `_publish`. Ids that fill no row are few and packed again at once: nothing of them stays."""
+    try:
+        return _publish(shards, out, layout, options)
+    except OptionError as error:
+        if error.fields["option"] == "chunk_size":
+            shards.close()
+            _remove_work(shards.folder)
+            with suppress(OSError):
+                out.rmdir()
+        raise
+
+
 def _publish(shards: Shards, out: Path, layout: Layout, options: PackOptions) -> list[str]:
     """Writes the files of the layout, then moves them to the output folder; meta.json last. Returns their names."""
     assert layout.files is not None
     atomic.remove_stale(shards.folder / "files")
     work = atomic.temporary_path(shards.folder / "files")
     work.mkdir()
-    digests = {name: _write(work / name, blocks) for name, blocks in layout.files(shards, options)}
+    try:
+        digests = {name: _write(work / name, blocks) for name, blocks in layout.files(shards, options)}
+    except BaseException:
+        shutil.rmtree(work)
+        raise
     for name in digests:
         (work / name).replace(out / name)
     for name in (VOCAB, TOKENIZER):

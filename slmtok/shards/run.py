@@ -42,6 +42,7 @@ from slmtok.shards.format import (
 )
 from slmtok.shards.journal import Journal, State, sync_folder
 from slmtok.shards.reader import Shards, open_shards
+from slmtok.shards.subset import check_subset
 from slmtok.shards.writer import Committer, Encoded, Limits, digest_sum
 from slmtok.vocab_json import render_metadata
 
@@ -182,6 +183,7 @@ class PackRun:
             "options": {"frame": self._frame, **options.pack_record(), "read": options.read_record()},
             "sources": plan.sources(sources, self.names),
         }
+        self._split: split.Split | None = None
         self._journal: Journal | None = None
         self._committer: Committer | None = None
         self._peeked: list[Batch] = []
@@ -241,6 +243,8 @@ class PackRun:
         """
         if not force:
             folder.refuse_files(self.folder, allow_own=True)
+        if self.options.subset and (force or not (self.folder / PLAN).is_file()):
+            self._check_subset(max(self.options.subset))
         folder.make(self.folder)
         self._journal = journal = Journal(self.folder)
         if journal.held:
@@ -254,9 +258,10 @@ class PackRun:
         state = State() if found is None else self._resume(found, journal)
         if found is None:
             folder.wipe(self.folder, folder.shards_of_run(self.folder, journal))
-            self._split = self._resolve_split()
+            self._split = self._split or self._resolve_split()
             self.plan["split"] = self._split.to_json()
             folder.replace(self.folder / PLAN, canonical_json(self.plan))
+        assert self._split is not None
         if journal.stamp != self._stamp:
             journal.begin(canonical_json(self.plan), self._stamp)
         options = self.options
@@ -270,6 +275,26 @@ class PackRun:
             limits=Limits(options.max_docs, options.max_bytes, options.max_tokens, options.max_chunks),
             domains=[domain_of(options, path) for path in self.corpus.sources] if options.domains else None,
         )
+
+    def _check_subset(self, number: int) -> None:
+        """Raises `OptionError` before anything is written where the corpus has too few training documents.
+
+        Reads as many documents as the subset has. Stdin is read once only, and limits in bytes or ids end the corpus
+        elsewhere: `write_subsets` checks these.
+        """
+        options = self.options
+        if STDIN in self.corpus.sources or options.max_bytes or options.max_tokens or options.max_chunks:
+            return
+        self._split = self._resolve_split()
+        training, left = 0, options.max_docs
+        with closing(self.corpus.batches()) as batches:
+            for batch, _ in batches:
+                held = self._split.validation(batch, _digests(batch))[:left]
+                training += len(held) - int(held.sum())
+                left = None if left is None else left - len(held)
+                if training >= number or left == 0:
+                    break
+        check_subset(number, training, ", ".join(self.names[:3]))
 
     def _resume(self, found: dict[str, Any], journal: Journal) -> State:
         """The state of an earlier run of this plan. Raises `PlanMismatch`, `CorruptShard`, `OutputExists`."""

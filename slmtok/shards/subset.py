@@ -43,6 +43,17 @@ def subset_folder(whole: Path, number: int) -> Path:
     return whole / f"subset-{number}"
 
 
+def check_subset(number: int, available: int, where: str) -> None:
+    """Raises `OptionError` for a subset of more documents than there are."""
+    if number > available:
+        raise OptionError(
+            f"a subset of {number:,} documents, and there are {available:,} for training",
+            where=where,
+            fix=(Setting("subset", [available]), ", or fewer") if available else "leave it out, or a longer corpus",
+            option="subset",
+        )
+
+
 def write_subsets(shards: Shards, tokenizer: Tokenizer, numbers: Sequence[int]) -> dict[int, str]:
     """Writes a folder `subset-N` in that of the shards for each number of documents; complete ones stay.
 
@@ -52,14 +63,7 @@ def write_subsets(shards: Shards, tokenizer: Tokenizer, numbers: Sequence[int]) 
 
     if not numbers:
         return {}
-    available = shards.n_docs("train")
-    if max(numbers) > available:
-        raise OptionError(
-            f"a subset of {max(numbers):,} documents, and there are {available:,} for training",
-            where=f"{shards.folder}, which is packed; the same command with another subset adds it",
-            fix=(Setting("subset", [available]), ", or fewer"),
-            option="subset",
-        )
+    check_subset(max(numbers), shards.n_docs("train"), f"{shards.folder}, which is complete and stays")
     keys, digests = _keys(shards, tokenizer)
     order = np.argsort(keys, kind="stable")
     found: dict[int, str] = {}

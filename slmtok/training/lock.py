@@ -189,8 +189,6 @@ def reproduce(
     else:
         files, difference = _find_inputs(lock, corpus)
         # Files may differ while their documents are equal, in another container for instance: the counts decide.
-        if difference is not None and difference.found == "missing":
-            return difference
         options = _count_options(lock, threads=threads, memory=memory)
         found = count_corpus(list(files), options, progress)
         if found.sha256 != lock.content["counts"]["sha256"] and difference is not None:
@@ -219,7 +217,13 @@ def _find_inputs(lock: Lock, corpus: str | os.PathLike[str] | None) -> tuple[lis
     files = [str(base / entry["path"]) for entry in listed]
     for entry, path in zip(listed, files, strict=True):
         if not Path(path).is_file():
-            return files, Difference(f"input {entry['path']}", entry["sha256"], "missing")
+            raise MissingInput(
+                f"no file {path!r}, which the lock names",
+                where=lock.path,
+                limit="nothing was compared",
+                fix=f"slmtok reproduce {lock.path} --corpus FOLDER, where {entry['path']} lies now; or --counts FILE",
+                path=path,
+            )
     for entry, path in zip(listed, files, strict=True):
         digest = file_digest(path)
         if digest != entry["sha256"]:

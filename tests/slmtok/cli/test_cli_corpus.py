@@ -209,6 +209,6 @@ def test_a_folder_with_a_tokenizer_beside_the_text(slmtok, corpus, tmp_path):
     corpus.rename(tmp_path / "texts" / "corpus.txt")
     assert slmtok("train", "texts", "--vocab", "300", "-o", "texts/tok.json").code == 0
     ran = slmtok("count", "texts", "-o", "out.counts")
-    assert ran.code == 2 and "--exclude 'tok.json' leaves it out" in ran.err
+    assert ran.code == 2 and "--exclude tok.json leaves it out" in ran.err
     (tmp_path / "texts" / "other.json").write_text('{"format": "mine", "text": "x"}')
     assert slmtok("count", "texts", "--exclude", "tok.*", "-o", "out.counts").code == 0

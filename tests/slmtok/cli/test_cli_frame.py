@@ -165,7 +165,7 @@ def test_traceback_only_when_asked(slmtok):
 
 
 def test_a_fault_of_ours_is_told_as_one(slmtok, monkeypatch, tok):
-    from slmtok.cli import file_kinds
+    from slmtok import file_kinds
 
     def broken(path: str) -> bytes:
         raise ZeroDivisionError("by accident")

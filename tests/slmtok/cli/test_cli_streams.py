@@ -44,7 +44,7 @@ WRITING = {
     "extend": "extend own.json a.txt --vocab 280 -o new.json",
     "prune": "prune own.json --unused-on a.txt -o new.json",
     "set-special": "set-special own.json 'user=<|user|>' -o new.json",
-    "reproduce": "reproduce own.lock --corpus a.txt",
+    "reproduce": "reproduce own.lock --corpus .",
     "pack": "pack a.txt -t own.json -o new --val none",
     "exposure": "exposure packed",
     "align": "align a.losses a.losses --on a.txt",

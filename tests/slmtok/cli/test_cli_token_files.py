@@ -92,7 +92,6 @@ def test_a_range_of_encoded_documents(slmtok, lines, tok):
     ("name", "told"),
     [
         ("tokenizer.json", "slmtok import d -o"),
-        ("data.lock", "slm info d"),
         (".packing", "run the command"),
         ("x", "slmtok pack"),
     ],

@@ -6,9 +6,9 @@ import pytest
 
 CASES = {
     "train a.txt --vocab": (2, "error: option '--vocab' requires an argument\n  where: slmtok train\n"),
-    "reproduce tok.json": (1, "tok.json is not a valid lock: it is a file of the format 'slmtok-tokenizer'"),
-    "slice a.txt --vocab 300 -o x": (1, "fix:   name a tokenizer file, as slmtok train writes it"),
-    "encode a.txt -t vocab.json": (1, "fix:   name a tokenizer file, as slmtok train writes it"),
+    "reproduce tok.json": (1, "fix:   name the lock beside it: tok.lock"),
+    "slice a.txt --vocab 300 -o x": (1, "fix:   name the tokenizer file beside it: tok.json"),
+    "encode a.txt -t vocab.json": (1, "fix:   name the tokenizer file beside it: tok.json"),
     "encode a.txt -t folder": (1, "error: the folder 'folder' holds no tokenizer\n  limit: one of tok.json,"),
     "set-special tok.json größe=ü -o x": (2, "error: 'größe' is not a valid role"),
     "count packed": (2, "is the manifest of packed data of slmtok, not text\n"),
@@ -95,7 +95,7 @@ def test_a_subset_that_is_too_large_names_one_that_fits(slmtok, tmp_path):
     (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     ran = slmtok("pack", "a.txt", "-t", "tok.json", "--subset", "5", "-o", "data")
-    assert ran.code == 2 and "where: data, which is packed; " in ran.err and "fix:   --subset 1, or fewer\n" in ran.err
+    assert ran.code == 2 and "fix:   --subset 1, or fewer\n" in ran.err
     assert slmtok("pack", "a.txt", "-t", "tok.json", "--subset", "1", "-o", "data").code == 0
     ran = slmtok("pack", "a.txt", "-t", "tok.json", "--output-format", "npy", "--chunk-size", "9999", "-o", "rows")
     assert ran.code == 2 and "error: --chunk-size 9999 is more than the" in ran.err

@@ -1,0 +1,98 @@
+"""The kind of a file of slmtok or slmmodel, decided by its first bytes, and the error for a file of another kind."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from slmtok.errors import CorruptFile, Unreadable
+from slmtok.files import read_file
+
+TOKENIZER = "slmtok-tokenizer"
+METADATA = "slmtok-vocab"
+RANKS = "tiktoken ranks"
+COUNTS = "slmtok-counts"
+LOCK = "slmtok-lock"
+RECEIPT = "slmtok-receipt"
+AUDIT = "slmtok-audit"
+SHARD = "slmtok-shard"
+MANIFEST = "slmtok-shards"
+LAYOUT = "slmtok-layout"
+CERTIFICATE = "slmtok-certificate"
+PASSKEY = "slmtok-passkey"
+UNKNOWN = "unknown"
+
+NAMES = {
+    TOKENIZER: "a tokenizer file of slmtok",
+    METADATA: "a vocab.json of slmtok",
+    COUNTS: "a counts file",
+    LOCK: "the lock of a tokenizer of slmtok",
+    RECEIPT: "a receipt of slmtok",
+    AUDIT: "an audit of slmtok",
+    SHARD: "a shard of packed data of slmtok",
+    MANIFEST: "the manifest of packed data of slmtok",
+    LAYOUT: "the metadata of packed data of slmtok",
+    CERTIFICATE: "a certificate of slm eval",
+    PASSKEY: "a result of slm passkey",
+}
+"""What a file of a known kind is."""
+_HEAD_BYTES = 4096
+_JSON = re.compile(
+    rb'\s*\{\s*"kind"\s*:\s*"(lock|receipt|audit|certificate|passkey)"\s*,\s*"version"'
+    rb'|\s*\{[^\0]*?"format"\s*:\s*"slmtok-([a-z-]+)"'
+)
+_RANKS = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?\n")
+_RUN_FILES = ("config.yaml", "SHA256SUMS", "fingerprint.json")
+
+
+def read_head(path: str) -> bytes:
+    """The first bytes of a file. Raises `MissingInput`, `Unreadable`."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise Unreadable(
+            f"{path!r} is not a regular file", where=path, fix="name a file, not a folder or a pipe", path=path
+        )
+    return read_file(path, _HEAD_BYTES)
+
+
+def kind_of(head: bytes) -> str:
+    """The kind of a file that begins with `head`."""
+    if head.startswith(b"SLMCOUNT"):
+        return COUNTS
+    if head.startswith(b"SLMSHARD"):
+        return SHARD
+    if match := _JSON.match(head[:_HEAD_BYTES]):
+        return f"slmtok-{(match[1] or match[2]).decode()}"
+    return RANKS if _RANKS.match(head) else UNKNOWN
+
+
+def kind_of_file(path: str) -> str:
+    """As `kind_of`, and `UNKNOWN` for what is no regular file, such as a pipe, or cannot be read."""
+    try:
+        if Path(path).is_file():
+            with Path(path).open("rb") as file:
+                return kind_of(file.read(_HEAD_BYTES))
+    except (OSError, ValueError):
+        pass
+    return UNKNOWN
+
+
+def is_run(folder: str | Path) -> bool:
+    """Whether a folder is a run of slm."""
+    return all((Path(folder) / name).is_file() for name in _RUN_FILES)
+
+
+def wrong_kind(path: str, kind: str, wanted: str, suffix: str) -> CorruptFile | None:
+    """The error for a sound file of another kind where `wanted` (`tokenizer file`) is meant; None for unknown kinds.
+
+    The fix names the file of that suffix beside it, where there is one.
+    """
+    if kind not in NAMES:
+        return None
+    beside = [Path(path).with_suffix(suffix), Path(path).with_name(f"tok{suffix}")]
+    near = next((str(each) for each in beside if each.is_file() and each != Path(path)), None)
+    return CorruptFile(
+        f"{path} is {NAMES[kind]}, not a {wanted}",
+        where=path,
+        fix=f"name the {wanted} beside it: {near}" if near else f"name a {wanted}, as slmtok train writes it",
+        path=path,
+    )
