@@ -143,7 +143,7 @@ FUZZ_SECONDS ?= 30
 fuzz: ## run each fuzz target for FUZZ_SECONDS (needs nightly Rust and cargo-fuzz)
 	@rust/fuzz/run.sh $(FUZZ_SECONDS)
 
-fuzz-files: setup ## edit every field of every file format, then several at random until FUZZ_SECONDS each; all are read by the commands
+fuzz-files: setup ## edit every field of every file format, then several at random for FUZZ_SECONDS of processor time each; all are read by the commands
 	SLMTOK_FUZZ_SECONDS=$(FUZZ_SECONDS) $(PY) -m pytest tests/fuzz -q -s -n 0
 
 FAULTS_CALLS ?= 10000

@@ -16,6 +16,9 @@ import tempfile
 from importlib import import_module
 from typing import Any
 
+from slmtok._engine import Pattern
+from slmtok.pages.js_regex import to_js
+
 APPS = {"slmtok": "slmtok.cli", "slm": "slmmodel.cli"}
 SHIM = ctypes.CDLL(os.environ["FAULTS_SHIM"])
 SHIM.faults_calls.restype = ctypes.c_long
@@ -87,6 +90,8 @@ def main() -> None:
     for module in sys.argv[1:]:
         with contextlib.suppress(ImportError):
             import_module(module)
+    # `view` translates the classes of the pattern once a process.
+    to_js(Pattern("slm").regex)
     for line in sys.stdin:
         sys.stdout.write(json.dumps(serve(json.loads(line))) + "\n")
         sys.stdout.flush()

@@ -10,7 +10,8 @@ from command_table import COMMANDS, MODEL_COMMANDS
 from fault_harness import FAULTS, Harness, Tally, limit_of_calls
 
 FULL = limit_of_calls()
-SAMPLE = 2
+SAMPLE = 1
+"""At how many calls of a command `make test` tries each kind of fault."""
 SLOW = {"slm demo": 4, "slm plot": 20, "slm bench": 10, "slm export": 20}
 """Commands that take more than a second, with the number of calls at which each fault is tried."""
 WRITING = [name for name, command in COMMANDS.items() if command.writes]

@@ -1,7 +1,7 @@
 """Files whose structure was edited: every command reads them, or refuses them by an error that names file and field.
 
-Here a share of the edits, drawn evenly, and all findings of earlier runs (`findings.jsonl`). All of them, then random
-ones until SLMTOK_FUZZ_SECONDS have passed for each reader: `make fuzz-readers`.
+Here a share of the edits, drawn evenly, each read by one command, and all findings of earlier runs (`findings.jsonl`).
+All of them, then random ones until each reader has used SLMTOK_FUZZ_SECONDS of processor time: `make fuzz-files`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from mutations import edited, every_edit, keys_of, some_edits
 from readers import READERS, EscapedError, Reader
 
 SECONDS = float(os.environ.get("SLMTOK_FUZZ_SECONDS", "0"))
-SAMPLE = 40
-"""Edits of each reader in a run of all tests."""
+SAMPLE = 24
+"""Edits of each reader in a run of all tests; the commands take turns."""
 FINDINGS = Path(__file__).parent / "findings.jsonl"
 
 ALL = {**READERS, **MODEL_READERS}
-pytestmark = pytest.mark.timeout(SECONDS + 1200)
+pytestmark = pytest.mark.timeout(20 * SECONDS + 1200)
 
 
 class Fuzzed:
@@ -54,15 +54,15 @@ class Fuzzed:
         for path, data in self.saved.items():
             path.write_bytes(data)
 
-    def attempt(self, edits: list[Any]) -> str | None:
-        """What is wrong with the answers to these edits; None if nothing is."""
+    def attempt(self, edits: list[Any], commands: list[list[str]] | None = None) -> str | None:
+        """What is wrong with the answers of commands (all of the reader) to these edits; None if nothing is."""
         content = edited(self.content, edits)
         try:
             data = self.reader.write(content)
         except (TypeError, ValueError, KeyError, AttributeError):
             # The format cannot hold it.
             return None
-        for argv in self.reader.commands:
+        for argv in commands or self.reader.commands:
             self.restore()
             self.path.write_bytes(data)
             self.reader.after()
@@ -111,17 +111,24 @@ def fails(fuzzed: Fuzzed, edits: list[Any], fault: str) -> str:
 def test_edited_files_are_read_or_refused(fuzzed: Fuzzed) -> None:
     assert fuzzed.attempt([]) is None and not fuzzed.refused, "the sample itself is refused"
     every = [[edit] for edit in every_edit(fuzzed.content)]
-    chance = random.Random(21)
-    if not SECONDS:
-        every = chance.sample(every, min(SAMPLE, len(every)))
-    began, faults = time.monotonic(), []
-    for edits in findings(fuzzed.name) + every:
-        fault = fuzzed.attempt(edits)
+    chance, commands = random.Random(21), fuzzed.reader.commands
+    tried = [(edits, commands) for edits in findings(fuzzed.name)]
+    if SECONDS:
+        tried += [(edits, commands) for edits in every]
+    else:
+        sample = chance.sample(every, min(SAMPLE, len(every)))
+        tried += [(edits, [commands[number % len(commands)]]) for number, edits in enumerate(sample)]
+    began, faults = time.process_time(), []
+    for edits, some in tried:
+        fault = fuzzed.attempt(edits, some)
         faults += [fails(fuzzed, edits, fault)] if fault else []
-    while time.monotonic() - began < SECONDS:
+    while time.process_time() - began < SECONDS:
         edits = some_edits(fuzzed.content, chance)
         fault = fuzzed.attempt(edits)
         faults += [fails(fuzzed, edits, fault)] if fault else []
-    sys.stdout.write(f"{fuzzed.name}: {fuzzed.tried:,} reads, {fuzzed.refused:,} refused, {len(faults)} faults\n")
+    used = time.process_time() - began
+    sys.stdout.write(
+        f"{fuzzed.name}: {fuzzed.tried:,} reads, {fuzzed.refused:,} refused, {len(faults)} faults, {used:.0f} s\n"
+    )
     assert not faults, "\n\n".join(faults[:5])
     assert fuzzed.refused > fuzzed.tried / 10
