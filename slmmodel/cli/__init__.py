@@ -32,6 +32,7 @@ COMMANDS: dict[str, Entry] = {
     "passkey": Entry("slmmodel.cli.passkey:passkey", "find a number in long filler: right answers by length and depth"),
     "pairs": Entry("slmmodel.cli.pairs:pairs", "minimal pairs: how often the good sentence is likelier"),
     "plot": Entry("slmmodel.cli.curves:plot", "draw the curves of runs: loss and bits per byte"),
+    "report": Entry("slmmodel.cli.report:report", "write a page about runs and ablations, to send to a colleague"),
     "bench": Entry("slmmodel.cli.bench:bench", "measure training speed by batch size and device, and decoding"),
     "doctor": Entry("slmmodel.cli.inspection:doctor", "describe this machine, and check runs and data"),
     "sample": Entry("slmmodel.cli.sample:sample", "generate text with a trained model"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
-from slmmodel.cli.reading import corpus_options, recorded, require_text, to_flags
+from slmmodel.cli.reading import corpus_options, require_text, to_flags
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError, unknown_name
 from slmtok.cli.options import argument, command, option, tokenizer_option
@@ -112,8 +112,7 @@ def _open_stages(
 
     Raises what opening raises, and `OptionError` for settings that a run has fixed.
     """
-    from slmmodel.cli.opening import open_any
-    from slmmodel.cli.recorded import open_recorded, open_split
+    from slmmodel.cli.recorded import training_data
     from slmmodel.config import RunConfig, Setting, validate
     from slmmodel.data.opening import RunData
 
@@ -130,12 +129,7 @@ def _open_stages(
             )
         run = RunFolder.open(folder)
         config, vocab, tokenizer = RunConfig(**run.config), run.vocab, tokenizer or run.tokenizer
-        mixed = open_recorded(run)
-        if mixed is not None and split == "train":
-            data = mixed
-        else:
-            source = open_split(run, split) or open_any(str(config.data.train), split, vocab, tokenizer, recorded(run))
-            data = RunData(source, None, vocab)
+        data = training_data(run, split, tokenizer)
     else:
         require_text(read, path)
         source, vocab, tokenizer = _open_data(path, split, tokenizer, read)

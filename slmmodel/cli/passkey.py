@@ -99,7 +99,7 @@ def passkey(
         raise OptionError(fact, limit="2 to 9", fix="--digits 5", option="digits")
     opening = {name: options.pop(name) for name in ("step", "tokenizer", "device", "threads")}
     sentences = load_template(template) if template else Template()
-    stated = None if check is None else load_payload(check, KIND, _PAYLOAD, allow_floats=True)
+    stated = None if check is None else load_result(check)
     if stated is not None:
         options, sentences = dict(stated["settings"]), Template(**stated["template"])
     context = open_run(run, **opening)
@@ -153,6 +153,11 @@ _PAYLOAD = schema.table(
     },
     {"by_segments_between": schema.array(schema.table({"segments": schema.integer(), **_SHARE}))},
 )
+
+
+def load_result(path: str) -> dict[str, Any]:
+    """The payload of a result. Raises `CorruptFile`, `UnsupportedVersion`, `MissingInput`, `Unreadable`."""
+    return load_payload(path, KIND, _PAYLOAD, allow_floats=True)
 
 
 def measure(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from slmmodel.checkpoint import RunFolder
@@ -40,3 +41,20 @@ def open_split(run: RunFolder, split: str) -> TokenSource | None:
             f"the data of the run have no split {split!r}", where=str(run.path), limit="train, val", fix="--split train"
         )
     return source
+
+
+def training_data(run: RunFolder, split: str = "train", tokenizer: str | Path | None = None) -> RunData:
+    """A split of the data of a run, read as training read it. `tokenizer`: where the run has none.
+
+    Raises what opening raises.
+    """
+    mixed = open_recorded(run)
+    if mixed is not None and split == "train":
+        return mixed
+    from slmmodel.cli.opening import open_any
+
+    source = open_split(run, split)
+    if source is None:
+        path, file = str(run.config["data"]["train"]), tokenizer or run.tokenizer
+        source = open_any(path, split, run.vocab, file, reading.recorded(run))
+    return RunData(source, None, run.vocab)

@@ -257,15 +257,10 @@ def logprobs(run: str, prompt: str | None, ids: str | None, top: int, **opening:
     """List the likeliest next tokens with their probabilities, at temperature 1 and over all ids."""
     check_prompt(prompt, ids)
     context = open_run(run, **opening)
-    import torch
-
-    from slmmodel.sampling.prefill import check_prompts, prefill
+    from slmmodel.sampling.prefill import next_log_probabilities
 
     begin = prompt_ids(context, prompt, ids)
-    check_prompts(context.model, [begin])
-    with torch.inference_mode():
-        _, logits = prefill(context.model, [begin], 0)
-        logp = torch.log_softmax(logits[0].double(), 0).cpu()
+    logp = next_log_probabilities(context.model, begin)
     order = logp.sort(descending=True, stable=True).indices[: top or len(logp)].tolist()
     words = [str(id) for id in order] if context.text is None else context.text.words(order)
     roles = {id: role for role, id in context.vocab.specials.items()}

@@ -56,6 +56,14 @@ def start_context(rows: Sequence[Sequence[int]], n_generated: int, sample_number
     return StepContext(history, real, history.shape[1] - n_generated, sample_numbers)
 
 
+def next_log_probabilities(model: Model, ids: Sequence[int]) -> Tensor:
+    """Log-probabilities of the id after these, float64 [V] on the CPU. Raises what `check_prompts` raises."""
+    check_prompts(model, [ids])
+    with torch.inference_mode():
+        _, logits = prefill(model, [ids], 0)
+        return torch.log_softmax(logits[0].double(), 0).cpu()
+
+
 def prefill(model: Model, rows: Sequence[Sequence[int]], max_new_tokens: int) -> tuple[State, Tensor]:
     """Reads non-empty rows into one state with room for `max_new_tokens` more.
 

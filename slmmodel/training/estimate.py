@@ -26,6 +26,7 @@ __all__ = [
     "PRECISIONS",
     "USUAL_UTILISATION",
     "Place",
+    "parameters_by_layer",
     "parameters_by_part",
     "place",
     "sequence_bytes",
@@ -68,14 +69,24 @@ def place(name: str) -> Place:
 
 def parameters_by_part(config: ModelConfig) -> dict[str, int]:
     """Elements of embedding, attention, mlp, norms, gates, … Nothing is allocated."""
+    parts: Counter[str] = Counter()
+    for layer in parameters_by_layer(config).values():
+        parts.update(layer)
+    return dict(parts)
+
+
+def parameters_by_layer(config: ModelConfig) -> dict[str, dict[str, int]]:
+    """As `parameters_by_part`, of each block by its number; of what is in none under "-"."""
     with torch.device("meta"):
         model = build(config, seed=None, device="meta")
-    parts: Counter[str] = Counter()
+    layers: dict[str, Counter[str]] = {}
     for name, parameter in model.named_parameters():
         words = name.split(".")
+        is_block = words[0] == "blocks"
         known = next((part for word in (words[0], words[-1]) if (part := _PARTS.get(word))), None)
-        parts[known or (words[2] if words[0] == "blocks" else words[0])] += parameter.numel()
-    return dict(parts)
+        layer = layers.setdefault(words[1] if is_block else "-", Counter())
+        layer[known or (words[2] if is_block else words[0])] += parameter.numel()
+    return {name: dict(parts) for name, parts in layers.items()}
 
 
 def state_bytes(config: ModelConfig) -> int:

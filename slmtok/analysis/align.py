@@ -42,6 +42,11 @@ class Losses(NamedTuple):
         bits = np.concatenate(([0.0], np.cumsum(self.nats[rows]))) / math.log(2)
         return np.cumsum(self.nbytes[rows]), bits
 
+    @property
+    def bits(self) -> float:
+        """Of all targets."""
+        return math.fsum(self.nats) / math.log(2)
+
 
 class Segment(NamedTuple):
     """Text between two neighbouring bytes where tokens of both models end."""

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 INCHES = (5.2, 3.4)
 """Small enough for its text to be read on a phone."""
 N_COLOURS = 6
+MANY = 10_000
+"""From here up an axis counts in k, M, G, T."""
+MAX_LEGEND = 12
+"""Lines of a legend; a longer one would cover the chart."""
 _INK, _LINE, _SERIES = "#010101", "#020202", "#0300{:02d}"
 """Colours that stand for those of the page: `currentColor`, `--line`, `--series-N`."""
 _STYLES = ("-", "--", "-.", ":")
@@ -74,19 +78,26 @@ def line_chart(lines: Sequence[Line], *, x: str, y: str, log_x: bool = False, ti
         if ticks:
             axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
             axes.minorticks_off()
+        elif max((value for line in lines for value in line.x), default=0) >= MANY:
+            from matplotlib.ticker import EngFormatter, MaxNLocator
+
+            axes.xaxis.set_major_locator(MaxNLocator(6))
+            axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
         axes.set(xlabel=x, ylabel=y)
         axes.grid(linewidth=0.6)
-        if len(lines) > 1:
+        if 1 < len(lines) <= MAX_LEGEND:
             axes.legend(fontsize=9)
 
     return _svg(draw, INCHES)
 
 
-def forest_plot(intervals: Sequence[Interval], *, x: str, reference: float = 0.0) -> str:
-    """SVG of intervals, one a row from above, with a line at `reference`. Raises `MissingExtra`."""
+def forest_plot(intervals: Sequence[Interval], *, x: str, margin: float = 0.0) -> str:
+    """SVG of intervals, one a row from above, with a line at 0 and dotted ones at the margin. Raises `MissingExtra`."""
 
     def draw(axes: Axes) -> None:
-        axes.axvline(reference, color=_INK, linewidth=0.8)
+        axes.axvline(0.0, color=_INK, linewidth=0.8)
+        for side in (-margin, margin) if margin else ():
+            axes.axvline(side, color=_INK, linewidth=0.8, linestyle=":")
         for row, one in enumerate(intervals):
             axes.plot([one.low, one.high], [row, row], color=_SERIES.format(0), linewidth=2, marker="|", markersize=9)
             axes.plot([one.middle], [row], color=_SERIES.format(0), marker="D", markersize=5)

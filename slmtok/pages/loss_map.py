@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 MAX_MAP_BYTES = 50_000
 """Text that a map shows; more is neither read nor drawn well."""
 STYLES = ("loss_map.css",)
-_LEGEND = """Each piece of text lies between two places where tokens of both models end. The darker, the more bits per
-byte (borders 0.25, 0.5, 1, 2, 3, 5, 8). In the last column green is text where the second model needs fewer bits, and
-red, underlined, where it needs more (borders 0.1, 0.5, 1.5)."""
+_LEGEND_OF_ONE = "The darker a piece of text, the more bits per byte (borders 0.25, 0.5, 1, 2, 3, 5, 8)."
+_LEGEND = f"""Each piece of text lies between two places where tokens of both models end. {_LEGEND_OF_ONE} In the last
+column green is text where the second model needs fewer bits, and red, underlined, where it needs more (borders 0.1,
+0.5, 1.5)."""
 _BITS = (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0)
 """Borders of the eight shades, in bits per byte."""
 _DIFFERENCES = (0.1, 0.5, 1.5)
@@ -28,8 +29,8 @@ def loss_map(documents: Iterable[Sequence[Segment]], name_a: str, name_b: str) -
     return frame("Where the bits of two models go", columns(documents, name_a, name_b), styles=STYLES)
 
 
-def columns(documents: Iterable[Sequence[Segment]], name_a: str, name_b: str) -> str:
-    """The text three times, side by side, in HTML under `STYLES`: the bits of a, those of b, their difference."""
+def columns(documents: Iterable[Sequence[Segment]], name_a: str, name_b: str | None) -> str:
+    """HTML under `STYLES`: the text with the bits of a; beside it those of b, if it is named, and their difference."""
     shown, room = list[Sequence["Segment"]](), MAX_MAP_BYTES
     for document in documents:
         part = [segment for segment in document if (room := room - len(segment.text)) >= 0]
@@ -37,22 +38,29 @@ def columns(documents: Iterable[Sequence[Segment]], name_a: str, name_b: str) ->
         if room < 0:
             break
     views: list[tuple[str, Callable[[Segment], str]]] = [
-        (f"{name_a}: bits per byte", lambda segment: _shade(segment.bits_a, segment)),
-        (f"{name_b}: bits per byte", lambda segment: _shade(segment.bits_b, segment)),
-        (f"{name_b} against {name_a}", _difference),
+        (f"{name_a}: bits per byte", lambda segment: _shade(segment.bits_a, segment))
     ]
-    body = "\n".join(_column(title, shown, css) for title, css in views)
+    if name_b is not None:
+        views += [
+            (f"{name_b}: bits per byte", lambda segment: _shade(segment.bits_b, segment)),
+            (f"{name_b} against {name_a}", _difference),
+        ]
+    body = "\n".join(_column(title, shown, css, of_two=name_b is not None) for title, css in views)
     note = "" if room >= 0 else f" The first {MAX_MAP_BYTES:,} bytes are shown."
-    return f'<p>{_LEGEND}{note}</p>\n<div class="columns map">\n{body}\n</div>'
+    legend = _LEGEND_OF_ONE if name_b is None else _LEGEND
+    return f'<p>{legend}{note}</p>\n<div class="columns map">\n{body}\n</div>'
 
 
-def _column(title: str, documents: Sequence[Sequence[Segment]], css: Callable[[Segment], str]) -> str:
-    texts = ("<p>" + "".join(_span(segment, css) for segment in document) + "</p>" for document in documents)
+def _column(
+    title: str, documents: Sequence[Sequence[Segment]], css: Callable[[Segment], str], *, of_two: bool = True
+) -> str:
+    texts = ("<p>" + "".join(_span(one, css, of_two) for one in document) + "</p>" for document in documents)
     return f'<section class="panel">\n<h2>{html.escape(title)}</h2>\n{"".join(texts)}\n</section>'
 
 
-def _span(segment: Segment, css: Callable[[Segment], str]) -> str:
-    title = f"{segment.bits_a:.2f} and {segment.bits_b:.2f} bits, {len(segment.text)} bytes"
+def _span(segment: Segment, css: Callable[[Segment], str], of_two: bool) -> str:
+    bits = f"{segment.bits_a:.2f} and {segment.bits_b:.2f}" if of_two else f"{segment.bits_a:.2f}"
+    title = f"{bits} bits, {len(segment.text)} bytes"
     text = html.escape(visible(segment.text.decode("utf-8", "replace")))
     return f'<span class="{css(segment)}" title="{title}">{text}</span>'
 

@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 
-_NUMBER = re.compile(r"[-+]?[\d,.]*%?")
-"""A cell that is aligned right."""
+_NUMBER = re.compile(r"[-+]?\d[\d,.]*(e[-+]?\d+)?%?( \([\d.]+%\))?")
+
+
+def _is_number(cell: str) -> bool:
+    return _NUMBER.fullmatch(cell) is not None
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Text. `is_warning`: it stands out."""
+    """Text. role: `warning` and `verdict` stand out."""
 
     text: str
-    is_warning: bool = False
+    role: str = ""
     kind: str = "paragraph"
 
 
@@ -37,6 +40,12 @@ class Table:
     rows: Sequence[Sequence[str]]
     is_folded: bool = False
     kind: str = "table"
+
+    @property
+    def left(self) -> list[bool]:
+        """Of each column, whether it is aligned left: less than half of its cells are numbers."""
+        columns = [[row[index] for row in self.rows if index < len(row)] for index in range(len(self.head))]
+        return [2 * sum(map(_is_number, cells)) < sum(cell != "" for cell in cells) for cells in columns]
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,7 @@ class Quote:
 
     title: str
     text: str
+    is_folded: bool = False
     kind: str = "quote"
 
 
@@ -91,7 +101,6 @@ def _template() -> Template:
         raise missing_extra("a report", "jinja2") from None
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = _visible
-    environment.tests["words"] = lambda cell: _NUMBER.fullmatch(cell) is None
     return environment.from_string(asset("sections.html"))
 
 

@@ -125,6 +125,7 @@ MODEL_COMMANDS: dict[str, Command] = {
     "slm passkey": _command("slm passkey out/run --depths 50 --samples 1 --threads 1", **_RUN_COPY),
     "slm pairs": _command("slm pairs run pairs.jsonl --threads 1", **_READS),
     "slm plot": _command("slm plot run -o out/curves.svg"),
+    "slm report": _command("slm report run -o out/report.html --threads 1"),
     "slm bench": _command("slm bench run --batch-sizes 1 --seconds 0.05 --threads 1", **_READS),
     "slm doctor": _command("slm doctor run d", **_READS),
     "slm sample": _command("slm sample run the --max-new 4 --threads 1", **_READS),

@@ -192,7 +192,19 @@ def test_every_command_that_takes_a_tokenizer_has_the_option(program) -> None:
 
 WITHOUT_TOKENIZER = {
     "slmtok.cli": ["train", "count", "merge", "reproduce", "exposure", "align", "sample-corpus", "completion"],
-    "slmmodel.cli": ["demo", "resume", "compare", "status", "plot", "bench", "doctor", "info", "export", "completion"],
+    "slmmodel.cli": [
+        "demo",
+        "resume",
+        "compare",
+        "status",
+        "plot",
+        "report",
+        "bench",
+        "doctor",
+        "info",
+        "export",
+        "completion",
+    ],
 }
 
 

@@ -1,0 +1,166 @@
+"""`slm report`: runs, ablations and their evaluations as one page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from slmmodel.checkpoint import RunFolder
+from slmmodel.cli import result_sections, run_sections, text_sections
+from slmmodel.cli.opening import RunContext
+from slmmodel.cli.options import device_option, threads_option
+from slmmodel.cli.run_sections import Subject
+from slmmodel.cli.text import Text
+from slmmodel.cli.text_sections import Opened
+from slmmodel.errors import OptionError, SlmmodelError
+from slmmodel.hardware import device_for
+from slmmodel.versions import package_version
+from slmtok.cli.files import STDIO, check_output, short_names, writing
+from slmtok.cli.options import OUTPUT, argument, command, option, output_options
+from slmtok.cli.output import Outcome
+from slmtok.cli.progress import Progress
+from slmtok.pages.frame import Page, frame
+from slmtok.pages.loss_map import STYLES
+from slmtok.pages.sections import Block, Paragraph, Section, render
+from slmtok.sizes import format_bytes
+
+MAX_PAGE_BYTES = 5_000_000
+_FOOTER = "Made by slmmodel {}. This page is one file without a network; equal inputs give equal bytes."
+
+
+@command("report", example="slm report run -o report.html")
+@argument("subjects", metavar="RUN...", nargs=-1, required=True,
+          help="Runs, finished or running.")  # fmt: skip
+@option("--with", "results", metavar="FILE", multiple=True,
+        help="A further result: of slm eval, slm passkey, or slm pairs --json. Repeat for several.")  # fmt: skip
+@option("--on", metavar="TEXT", multiple=True, show_default="the validation documents of the first run",
+        help="The text that is coloured by its bits; its beginning is read. Repeat for several.")  # fmt: skip
+@option("--prompt", "-p", metavar="TEXT", show_default="the beginning of that text",
+        help="Where the next tokens are listed, and samples begin.")  # fmt: skip
+@option("--open", "opens", is_flag=True, panel=OUTPUT, help="Open the page in the browser.")
+@device_option
+@threads_option
+@output_options(default="report.html")
+def report(
+    subjects: tuple[str, ...],
+    results: tuple[str, ...],
+    on: tuple[str, ...],
+    prompt: str | None,
+    opens: bool,
+    device: str,
+    threads: int,
+    output: str,
+    force: bool,
+) -> Outcome:
+    """Write a page about runs: curves, evaluations, bits of a text, next tokens, samples, parameters.
+
+    The page is one file of at most 5 MB that asks no network and holds no date. Results in the folder eval of a run are
+    shown. A run that has not finished is shown with its newest checkpoint.
+    """
+    if opens and output == STDIO:
+        raise OptionError("--open together with -o -, which is stdout", fix="-o FILE", option="open")
+    check_output(output, inputs=[*results, *on], force=force)
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)
+    page = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
+    content = page.html.encode()
+    with writing(output, force=force) as file:
+        file.write(content)
+    if opens:
+        import webbrowser
+
+        webbrowser.open(Path(output).absolute().as_uri())
+    result = {"path": output, "subjects": list(subjects), "bytes": len(content)}
+    if output == STDIO:
+        return Outcome(result)
+    return Outcome(result, summary=f"{output}: {format_bytes(len(content))}, open it in a browser")
+
+
+def make_page(
+    subjects: Sequence[str],
+    *,
+    results: Sequence[str] = (),
+    on: Sequence[str] = (),
+    prompt: str | None = None,
+    device: str = "auto",
+) -> Page:
+    """The page of runs and ablations. Raises what reading them raises, and `OptionError` for a page beyond 5 MB."""
+    labels = short_names([path.rstrip("/") for path in subjects])
+    sections: list[Section] = []
+    with Progress() as progress:
+        opened = [Subject.open(name, path) for name, path in labels.items()]
+        sections += _run_sections(opened, results, on, prompt, device, lambda text: progress(text, 0, 0))
+    title = "Run report"
+    body = render(sections, footer=_FOOTER.format(package_version()))
+    page = Page(frame(title, body, styles=STYLES), title)
+    size = len(page.html.encode())
+    if size > MAX_PAGE_BYTES:
+        raise OptionError(
+            f"the page would have {format_bytes(size)}",
+            limit=f"{format_bytes(MAX_PAGE_BYTES)} a page",
+            fix="name fewer runs",
+            option="subjects",
+        )
+    return page
+
+
+def _run_sections(
+    subjects: Sequence[Subject],
+    results: Sequence[str],
+    on: Sequence[str],
+    prompt: str | None,
+    device: str,
+    progress: Callable[[str], object],
+) -> Iterator[Section]:
+    progress("reading the runs")
+    yield Section("runs", "Runs", list(run_sections.facts(subjects)))
+    yield Section("curves", "Training", list(run_sections.curves(subjects)))
+    yield Section("gates", "Gates of the memory", list(run_sections.gates(subjects)))
+    yield Section("evaluations", "Evaluations", list(result_sections.evaluations(subjects, results)))
+    opened, notes = _open(subjects, device)
+    texts = _texts(opened, on, notes)
+    prompt = text_sections.prompt_of(texts) if prompt is None else prompt
+    progress("scoring the text")
+    yield Section("bits", "Where the bits go", [*notes, *text_sections.loss_map(opened, texts)])
+    yield Section("next", "Next tokens", list(text_sections.next_tokens(opened, prompt)))
+    progress("drawing samples")
+    yield Section("samples", "Samples", list(text_sections.samples(opened, prompt)))
+    yield Section("parameters", "Parameters", list(run_sections.parameters(subjects)))
+    yield Section("batch", "A batch", list(run_sections.batches(subjects)))
+
+
+def _open(subjects: Sequence[Subject], device: str) -> tuple[list[Opened], list[Block]]:
+    """The runs that have weights and a tokenizer, and why others have not."""
+    found: list[Opened] = []
+    notes: list[Block] = []
+    place = str(device_for(device))
+    for subject in subjects:
+        run = subject.run
+        if run.tokenizer is None:
+            notes.append(Paragraph(f"{subject.name} has no tokenizer file, so its text is not shown."))
+        elif not run.finished and run.checkpoints.newest() is None:
+            notes.append(Paragraph(f"{subject.name} has no weights yet, so its text is not shown."))
+        else:
+            found.append(_with_weights(subject.name, run, place))
+    return found, notes
+
+
+def _with_weights(name: str, run: RunFolder, device: str) -> Opened:
+    text = Text(str(run.tokenizer), run.vocab)
+    return Opened(name, RunContext(run, run.model(device), run.vocab, text), text)
+
+
+def _texts(opened: Sequence[Opened], on: Sequence[str], notes: list[Any]) -> list[bytes]:
+    """The text of the page; where the data of the run are gone, a note says so."""
+    if on:
+        return text_sections.text_of(on)
+    if not opened:
+        return []
+    try:
+        return text_sections.validation_text(opened[0].context.run, opened[0].text)
+    except SlmmodelError as error:
+        notes.append(Paragraph(f"No text is coloured: {error.fact}. --on TEXT names one."))
+        return []

@@ -1,0 +1,133 @@
+"""Results of evaluations on a page: certificates of `slm eval`, `slm pairs`, `slm passkey`, and others with shares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from slmmodel.checkpoint import EVALUATIONS
+from slmmodel.cli.certificates import load_certificate
+from slmmodel.cli.passkey import load_result as load_passkey
+from slmmodel.cli.run_sections import Subject
+from slmmodel.errors import OptionError
+from slmtok import json_files, schema
+from slmtok.cli.file_kinds import read_head
+from slmtok.pages.sections import Block, Paragraph, Table
+from slmtok.strict_json import FaultError
+
+MAX_DEPTH = 16
+_ENVELOPE = re.compile(rb'\s*\{\s*"kind"\s*:\s*"([a-z-]+)"')
+_SCHEMA = re.compile(rb'\s*\{\s*"schema"\s*:\s*"slm\.([a-z-]+)/\d+"')
+_PAIRS = schema.table(
+    {
+        "groups": schema.mapping(
+            schema.table(
+                {"pairs": schema.integer(1), "share": schema.number, "low": schema.number, "high": schema.number},
+                is_open=True,
+            )
+        )
+    },
+    is_open=True,
+)
+LIMIT = "files of slm eval and slm passkey, and what slm pairs --json printed"
+
+
+def kind_of(path: str) -> str | None:
+    """The kind of a result: that of its envelope, or the command that printed it with `--json`."""
+    head = read_head(path)
+    found = _ENVELOPE.match(head) or _SCHEMA.match(head)
+    return None if found is None else found[1].decode()
+
+
+def results_of(subject: Subject) -> list[str]:
+    """The files of results in the folder of a run."""
+    return sorted(map(str, (subject.run.path / EVALUATIONS).glob("*.json")))
+
+
+def evaluations(subjects: Sequence[Subject], more: Sequence[str]) -> Iterator[Block]:
+    """A table of certificates of all runs, then every other result. `more`: further files."""
+    files = [(f"{each.name}: {Path(path).stem}", path) for each in subjects for path in results_of(each)]
+    files += [(path, path) for path in more]
+    certificates = [(name, load_certificate(path)) for name, path in files if kind_of(path) == "certificate"]
+    if certificates:
+        yield Table("Bits per byte, with the interval over documents", _HEAD, [_row(*each) for each in certificates])
+        yield Paragraph("bpb_total counts the bits of closing specials too: rank models by it.")
+    for name, path in files:
+        kind = kind_of(path)
+        if kind in _DRAWN:
+            yield from _DRAWN[kind](name, path)
+        elif kind != "certificate":
+            if path in more:
+                raise OptionError(
+                    f"{path} is {f'of the kind {kind}' if kind else 'no result'}, which a report does not show",
+                    limit=LIMIT,
+                    fix=f"leave {path} out",
+                    option="with",
+                )
+            yield Paragraph(f"{name} is not shown: {f'its kind is {kind}' if kind else 'it is no result'}.")
+
+
+_HEAD = ["", "bpb_total", "interval", "bpb_content", "bytes", "documents", "best n-gram", "xz after training"]
+
+
+def _row(name: str, found: Mapping[str, Any]) -> list[str]:
+    interval, baselines, sums = found["interval"], found.get("baselines"), found["sums"]
+    ngram = xz = ""
+    if baselines:
+        order, bits = min(baselines["ngram"].items(), key=lambda item: float(item[1]))
+        ngram, xz = f"{bits:.4f} (order {order})", f"{baselines['xz']['after_train']:.4f}"
+    between = "" if interval is None else f"{interval['low']:.4f} to {interval['high']:.4f}"
+    bits = [_number(found["bpb_total"]), between, _number(found["bpb_content"])]
+    return [name, *bits, f"{sums['bytes']:,}", f"{sums['documents']:,}", ngram, xz]
+
+
+def _number(value: float | None) -> str:
+    return "not finite" if value is None else f"{value:.4f}"
+
+
+def _pairs(name: str, path: str) -> Iterator[Block]:
+    groups = _printed(path, _PAIRS)["groups"]
+    rows = [
+        [group, f"{one['pairs']:,}", f"{one['share']:.1%}", f"{one['low']:.1%} to {one['high']:.1%}"]
+        for group, one in groups.items()
+    ]
+    yield Table(f"{name}: minimal pairs; guessing is right in 50 %", ["", "pairs", "right", "95 % interval"], rows)
+
+
+def _printed(path: str, check: schema.Check) -> dict[str, Any]:
+    """The `result` that a command printed with `--json`. Raises `CorruptFile`."""
+
+    def parse(data: bytes) -> dict[str, Any]:
+        envelope = schema.table({"schema": schema.text, "result": schema.nullable(schema.plain)}, is_open=True)
+        content = json_files.parse(data, envelope, max_depth=MAX_DEPTH)
+        if content["result"] is None:
+            raise FaultError("it holds an error instead of a result")
+        check(content["result"], "result")
+        result: dict[str, Any] = content["result"]
+        return result
+
+    return json_files.load(path, "result", parse, fix="run the command with --json again")
+
+
+def _passkey(name: str, path: str) -> Iterator[Block]:
+    found = load_passkey(path)
+    lengths, depths = found["settings"]["lengths"], found["settings"]["depths"]
+    cells = {(cell["length"], cell["depth"]): cell for cell in found["cells"]}
+    rows = [[f"{depth:g} %", *(_shown(cells[length, depth]) for length in lengths)] for depth in depths]
+    rows.append(["all depths", *(_shown(line) for line in found["by_length"])])
+    head = ["depth", *(f"{length:,} ids" for length in lengths)]
+    yield Table(f"{name}: passkeys found, share and 95 % interval; chance {found['chance']:g}", head, rows)
+    if segments := found.get("by_segments_between"):
+        rows = [[str(line["segments"]), _shown(line)] for line in segments]
+        yield Table(f"{name}: by segments between number and question", ["segments", "found"], rows, is_folded=True)
+
+
+def _shown(cell: Mapping[str, Any]) -> str:
+    low, high = cell["interval"]
+    return f"{cell['exact'] / cell['samples']:.0%} ({low:.0%} to {high:.0%})"
+
+
+_DRAWN = {"pairs": _pairs, "passkey": _passkey}
+"""To show another kind, add its function."""

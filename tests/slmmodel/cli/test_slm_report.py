@@ -1,0 +1,134 @@
+"""`slm report`: pages of runs and ablations; what a browser makes of pages is tested in tests/slmtok/pages."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from page_checks import HOSTILE, INVISIBLE
+from shared_data import peer
+
+pytest.importorskip("torch")
+peer("jinja2")
+peer("matplotlib")
+
+from made_runs import write_run  # noqa: E402
+
+import slmtok  # noqa: E402
+from slmmodel.cli import main  # noqa: E402
+from slmtok.shards import pack  # noqa: E402
+
+TEXT = "The cat sat on the mat. A dog saw the cat, and the cat saw the dog.\n"
+LINES = [
+    {"step": step, "tokens": 64 * step, "bytes": 90 * step, "seconds": 0.1 * step, "loss": 5.0, "gates": [[0.5, 0.25]]}
+    | {"bpb_train": 5.0 - step / 9, "val_bpb": 4.0 if step == 4 else None}
+    for step in range(1, 5)
+]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two finished runs on one text with other tokenizers, `infini` and `llama`, and one that has not finished."""
+    folder = tmp_path_factory.mktemp("runs")
+    lines = [TEXT * (1 + number % 3) for number in range(30)]
+    (folder / "text.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines))
+    for name, size, shape in (("a", 290, {}), ("b", 280, {"arch": "infini", "segment": 8})):
+        tok = slmtok.train(slmtok.Texts(lines), vocab_size=size)
+        pack(folder / "text.jsonl", tok, folder / f"data-{name}", val="tail:30%")
+        run = write_run(folder / name, folder / f"data-{name}", tokenizer=tok.to_bytes(), seq_len=64, **shape)
+        (run.path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["eval", "a", "-q"]) == 0
+        assert (
+            main(["passkey", "b", "--lengths", "600", "--depths", "50", "--samples", "1", "--threads", "1", "-q"]) == 0
+        )
+    shutil.copytree(folder / "a", folder / "running")
+    (folder / "running/result.json").unlink()
+    return folder
+
+
+def test_a_page_of_two_runs(slm, runs):
+    (Path("pairs.json")).write_text(
+        '{"schema": "slm.pairs/1", "result": {"groups": {"all": {"pairs": 9, "share": 0.5, "low": 0.2, "high": 0.8}}}}'
+    )
+    arguments = ("report", runs / "a", runs / "b", "--with", "pairs.json", "--threads", 1)
+    slm(*arguments, "-o", "one.html", code=0)
+    page = Path("one.html").read_text("utf-8")
+    for part in (
+        "Bits per byte against FLOPs",
+        "a: val",
+        "passkeys found",
+        "20.0% to 80.0%",
+        "b against a",
+        "next tokens after &#39;The cat sat on the mat.",
+        "a, sample 2",
+        "parameters by layer and part",
+        "b: attention of the first row, inside each document, inside segments of 8 ids",
+        "b: gates at step 4",
+    ):
+        assert part in page, part
+    assert "<script" not in page
+    assert not re.search(r"(src|action)\s*=|href\s*=\s*\"[^#]|@import", page)
+    slm(*arguments, "-o", "two.html", code=0)
+    assert Path("two.html").read_bytes() == Path("one.html").read_bytes()
+
+
+def test_a_run_that_has_not_finished(slm, runs):
+    page = slm("report", runs / "running", "-o", "-", code=0).out
+    assert "has not finished: its last step is 4; it has no checkpoint yet" in page
+    assert "has no weights yet, so its text is not shown" in page
+    shutil.copytree(runs / "running", "begun")
+    Path("begun/metrics.jsonl").unlink()
+    assert "has not finished: it has no step yet" in slm("report", "begun", "-o", "-", code=0).out
+
+
+def test_data_that_are_gone_are_named(slm, runs):
+    shutil.copytree(runs / "a", "moved")
+    config = Path("moved/config.yaml")
+    config.write_text(config.read_text().replace(str(runs), "/nowhere"))
+    sums = Path("moved/SHA256SUMS")
+    import hashlib
+
+    digest = hashlib.sha256(config.read_bytes()).hexdigest()
+    sums.write_text(re.sub(r"[0-9a-f]{64}  config.yaml", f"{digest}  config.yaml", sums.read_text()))
+    page = slm("report", "moved", "-o", "-", code=0).out
+    assert "No text is coloured: the data of the run are not at" in page
+    assert "no batch is drawn" in page
+    Path("t.txt").write_text(TEXT * 400)
+    assert "5,000 bytes of text" in slm("report", "moved", "--on", "t.txt", "-o", "-", code=0).out
+
+
+def test_hostile_text_stays_text(slm, runs):
+    # A text with zero bytes is refused.
+    Path("t.txt").write_text("".join(HOSTILE).replace("\0", ""), "utf-8")
+    page = slm("report", runs / "a", runs / "b", "--on", "t.txt", "--prompt", HOSTILE[0], "-o", "-", code=0).out
+    assert "&lt;script&gt;window.hacked=1&lt;/script&gt;" in page
+    body = page[page.index("<body>") :]
+    assert not re.search(r"<(img|b|iframe|script|textarea)\b", body)
+    assert not set(page) & INVISIBLE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("none",), "no folder 'none'"),
+        (("a", "--with", "text.jsonl"), "text.jsonl is no result, which a report does not show"),
+        (("a", "--with", "odd.json"), "odd.json is of the kind lock, which a report does not show"),
+        (("a", "--with", "failed.json"), "it holds an error instead of a result"),
+        (("a", "-o", "-", "--open"), "--open together with -o -"),
+        (("a", "--on", "empty.txt"), "empty.txt has no byte of text"),
+    ],
+)
+def test_wrong_inputs(slm, runs, monkeypatch, arguments, message):
+    monkeypatch.chdir(runs)
+    (runs / "empty.txt").write_text("")
+    (runs / "odd.json").write_text('{"kind": "lock", "version": 2}')
+    (runs / "failed.json").write_text('{"schema": "slm.pairs/1", "ok": false, "result": null}')
+    ran = slm("report", *arguments, *(() if "-o" in arguments else ("-o", "r.html")))
+    assert ran.code in (1, 2)
+    assert message in ran.err
+    assert not (runs / "r.html").exists()
