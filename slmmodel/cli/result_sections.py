@@ -13,7 +13,7 @@ from slmmodel.cli.passkey import load_result as load_passkey
 from slmmodel.cli.run_sections import Subject
 from slmmodel.errors import OptionError
 from slmtok import json_files, schema
-from slmtok.cli.file_kinds import read_head
+from slmtok.file_kinds import read_head
 from slmtok.pages.sections import Block, Paragraph, Table
 from slmtok.strict_json import FaultError
 

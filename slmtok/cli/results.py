@@ -7,8 +7,8 @@ from typing import Any
 
 from slmtok import json_files, schema
 from slmtok.analysis.audit import load_certificate
-from slmtok.cli.file_kinds import AUDIT, kind_of, read_head
 from slmtok.errors import OptionError
+from slmtok.file_kinds import AUDIT, kind_of, read_head
 from slmtok.pages.report import Findings
 from slmtok.schema import Check
 from slmtok.strict_json import FaultError
