@@ -7,6 +7,7 @@ tests pin them.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def permute(k: Any, n: int, seed: int, epoch: int) -> Ints:
         return np.array(indices, dtype=np.int64)
     half = np.uint64(max(1, ((n - 1).bit_length() + 1) // 2))
     low = np.uint64((1 << int(half)) - 1)
-    keys = [np.uint64(splitmix64(splitmix64(splitmix64(seed) ^ epoch) ^ turn)) for turn in range(ROUNDS)]
+    keys = _round_keys(seed, epoch)
     out = indices.reshape(-1).astype(np.uint64)
     walking = np.arange(out.size)
     while walking.size:
@@ -45,6 +46,12 @@ def permute(k: Any, n: int, seed: int, epoch: int) -> Ints:
         walking = walking[value >= np.uint64(n)]
     images: Ints = out.astype(np.int64).reshape(indices.shape)
     return images
+
+
+@lru_cache(maxsize=16)
+def _round_keys(seed: int, epoch: int) -> tuple[np.uint64, ...]:
+    key = splitmix64(splitmix64(seed) ^ epoch)
+    return tuple(np.uint64(splitmix64(key ^ turn)) for turn in range(ROUNDS))
 
 
 def document_order(n_docs: int, seed: int, epoch: int) -> Ints:
