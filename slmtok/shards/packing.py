@@ -81,13 +81,7 @@ def pack(
         require_u16(cast("int", vocabulary_metadata(tokenizer)["n_vocab"]), layout.name)
     if layout.needs_validation:
         require_validation(options.val != "none", layout.name)
-    if not (out / META).is_file() and not folder.holds_packing(out) and not (out / WORK_FOLDER).is_dir():
-        # `force` replaces packed data, never a folder of other files.
-        folder.refuse_files(out)
-    if force:
-        _remove_layout(out)
-    if layout.files is not None:
-        _begin(out, force=force)
+    _claim(out, layout, force=force)
     work = out if layout.files is None else out / WORK_FOLDER
     try:
         shards = pack_shards(
@@ -130,6 +124,16 @@ def _shard_options(options: PackOptions, layout: Layout) -> PackOptions:
 
 def _lacks_subsets(out: Path, options: PackOptions) -> bool:
     return any(not (subset_folder(out, number) / MANIFEST).exists() for number in options.subset)
+
+
+def _claim(out: Path, layout: Layout, *, force: bool) -> None:
+    """Removes another layout under `force`, and begins one. Raises `OutputExists` for a folder of other files."""
+    if not (out / META).is_file() and not folder.holds_packing(out) and not (out / WORK_FOLDER).is_dir():
+        folder.refuse_files(out)
+    if force:
+        _remove_layout(out)
+    if layout.files is not None:
+        _begin(out, force=force)
 
 
 def _begin(out: Path, *, force: bool) -> None:
