@@ -182,4 +182,6 @@ def check_path(path: object, example: str = "corpus.txt") -> str:
     """`path` as a str. Raises `WrongType`, with `example` as the fix."""
     if not isinstance(path, (str, os.PathLike)):
         raise WrongType(f"a file is named by a str or a Path, not by {type(path).__name__}", fix=repr(example))
+    if path == "":
+        raise OptionError("the path is empty", fix=repr(example))
     return os.fspath(path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -32,6 +34,7 @@ MAX_FILE_BYTES = {
 }
 """The most bytes of a file of each kind. Those that list the files of a corpus have room for a million of them."""
 _BLOCK_BYTES = 1 << 20
+_ADDRESS = re.compile("([a-z0-9]{2,}:)//?")
 
 
 def read_limited(path: str | os.PathLike[str], kind: str) -> bytes:
@@ -82,6 +85,11 @@ def unreadable(path: str, error: OSError) -> Unreadable:
 
 def missing_input(path: str | os.PathLike[str]) -> MissingInput:
     """The error for a file that does not exist."""
+    if address := _ADDRESS.match(str(path)):
+        # `Path` leaves one slash of two.
+        name = f"{address[1]}//{str(path)[address.end() :]}"
+        fix = f"fetch the file first: curl -LO {shlex.quote(name)}"
+        return MissingInput(f"{name!r} is an address, and only files are read", fix=fix, path=str(path))
     folder = Path(path).parent
     if Path(path).is_dir():
         return MissingInput(f"{str(path)!r} is a folder, not a file", fix="name a file in it", path=str(path))

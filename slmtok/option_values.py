@@ -9,6 +9,7 @@ import codecs
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from slmtok.checks import check_int
@@ -345,7 +346,7 @@ def parse_temperature(value: object) -> Any:
         raise OptionError(
             (Setting("temperature", value), " is out of range"),
             limit="0.1 to 1000; 1 leaves the domains as they are",
-            fix=(Setting("temperature", 2),),
+            fix=(Setting("temperature", 2), " for domains that are named, or leave it out"),
             option="temperature",
         )
     return found
@@ -371,10 +372,18 @@ def check_val(name: str, value: object) -> str:
         raise OptionError(
             (Setting(name, rule), " is not a rule for a validation split"),
             limit="auto, none, hash:P%, tail:P%, files:GLOB, with P between 0 and 100, at most four decimals",
-            fix=(Setting(name, "hash:0.5%"),),
+            fix=(Setting(name, _val_meant(rule)),),
             option=name,
         )
     return rule
+
+
+def _val_meant(rule: str) -> str:
+    """The rule that a share such as `0.1` or `10%`, or the name of a file, stands for."""
+    share = re.fullmatch(r"(?:0?(\.\d+)|(\d+)%)", rule)
+    if share:
+        return f"hash:{int(share[2]) if share[2] else round(100 * float(share[1]))}%"
+    return f"files:{rule}" if Path(rule).suffix else "hash:0.5%"
 
 
 def check_subsets(name: str, value: object) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ COMMANDS: dict[str, Entry] = {
     "pack": Entry("slmtok.cli.pack:pack", "encode a corpus to token shards for training"),
     "show": Entry("slmtok.cli.show:show", "show the token boundaries of a text, side by side"),
     "view": Entry("slmtok.cli.view:view", "write a page that shows tokens while one types, in the browser"),
-    "report": Entry("slmtok.cli.report:report", "write a page about tokenizers: vocabulary, samples, measurements"),
+    "report": Entry("slmtok.cli.report:report", "write a page about tokenizers: vocabulary, samples, measures"),
     "vocab": Entry("slmtok.cli.vocab:vocab", "list the tokens of a tokenizer"),
     "info": Entry("slmtok.cli.inspection:info", "describe a file"),
     "verify": Entry("slmtok.cli.inspection:verify", "check that files are complete and unchanged"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, read_texts, text_files, writing
 from slmtok.cli.options import (
     INTEGER,
@@ -172,7 +173,12 @@ def _text(result: Mapping[str, Any], found: Comparison) -> str:
     )
 
 
-@command("sample-corpus", example="slmtok sample-corpus --bytes 20MB -o stories.txt")
+def _size_or_name(value: str | None, arguments: Sequence[str]) -> str:
+    """The option for an argument too many."""
+    return f"{'--bytes' if (value or '')[:1].isdigit() else '-o'} {value}"
+
+
+@command("sample-corpus", example="slmtok sample-corpus --bytes 20MB -o stories.txt", habits={EXTRA: _size_or_name})
 @option("--bytes", "size", metavar="SIZE", type=Parsed(parse_bytes), default=20_000_000, show_default="20MB",
         help="Size of the text: 5000, 20MB, 1GiB.")  # fmt: skip
 @option("--seed", metavar="N", type=INTEGER, default=0, help="Another seed gives other stories.")

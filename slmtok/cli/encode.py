@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from slmtok import corpus
@@ -119,6 +120,14 @@ def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bo
     if settings().as_json and output_format != "ids" and not has_output:
         raise OptionError(
             f"--json without -o prints ids, not --output-format {output_format}", fix="-o FILE", option="json"
+        )
+    suffix = Path(target).suffix
+    if output_format in ("ids", "tokens") and suffix in (".npy", ".bin"):
+        raise OptionError(
+            f"{target!r} would hold text: --output-format is {output_format}",
+            limit="files ending .npy or .bin hold numbers",
+            fix=f"--output-format {suffix[1:]}, or another name",
+            option="output_format",
         )
     if output_format in ("npy", "bin") and target == STDIO and sys.stdout.isatty():
         raise OptionError(

@@ -31,6 +31,8 @@ from slmtok.errors import (
 _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
+_EXAMPLE = re.compile(r"such as ([^\s,]+)|>= ([1-9]\d*)")
+"""In the message of a value: an example, or the least one; 0 may have a meaning of its own."""
 _LABEL_COLUMNS = len("  limit: ")
 
 
@@ -114,6 +116,8 @@ def unknown_command(program: str, name: str, rest: Iterable[str], known: Iterabl
 
 def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     """A usage error of click with the four parts; `called` is the program with its first argument."""
+    from slmtok.cli.options import INTEGER
+
     context = getattr(error, "ctx", None)
     command = context.command if context is not None else None
     where = context.command_path if context is not None else called
@@ -133,11 +137,45 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         fact = f"{name} {error.message}"
         if isinstance(error, click.MissingParameter):
             fact, fix = f"{name} is missing", getattr(command, "example", None) or fix
+            given = filter(str.isdecimal, context.meta["arguments"] if context else ())
+            if getattr(error.param, "type", None) is INTEGER and (number := next(given, None)):
+                fix = f"{name} {number}"
         elif numbers := getattr(error.__cause__, "numbers", ()):
             fix = ", or ".join(f"{name} {number}" for number in numbers)
-    elif (extra := _EXTRA.fullmatch(message)) and command and any("--on" in param.opts for param in command.params):
-        fix = f"the text is named by --on {extra[1]}"
+        else:
+            fix = _valid_value(name, error, command) or fix
+    elif (extra := _EXTRA.fullmatch(message)) and command:
+        habit = getattr(command, "habits", {}).get(EXTRA)
+        if habit:
+            fix = f"use {habit(extra[1], [])}"
+        elif any("--on" in param.opts for param in command.params):
+            fix = f"the text is named by --on {extra[1]}"
     return OptionError(fact, where=where, fix=fix, option=name)
+
+
+EXTRA = "EXTRA"
+"""Among the habits of a command: what stands for an argument too many."""
+
+
+def _valid_value(name: str, error: click.BadParameter, command: click.Command | None) -> str | None:
+    """The option with a value that it takes: the one that was meant, or the example or bound in the message.
+
+    A name that another option of the command takes leads to that option.
+    """
+    from slmtok.cli.options import UnknownChoiceError
+
+    wrong = error.__cause__
+    if isinstance(wrong, UnknownChoiceError):
+        others = (
+            [param for param in command.params if wrong.value in str(param.metavar or "").split("|")] if command else []
+        )
+        if others:
+            return f"{_parameter_name(others[0])} {wrong.value}"
+        return f"{name} {suggestion(wrong.value, wrong.names, cutoff=0.6) or wrong.names[0]}"
+    if name == "--threads":
+        return "--threads 0, which is all"
+    found = _EXAMPLE.search(error.message)
+    return f"{name} {found[1] or found[2]}" if found else None
 
 
 def _value_of(name: str, arguments: Sequence[str]) -> str | None:

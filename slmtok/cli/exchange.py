@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok import atomic
-from slmtok.cli.files import check_is_file, text_files
+from slmtok.cli.files import check_is_file, check_is_folder_name, text_files
 from slmtok.cli.options import command, option, options_of, output_options, tokenizer_argument
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
@@ -15,7 +15,7 @@ from slmtok.cli.reports import compared_ids
 from slmtok.errors import OptionError
 from slmtok.formats.export import TARGETS
 from slmtok.formats.importing import ORIGINS
-from slmtok.opening import load
+from slmtok.opening import load, public_encoding
 from slmtok.options import ReadOptions
 
 _verify_on = option(
@@ -69,6 +69,7 @@ def export(
             option="add_eos",
         )
     check_is_file(output)
+    check_is_folder_name(output)
     _check_verification(verify_on, no_verify=no_verify)
     tok = load(tokenizer)
     with Progress() as progress:
@@ -123,6 +124,13 @@ def import_(
     from slmtok.formats.verification import receipt_bytes
 
     _check_verification(verify_on, no_verify=no_verify)
+    if not Path(file).exists() and public_encoding(file) is not None:
+        raise OptionError(
+            f"{file!r} is the name of a public encoding, not a file",
+            limit="a tokenizer.json, a rank file, or the metadata file of one",
+            fix=f"every command takes the name: slmtok info {file}",
+            option="file",
+        )
     receipt_path = str(Path(output).with_suffix(".receipt.json"))
     atomic.check_outputs(output, receipt_path, inputs=[file], force=force)
     with Progress() as progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 CountLike = TypeVar("CountLike", bound="CountOptions")
 STDIO = "-"
 VOCAB_PLACEHOLDER = "{vocab}"
+_FILE_SUFFIXES = (".json", ".jsonl", ".txt", ".bin", ".npy", ".model", ".tiktoken", ".safetensors")
 MAX_LISTED_FILES = 10
 """Files that a dry run names one by one."""
 
@@ -51,6 +53,17 @@ def check_is_file(output: str) -> None:
     """Raises `OptionError` for stdout where an output consists of more than one stream of bytes."""
     if output == STDIO:
         raise OptionError("-o - is stdout, and this output needs a file", fix="-o FILE", option="output")
+
+
+def check_is_folder_name(output: str) -> None:
+    """Raises `OptionError` for a new folder with the name of a file."""
+    suffix = Path(output).suffix.lower()
+    if suffix in _FILE_SUFFIXES and not Path(output).exists():
+        raise OptionError(
+            f"-o {output!r} is the name of a file, and a folder is written",
+            fix=f"-o {shlex.quote(output.removesuffix(Path(output).suffix))}",
+            option="output",
+        )
 
 
 @contextmanager

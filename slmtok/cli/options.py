@@ -102,12 +102,20 @@ INTEGER = Parsed(parse_integer)
 FLOAT = Parsed(parse_float)
 
 
+class UnknownChoiceError(ValueError):
+    """A value that is not among the names."""
+
+    def __init__(self, value: str, names: Sequence[str]) -> None:
+        super().__init__(f"takes {'one of ' * (len(names) > 1)}{', '.join(names)}, not {value!r}")
+        self.value, self.names = value, names
+
+
 def choice(*names: str) -> Parsed:
     """A type that takes one of these names."""
 
     def parse(text: str) -> str:
         if text not in names:
-            raise ValueError(f"takes {'one of ' * (len(names) > 1)}{', '.join(names)}, not {text!r}")
+            raise UnknownChoiceError(text, names)
         return text
 
     return Parsed(parse)

@@ -8,12 +8,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.files import dry_run_outcome, text_files
+from slmtok.cli.files import check_is_folder_name, dry_run_outcome, text_files
 from slmtok.cli.options import (
     TOKENIZER,
     command,
     corpus_argument,
     dry_run_option,
+    instead,
     options_of,
     output_options,
     ray_option,
@@ -36,7 +37,16 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 
-@command("pack", example="slmtok pack corpus/ -t tok.json -o data")
+_HABITS = {
+    "--shard-size": instead("--shard-tokens {}", "100M"),
+    "--layout": instead("--output-format {}", "nanogpt"),
+    "--dtype": instead("nothing: ids have two bytes up to 65,536 ids, else four"),
+    **dict.fromkeys(("--block-size", "--seq-len"), instead("--chunk-size {} with --output-format npy", "1024")),
+}
+"""Options of other tools, each with what stands for it here."""
+
+
+@command("pack", example="slmtok pack corpus/ -t tok.json -o data", habits=_HABITS)
 @corpus_argument
 @tokenizer_option("tokenizers", multiple=True,
         help=f"The tokenizer: {TOKENIZER}. Repeat for several, with {{name}} in -o.")  # fmt: skip
@@ -63,6 +73,7 @@ def pack(
     An interrupted run continues when the same command is given again, and ends in the same bytes. vocab.json and the
     tokenizer file lie beside the shards: the folder is all that training needs.
     """
+    check_is_folder_name(output)
     files = text_files(corpus, options)
     if dry_run:
         return dry_run_outcome(files, options, output)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok import atomic
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.file_kinds import are_counts
 from slmtok.cli.files import VOCAB_PLACEHOLDER, check_is_file, check_output, corpus_files, with_spill_dir
 from slmtok.cli.options import (
@@ -21,6 +22,7 @@ from slmtok.cli.options import (
     collector,
     command,
     corpus_argument,
+    instead,
     option,
     options_of,
     output_options,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from slmtok.training import PretokenCounts
 
 _ID_MAP_SUFFIX = ".ids.npy"
-_EXTEND_SKIPS = ("scheme", "pattern", "tie_break", "special", "spill_dir")
+_EXTEND_SKIPS = ("vocab_size", "scheme", "pattern", "tie_break", "special", "spill_dir")
 _mapped_output = output_options(required=True, help="Where to write; FILE.ids.npy beside it maps old ids to new ones.")
 
 
@@ -80,7 +82,7 @@ def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], 
     return Outcome(result, summary=lambda: print_rows(listed, title=f"{output}: scheme {after.scheme}"))
 
 
-@command("slice", example="slmtok slice tok.json --vocab 4096 -o small.json")
+@command("slice", example="slmtok slice tok.json --vocab 4096 -o small.json", habits={EXTRA: instead("--vocab {}")})
 @tokenizer_argument()
 @options_of(TrainOptions, into="options", only=("vocab_size",), required=("vocab_size",))
 @_mapped_output
@@ -105,12 +107,20 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
 @command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json")
 @tokenizer_argument()
 @corpus_argument
-@options_of(TrainOptions, into="options", skip=_EXTEND_SKIPS, required=("vocab_size",))
+@option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
+        help="Number of ids in all, more than the tokenizer has.")  # fmt: skip
+@options_of(TrainOptions, into="options", skip=_EXTEND_SKIPS)
 @output_options(required=True)
-def extend(tokenizer: str, corpus: tuple[str, ...], options: TrainOptions, output: str, force: bool) -> Outcome:
+def extend(
+    tokenizer: str, corpus: tuple[str, ...], size: int, options: TrainOptions, output: str, force: bool
+) -> Outcome:
     """Append tokens that are learned on text or counts. The ids of the tokenizer do not change."""
+    from slmtok.training.surgery import check_larger
+
     _check(tokenizer, output, force=force)
     before = load(tokenizer)
+    check_larger(size, before.n_vocab)
+    options = replace(options, vocab_size=size)
     with Progress() as progress:
         counts = _counts_for(before, corpus, with_spill_dir(options, output), progress)
         extended = slmtok.extend(before, counts, options, progress=progress)
@@ -141,7 +151,8 @@ def _counts_for(
     return count_corpus(list(corpus), options, progress)
 
 
-@command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json")
+@command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
+         habits={EXTRA: instead("--unused-on {}")})  # fmt: skip
 @tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
 @option("--unused-on", metavar="TEXT|COUNTS", multiple=True,
@@ -179,7 +190,7 @@ def prune(
         )
     before = load(tokenizer)
     if ids is not None:
-        pruned = slmtok.prune(before, ids=read_id_list(ids))
+        pruned = slmtok.prune(before, ids=read_id_list(ids, before.fingerprint))
     else:
         with Progress() as progress:
             counts = _counts_for(before, unused_on, with_spill_dir(options, output), progress)
@@ -195,8 +206,11 @@ def prune(
     return _outcome(before, after, output, rows, {"removed": removed, "kept_as_parts": list(kept), **id_map})
 
 
-def read_id_list(path: str) -> list[int]:
-    """The ids in a file. Raises `MissingInput`, `Unreadable`, `CorruptFile`."""
+def read_id_list(path: str, fingerprint: str) -> list[int]:
+    """The ids in a file, of the tokenizer with this fingerprint.
+
+    Raises `MissingInput`, `Unreadable`, `CorruptFile`, `OptionError` for a file that records another tokenizer.
+    """
     text = read_limited(path, "list of ids").decode("utf-8", "replace")
     try:
         content: Any = json.loads(text) if text.lstrip().startswith(("[", "{")) else list(map(int, text.split()))
@@ -211,6 +225,15 @@ def read_id_list(path: str) -> list[int]:
             fix="name a file with one id a line; slmtok vocab TOK lists the ids",
             path=path,
         ) from None
+    recorded = content.get("fingerprint", fingerprint) if isinstance(content, dict) else fingerprint
+    if recorded != fingerprint:
+        raise OptionError(
+            f"the ids of {path} are those of another tokenizer",
+            where="--ids",
+            limit=f"fingerprints {str(recorded)[:16]}… and {fingerprint[:16]}…",
+            fix="name the tokenizer of these ids, or make the list again: slmtok exposure DATA -o FILE",
+            option="ids",
+        )
     return list(found)
 
 

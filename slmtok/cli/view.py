@@ -40,6 +40,9 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
         )
     if opens and output == STDIO:
         raise OptionError("--open together with -o -, which is stdout", fix="-o FILE", option="open")
+    if output != STDIO and Path(output).suffix.lower() not in (".html", ".htm"):
+        fix = f"-o {Path(output).stem}.html"
+        raise OptionError(f"-o {output!r} would hold a page, which is HTML", limit=".html", fix=fix, option="output")
     check_output(output, inputs=names, force=force)
     data = read_text(text, "", MAX_TEXT_BYTES)
     try:

@@ -16,10 +16,12 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
 from slmtok.errors import MissingInput, WrongType
+from slmtok.files import missing_input
 from slmtok.options import OTHER_DOMAIN, ReadOptions
 
 STDIN = "-"
@@ -45,11 +47,13 @@ def expand(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
     for index, argument in enumerate(arguments, 1):
         if not isinstance(argument, (str, os.PathLike)):
             raise WrongType(f"corpus path {index} is {type(argument).__name__}, not str or Path", fix=_TEXTS_FIX)
-        files.extend(_expand_one(os.fspath(argument), index))
+        files.extend(_expand_one(os.fspath(argument)))
     return files
 
 
-def _expand_one(path: str, index: int) -> list[str]:
+def _expand_one(path: str) -> list[str]:
+    if not path:
+        raise MissingInput("a path is empty", fix="name a file, a folder or a glob", path=path)
     if path == STDIN or path.startswith(HUGGING_FACE):
         return [path]
     if is_saved(path):
@@ -57,7 +61,7 @@ def _expand_one(path: str, index: int) -> list[str]:
     if _looks_like_text(path):
         raise MissingInput(
             f"no file {path[:40] + '…'!r}",
-            where=f"argument {index}; it looks like text, not like a path",
+            where="it looks like text, not like a path",
             fix=_TEXTS_FIX,
         )
     if Path(path).is_dir():
@@ -65,7 +69,7 @@ def _expand_one(path: str, index: int) -> list[str]:
         if not found:
             raise MissingInput(
                 f"the folder {path!r} holds no file",
-                where=f"argument {index}; hidden files are skipped",
+                where="hidden files are skipped",
                 fix="name another folder, or the files",
                 path=path,
             )
@@ -77,7 +81,7 @@ def _expand_one(path: str, index: int) -> list[str]:
         found = sorted(match for match in matches if Path(match).is_file())
         if found:
             return found
-    raise _missing(path, index)
+    raise _missing(path)
 
 
 def is_saved(path: str) -> bool:
@@ -109,27 +113,38 @@ def _walk(folder: str) -> list[str]:
     return sorted(path for path in found if Path(path).is_file())
 
 
-def _missing(path: str, index: int) -> MissingInput:
+def _missing(path: str) -> MissingInput:
     """The error for a path without a match. It says what the folder holds, and suggests a glob that matches."""
     magic = glob.has_magic(path)
     shown = path if len(path) <= MAX_SHOWN else path[: MAX_SHOWN - 1] + "…"
     fact = f"no file matches {shown!r}" if magic else f"no file or folder {shown!r}"
+    if re.match("[a-z0-9]{2,}://", path):
+        return missing_input(path)
     folder = Path(path).parent
     fix = _TEXT_FIX if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK_FIX
     if not folder.is_dir():
-        where = f"argument {index}; there is no folder {str(folder)!r}"
-        return MissingInput(fact, where=where, fix=fix, path=path)
+        if re.fullmatch(r"[\w.-]+/[\w.-]+", path) and not Path(path).suffix:
+            fix += f"; hf:{path} is a data set of the Hugging Face Hub"
+        return MissingInput(fact, where=f"there is no folder {str(folder)!r}", fix=fix, path=path)
     endings = Counter(_ending(entry.name) for entry in folder.iterdir() if entry.is_file())
     if not endings:
-        return MissingInput(fact, where=f"argument {index}; the folder {folder}/ has no files", fix=fix, path=path)
-    # Those of the name that was meant come first, then the most frequent.
+        return MissingInput(fact, where=f"the folder {folder}/ has no files", fix=fix, path=path)
+    from slmtok.corpus.formats import FORMATS
+
+    # Of what a corpus may be made of, those of the name that was meant come first, then the most frequent.
     wanted = Path(path).suffix
-    ending, number = min(endings.items(), key=lambda item: (not item[0].endswith(wanted or item[0]), -item[1], item[0]))
+    readable = {suffix for each in FORMATS.values() for suffix in each.suffixes} - {".json"} | {".counts", wanted}
+    near = get_close_matches(wanted, endings, n=1)
+    kept = [(ending, number) for ending, number in endings.items() if readable & {*Path("x" + ending).suffixes}]
+    best = min(
+        kept, key=lambda item: (not item[0].endswith(wanted), item[0] not in near, -item[1], item[0]), default=None
+    )
+    if best is None:
+        return MissingInput(fact, where=f"the folder {folder}/", fix=fix, path=path)
+    ending, number = best
     files = "1 file" if number == 1 else f"{number} files"
-    where = f"argument {index}; the folder {folder}/ has {files} ending {ending}" if ending else f"argument {index}"
-    if magic and ending:
-        fix = f"'{folder}/*{ending}'"
-    return MissingInput(fact, where=where, fix=fix, path=path)
+    fix = f"'{folder}/*{ending}'" if magic else fix
+    return MissingInput(fact, where=f"the folder {folder}/ has {files} ending {ending}", fix=fix, path=path)
 
 
 def _ending(name: str) -> str:

@@ -145,12 +145,17 @@ class Probe:
 def probes(
     tokenizer: Tokenizer, on: Sequence[str | os.PathLike[str]], read: ReadOptions | None, effort: Effort
 ) -> list[Probe]:
-    """All probes, cheap ones first, generated when read. Raises `MissingInput` for a missing file in `on`."""
+    """All probes, cheap ones first, generated when read. Raises `MissingInput` for a missing file in `on`,
+    `CorpusTooSmall` where they are empty.
+    """
     from slmtok.corpus import find
+    from slmtok.corpus.contents import no_text
     from slmtok.options import ReadOptions
 
     options = ReadOptions() if read is None else read
     text = documents(find(list(on), options), options) if on else stories(effort.text_bytes)
+    if on and not any(map(len, documents(find(list(on), options), options))):
+        raise no_text(f"{', '.join(map(str, on))} has no byte of text")
     return [
         Probe("golden", [golden(tokenizer)]),
         Probe("tokens", _batched(tokens(tokenizer))),

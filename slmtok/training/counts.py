@@ -346,7 +346,7 @@ def _check_duplicates(files: Sequence[CountsFile]) -> None:
                 raise OptionError(
                     f"{seen[leaf]} and {name} hold the same counts"
                     if seen[leaf] != name
-                    else f"{name} holds the same counts twice",
+                    else f"{name} is named twice, or holds the same counts twice",
                     where=f"digest {leaf[:16]}…",
                     limit="each part of a corpus once",
                     fix=("leave one of them out, or ", Setting("allow_duplicate", True), " to count it each time"),

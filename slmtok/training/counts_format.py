@@ -319,8 +319,10 @@ def check_same(heads: Sequence[Head], names: Sequence[str]) -> None:
     for head, name in zip(heads[1:], names[1:], strict=True):
         for what, ours, theirs in _boundaries(first, head):
             if ours != theirs:
+                if what == "pattern" and first.pattern.name and head.pattern.name:
+                    ours, theirs = first.pattern.name, head.pattern.name
                 raise OptionError(
-                    f"{names[0]} and {name} were counted with different {what}",
+                    f"{names[0]} and {name} were counted with different {what}s",
                     where=f"{what} {_short(ours)} and {_short(theirs)}",
                     limit="merged counts need equal document boundaries",
                     fix=f"count one of them again with the {what} of the other",

@@ -63,9 +63,9 @@ def learn_more(
     found, wanted = counts.native.pattern.regex, vocabulary.pattern.regex
     if found != wanted:
         raise OptionError(
-            f"counts made with pattern {found!r} cannot extend a tokenizer with another",
-            limit=f"its pattern is {wanted!r}",
-            fix="count again with the tokenizer's pattern",
+            f"counts of the pattern {counts.native.pattern.name or found!r} cannot extend a tokenizer of another",
+            limit=f"its pattern is {vocabulary.pattern.name or repr(wanted)}",
+            fix=("count the text again with ", Setting("pattern", vocabulary.pattern.name or wanted)),
             option="pattern",
         )
 

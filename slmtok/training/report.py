@@ -163,7 +163,12 @@ def corpus_too_small(n_vocab: int, learned: Learned, options: TrainOptions, coun
     remedies: list[Message] = [(Setting("vocab_size", n_vocab),), *(remedy for *_, remedy in limits if remedy)]
     remedies.append((Setting("allow_smaller", True), " to accept the smaller file"))
     return CorpusTooSmall(
-        (f"corpus supports {n_vocab} ids, ", Setting("vocab_size"), f" asked for {options.n_vocab}"),
+        (
+            f"corpus supports {n_vocab} ids, ",
+            Setting("vocab_size"),
+            f" {'is' if options.vocab_size is None else 'asked for'} {options.n_vocab}"
+            f"{' by default' if options.vocab_size is None else ''}",
+        ),
         where=f"{what} {made} of {wanted}; {times.get(left, f'the next best {best} occurs {left} times')}",
         limit=_join([(setting, f" ({effect})" if effect else "") for setting, effect, _ in limits], ", ")
         or f"the {counts.bytes:,} bytes of the corpus have no more to learn",

@@ -100,15 +100,20 @@ def extend(
     _check_own(vocabulary)
     fixed = {"scheme": tokenizer.scheme, "tie_break": tokenizer.options.get("ties", "rank")}
     options = build_options(TrainOptions, options, {**keywords, **fixed})
-    if options.n_vocab <= vocabulary.n_vocab:
-        raise OptionError(
-            (Setting("vocab_size", options.n_vocab), " is not larger than the tokenizer"),
-            limit=f"more than {vocabulary.n_vocab}",
-            fix=(Setting("vocab_size", 2 * vocabulary.n_vocab), ", or slice to a smaller one"),
-            option="vocab_size",
-        )
+    check_larger(options.n_vocab, vocabulary.n_vocab)
     larger, learned = learn_more(tokenizer, counts, options, progress)
     return Extended(larger, learned, compare_segmentation(tokenizer, larger, counts))
+
+
+def check_larger(n_vocab: int, present: int) -> None:
+    """Raises `OptionError` for a size that is not above the present one."""
+    if n_vocab <= present:
+        raise OptionError(
+            (Setting("vocab_size", n_vocab), " is not larger than the tokenizer"),
+            limit=f"more than {present}",
+            fix=(Setting("vocab_size", 2 * present), ", or slice to a smaller one"),
+            option="vocab_size",
+        )
 
 
 def compare_segmentation(before: Tokenizer, after: Tokenizer, counts: PretokenCounts) -> SegmentationChanges:
@@ -198,7 +203,7 @@ def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
         raise OptionError(
             (Setting("keep", number), " is more than the tokenizer has"),
             limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab}",
-            fix=(Setting("keep", vocabulary.n_vocab // 2),),
+            fix=(Setting("keep", max(FIRST_LEARNED, vocabulary.n_vocab // 2)),),
             option="keep",
         )
     return number

@@ -61,7 +61,7 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "key twice": (SOUND.replace(b'"version":1,', b'"version":1,\n"version":1,'), "has the key 'version' twice"),
     "hugging face": (b'{"version":"1.0","model":{"type":"BPE"}}', "Hugging Face tokenizer.json"),
     "tiktoken": (b"IQ== 0\nIg== 1\n", "tiktoken rank file"),
-    "other format": (SOUND.replace(b"slmtok-tokenizer", b"slmtok-vocab"), "its format is 'slmtok-vocab'"),
+    "other format": (SOUND.replace(b"slmtok-tokenizer", b"slmtok-vocab"), "is a vocab.json of slmtok"),
     "no digest": (b'{"format":"slmtok-tokenizer","version":1,"behaviour":1,"scheme":"bpe"}', "sha256 is missing"),
     "changed": (SOUND.replace(b'"<s>"', b'"<S>"'), "changed after it was made"),
     "extended": (SOUND + b" ", "re-formatted or extended"),

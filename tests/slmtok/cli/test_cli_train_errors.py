@@ -23,7 +23,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {
         "texts/*.jsonl.gz --vocab 8192",
         1,
         "no file matches 'texts/*.jsonl.gz'\n"
-        "  where: argument 1; the folder texts/ has 14 files ending .jsonl.zst\n"
+        "  where: the folder texts/ has 14 files ending .jsonl.zst\n"
         "  fix:   slmtok train 'texts/*.jsonl.zst' --vocab 8192 -o tok.json",
     ),
     "invalid UTF-8 in jsonl": (

@@ -35,6 +35,6 @@ def test_refused_where_a_file_records_the_name(slmtok, tok, command):
 
 
 def test_read_elsewhere(slmtok, tok):
-    for command in (["count", "-o", "all.counts"], ["encode", "-t", tok, "-o", f"{NAME}.npy"]):
+    for command in (["count", "-o", "all.counts"], ["encode", "-t", tok, "-o", f"{NAME}.ids"]):
         assert slmtok(command[0], f"{NAME}.txt", *command[1:]).code == 0
     assert slmtok("info", f"{NAME}-missing").err.startswith("error: no file 'b\\udcffd-missing'")

@@ -143,3 +143,57 @@ def test_python_refuses_files_of_slmtok_as_text(here):
     for path, what in (("tok.json", "a tokenizer file"), ("run", "a run of slm"), ("data", "the manifest of packed")):
         with pytest.raises(slmtok.errors.OptionError, match=f"is {what}"):
             slmtok.train(here / path, vocab_size=300)
+
+
+FIXES = {
+    "slice tok.json 275 -o x": (2, "fix:   --vocab 275\n"),
+    "slice tok.json 275 --vocab 274 -o x": (2, "fix:   use --vocab 275\n"),
+    "prune tok.json a.txt -o x --ids b": (2, "fix:   use --unused-on a.txt\n"),
+    "sample-corpus 2MB": (2, "fix:   use --bytes 2MB\n"),
+    "sample-corpus s.txt": (2, "fix:   use -o s.txt\n"),
+    "export tok.json --format hf -o x": (2, "fix:   --output-format hf\n"),
+    "export tok.json --output-format hff -o x": (2, "fix:   --output-format hf\n"),
+    "export tok.json --output-format hf -o tokenizer.json": (2, "fix:   -o tokenizer\n"),
+    "export tok.json --output-format hf --verify-on empty.txt -o x": (1, "empty.txt has no byte of text"),
+    "export tok.json --output-format hf --verify-on nope.txt -o x": (1, "where: the folder ./ has 2 files ending .txt"),
+    "import gpt2 -o x": (2, "fix:   every command takes the name: slmtok info gpt2\n"),
+    "import https://host/a.json -o x": (1, "fix:   fetch the file first: curl -LO https://host/a.json\n"),
+    "train https://host/a.txt --vocab 280": (1, "fix:   fetch the file first: curl -LO https://host/a.txt\n"),
+    "train roneneldan/TinyStories --vocab 280": (1, "hf:roneneldan/TinyStories is a data set"),
+    "train *.csv --vocab 280 -o x": (1, "fix:   slmtok train './*.txt' --vocab 280 -o x\n"),
+    "merge *.cnts -o x": (1, "fix:   './*.counts'\n"),
+    "train a.txt --vocab 280 --temperature 0 -o x": (2, "for domains that are named, or leave it out\n"),
+    "train a.txt --vocab 280 --threads -1 -o x": (2, "fix:   --threads 0, which is all\n"),
+    "encode a.txt -t tok.json -o ids.npy": (2, "fix:   --output-format npy, or another name\n"),
+    "encode a.txt -t tok.json -o ids.bin": (2, "fix:   --output-format bin, or another name\n"),
+    "view tok.json -o v.pdf": (2, "fix:   -o v.html\n"),
+    "extend tok.json a.txt --vocab 100 -o x": (
+        2,
+        "--vocab 100 is not larger than the tokenizer\n  limit: more than 280\n",
+    ),
+    "prune tok.json --unused-on a.txt --keep 1000 -o x": (2, "fix:   --keep 272\n"),
+    "prune small.json --ids dead.json -o x": (2, "the ids of dead.json are those of another tokenizer\n"),
+    "pack a.txt -t tok.json --val 0.1 -o x": (2, "fix:   --val hash:10%\n"),
+    "pack a.txt -t tok.json --val 10% -o x": (2, "fix:   --val hash:10%\n"),
+    "pack a.txt -t tok.json --val b.txt -o x": (2, "fix:   --val files:b.txt\n"),
+    "pack a.txt -t tok.json --shard-size 5 -o x": (2, "fix:   use --shard-tokens 5\n"),
+    "pack a.txt -t tok.json -o x.bin": (2, "fix:   -o x\n"),
+    "extend tok.json gpt2.counts --vocab 300 -o x": (2, "counts of the pattern 'gpt2' cannot extend"),
+    "merge a.counts gpt2.counts -o x": (2, "where: pattern 'slm' and 'gpt2'\n"),
+    "merge a.counts a.counts -o x": (2, "a.counts is named twice"),
+}
+
+
+@pytest.mark.parametrize("line", FIXES)
+def test_the_fix_leads_on(slmtok, refused, here, line):
+    if "dead.json" in line:
+        assert slmtok("exposure", "data", "-o", "dead.json").code == 0
+    if "gpt2.counts" in line:
+        assert slmtok("count", "a.txt", "--pattern", "gpt2", "-o", "gpt2.counts").code == 0
+    code, message = FIXES[line]
+    assert message in refused(*line.split(), code=code)
+
+
+def test_an_empty_path_is_no_tokenizer(here):
+    with pytest.raises(slmtok.errors.OptionError, match="the path is empty"):
+        slmtok.load("")

@@ -147,7 +147,7 @@ def test_no_match_lists_what_the_folder_holds(tmp_path: Path, monkeypatch: pytes
         expand("corpus/*.jsonl.gz")
     assert str(caught.value).splitlines() == [
         "no file matches 'corpus/*.jsonl.gz'",
-        "  where: argument 1; the folder corpus/ has 14 files ending .jsonl.zst",
+        "  where: the folder corpus/ has 14 files ending .jsonl.zst",
         "  fix:   'corpus/*.jsonl.zst'",
     ]
     with pytest.raises(errors.MissingInput, match=r"no file or folder 'corpus/a\.txt'"):
