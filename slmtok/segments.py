@@ -58,6 +58,8 @@ class Trusted:
         object.__setattr__(self, "allow", check_names("allow", self.allow))
 
 
+SHOWN_SEGMENTS, SHOWN_IDS = 8, 16
+"""In a notebook."""
 Segment: TypeAlias = Special | Trusted | str | bytes
 
 
@@ -76,6 +78,13 @@ class Segments:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def _repr_html_(self) -> str:
+        from slmtok.notebook import html_table
+
+        shown = sorted(set(self.segments.tolist()))[:SHOWN_SEGMENTS]
+        rows = [(str(each), " ".join(map(str, self.ids[self.segments == each][:SHOWN_IDS].tolist()))) for each in shown]
+        return html_table(f"Segments of {len(self)} ids: the first of each segment", rows)
 
 
 # --- encoding and decoding --------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ def _run_sections(
     prompt = text_sections.prompt_of(texts) if prompt is None else prompt
     progress("scoring the text")
     yield Section("bits", "Where the bits go", [*notes, *text_sections.loss_map(opened, texts)])
-    yield Section("next", "Next tokens", list(text_sections.next_tokens(opened, prompt)))
+    yield Section("next", "Next tokens", [*text_sections.next_tokens(opened, prompt), *_next_words(opened, prompt)])
     progress("drawing samples")
     yield Section("samples", "Samples", list(text_sections.samples(opened, prompt)))
     yield Section("parameters", "Parameters", list(run_sections.parameters(subjects)))
@@ -151,6 +152,14 @@ def _open(subjects: Sequence[Subject], device: str) -> tuple[list[Opened], list[
 def _with_weights(name: str, run: RunFolder, device: str) -> Opened:
     text = Text(str(run.tokenizer), run.vocab)
     return Opened(name, RunContext(run, run.model(device), run.vocab, text), text)
+
+
+def _next_words(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:
+    """Words of the training text of the first run; none where it is gone."""
+    if opened:
+        with suppress(SlmmodelError):
+            text = text_sections.training_text(opened[0].context.run, opened[0].text)
+            yield from text_sections.next_words(text, prompt)
 
 
 def _texts(opened: Sequence[Opened], on: Sequence[str], notes: list[Any]) -> list[bytes]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MAX_POINTS = 200
 """Of a curve: a longer one is drawn as means."""
+IDS_PER_PARAMETER = 20
+"""Where a model of a given cost is best (Hoffmann et al., 2022)."""
 MAX_ROWS = 6
 MAX_MASK = 1024
 """Columns of a row whose mask is drawn."""
@@ -85,6 +87,7 @@ def facts(subjects: Sequence[Subject]) -> Iterator[Block]:
             "seen": f"{last.get('tokens', 0):,} ids, {format_bytes(last.get('bytes') or 0)}",
             "FLOPs": f"{last.get('flops', 0.0):.3g}",
             "time": format_time(last.get("seconds", 0.0)),
+            "wanted": _wanted(counts.parameters, last, result),
             "validation": "",
             "ended": result.get("reason", "not finished"),
         }
@@ -95,6 +98,22 @@ def facts(subjects: Sequence[Subject]) -> Iterator[Block]:
     rows = [[label, *(each[label] for each in columns)] for label in columns[0]]
     head = ["", *(each.name for each in subjects)]
     yield Table("Runs of this page", head, [row for row in rows if any(row[1:])])
+    yield Paragraph(
+        f"wanted: {IDS_PER_PARAMETER} ids a parameter, where a model of a given cost is best (Hoffmann et al., 2022)."
+    )
+
+
+def _wanted(parameters: int, last: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    """The text at which a larger model would be the better use of compute, in the units of this run."""
+    if not last.get("bytes"):
+        return ""
+    ids = IDS_PER_PARAMETER * parameters
+    n_bytes = ids * last["bytes"] / last["tokens"]
+    text = f"{format_count(ids)} ids, {format_bytes(round(n_bytes))}"
+    documents = result.get("documents", 0)
+    return text + (
+        f", {format_count(round(n_bytes * documents / result['bytes']))} such documents" if documents else ""
+    )
 
 
 def _unfinished(subject: Subject, last: Mapping[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from slmmodel.cli.opening import RunContext
 from slmmodel.errors import SlmmodelError
 from slmtok.pages.sections import Block, Markup, Paragraph, Quote, Table
+from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmmodel.checkpoint import RunFolder
@@ -20,6 +23,9 @@ MAX_MAP_BYTES = 5_000
 MAX_PROMPT_BYTES = 80
 N_SAMPLES, SAMPLE_IDS, TEMPERATURE = 2, 120, 0.8
 N_NEXT = 12
+MAX_WORDS, MIN_OCCURRENCES = 4, 10
+MAX_TRAINING_BYTES = 8_000_000
+"""Training text in which the words after a prompt are counted."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,21 @@ def validation_text(run: RunFolder, text: Text) -> list[bytes]:
     block = open_documents(run).block(0)
     lengths = block.lengths().tolist()
     return _first(text.data(block.ids(doc, 1, length - 1).tolist()) for doc, length in enumerate(lengths))
+
+
+def training_text(run: RunFolder, text: Text) -> bytes:
+    """The first training documents of a run, up to `MAX_TRAINING_BYTES`. Raises what opening them raises."""
+    from slmmodel.cli.recorded import training_data
+
+    block = training_data(run).train.block(0)
+    found: list[bytes] = []
+    room = MAX_TRAINING_BYTES
+    for doc, length in enumerate(block.lengths().tolist()):
+        found.append(text.data(block.ids(doc, 1, length - 1).tolist()))
+        room -= len(found[-1])
+        if room <= 0:
+            break
+    return b"\n".join(found)
 
 
 def _first(documents: Any) -> list[bytes]:
@@ -104,6 +125,23 @@ def _losses(opened: Opened, texts: Sequence[bytes]) -> Losses:
     source = text_source(Corpus(opened.text, [], texts=list(texts)), context.vocab, "train", NO_VALIDATION)
     scores = score(context.model, source, context.vocab, seq_len=context.model.config.seq_len)
     return Losses(opened.name, None, scores.nats, scores.nbytes.astype(np.int64), scores.offsets.astype(np.int64))
+
+
+def next_words(training: bytes, prompt: str) -> Iterator[Block]:
+    """What follows the last words of a prompt in a text: after as many of them as occur `MIN_OCCURRENCES` times."""
+    words = re.findall(r"\s*\S+", prompt)[-MAX_WORDS:]
+    for n in range(len(words), 0, -1):
+        last = "".join(words[-n:]).strip()
+        pattern = rb"(?<!\w)" + re.escape(last.encode()) + rb"(?= |[^\w\s]|\n)([ ]?[\w'\x80-\xff]+|\s|[^\w\s])"
+        found = Counter(match[1] for match in re.finditer(pattern, training))
+        total = sum(found.values())
+        if total >= MIN_OCCURRENCES or (n == 1 and total):
+            rows = [
+                [escape_token(word), f"{times:,}", f"{times / total:.1%}"]
+                for word, times in sorted(found.items(), key=lambda item: (-item[1], item[0]))[:N_NEXT]
+            ]
+            yield Table(f"Training text: words after {last!r}, {total:,} times", ["word", "times", "share"], rows)
+            return
 
 
 def next_tokens(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:

@@ -236,7 +236,8 @@ def _counts(label: str, measured: _Measured) -> dict[str, list[int]]:
         return {}
     found = {"count": metrics.counts.sum(axis=0).tolist()}
     if len(measured.domains) > 1:
-        found |= dict(zip(measured.domains, metrics.counts.tolist(), strict=False))
+        rows = zip(measured.domains, metrics.counts, strict=False)
+        found |= {name: row.tolist() for name, row in rows if row.any()}
     return found
 
 

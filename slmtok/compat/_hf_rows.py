@@ -390,6 +390,9 @@ class Alignment:
         """`ids`: those of each row, padding included, which is on `side`."""
         self._rows, self._widths, self._side = rows, list(map(len, ids)), side
 
+    def __len__(self) -> int:
+        return len(self._widths)
+
     def ids(self, row: int, pad_id: int | None) -> list[int]:
         """The ids of a row."""
         return self._padded(row, lambda which, side, sample, span: side.ids(sample, span), lambda id: id, pad_id)

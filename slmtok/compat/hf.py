@@ -36,12 +36,17 @@ from slmtok.compat._hf_rows import (
 from slmtok.compat._shared import spelling_of
 from slmtok.errors import OptionError, UnknownId, WrongType
 from slmtok.formats.hf import bytes_of, exported_specials, names_by_id
+from slmtok.notebook import html_tokens
 
 if TYPE_CHECKING:
     from slmtok.specials import Specials, SpecialToken
     from slmtok.tokenizer import Tokenizer
 
 __all__ = ["HFTokenizer"]
+
+
+SHOWN_ROWS = 8
+"""In a notebook."""
 
 
 class Encoded(dict[str, Any]):
@@ -62,6 +67,15 @@ class Encoded(dict[str, Any]):
 
     def __getstate__(self) -> dict[str, Any]:
         return {"dropped": self.dropped}
+
+    def _repr_html_(self) -> str:
+        columns = ", ".join(self)
+        if self._alignment is None:
+            return html_tokens(f"Encoded: {columns}", ())
+        alignment, tokenizer = self._alignment
+        rows = [alignment.ids(row, tokenizer.pad_token_id) for row in range(min(len(alignment), SHOWN_ROWS))]
+        more = f"; the first {SHOWN_ROWS} rows" if len(alignment) > SHOWN_ROWS else ""
+        return html_tokens(f"Encoded: {columns}{more}", [(tokenizer.convert_ids_to_tokens(ids), ids) for ids in rows])
 
     def to(self, device: Any) -> Encoded:
         """A copy with every torch tensor on `device`; other columns are unchanged."""

@@ -22,6 +22,7 @@ from slmtok.compat import as_hf
 from slmtok.compat._hf_rows import Alignment, Frame, Inputs, Plan, make_rows, parse_inputs
 from slmtok.compat._shared import check_iterable, check_str, read_bytes, spelling_of
 from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput
+from slmtok.notebook import html_tokens
 
 if TYPE_CHECKING:
     from slmtok.id_arrays import StreamDecoder
@@ -52,6 +53,9 @@ class Encoding:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def _repr_html_(self) -> str:
+        return html_tokens(f"Encoding of {len(self)} ids", [(self.tokens, self.ids)])
 
     @property
     def attention_mask(self) -> list[int]:

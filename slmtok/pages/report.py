@@ -147,7 +147,8 @@ def _compression(evals: Mapping[str, Mapping[str, Any]]) -> Iterator[Block]:
         rows = [[label, *(format(each[key], form) for each in tokenizers)] for label, key, form in _METRICS]
         yield Table(f"{name}: {size}", head, rows)
         for title, key in (("domain", "bytes_per_token_by_domain"), ("class of string", "bytes_per_token_by_class")):
-            groups = list(dict.fromkeys(group for each in tokenizers for group in each[key]))
+            # A domain without a document has 0 everywhere.
+            groups = dict.fromkeys(group for each in tokenizers for group, found in each[key].items() if found)
             rows = [[group, *(_number(each[key].get(group)) for each in tokenizers)] for group in groups]
             if rows:
                 yield Table(f"{name}: bytes per token by {title}", head, rows)

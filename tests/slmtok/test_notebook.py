@@ -56,6 +56,23 @@ def test_ragged() -> None:
     assert found[5:7] == ["2", "(no ids)"] and found[4] == " ".join(["136"] * 16) + " …" and len(found) == 13
 
 
+def test_encodings() -> None:
+    tok = slmtok.train(slmtok.Texts(["<b>bold</b> & <b>more</b>"] * 20), vocab_size=284)
+    from slmtok.compat import as_hf
+    from slmtok.compat.tokenizers import ByteLevelBPETokenizer
+
+    encoding = ByteLevelBPETokenizer(tok).encode("<b>bold")
+    found = cells(encoding._repr_html_())
+    assert found == [f"Encoding of {len(encoding)} ids", *encoding.tokens]
+    assert f'title="id {encoding.ids[0]}"' in encoding._repr_html_()
+    encoded = as_hf(tok)(["<b>bold", "x" * 600])
+    texts = cells(encoded._repr_html_())
+    assert texts[: 1 + len(encoded.tokens(0))] == ["Encoded: input_ids, attention_mask", *encoded.tokens(0)]
+    assert texts[-1].startswith(" and ")
+    segments = tok.encode_segments([slmtok.Special("bos"), "ab"])
+    assert cells(segments._repr_html_()) == ["Segments of 3 ids: the first of each segment", "0", "1", "1", "113 114"]
+
+
 @pytest.mark.parametrize("call", [np.asarray, np.array, lambda batch: np.asarray(batch, dtype=int)])
 def test_a_ragged_is_no_array(call: Callable[[slmtok.Ragged], object]) -> None:
     batch = slmtok.train(slmtok.Texts(["a"]), scheme="byte", vocab_size=272).encode_batch(["a", "bc"])

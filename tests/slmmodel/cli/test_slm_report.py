@@ -18,7 +18,7 @@ peer("matplotlib")
 from made_runs import write_run  # noqa: E402
 
 import slmtok  # noqa: E402
-from slmmodel.cli import main  # noqa: E402
+from slmmodel.cli import main, text_sections  # noqa: E402
 from slmtok.shards import pack  # noqa: E402
 
 TEXT = "The cat sat on the mat. A dog saw the cat, and the cat saw the dog.\n"
@@ -65,6 +65,8 @@ def test_a_page_of_two_runs(slm, runs):
         "20.0% to 80.0%",
         "b against a",
         "next tokens after &#39;The cat sat on the mat.",
+        "Training text: words after",
+        "wanted: 20 ids a parameter",
         "a, sample 2",
         "parameters by layer and part",
         "b: attention of the first row, inside each document, inside segments of 8 ids",
@@ -75,6 +77,14 @@ def test_a_page_of_two_runs(slm, runs):
     assert not re.search(r"(src|action)\s*=|href\s*=\s*\"[^#]|@import", page)
     slm(*arguments, "-o", "two.html", code=0)
     assert Path("two.html").read_bytes() == Path("one.html").read_bytes()
+
+
+def test_words_after_a_prompt():
+    text = b"the cat sat. the cat ran, the cat's hat. bathe cat sat. a dog sat\n" * 5
+    (table,) = text_sections.next_words(text, "so the cat")
+    assert table.caption == "Training text: words after 'the cat', 15 times"
+    assert table.rows == [["␣ran", "5", "33.3%"], ["␣sat", "5", "33.3%"], ["'s", "5", "33.3%"]]
+    assert list(text_sections.next_words(text, "zebra")) == []
 
 
 def test_a_run_that_has_not_finished(slm, runs):
