@@ -28,6 +28,8 @@ MAX_FILE_BYTES = {
     "receipt": 16 << 20,
     "audit": 16 << 20,
     "certificate": 16 << 20,
+    "ablation": 64 << 20,
+    "ablation-lock": 1 << 20,
     "passkey": 16 << 20,
     "result": 64 << 20,
     "list of ids": 64 << 20,

@@ -28,6 +28,7 @@ COMMANDS: dict[str, Entry] = {
     "batches": Entry("slmmodel.cli.batches:batches", "show sequences of real batches, decoded"),
     "eval": Entry("slmmodel.cli.eval:eval", "bits per byte with a certificate and baselines"),
     "compare": Entry("slmmodel.cli.eval:compare", "compare two models on the same documents, by their loss files"),
+    "ablate": Entry("slmmodel.cli.ablate:ablate", "say which tokenizer is better, by matched models on the same text"),
     "status": Entry("slmmodel.cli.status:status", "say whether a run goes well, from its folder"),
     "passkey": Entry("slmmodel.cli.passkey:passkey", "find a number in long filler: right answers by length and depth"),
     "pairs": Entry("slmmodel.cli.pairs:pairs", "minimal pairs: how often the good sentence is likelier"),

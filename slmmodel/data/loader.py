@@ -21,6 +21,7 @@ import numpy as np
 from slmmodel.data.batch import Batch, assemble
 from slmmodel.data.order import permute
 from slmmodel.data.packing import Ints, Packing, check_choice, check_range
+from slmmodel.data.packs import Concat
 from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.data.strategies import make_packing, strategy_of
 from slmmodel.errors import InvalidConfig
@@ -95,7 +96,7 @@ class Loader:
         self.pack, self.seed, self.shuffle, self.positions, self.pin = pack, seed, shuffle, positions, pin
         self.options = {"batch_size": batch_size, **options} if "batch_size" in strategy.OPTIONS else options
         self.crop_offset = crop_offset if strategy.has_offset else "fixed"
-        self._blocks, self._packings = _Cache(), _Cache()
+        self._blocks, self._packings, self._orders = _Cache(), _Cache(), _Cache()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="slm-prefetch")
         self._ready: dict[bytes, Future[Batch]] = {}
         self.seconds_waited = 0.0
@@ -157,7 +158,7 @@ class Loader:
             taken += len(indices)
             if indices.size:
                 if packing.shuffled:
-                    indices = permute(indices, n_items, _block_seed(self.seed, block), epoch)
+                    indices = self._permuted(packing, indices, n_items, epoch, block)
                 missing -= len(indices)
                 if batch_starts is not None:
                     number = int(indices[0])
@@ -167,6 +168,21 @@ class Loader:
             if taken >= n_items:
                 block, taken = block + 1, 0
         return GlobalBatch(np.concatenate(keys), n_targets, Cursor(epoch, block, taken))
+
+    def _permuted(self, packing: Packing, indices: Ints, n_items: int, epoch: int, block: int) -> Ints:
+        """The sequences, or batches, that are taken at these places of an epoch."""
+        seed, unit = _block_seed(self.seed, block), int(packing.options.get("shuffle_bytes", 0))
+        if not unit:
+            return permute(indices, n_items, seed, epoch)
+        assert isinstance(packing, Concat)
+
+        def order() -> Ints:
+            nbytes = self.block(block).nbytes()
+            unit_of = packing.first_bytes(nbytes) // unit
+            return np.argsort(permute(unit_of, int(nbytes.sum()) // unit + 1, seed, epoch), kind="stable")
+
+        by_place: Ints = self._orders.get((epoch, block), order)
+        return by_place[indices]
 
     def batch(self, sequence_keys: Ints) -> Batch:
         """The batch of these sequences [B, 3], prefetched or not: the result is the same."""

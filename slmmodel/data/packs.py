@@ -39,10 +39,22 @@ class Concat(EndToEnd):
     """
 
     name = "concat"
+    OPTIONS: ClassVar = {"shuffle_bytes": 0}
     has_offset = True
 
     def __len__(self) -> int:
         return -(-self._total // self.seq_len)
+
+    def first_bytes(self, nbytes: Ints) -> Ints:
+        """The bytes of text before each sequence, in the order of the documents: int64 [len(self)].
+
+        `nbytes` int64 [n_docs]: raw bytes of each document. Inside a document they are spread evenly over its inputs.
+        """
+        first = self._ranges(np.arange(len(self), dtype=np.int64))[0] % max(1, self._total)
+        doc = np.searchsorted(self._starts, first, side="right") - 1
+        sizes, before = nbytes[self.order], prefix_sums(nbytes[self.order])
+        share = (first - self._starts[doc]) / np.maximum(np.diff(self._starts)[doc], 1)
+        return np.asarray(before[doc] + sizes[doc] * share, dtype=np.int64)
 
     def _ranges(self, indices: Any) -> tuple[Any, Any]:
         first = self.offset % max(1, self._total)

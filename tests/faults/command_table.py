@@ -121,6 +121,7 @@ MODEL_COMMANDS: dict[str, Command] = {
     "slm batches": _command("slm batches d --n 1", **_READS),
     "slm eval": _command("slm eval out/run --losses out/a.losses", **_RUN_COPY),
     "slm compare": _command("slm compare run.losses run.losses --resamples 100", **_READS),
+    "slm ablate": _command(f"slm ablate d d --cpu -o out/ablation --budget steps=1 --seeds 1 {_SETS}"),
     "slm status": _command("slm status run", **_READS),
     "slm passkey": _command("slm passkey out/run --depths 50 --samples 1 --threads 1", **_RUN_COPY),
     "slm pairs": _command("slm pairs run pairs.jsonl --threads 1", **_READS),

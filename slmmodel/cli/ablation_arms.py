@@ -1,0 +1,97 @@
+"""The arms of an ablation: packed folders, or text that is packed with each tokenizer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slmmodel.ablation.arms import Arm
+from slmmodel.cli import ablation_files as files
+from slmmodel.cli.reading import to_record
+from slmmodel.data import open_data
+from slmmodel.errors import MissingInput, OptionError
+from slmtok.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from slmtok import Tokenizer
+    from slmtok.options import ReadOptions
+
+MIN_ARMS = 2
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Each name once: a second `a` is `a-2`."""
+    found: list[str] = []
+    for name in names:
+        number, unique = 2, name
+        while unique in found:
+            number, unique = number + 1, f"{name}-{number}"
+        found.append(unique)
+    return found
+
+
+def open_packed(data: Sequence[str], val: Sequence[str]) -> list[Arm]:
+    """Arms of packed folders, with their split `val` or a further folder each. Raises what opening raises."""
+    if val and len(val) != len(data):
+        raise OptionError(
+            f"{len(val)} --val for {len(data)} arms",
+            limit="the validation data of each arm, in their order; or none, for the split val of each",
+            fix=" ".join(f"--val {path}.val" for path in data),
+            option="val",
+        )
+    names = unique_names([Path(path).resolve().name for path in data])
+    return [
+        Arm(name, open_data(path, held), path, held)
+        for name, path, held in zip(names, data, val or ["auto"] * len(data), strict=True)
+    ]
+
+
+def pack_text(
+    text: Sequence[str], tokenizers: Sequence[tuple[str, Tokenizer]], folder: Path, read: ReadOptions, val: str
+) -> list[Arm]:
+    """Packs a corpus with each tokenizer below `folder`, or finds it packed; gives the arms.
+
+    The same command after a kill continues. Raises what packing raises, and `MissingInput` where the corpus has too
+    few documents for validation.
+    """
+    from slmtok.options import PackOptions
+    from slmtok.shards import pack
+
+    options = PackOptions(**{**vars(read), "val": val})
+    source = json.dumps([_text_record(text, read), val], sort_keys=True)
+    arms = []
+    for name, tokenizer in tokenizers:
+        digest = hashlib.sha256(f"{source} {tokenizer.fingerprint}".encode()).hexdigest()
+        place = folder / files.DATA / f"{name}-{digest[:8]}"
+        if not (place / "manifest.json").exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with Progress() as progress:
+                progress(f"packing {name}", 0, 0)
+                pack(list(text), tokenizer, place, options)
+        data = open_data(str(place))
+        if data.val is None:
+            raise MissingInput(
+                "no document is left for validation",
+                where=", ".join(text),
+                limit="documents are chosen by the hash of their text, so equal ones together",
+                fix="a text with more different documents, --document line, or --val tail:10%",
+            )
+        arms.append(Arm(name, data, str(place), "auto"))
+    return arms
+
+
+def _text_record(text: Sequence[str], read: ReadOptions) -> dict[str, Any]:
+    """What identifies a corpus: names, sizes and partial digests of its files, and the options of reading."""
+    from slmtok.cli.files import text_files
+    from slmtok.corpus import STDIN
+    from slmtok.shards.plan import source_names, sources
+
+    found = text_files(list(text), read)
+    if STDIN in found:
+        raise OptionError(
+            "an ablation reads its text several times, and stdin only once", fix="--text FILE", option="text"
+        )
+    return {"files": sources(found, source_names(found)), **to_record(read)}

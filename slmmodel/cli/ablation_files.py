@@ -1,0 +1,115 @@
+"""Files of an ablation: its lock and its result as envelopes (docs/formats/ablation.md), and the times of its runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from slmmodel.checkpoint import remove_parts, to_json, write_file
+from slmmodel.errors import OutputExists
+from slmmodel.folder_lock import LOCK as FOLDER_LOCK
+from slmmodel.json_files import FaultError, read_object
+from slmmodel.versions import package_version
+from slmtok import atomic, schema
+from slmtok.cli.output import finite
+from slmtok.envelope import Envelope, content_digest, load_payload
+
+LOCK_KIND, RESULT_KIND = "ablation-lock", "ablation"
+LOCK, RESULT, TIMES = "ablation.lock", "ablation.json", "times.json"
+DATA, RUNS, LOSSES, TOKENIZERS = "data", "runs", "losses", "tokenizers"
+OWN = frozenset([LOCK, RESULT, TIMES, DATA, RUNS, LOSSES, TOKENIZERS, FOLDER_LOCK])
+_SHAPE = schema.table(
+    {
+        "name": schema.text,
+        "model": schema.mapping(schema.plain),
+        "batch_size": schema.integer(1),
+        "steps": schema.integer(1),
+        "seconds_per_step": schema.nullable(schema.number),
+    }
+)
+_LOCK = schema.table(
+    {
+        "request": schema.mapping(schema.plain),
+        "views": schema.array(schema.table({"match": schema.text, "arms": schema.array(_SHAPE)})),
+        "changes": schema.array(schema.text),
+    }
+)
+_RESULT = schema.table(
+    {
+        "baseline": schema.text,
+        "margin": schema.number,
+        "alpha": schema.number,
+        "seeds": schema.array(schema.integer()),
+        "exploratory": schema.array(schema.text),
+        "scope": schema.text,
+        "documents": schema.mapping(schema.mapping(schema.plain)),
+        "arms": schema.array(schema.mapping(schema.plain)),
+        "views": schema.array(schema.mapping(schema.plain)),
+        "sweep": schema.array(schema.mapping(schema.plain)),
+        "certificates": schema.mapping(schema.digest),
+        "lock": schema.mapping(schema.plain),
+    }
+)
+
+
+def load_lock(path: str) -> dict[str, Any]:
+    """The payload of a lock. Raises `CorruptFile`, `UnsupportedVersion`, `MissingInput`, `Unreadable`."""
+    return load_payload(path, LOCK_KIND, _LOCK, allow_floats=True)
+
+
+def load_ablation(path: str) -> dict[str, Any]:
+    """The payload of the result of an ablation. Raises as `load_lock`."""
+    return load_payload(path, RESULT_KIND, _RESULT, allow_floats=True)
+
+
+def write_lock(folder: Path, payload: dict[str, Any]) -> None:
+    """Replaces the lock of a folder."""
+    _write(folder / LOCK, LOCK_KIND, payload["request"]["arms"], payload)
+
+
+def write_result(folder: Path, payload: dict[str, Any]) -> None:
+    """Replaces the result in a folder."""
+    _write(folder / RESULT, RESULT_KIND, {"lock": content_digest(payload["lock"])}, payload)
+
+
+def _write(path: Path, kind: str, inputs: dict[str, Any], payload: dict[str, Any]) -> None:
+    data = Envelope(kind, inputs, finite(payload), f"slmmodel {package_version()}").to_bytes()
+    atomic.write(path, data, force=True)
+
+
+def read_times(folder: Path) -> dict[str, Any]:
+    """Seconds of the runs by name; they are not part of the result, which equal work repeats byte for byte."""
+    try:
+        return read_object(folder / TIMES)
+    except (OSError, FaultError):
+        return {"estimate": None, "runs": {}}
+
+
+def write_times(folder: Path, times: dict[str, Any]) -> None:
+    """Replaces the times in a folder."""
+    write_file(folder / TIMES, to_json(times))
+
+
+def begin(folder: Path, *, force: bool) -> None:
+    """Removes what killed processes left, and with `force` an earlier ablation. Raises `OutputExists`."""
+    import shutil
+
+    output = str(folder)
+    if folder.exists() and not folder.is_dir():
+        raise OutputExists(f"output {output!r} is a file", fix="name a folder: -o DIR", path=output)
+    if not folder.is_dir():
+        return
+    remove_parts(folder)
+    names = {path.name for path in folder.iterdir()}
+    others = sorted(name for name in names - OWN if not name.endswith(".part"))
+    others += sorted(name for name in names & OWN if (folder / name).is_symlink())
+    if others:
+        raise OutputExists(
+            f"output {output!r} holds other files",
+            where=", ".join(others[:3]),
+            limit="an ablation has a folder of its own",
+            fix="another -o",
+            path=output,
+        )
+    for name in names & OWN - {FOLDER_LOCK} if force else ():
+        shutil.rmtree(folder / name) if (folder / name).is_dir() else (folder / name).unlink()

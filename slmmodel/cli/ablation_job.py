@@ -1,0 +1,238 @@
+"""The work of `slm ablate`: lock, power, estimate, runs, scores and the result. What exists is found again."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from slmmodel.ablation import plan as planning
+from slmmodel.ablation import result as results
+from slmmodel.ablation import runs
+from slmmodel.ablation.arms import Arm
+from slmmodel.ablation.plan import Request
+from slmmodel.ablation.result import Scored
+from slmmodel.ablation.runs import RunPlan
+from slmmodel.checkpoint import RunFolder
+from slmmodel.cli import ablation_files as files
+from slmmodel.cli.certificates import load_certificate, to_envelope
+from slmmodel.cli.train import TrainProgress
+from slmmodel.config import Settings
+from slmmodel.errors import unknown_name
+from slmmodel.evaluation import breakdown
+from slmmodel.evaluation.certificate import evaluate
+from slmmodel.evaluation.comparison import Losses, losses_to_bytes, read_losses
+from slmmodel.evaluation.verdicts import power_line
+from slmmodel.hardware import device_for
+from slmmodel.sizes import format_bytes, format_count
+from slmmodel.training.setup import value_of
+from slmmodel.versions import versions
+from slmtok import atomic
+from slmtok.cli.output import counted, in_time, note, settings
+from slmtok.cli.progress import Progress
+from slmtok.envelope import content_digest
+
+
+def make_request(arms: Sequence[Arm], *, baseline: str | None, settings: Settings, **given: Any) -> Request:
+    """The request of a command line. Raises `UnknownName` for a baseline that is no arm, and what a device raises."""
+    names = [arm.name for arm in arms]
+    if baseline is not None and baseline not in names:
+        raise unknown_name("arm", baseline, names, "--baseline {}", option="baseline")
+    threads = int(value_of(settings, "run.threads", "0"))
+    if threads:
+        torch.set_num_threads(threads)
+    device = device_for(value_of(settings, "run.device", "auto"))
+    return Request(arms=arms, baseline=baseline or names[0], settings=settings, device=device, **given)
+
+
+@dataclass
+class AblationJob:
+    """One ablation in its folder."""
+
+    request: Request
+    folder: Path
+    exploratory: bool = False
+    _times: dict[str, Any] = field(init=False)
+    _counts: dict[str, Any] = field(default_factory=dict)
+
+    def run(self) -> dict[str, Any]:
+        """Does what is left to do, writes the result and gives its payload. Raises what the runs raise."""
+        self._times = files.read_times(self.folder)
+        lock = self._lock()
+        views = {view["match"]: planning.run_plans(self.request, view) for view in lock["views"]}
+        context = {view["match"]: planning.context_bytes(self.request, view) for view in lock["views"]}
+        self._announce(views)
+        rates: list[dict[str, Any]] = []
+        if self.request.lr == "sweep":
+            views = {match: self._swept(match, plans, context[match], rates) for match, plans in views.items()}
+        jobs = [(match, plan) for match, plans in views.items() for plan in plans]
+        scored: dict[str, list[Scored]] = {match: [] for match in views}
+        try:
+            for number, (match, plan) in enumerate(sorted(jobs, key=lambda job: job[1].seed), 1):
+                label = f"run {number}/{len(jobs)}: {plan.arm.name}, seed {plan.seed}, match {match}"
+                scored[match].append(self._scored(plan, context[match], label))
+        except (KeyboardInterrupt, SystemExit):
+            note("finished runs are kept; the same command goes on")
+            raise
+        payload = self._result(lock, scored, context, rates)
+        files.write_result(self.folder, payload)
+        return payload
+
+    # ------------------------------------------------------------ before the first run
+
+    def _lock(self) -> dict[str, Any]:
+        """The lock of the folder, or a new one. Raises `Mismatch` for another command than that of the lock."""
+        path, request = self.folder / files.LOCK, self.request.to_record(versions())
+        changes: list[str] = []
+        if path.exists():
+            lock = files.load_lock(str(path))
+            found = planning.changes(lock["request"], request)
+            if not found:
+                return lock
+            planning.check_changes(found, exploratory=self.exploratory, where=str(path))
+            changes = [*lock["changes"], *found]
+        views = planning.make_views(self.request)
+        files.write_lock(self.folder, {"request": request, "views": views, "changes": changes})
+        return files.load_lock(str(path))
+
+    def _announce(self, views: Mapping[str, Sequence[RunPlan]]) -> None:
+        """Prints the power and an estimate of the time that is left."""
+        note(power_line(self.request.seeds))
+        device = self.request.device
+        plans = {plan.name(device.type): plan for plans in views.values() for plan in plans}
+        left = [plan for name, plan in plans.items() if not self._is_finished(name)]
+        speeds: dict[str, runs.Speed] = {}
+        seconds = 0.0
+        with Progress("measuring") as progress:
+            for plan in left:
+                first = replace(plan, seed=0).name(device.type)
+                progress(f"measuring {plan.arm.name}", 0, 0)
+                if first not in speeds:
+                    speeds[first] = runs.measure(plan, device)
+                seconds += runs.seconds_of(plan, speeds[first], device.type)
+        if left:
+            finished = f", {len(plans) - len(left)} finished" if len(left) < len(plans) else ""
+            note(f"{counted(len(left), 'run')} to train{finished}; about {in_time(seconds)}")
+        if left and self._times["estimate"] is None:
+            self._times["estimate"] = round(seconds, 1)
+            files.write_times(self.folder, self._times)
+
+    def _is_finished(self, name: str) -> bool:
+        return RunFolder(self.folder / files.RUNS / name).finished
+
+    def _swept(self, match: str, plans: Sequence[RunPlan], context: int, rates: list[dict[str, Any]]) -> list[RunPlan]:
+        """The runs with the best learning rate of each arm."""
+
+        def score(plan: RunPlan) -> float:
+            label = f"learning rate {plan.lr:g} of {plan.arm.name}"
+            return float(self._scored(plan, context, label).certificate["bpb_total"])
+
+        best: dict[str, float] = {}
+        for plan in plans:
+            if plan.arm.name not in best:
+                best[plan.arm.name], rows = runs.sweep(plan, score)
+                rates += [{"match": match, **row} for row in rows]
+        return [replace(plan, lr=best[plan.arm.name]) for plan in plans]
+
+    # ------------------------------------------------------------ runs
+
+    def _scored(self, plan: RunPlan, context: int, label: str) -> Scored:
+        """A run, trained and scored."""
+        device = self.request.device
+        name = plan.name(device.type)
+        folder = self.folder / files.RUNS / name
+        with TrainProgress("starting", quiet=settings().quiet) as progress:
+            if not self._is_finished(name):
+                progress.line(label)
+            begun = time.monotonic()
+            totals = runs.train(plan, folder, device.type, verify=name not in self._times["runs"], report=progress)
+            certificate, losses = self._score(plan, folder, context, progress)
+            if name not in self._times["runs"]:
+                self._times["runs"][name] = round(float(totals["seconds"]), 2)
+                self._times["spent"] = round(self._times.get("spent", 0.0) + time.monotonic() - begun, 2)
+                files.write_times(self.folder, self._times)
+        return Scored(plan, folder, totals, certificate, losses)
+
+    def _score(self, plan: RunPlan, run: Path, context: int, progress: Progress) -> tuple[dict[str, Any], Losses]:
+        """Certificate and losses of a finished run at this many bytes of context, computed or read."""
+        path = run / "eval" / f"context-{context}.json"
+        losses = self.folder / files.LOSSES / f"{run.name}-context-{context}.losses"
+        if not (path.exists() and losses.exists()):
+            found = evaluate(
+                RunFolder.open(run),
+                plan.arm.val.source,
+                seq_bytes=context,
+                device=str(self.request.device),
+                progress=lambda done, total: progress("scoring", done, total),
+            )
+            content = {**found.certificate, "breakdown": self._breakdown(plan.arm, found.scores)}
+            about = {key: found.certificate[key] for key in ("model", "tokenizer", "scoring")}
+            about["documents"] = found.certificate["documents"]["digest"]
+            for place in (path, losses):
+                place.parent.mkdir(exist_ok=True)
+            atomic.write(losses, losses_to_bytes(found.scores, about), force=True)
+            atomic.write(path, to_envelope(content).to_bytes(), force=True)
+        # Also after they were computed: a file holds losses in fp32, and a continued ablation reads it.
+        return load_certificate(str(path)), read_losses(losses)
+
+    def _breakdown(self, arm: Arm, scores: Any) -> dict[str, Any]:
+        if arm.name not in self._counts:
+            self._counts[arm.name] = breakdown.target_counts(arm.train.source.block(0), arm.data.vocab.n_vocab)
+        tables: dict[str, Any] = {
+            "by_bytes": breakdown.by_bytes(scores),
+            "by_position": breakdown.by_position(scores),
+            "by_frequency": breakdown.by_frequency(scores, self._counts[arm.name]),
+        }
+        if (domains := arm.val.source.domains()) is not None:
+            tables["by_domain"] = breakdown.by_domain(scores, domains, arm.val.source.domain_names)
+        return tables
+
+    # ------------------------------------------------------------ the result
+
+    def _result(
+        self,
+        lock: Mapping[str, Any],
+        scored: Mapping[str, Sequence[Scored]],
+        context: Mapping[str, int],
+        rates: list[dict[str, Any]],
+    ) -> dict[str, Any]:
+        request = self.request
+        options = {"baseline": request.baseline, "margin": request.margin, "exploratory": bool(lock["changes"])}
+        options["alpha"] = planning.ALPHA
+        views = [
+            results.view(match, found, request.arms, context[match], **options)[0] for match, found in scored.items()
+        ]
+        runs_of_all = itertools.chain.from_iterable(scored.values())
+        return {
+            "baseline": request.baseline,
+            "margin": request.margin,
+            "alpha": planning.ALPHA,
+            "seeds": list(range(request.seeds)),
+            "exploratory": lock["changes"],
+            "scope": self._scope(next(iter(scored.values()))),
+            "documents": lock["request"]["documents"],
+            "arms": results.about_arms(request.arms),
+            "views": views,
+            "sweep": rates,
+            "certificates": {f"runs/{run.folder.name}": _digest(run) for run in runs_of_all},
+            "lock": {key: lock[key] for key in ("request", "views", "changes")},
+        }
+
+    def _scope(self, scored: Sequence[Scored]) -> str:
+        config = self.request.config()
+        run = next(each for each in scored if each.plan.arm.name == self.request.baseline)
+        size = format_count(run.plan.shape.counts().parameters)
+        corpus = self.request.reference.train
+        return (
+            f"{config.preset or config.model['arch']} bodies ({size} parameters), {len(corpus.nbytes):,} documents of "
+            f"{format_bytes(int(corpus.nbytes.sum()))}, {format_bytes(float(run.totals['bytes']))} read in a run"
+        )
+
+
+def _digest(run: Scored) -> str:
+    return content_digest({key: value for key, value in run.certificate.items() if key != "tool"})

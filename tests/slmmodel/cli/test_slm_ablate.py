@@ -1,0 +1,238 @@
+"""`slm ablate`: matched models from text to a verdict, the same bytes after any interruption, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import slmtok
+from slmmodel.cli import main
+from slmmodel.cli.ablation_files import load_ablation, load_lock
+from slmmodel.evaluation.comparison import read_losses
+from slmmodel.models import build, config_from_dict
+from slmtok.stories import story
+
+SHAPE = ["d_model=32", "n_layers=1", "n_heads=2", "n_kv_heads=2", "d_ff=64", "seq_len=64"]
+SETS = [part for one in SHAPE for part in ("--set", f"model.{one}")]
+COMMON = ["--cpu", "--threads", "1", *SETS, "--set", "run.batch_tokens=512"]
+
+
+def shuffled(tok: slmtok.Tokenizer, seed: int = 0) -> slmtok.Tokenizer:
+    """The same tokens, whose merges are in another order: a worse way to cut the same text."""
+    rng, merges = np.random.default_rng(seed), list(tok.vocabulary.merges)
+    ids, order, left = {id: id for id in range(272)}, [], dict(enumerate(merges, 272))
+    while left:
+        ready = [id for id, parts in left.items() if all(part in ids for part in parts[:2])]
+        chosen = int(rng.choice(ready))
+        order.append(tuple(ids[part] for part in left.pop(chosen)[:2]))
+        ids[chosen] = 271 + len(order)
+    return slmtok.Tokenizer(replace(tok.vocabulary, merges=tuple(order)))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_measurements() -> Iterator[None]:
+    """The estimate takes two steps of each arm, not two seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("slmmodel.ablation.runs.MEASURED_SECONDS", 0.0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Stories, a tokenizer, a slice of it, the same one again, and one with its merges in another order."""
+    folder = tmp_path_factory.mktemp("ablate")
+    texts = [story(index) for index in range(120)]
+    (folder / "text.txt").write_text("\n\n".join(texts))
+    tok = slmtok.train(slmtok.Texts(texts), vocab_size=600)
+    tok.save(folder / "a.json")
+    tok.save(folder / "same.json")
+    slmtok.slice(tok, 400).save(folder / "b.json")
+    shuffled(tok).save(folder / "shuffled.json")
+    return folder
+
+
+def arguments(inputs: Path, *names: str, steps: int = 4, seeds: int = 2) -> list[str]:
+    arms = [part for name in names for part in ("-t", str(inputs / f"{name}.json"))]
+    text = ["--text", str(inputs / "text.txt"), "--separator", "\\n\\n", "--val", "hash:20%"]
+    return ["ablate", *arms, *text, *COMMON, "--budget", f"steps={steps}", "--seeds", str(seeds), "-q"]
+
+
+@pytest.fixture(scope="module")
+def finished(inputs: Path) -> Path:
+    """An ablation of three arms, two of them identical, two seeds, and two matches."""
+    folder = inputs / "out"
+    torch.set_num_threads(1)
+    assert main([*arguments(inputs, "a", "same", "b"), "--also", "tokens", "-o", str(folder)]) == 0
+    return folder
+
+
+def test_the_result_has_all_arms_views_and_runs(finished: Path) -> None:
+    found = load_ablation(str(finished / "ablation.json"))
+    assert [arm["name"] for arm in found["arms"]] == ["a", "same", "b"]
+    assert [view["match"] for view in found["views"]] == ["bytes", "tokens"]
+    assert found["exploratory"] == [] and found["seeds"] == [0, 1] and found["baseline"] == "a"
+    assert found["lock"] == {key: load_lock(str(finished / "ablation.lock"))[key] for key in found["lock"]}
+    for view in found["views"]:
+        assert view["realised"][view["quantity"]] <= 0.01
+        assert {pair["arm"] for pair in view["pairs"]} == {"same", "b"}
+        for arm in view["arms"]:
+            assert len(arm["runs"]) == len(arm["bpb_by_seed"]) == 2
+            assert arm["bpb"] == pytest.approx(np.mean(arm["bpb_by_seed"]), rel=1e-6)
+            assert all((finished / run / "result.json").is_file() for run in arm["runs"])
+    curve = found["views"][0]["curves"][0]
+    assert len(curve["bytes"]) == len(curve["bpb"]) == 4 and curve["bytes"] == sorted(curve["bytes"])
+    assert found["views"][0]["breakdowns"]["b"]["by_frequency"]
+    # The runs of the baseline are the same under both matches.
+    assert found["views"][0]["arms"][0]["runs"] == found["views"][1]["arms"][0]["runs"]
+    assert str(finished) not in (finished / "ablation.json").read_text()
+
+
+def test_identical_arms_have_bitwise_equal_losses(finished: Path) -> None:
+    found = load_ablation(str(finished / "ablation.json"))
+    first, same = found["views"][0]["arms"][:2]
+    assert not set(first["runs"]) & set(same["runs"])
+    for one, other in zip(first["runs"], same["runs"], strict=True):
+        a, b = (min((finished / "losses").glob(f"{Path(run).name}-*")) for run in (one, other))
+        assert np.array_equal(read_losses(a).scores.nats, read_losses(b).scores.nats)
+    weights = [(finished / run[0] / "model.safetensors").read_bytes() for run in (first["runs"], same["runs"])]
+    assert weights[0] == weights[1]
+
+
+def test_a_slice_shares_the_body_at_step_0(finished: Path) -> None:
+    lock = load_lock(str(finished / "ablation.lock"))
+    models = [build(config_from_dict(arm["model"]), seed=1).state_dict() for arm in lock["views"][0]["arms"]]
+    whole, sliced = models[0], models[2]
+    assert whole.keys() == sliced.keys()
+    for name, tensor in sliced.items():
+        assert torch.equal(whole[name][: len(tensor)] if "embed" in name else whole[name], tensor), name
+
+
+class Killed(BaseException):
+    """Stands for the death of the process."""
+
+
+PLACES = ("lock", "training", "checkpoint", "score", "losses", "certificate", "result")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_killed_anywhere_and_repeated_gives_the_same_bytes(
+    place: str, inputs: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from slmmodel import trainer
+    from slmmodel.cli import ablation_files, ablation_job
+
+    targets = {
+        "lock": (ablation_files, "write_lock", 1),
+        "training": (trainer.Trainer, "_log", 6),
+        "checkpoint": (trainer.Trainer, "_report_saved", 3),
+        "score": (ablation_job, "evaluate", 2),
+        "losses": (ablation_job, "losses_to_bytes", 2),
+        "certificate": (ablation_job, "to_envelope", 1),
+        "result": (ablation_files, "write_result", 1),
+    }
+    owner, name, call = targets[place]
+    original, calls = getattr(owner, name), 0
+
+    def dying(*args, **keywords):
+        nonlocal calls
+        calls += 1
+        if calls == call:
+            raise Killed
+        return original(*args, **keywords)
+
+    folder = tmp_path / "out"
+    shutil.copytree(finished / "data", folder / "data")
+    command = [*arguments(inputs, "a", "same", "b"), "--also", "tokens", "-o", str(folder)]
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(owner, name, dying)
+        main(command)
+    assert not (folder / "ablation.json").exists()
+    assert main(command) == 0
+    assert (folder / "ablation.json").read_bytes() == (finished / "ablation.json").read_bytes()
+
+
+def test_a_changed_command_is_refused_or_exploratory(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
+    folder = shutil.copytree(finished, tmp_path / "out")
+    before = (folder / "ablation.json").read_bytes()
+    command = [*arguments(inputs, "a", "same", "b", seeds=1), "-o", str(folder)]
+    ran = slm(*command, code=1)
+    assert "seeds: 2, then 1" in ran.err and "--exploratory" in ran.err
+    assert (folder / "ablation.json").read_bytes() == before
+    ran = slm(*command, "--exploratory", "--json", code=0)
+    assert set(ran.json["result"]["exploratory"]) == {"seeds: 2, then 1", "also: ['tokens'], then []"}
+    # Again, as it is now: the mark stays.
+    assert slm(*command, "--json", code=0).json["result"]["exploratory"] == ran.json["result"]["exploratory"]
+
+
+def test_an_edited_lock_is_noticed(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
+    folder = shutil.copytree(finished, tmp_path / "out")
+    lock = folder / "ablation.lock"
+    lock.write_text(lock.read_text().replace('"margin": 0.0025', '"margin": 0.1'))
+    ran = slm(*arguments(inputs, "a", "same", "b"), "--also", "tokens", "-o", folder, code=1)
+    assert "ablation.lock" in ran.err and "changed after it was made" in ran.err
+
+
+def test_one_seed_decides_nothing(inputs: Path, tmp_path: Path, slm) -> None:
+    ran = slm(*arguments(inputs, "a", "b", steps=2, seeds=1), "--json", "-o", "one", code=0)
+    (pair,) = ran.json["result"]["views"][0]["pairs"]
+    assert "No decision" in pair["verdict"]
+
+
+def test_shuffled_merges_lose(inputs: Path, tmp_path: Path, slm) -> None:
+    ran = slm(*arguments(inputs, "a", "shuffled", steps=12, seeds=3), "--json", "-o", "lost", code=0)
+    (pair,) = ran.json["result"]["views"][0]["pairs"]
+    assert "a is better than shuffled" in pair["verdict"]
+    assert pair["interval"][0] > 0
+
+
+def test_packed_arms_of_the_same_documents(finished: Path, slm) -> None:
+    arms = sorted((finished / "data").iterdir())[:2]
+    ran = slm("ablate", *arms, *COMMON, "--budget", "steps=1", "--seeds", 1, "-o", "packed", "--json", code=0)
+    assert [arm["name"] for arm in ran.json["result"]["arms"]] == [arm.name for arm in arms]
+
+
+def test_wrong_arms(inputs: Path, finished: Path, slm, monkeypatch: pytest.MonkeyPatch) -> None:
+    arm = next((finished / "data").iterdir())
+    Path("other.txt").write_text("\n\n".join(story(index) for index in range(130)))
+    assert "two arms or more, not 1" in slm("ablate", arm, code=2).err
+    tok = slmtok.load(inputs / "b.json")
+    slmtok.pack("other.txt", tok, "other", separator="\n\n", val="hash:20%")
+    ran = slm("ablate", arm, "other", *COMMON, "-o", "x", code=1)
+    assert "hold different documents" in ran.err and not Path("x").exists()
+    ran = slm("ablate", arm, "-t", inputs / "a.json", code=2)
+    assert "packed data, and a text" in ran.err
+    ran = slm("ablate", "-t", inputs / "a.json", "-t", inputs / "b.json", code=2)
+    assert "--text CORPUS is missing" in ran.err
+    ran = slm("ablate", "other.txt", "other.txt", code=2)
+    assert "is text" in ran.err
+    ran = slm("ablate", arm, arm, "--val", arm, code=2)
+    assert "1 --val for 2 arms" in ran.err
+    ran = slm("ablate", arm, arm, "--baseline", "nobody", *COMMON, code=2)
+    assert "unknown arm 'nobody'" in ran.err
+    Path("mine").mkdir()
+    Path("mine/thesis.txt").write_text("mine")
+    ran = slm("ablate", arm, arm, *COMMON, "-o", "mine", "--force", code=1)
+    assert "thesis.txt" in ran.err and Path("mine/thesis.txt").exists()
+
+
+def test_an_arm_that_diverges_is_named(finished: Path, slm) -> None:
+    arm = next((finished / "data").iterdir())
+    options = [*COMMON, "--set", "optim.name=adamw", "--set", "optim.lr=1e30", "--set", "optim.grad_clip=none"]
+    ran = slm("ablate", arm, arm, *options, "--budget", "steps=9", "--seeds", 1, "-o", "wild", code=1)
+    assert "diverged with seed 0" in ran.err and "--lr sweep" in ran.err
+
+
+def test_runs_of_other_settings_are_not_taken(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
+    folder = shutil.copytree(finished, tmp_path / "out")
+    run = next((folder / "runs").glob("a-seed0-*"))
+    table = json.loads((run / "fingerprint.json").read_text())
+    (run / "fingerprint.json").write_text(json.dumps({**table, "version": 1}))
+    ran = slm(*arguments(inputs, "a", "same", "b"), "--also", "tokens", "-o", folder, code=1)
+    assert "fingerprint.json" in ran.err or "version 1" in ran.err
