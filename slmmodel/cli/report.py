@@ -9,6 +9,7 @@ from typing import Any
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import result_sections, run_sections, text_sections
+from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
 from slmmodel.cli.opening import RunContext
 from slmmodel.cli.options import device_option, threads_option
 from slmmodel.cli.run_sections import Subject
@@ -31,8 +32,8 @@ _FOOTER = "Made by slmmodel {}. This page is one file without a network; equal i
 
 
 @command("report", example="slm report run -o report.html")
-@argument("subjects", metavar="RUN...", nargs=-1, required=True,
-          help="Runs, finished or running.")  # fmt: skip
+@argument("subjects", metavar="RUN|ABLATION...", nargs=-1, required=True,
+          help="Runs, finished or running; folders of slm ablate, or their ablation.json.")  # fmt: skip
 @option("--with", "results", metavar="FILE", multiple=True,
         help="A further result: of slm eval, slm passkey, or slm pairs --json. Repeat for several.")  # fmt: skip
 @option("--on", metavar="TEXT", multiple=True, show_default="the validation documents of the first run",
@@ -54,7 +55,7 @@ def report(
     output: str,
     force: bool,
 ) -> Outcome:
-    """Write a page about runs: curves, evaluations, bits of a text, next tokens, samples, parameters.
+    """Write a page about runs and ablations: curves, evaluations, bits of a text, next tokens, samples, parameters.
 
     The page is one file of at most 5 MB that asks no network and holds no date. Results in the folder eval of a run are
     shown. A run that has not finished is shown with its newest checkpoint.
@@ -80,6 +81,11 @@ def report(
     return Outcome(result, summary=f"{output}: {format_bytes(len(content))}, open it in a browser")
 
 
+def write_report(subjects: Sequence[str], output: str) -> None:
+    """Writes the page of runs and ablations, also over an older one. Raises what `make_page` raises."""
+    make_page(subjects).save(output, force=True)
+
+
 def make_page(
     subjects: Sequence[str],
     *,
@@ -89,12 +95,20 @@ def make_page(
     device: str = "auto",
 ) -> Page:
     """The page of runs and ablations. Raises what reading them raises, and `OptionError` for a page beyond 5 MB."""
-    labels = short_names([path.rstrip("/") for path in subjects])
-    sections: list[Section] = []
+    runs = [path for path in subjects if not is_ablation(path)]
+    labels = short_names([path.rstrip("/") for path in runs])
+    sections = [
+        section
+        for number, path in enumerate(path for path in subjects if is_ablation(path))
+        for section in ablation_sections(path, number)
+    ]
     with Progress() as progress:
         opened = [Subject.open(name, path) for name, path in labels.items()]
-        sections += _run_sections(opened, results, on, prompt, device, lambda text: progress(text, 0, 0))
-    title = "Run report"
+        if opened:
+            sections += _run_sections(opened, results, on, prompt, device, lambda text: progress(text, 0, 0))
+        elif results:
+            sections.append(Section("evaluations", "Evaluations", list(result_sections.evaluations([], results))))
+    title = "Ablation report" if not runs else "Run report"
     body = render(sections, footer=_FOOTER.format(package_version()))
     page = Page(frame(title, body, styles=STYLES), title)
     size = len(page.html.encode())

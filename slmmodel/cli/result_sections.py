@@ -54,6 +54,8 @@ def evaluations(subjects: Sequence[Subject], more: Sequence[str]) -> Iterator[Bl
     if certificates:
         yield Table("Bits per byte, with the interval over documents", _HEAD, [_row(*each) for each in certificates])
         yield Paragraph("bpb_total counts the bits of closing specials too: rank models by it.")
+    for name, found in certificates:
+        yield from breakdown_tables(name, found.get("breakdown", {}))
     for name, path in files:
         kind = kind_of(path)
         if kind in _DRAWN:
@@ -67,6 +69,21 @@ def evaluations(subjects: Sequence[Subject], more: Sequence[str]) -> Iterator[Bl
                     option="with",
                 )
             yield Paragraph(f"{name} is not shown: {f'its kind is {kind}' if kind else 'it is no result'}.")
+
+
+def breakdown_tables(name: str, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Block]:
+    """The tables of `slm eval --breakdown`."""
+    for table, rows in tables.items():
+        head = list(dict.fromkeys(key for row in rows for key in row))
+        cells = [[_cell(row.get(key)) for key in head] for row in rows]
+        if cells:
+            yield Table(f"{name}: bits {table.replace('_', ' ')}", [key.replace("_", " ") for key in head], cells, True)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return f"{value:,}" if type(value) is int else "" if value is None else str(value)
 
 
 _HEAD = ["", "bpb_total", "interval", "bpb_content", "bytes", "documents", "best n-gram", "xz after training"]

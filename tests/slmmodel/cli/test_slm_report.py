@@ -18,7 +18,8 @@ peer("matplotlib")
 from made_runs import write_run  # noqa: E402
 
 import slmtok  # noqa: E402
-from slmmodel.cli import main, text_sections  # noqa: E402
+from slmmodel.cli import ablation_sections, main, text_sections  # noqa: E402
+from slmtok.envelope import Envelope  # noqa: E402
 from slmtok.shards import pack  # noqa: E402
 
 TEXT = "The cat sat on the mat. A dog saw the cat, and the cat saw the dog.\n"
@@ -42,7 +43,7 @@ def runs(tmp_path_factory):
         (run.path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert main(["eval", "a", "-q"]) == 0
+        assert main(["eval", "a", "--breakdown", "-q"]) == 0
         assert (
             main(["passkey", "b", "--lengths", "600", "--depths", "50", "--samples", "1", "--threads", "1", "-q"]) == 0
         )
@@ -61,6 +62,7 @@ def test_a_page_of_two_runs(slm, runs):
     for part in (
         "Bits per byte against FLOPs",
         "a: val",
+        "a: val: bits by frequency",
         "passkeys found",
         "20.0% to 80.0%",
         "b against a",
@@ -142,3 +144,105 @@ def test_wrong_inputs(slm, runs, monkeypatch, arguments, message):
     assert ran.code in (1, 2)
     assert message in ran.err
     assert not (runs / "r.html").exists()
+
+
+# Ablations: the file that slm ablate writes is in docs/formats/ablation.md.
+
+
+def ablation(**changes):
+    arm = {
+        **dict.fromkeys(("parameters", "body_parameters", "d_model", "seq_len", "batch_size", "steps"), 32),
+        **dict.fromkeys(("embedding_share", "lr", "tokens", "bytes", "flops", "context_bytes"), 0.5),
+    }
+    measured = {"bpb": 1.5, "interval": [1.4, 1.6], "bpb_by_seed": [1.5, 1.5], "bpb_content": 1.4}
+    arms = [{"name": name, **arm, **measured, "runs": [], "no_better_than_guessing": 0} for name in ("a", "b")]
+    pair = {
+        "arm": "b",
+        "baseline": "a",
+        "delta": -0.02,
+        "interval": [-0.03, -0.01],
+        "relative": -0.013,
+        "relative_interval": [-0.02, -0.006],
+        "equivalent": False,
+        "p": 0.004,
+        "verdict": "<b> is better.",
+    }
+    points = {key: [1.0, 2.0] for key in ("bytes", "tokens", "flops", "bpb")}
+    view = {
+        "match": "bytes",
+        "quantity": "bytes",
+        "equal": "bytes",
+        "differs": "tokens",
+        "scored_context_bytes": 64,
+        "arms": arms,
+        "realised": {"bytes": 0.001},
+        "pairs": [pair],
+        "curves": [{"arm": name, "seed": 0, **points} for name in ("a", "b")],
+        "breakdowns": {"a": {"by_bytes": [{"group": 0, "targets": 1234, "share_of_bits": 0.5}]}},
+    }
+    tokenizers = [
+        {
+            "name": name,
+            "n_vocab": 300,
+            "bytes_per_token": 2.0,
+            "fingerprint": "0" * 64,
+            "train_tokens": 1,
+            "val_tokens": 1,
+        }
+        for name in ("a", "b")
+    ]
+    content = {
+        "baseline": "a",
+        "margin": 0.0025,
+        "alpha": 0.05,
+        "seeds": [0, 1],
+        "exploratory": [],
+        "scope": "tiny bodies",
+    }
+    found = {
+        "documents": {"train": {"digest": "0" * 64, "documents": 3, "bytes": 90}},
+        "arms": tokenizers,
+        "views": [view],
+    }
+    found |= {"sweep": [], "certificates": {}, "lock": {"request": {"baseline": "a"}, "views": [], "changes": []}}
+    return {**content, **found, **changes}
+
+
+def write(folder, payload):
+    Path(folder).mkdir(exist_ok=True)
+    Envelope("ablation", {"lock": None}, payload, "slmmodel 0").write(f"{folder}/ablation.json", force=True)
+
+
+def test_an_ablation(slm):
+    write("ab", ablation(exploratory=["seeds: 3, then 5"]))
+    page = slm("report", "ab", "-o", "-", code=0).out
+    assert "Matched in bytes: &lt;b&gt; is better." in page
+    assert "Exploratory: the plan was changed after the first run: seeds: 3, then 5." in page
+    assert "-0.0300 to -0.0100" in page
+    assert "a margin of 0.25 %, 95% intervals" in page
+    assert "bytes, a: bits by bytes" in page
+    assert "1,234" in page
+    assert page.count("<svg") == 4, "a forest plot, and curves against bytes, ids and FLOPs"
+    assert slm("report", "ab/ablation.json", "-o", "-", code=0).out.replace("ab/ablation.json", "ab") == page
+
+
+def test_an_ablation_of_another_shape_is_refused(slm):
+    broken = ablation()
+    broken["views"][0]["pairs"][0]["delta"] = "much"
+    write("ab", broken)
+    assert "views[0].pairs[0].delta is 'much', expected a number" in slm("report", "ab", "-o", "-", code=1).err
+
+
+def test_an_ablation_that_has_not_finished(slm):
+    Path("ab").mkdir()
+    lock = {"request": {"baseline": "a"}, "views": [], "changes": []}
+    Envelope("ablation-lock", {}, lock, "slmmodel 0").write("ab/ablation.lock")
+    page = slm("report", "ab", "-o", "-", code=0).out
+    assert "ab has not finished: it has no result yet; slm ablate continues it." in page
+
+
+def test_what_is_an_ablation(tmp_path):
+    assert not ablation_sections.is_ablation(str(tmp_path))
+    (tmp_path / "ablation.json").touch()
+    assert ablation_sections.is_ablation(str(tmp_path))
+    assert ablation_sections.is_ablation(str(tmp_path / "ablation.json"))

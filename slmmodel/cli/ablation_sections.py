@@ -1,0 +1,225 @@
+"""What a report says of an ablation, from its `ablation.json` (docs/formats/ablation.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from slmmodel.cli.result_sections import breakdown_tables
+from slmtok import schema
+from slmtok.json_files import corrupt
+from slmtok.pages.charts import N_COLOURS, Interval, Line, forest_plot, line_chart
+from slmtok.pages.sections import Block, Figure, Paragraph, Quote, Section, Table
+from slmtok.sizes import format_bytes
+from slmtok.strict_json import FaultError
+
+RESULT, LOCK = "ablation.json", "ablation.lock"
+_NUMBERS = schema.array(schema.number)
+_INTERVAL = schema.nullable(schema.array(schema.number, length=2))
+_PAIR = schema.table(
+    {"arm": schema.text, "baseline": schema.text, "delta": schema.nullable(schema.number), "verdict": schema.text},
+    {"interval": _INTERVAL, "relative": schema.nullable(schema.number), "relative_interval": _INTERVAL},
+    is_open=True,
+)
+_ARM = schema.table(
+    {
+        "name": schema.text,
+        "bpb": schema.nullable(schema.number),
+        "interval": _INTERVAL,
+        **dict.fromkeys(
+            ("parameters", "body_parameters", "d_model", "seq_len", "batch_size", "steps"), schema.integer()
+        ),
+        **dict.fromkeys(("embedding_share", "lr", "tokens", "bytes", "flops", "context_bytes"), schema.number),
+        "bpb_by_seed": schema.array(schema.nullable(schema.number)),
+        "runs": schema.array(schema.text),
+    },
+    is_open=True,
+)
+_CURVE = schema.table(
+    {"arm": schema.text, "seed": schema.integer(), **dict.fromkeys(("bytes", "tokens", "flops", "bpb"), _NUMBERS)},
+    is_open=True,
+)
+_VIEW = schema.table(
+    {
+        **dict.fromkeys(("match", "equal", "differs"), schema.text),
+        "scored_context_bytes": schema.integer(),
+        "arms": schema.array(_ARM),
+        "realised": schema.mapping(schema.number),
+        "pairs": schema.array(_PAIR),
+        "curves": schema.array(_CURVE),
+        "breakdowns": schema.mapping(schema.mapping(schema.array(schema.mapping(schema.plain)))),
+    },
+    is_open=True,
+)
+_SIZES = schema.table({"documents": schema.integer(), "bytes": schema.integer()}, is_open=True)
+_KEYS = {"views": schema.array(_VIEW), "documents": schema.mapping(_SIZES)}
+_QUANTITIES = {"bytes": "bytes of text seen", "tokens": "ids seen", "flops": "FLOPs"}
+
+
+def is_ablation(path: str) -> bool:
+    """Whether a path is the result of an ablation, or its folder."""
+    return Path(path).name == RESULT or (Path(path) / RESULT).is_file() or (Path(path) / LOCK).is_file()
+
+
+def ablation_sections(path: str, number: int) -> list[Section]:
+    """The sections of one ablation, whose ids hold its number on the page. Raises `CorruptFile`, `MissingInput`."""
+    from slmmodel.cli.ablation_files import load_ablation, load_lock
+
+    file = str(Path(path) / RESULT) if Path(path).is_dir() else path
+    if not Path(file).exists() and (Path(path) / LOCK).is_file():
+        lock = load_lock(str(Path(path) / LOCK))
+        waits = Paragraph(f"{path} has not finished: it has no result yet; slm ablate continues it.", role="warning")
+        return [Section(f"lock-{number}", f"Lock of {path}", [waits, *_lock({"lock": lock})])]
+    found = load_ablation(file)
+    try:
+        for key, check in _KEYS.items():
+            check(found[key], key)
+    except FaultError as fault:
+        raise corrupt(file, "ablation", fault, "restore the file, or run slm ablate again") from None
+    parts = {
+        "verdict": ("Verdict", _verdicts(found)),
+        "arms": ("Arms", _arms(found)),
+        "arm-curves": ("Training of the arms", _curves(found)),
+        "lock": ("Lock", _lock(found)),
+    }
+    return [Section(f"{id}-{number}", f"{title} of {path}", list(blocks)) for id, (title, blocks) in parts.items()]
+
+
+def _verdicts(found: Mapping[str, Any]) -> Iterator[Block]:
+    for change in found["exploratory"]:
+        yield Paragraph(f"Exploratory: the plan was changed after the first run: {change}.", role="warning")
+    for view in found["views"]:
+        for pair in view["pairs"]:
+            yield Paragraph(f"Matched in {view['match']}: {pair['verdict']}", role="verdict")
+    margin = f"a margin of {100 * found['margin']:g} %, {1 - found['alpha']:.0%} intervals"
+    yield Paragraph(f"This holds for {found['scope']}, with {len(found['seeds'])} seeds, {margin}.")
+    for view in found["views"]:
+        intervals = [
+            Interval(f"{pair['arm']} - {pair['baseline']}", 100 * low, 100 * pair["relative"], 100 * high)
+            for pair in view["pairs"]
+            if pair.get("relative_interval") is not None
+            for low, high in [pair["relative_interval"]]
+        ]
+        if intervals:
+            svg = forest_plot(
+                intervals, x="difference in % of the baseline's bits per byte", margin=100 * found["margin"]
+            )
+            words = "left of the line the arm needs fewer bits; dotted: the margin"
+            yield Figure(
+                f"Matched in {view['match']}: difference to {found['baseline']}, with its interval; {words}", svg
+            )
+    yield _pairs(found)
+
+
+_DRAWN = ("arm", "baseline", "delta", "interval", "relative", "relative_interval", "verdict")
+
+
+def _pairs(found: Mapping[str, Any]) -> Table:
+    """Every pair under every match, with all that is said of it."""
+    listed = [(view["match"], pair) for view in found["views"] for pair in view["pairs"]]
+    more = dict.fromkeys(
+        key for _, pair in listed for key, value in pair.items() if key not in _DRAWN and _is_plain(value)
+    )
+    rows = [
+        [
+            f"{pair['arm']} - {pair['baseline']}",
+            match,
+            _number(pair["delta"], "+.4f"),
+            _between(pair.get("interval"), "+.4f"),
+            *(_number(pair.get(key), ".4g") for key in more),
+        ]
+        for match, pair in listed
+    ]
+    head = ["", "matched in", "difference in bits per byte", "interval", *(key.replace("_", " ") for key in more)]
+    return Table("Pairs under all matches", head, rows)
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) in (int, float, str)
+
+
+def _arms(found: Mapping[str, Any]) -> Iterator[Block]:
+    rows = [
+        [each["name"], f"{each['n_vocab']:,}", f"{each['bytes_per_token']:.3f}", str(each["fingerprint"])[:16]]
+        for each in found["arms"]
+    ]
+    yield Table("Tokenizers", ["", "ids", "bytes per token", "fingerprint"], rows)
+    for split, sizes in found["documents"].items():
+        yield Paragraph(
+            f"{split}: {sizes['documents']:,} documents, {format_bytes(sizes['bytes'])}, the same for all arms."
+        )
+    for view in found["views"]:
+        head = ["", *(each["name"] for each in view["arms"])]
+        yield Table(
+            f"Matched in {view['match']}: equal are {view['equal']}; {view['differs']} differ", head, _of_arms(view)
+        )
+        apart = ", ".join(f"{name} {share:.2%}" for name, share in view["realised"].items())
+        yield Paragraph(f"Largest arm over smallest, less 1: {apart}.")
+        for name, tables in view["breakdowns"].items():
+            yield from breakdown_tables(f"{view['match']}, {name}", tables)
+
+
+_FORMATS = {
+    **dict.fromkeys(("parameters", "body_parameters", "d_model", "seq_len", "batch_size", "steps"), ",d"),
+    **dict.fromkeys(("tokens", "bytes", "context_bytes"), ",.0f"),
+    **dict.fromkeys(("lr", "flops"), ".3g"),
+    "embedding_share": ".1%",
+}
+"""Columns of the table of arms, and how each is written."""
+
+
+def _of_arms(view: Mapping[str, Any]) -> list[list[str]]:
+    arms = view["arms"]
+    rows = [
+        ["bits per byte", *(_number(each["bpb"], ".4f") for each in arms)],
+        ["interval", *(_between(each["interval"], ".4f") for each in arms)],
+        ["by seed", *(" ".join(_number(bits, ".4f") for bits in each["bpb_by_seed"]) for each in arms)],
+    ]
+    rows += [[key.replace("_", " "), *(format(each[key], how) for each in arms)] for key, how in _FORMATS.items()]
+    rows.append(["runs", *(" ".join(each["runs"]) for each in arms)])
+    return [row for row in rows if any(row[1:])]
+
+
+def _curves(found: Mapping[str, Any]) -> Iterator[Block]:
+    for view in found["views"]:
+        names = [each["name"] for each in view["arms"]]
+        for quantity, label in _QUANTITIES.items():
+            lines = [
+                Line(
+                    f"{curve['arm']}, seed {curve['seed']}",
+                    curve[quantity],
+                    curve["bpb"],
+                    names.index(curve["arm"]) % N_COLOURS if curve["arm"] in names else 0,
+                )
+                for curve in view["curves"]
+            ]
+            if lines:
+                svg = line_chart(lines, x=label, y="bits per byte of training")
+                yield Figure(
+                    f"Matched in {view['match']}: training against {label}; seeds of an arm in one colour", svg
+                )
+
+
+def _lock(found: Mapping[str, Any]) -> Iterator[Block]:
+    request = found["lock"].get("request", {})
+    rows = [[str(key), _text(value)] for key, value in request.items() if key != "config"]
+    yield Table("What was fixed before the first run", ["", "value"], rows)
+    yield Quote(
+        "The whole lock", json.dumps(found["lock"], ensure_ascii=False, indent=1, sort_keys=True), is_folded=True
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _number(value: Any, how: str) -> str:
+    if value is None:
+        return "not finite" if how.endswith("f") else ""
+    return value if isinstance(value, str) else format(value, how)
+
+
+def _between(interval: Sequence[float] | None, how: str) -> str:
+    return "" if interval is None else f"{interval[0]:{how}} to {interval[1]:{how}}"
