@@ -20,7 +20,7 @@ _NUMBERS = schema.array(schema.number)
 _INTERVAL = schema.nullable(schema.array(schema.number, length=2))
 _PAIR = schema.table(
     {"arm": schema.text, "baseline": schema.text, "delta": schema.nullable(schema.number), "verdict": schema.text},
-    {"interval": _INTERVAL, "relative": schema.nullable(schema.number), "relative_interval": _INTERVAL},
+    {"interval": _INTERVAL},
     is_open=True,
 )
 _ARM = schema.table(
@@ -96,12 +96,7 @@ def _verdicts(found: Mapping[str, Any]) -> Iterator[Block]:
     margin = f"a margin of {100 * found['margin']:g} %, {1 - found['alpha']:.0%} intervals"
     yield Paragraph(f"This holds for {found['scope']}, with {len(found['seeds'])} seeds, {margin}.")
     for view in found["views"]:
-        intervals = [
-            Interval(f"{pair['arm']} - {pair['baseline']}", 100 * low, 100 * pair["relative"], 100 * high)
-            for pair in view["pairs"]
-            if pair.get("relative_interval") is not None
-            for low, high in [pair["relative_interval"]]
-        ]
+        intervals = list(_relative(view))
         if intervals:
             svg = forest_plot(
                 intervals, x="difference in % of the baseline's bits per byte", margin=100 * found["margin"]
@@ -111,6 +106,16 @@ def _verdicts(found: Mapping[str, Any]) -> Iterator[Block]:
                 f"Matched in {view['match']}: difference to {found['baseline']}, with its interval; {words}", svg
             )
     yield _pairs(found)
+
+
+def _relative(view: Mapping[str, Any]) -> Iterator[Interval]:
+    """The intervals of a view in per cent of the bits per byte of the baseline; none where a number is missing."""
+    bpb = {arm["name"]: arm["bpb"] for arm in view["arms"]}
+    for pair in view["pairs"]:
+        base, interval = bpb.get(pair["baseline"]), pair.get("interval")
+        if base and interval is not None and pair["delta"] is not None:
+            low, middle, high = (100 * value / base for value in (interval[0], pair["delta"], interval[1]))
+            yield Interval(f"{pair['arm']} - {pair['baseline']}", low, middle, high)
 
 
 _DRAWN = ("arm", "baseline", "delta", "interval", "relative", "relative_interval", "verdict")
