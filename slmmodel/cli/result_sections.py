@@ -11,8 +11,9 @@ from slmmodel.checkpoint import EVALUATIONS
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.passkey import load_result as load_passkey
 from slmmodel.cli.run_sections import Subject
-from slmmodel.errors import OptionError
+from slmmodel.errors import OptionError, SlmmodelError
 from slmtok import json_files, schema
+from slmtok.errors import SlmtokError
 from slmtok.file_kinds import read_head
 from slmtok.pages.sections import Block, Paragraph, Table
 from slmtok.strict_json import FaultError
@@ -47,28 +48,42 @@ def results_of(subject: Subject) -> list[str]:
 
 
 def evaluations(subjects: Sequence[Subject], more: Sequence[str]) -> Iterator[Block]:
-    """A table of certificates of all runs, then every other result. `more`: further files."""
-    files = [(f"{each.name}: {Path(path).stem}", path) for each in subjects for path in results_of(each)]
-    files += [(path, path) for path in more]
-    certificates = [(name, load_certificate(path)) for name, path in files if kind_of(path) == "certificate"]
+    """A table of certificates of all runs, then every other result.
+
+    `more`: further files, of which one that is not shown is an error; in the folder of a run it is a note. Raises
+    `OptionError`, `CorruptFile`, `MissingInput`.
+    """
+    certificates: list[tuple[str, dict[str, Any]]] = []
+    others: list[Block] = []
+    for name, path in [(f"{each.name}: {Path(path).stem}", path) for each in subjects for path in results_of(each)]:
+        try:
+            others += _result(name, path, certificates)
+        except (SlmmodelError, SlmtokError) as error:
+            others.append(Paragraph(f"{name} is not shown: {error.fact}."))
+    for path in more:
+        others += _result(path, path, certificates)
     if certificates:
         yield Table("Bits per byte, with the interval over documents", _HEAD, [_row(*each) for each in certificates])
         yield Paragraph("bpb_total counts the bits of closing specials too: rank models by it.")
     for name, found in certificates:
         yield from breakdown_tables(name, found.get("breakdown", {}))
-    for name, path in files:
-        kind = kind_of(path)
-        if kind in _DRAWN:
-            yield from _DRAWN[kind](name, path)
-        elif kind != "certificate":
-            if path in more:
-                raise OptionError(
-                    f"{path} is {f'of the kind {kind}' if kind else 'no result'}, which a report does not show",
-                    limit=LIMIT,
-                    fix=f"leave {path} out",
-                    option="with",
-                )
-            yield Paragraph(f"{name} is not shown: {f'its kind is {kind}' if kind else 'it is no result'}.")
+    yield from others
+
+
+def _result(name: str, path: str, certificates: list[tuple[str, dict[str, Any]]]) -> list[Block]:
+    """What is shown of one file; a certificate is added to the others."""
+    kind = kind_of(path)
+    if kind == "certificate":
+        certificates.append((name, load_certificate(path)))
+        return []
+    if kind not in _DRAWN:
+        raise OptionError(
+            f"{path} is {f'of the kind {kind}' if kind else 'no result'}, which a report does not show",
+            limit=LIMIT,
+            fix=f"leave {path} out",
+            option="with",
+        )
+    return list(_DRAWN[kind](name, path))
 
 
 def breakdown_tables(name: str, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Block]:

@@ -98,6 +98,23 @@ def test_a_run_that_has_not_finished(slm, runs):
     assert "has not finished: it has no step yet" in slm("report", "begun", "-o", "-", code=0).out
 
 
+def test_a_run_without_a_tokenizer_and_damaged_results(slm, runs):
+    shutil.copytree(runs / "a", "ids")
+    Path("ids/tok.json").unlink()
+    Path("ids/eval/val.json").write_text('{"kind": "certificate", "version": 1}')
+    page = slm("report", "ids", "-o", "-", code=0).out
+    assert "ids has no tokenizer file, so its text is not shown" in page
+    assert "ids: val is not shown" in page
+
+
+def test_a_recurrent_run(slm, runs):
+    shape = {"arch": "lstm", "n_heads": None, "hidden_size": 16, "seq_len": 64}
+    write_run(Path("lstm"), runs / "data-a", tokenizer=(runs / "a/tok.json").read_bytes(), **shape)
+    page = slm("report", "lstm", "-o", "-", code=0).out
+    assert "lstm, sample 1" in page
+    assert "attention of the first row" not in page
+
+
 def test_data_that_are_gone_are_named(slm, runs):
     shutil.copytree(runs / "a", "moved")
     config = Path("moved/config.yaml")
