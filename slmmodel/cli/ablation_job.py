@@ -102,7 +102,7 @@ class AblationJob:
 
     def _announce(self, views: Mapping[str, Sequence[RunPlan]]) -> None:
         """Prints the power and an estimate of the time that is left."""
-        note(power_line(self.request.seeds))
+        note(power_line(self.request.seeds, margin=self.request.margin, arms=len(self.request.arms)))
         device = self.request.device
         plans = {plan.name(device.type): plan for plans in views.values() for plan in plans}
         left = [plan for name, plan in plans.items() if not self._is_finished(name)]

@@ -83,15 +83,28 @@ def interval(of: Units, *, resamples: int = RESAMPLES, seed: int = SEED, level: 
     count = len(of.bits)
     if count < MIN_UNITS or not of.nbytes.sum():
         return None
-    borders = np.linspace(0, count, min(count, MAX_UNITS), endpoint=False).astype(np.int64)
-    bits, nbytes = np.add.reduceat(of.bits, borders), np.add.reduceat(of.nbytes, borders)
-    rng = np.random.default_rng(seed)
-    means = np.empty(resamples)
-    for part in np.array_split(means, -(-resamples // max(1, _RESAMPLED_VALUES // len(bits)))):
-        drawn = rng.integers(0, len(bits), (len(part), len(bits)))
-        part[:] = bits[drawn].sum(1) / np.maximum(nbytes[drawn].sum(1), 1)
+    means = bootstrap_means(of.bits[None], of.nbytes, resamples=resamples, seed=seed)[0]
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2]).tolist()
     return Interval(low, high, of.unit, count, level)
+
+
+def bootstrap_means(rows: Floats, nbytes: NDArray[Any], *, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
+    """`sum(bits) / sum(bytes)` of every row in every resample of the units, float64 [rows, resamples].
+
+    rows: bits, float64 [rows, n]; all rows share the resamples. nbytes: bytes of the units, [n].
+    """
+    count = len(nbytes)
+    borders = np.linspace(0, count, min(count, MAX_UNITS), endpoint=False).astype(np.int64)
+    rows, nbytes = np.add.reduceat(rows, borders, axis=1), np.add.reduceat(nbytes, borders)
+    rng = np.random.default_rng(seed)
+    means, start = np.empty((len(rows), resamples)), 0
+    for part in np.array_split(np.arange(resamples), -(-resamples // max(1, _RESAMPLED_VALUES // len(borders)))):
+        drawn = rng.integers(0, len(borders), (len(part), len(borders)))
+        total = np.maximum(nbytes[drawn].sum(1), 1)
+        for bits, of_row in zip(rows, means, strict=True):
+            of_row[start : start + len(part)] = bits[drawn].sum(1) / total
+        start += len(part)
+    return means
 
 
 class Losses(NamedTuple):
