@@ -85,15 +85,22 @@ class TextRun:
         ids = self._ids("text", text)
         if not text:
             raise InvalidInput("the text is empty, so it has no bits per byte", fix="a text of a byte or more")
+        if len(ids) > self.run.seq_len:
+            raise InvalidInput(
+                f"the text has {len(ids):,} ids with the special that opens it",
+                limit=f"seq_len {self.run.seq_len}",
+                fix="run.evaluate(slmtok.Texts([text])), which scores texts of any length",
+            )
         nats = self.run.score(ids)
         return float(nats.sum() / math.log(2) / len(text.encode()))
 
     def evaluate(self, data: Data | None = None, **scoring: Any) -> Scores:
         """Scores every byte of `data`, of packed data their validation documents: `.bpb_total`, `.bpb_content`.
 
-        data: by default the validation documents of training. scoring: options of `Run.evaluate`.
+        data: by default the validation documents of training. scoring: options of `Run.evaluate`; a text has one split.
         """
-        return self.run.evaluate(self._documents(data), **scoring)
+        split = scoring.pop("split", None)
+        return self.run.evaluate(self._documents(data, split), **scoring)
 
     def _ids(self, name: str, text: str) -> list[int]:
         """The ids of a text, after the special that opens a document."""
@@ -104,7 +111,7 @@ class TextRun:
             raise WrongType(f"{name} is a str, not {type(text).__name__}", fix=fix)
         return opening_ids(self.run.vocab) + (self.text.encode(text) if text else [])
 
-    def _documents(self, data: Data | None) -> TokenSource:
+    def _documents(self, data: Data | None, split: str | None) -> TokenSource:
         from slmmodel.cli.eval import open_documents
         from slmmodel.cli.opening import is_text
         from slmmodel.cli.text_source import NO_VALIDATION, text_source
@@ -116,7 +123,9 @@ class TextRun:
                 fix="run.evaluate(slmtok.Texts(texts)), or the path of documents",
             )
         if data is None or (isinstance(data, str | os.PathLike) and not is_text(os.fspath(data))):
-            return open_documents(self.run.folder, None if data is None else os.fspath(data))
+            return open_documents(self.run.folder, None if data is None else os.fspath(data), split)
+        if split is not None:
+            raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
         return text_source(_corpus(self.text, data, None), self.run.vocab, "train", NO_VALIDATION)
 
 

@@ -59,6 +59,10 @@ def _explained(function: Target) -> Target:
         parameters = [each for each in signature(function).parameters.values() if each.name != "self"]
         named = [each.name for each in parameters if each.kind != Parameter.VAR_KEYWORD]
         name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+        for option, value in keywords.items():
+            # An option of another library for one that is missing.
+            if option in HABITS and HABITS[option][0] in set(named) - keywords.keys():
+                raise unknown_option(name, option, value, named)
         if len(named) == len(parameters):
             for option, value in keywords.items():
                 if option not in named:

@@ -95,7 +95,11 @@ class RunFolder:
                 where = "it is a file"
             elif not run.path.exists():
                 fact, where = f"no folder {name!r}", str(run.path.parent)
-            raise MissingInput(fact, where=where, fix="slm train DATA -o RUN creates one", path=name)
+            inside = next((each for each in [*run.path.parents][:3] if cls(each).exists()), None)
+            fix = "slm train DATA -o RUN creates one" if inside is None else f"name the run: {inside}"
+            if inside is not None and (step := run.path.name.removeprefix("step-")).isdigit():
+                fix += f", with --step {step}"
+            raise MissingInput(fact, where=where, fix=fix, path=name)
         # A lost tokenizer can be named with -t, and ids need none; `slm doctor` reports it.
         run._verify(run.path, [name for name in _SMALL if name != TOKENIZER or run.tokenizer is not None])
         recorded, own = str(run.fingerprint.get("fingerprint")), run.vocab.fingerprint

@@ -399,6 +399,9 @@ def read_yaml(path: str) -> Settings:
         raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix=fix, path=path) from None
     if not isinstance(node, MappingNode | None):
         raise InvalidConfig(f"{path} has no sections", where=path, fix="write sections such as optim: and run:")
+    if {"format", "sha256"} <= {key.value for key, _ in (node.value if node is not None else [])}:
+        fact = f"{path} is a file of slmtok, not a configuration"
+        raise InvalidConfig(fact, where="--config", fix="slm config > run.yaml writes one", path=path)
     settings: Settings = {}
     for name, number, value in [] if node is None else _leaves(node, ""):
         if value is None and any(option.startswith(f"{name}.") for option in ("model.", *OPTIONS)):

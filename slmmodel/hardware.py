@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from slmmodel.errors import Argument, OptionError
@@ -30,6 +31,26 @@ ACCELERATORS = {
     "l4": Accelerator("L4", 121e12, 24e9),
 }
 """By the names that `slm info --on` takes. Model FLOPs utilisation is reported for these."""
+
+
+MAX_THREADS = 1024
+"""Of one process on a CPU: with 9,999 a step takes minutes, in which threads wait for each other."""
+
+
+def use_threads(threads: int) -> None:
+    """Sets the number of threads of torch; 0 leaves its choice. Raises `OptionError` above `MAX_THREADS`."""
+    import torch
+
+    if threads > MAX_THREADS:
+        raise OptionError(
+            f"threads is {threads}",
+            where=f"this machine has {os.cpu_count()} processors",
+            limit=f"at most {MAX_THREADS}; 0 takes torch's choice",
+            fix=(Argument("run.threads", os.cpu_count()),),
+            option="threads",
+        )
+    if threads:
+        torch.set_num_threads(threads)
 
 
 def has_bf16_matmul(device: str) -> bool:

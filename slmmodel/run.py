@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +26,6 @@ from slmmodel.hardware import device_for
 from slmmodel.notebook import html_table
 from slmmodel.sampling.assisted import assisted
 from slmmodel.sampling.methods import METHODS, chosen_method
-from slmmodel.sampling.prefill import check_prompts
 from slmmodel.training.metrics import Report
 from slmmodel.training.setup import value_of
 from slmmodel.training.summary import summary_of
@@ -72,6 +72,11 @@ class Run:
     def result(self) -> dict[str, Any]:
         """Totals of a finished run: steps, tokens, seconds, loss, bits per byte; empty before."""
         return self.folder.result
+
+    @property
+    def seq_len(self) -> float:
+        """Ids that the model reads at once; infinite where its state has a fixed size."""
+        return math.inf if self.model.config.unbounded else self.model.config.seq_len
 
     def __repr__(self) -> str:
         model, state = self.config["model"], "finished" if self.folder.finished else "not finished"
@@ -137,7 +142,13 @@ class Run:
         row = check_ids(ids)
         if len(row) < 2:
             raise InvalidInput(f"a score needs two ids or more, not {len(row)}", fix="the special bos, then the ids")
-        check_prompts(self.model, [row])
+        unknown = next((id for id in row if not 0 <= id < self.vocab.n_vocab), None)
+        if unknown is not None:
+            limit, fix = f"ids 0 to {self.vocab.n_vocab - 1}", "encode the text with the tokenizer of the run"
+            raise InvalidInput(f"the model has no id {unknown}", limit=limit, fix=fix)
+        if len(row) > self.seq_len:
+            fix = f"score parts of {self.seq_len} ids, or run.evaluate(data)"
+            raise InvalidInput(f"there are {len(row):,} ids to score", limit=f"seq_len {self.seq_len}", fix=fix)
         tensor = torch.tensor([row], device=next(self.model.parameters()).device)
         with torch.inference_mode():
             logits = self.model(tensor[:, :-1]).logits
@@ -164,6 +175,13 @@ class Run:
         if not isinstance(data, TokenSource):
             path = check_path("data", self.config["data"]["train"] if data is None else data)
             data = open_source(path, split, vocab=self.vocab)
+        if seq_len is not None and check_int("seq_len", seq_len, 1) > self.seq_len:
+            raise OptionError(
+                f"seq_len is {seq_len}",
+                limit=f"1 to {self.seq_len}, the seq_len of training",
+                fix=f"seq_len={self.seq_len}, or less",
+                option="seq_len",
+            )
         return score(
             self.model,
             data,

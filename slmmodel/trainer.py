@@ -24,7 +24,7 @@ from slmmodel.data import Loader, RunData
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.distributed import World, gather, is_restart, process_group, rank_failures
 from slmmodel.errors import Argument, NotFinite
-from slmmodel.hardware import device_for
+from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
 from slmmodel.training import setup
 from slmmodel.training.heartbeat import Heartbeat
@@ -86,8 +86,8 @@ def train(
         # Inside the heartbeat too, which records why the process left the run.
         with trainer.heartbeat, rank_failures():
             trainer.prepare(run.fingerprint if continued else None, allow_mismatch)
-            if trainer.resumed_from is not None and world.is_main:
-                note(f"continuing at step {trainer.resumed_from} of {trainer.state.steps}")
+            if continued and world.is_main:
+                note(trainer.resumption())
             result = trainer.finish(trainer.fit())
             trainer.heartbeat.end(result.reason)
         return result
@@ -113,8 +113,7 @@ def _process(settings: Settings) -> Iterator[World]:
     threads = int(setup.value_of(settings, "run.threads", "0"))
     try:
         with process_group(device_for(setup.value_of(settings, "run.device", "auto"))) as world:
-            if threads:
-                torch.set_num_threads(threads)
+            use_threads(threads)
             yield world
     finally:
         trim_memory()
@@ -136,6 +135,7 @@ class Trainer:
         self.writer = CheckpointWriter(run.checkpoints, config.run)
         self.heartbeat = Heartbeat(run.path if world.is_main else None)
         self.resumed_from: int | None = None
+        self.damaged: list[int] = []
         self.data_guard: DataGuard | None = None
         self.notes: list[str] = []
 
@@ -343,6 +343,7 @@ class Trainer:
         """Loads the newest intact checkpoint, and removes newer ones. Raises `CorruptFile`."""
         checkpoints, train_step = self.run.checkpoints, self.train_step
         newest = checkpoints.newest()
+        self.damaged = [step for step in checkpoints.list() if step > (newest or 0)]
         self.world.barrier()
         if self.world.is_main:
             checkpoints.remove_after(newest)
@@ -362,6 +363,13 @@ class Trainer:
             self.state.steps = steps
         # A killed process may have written this checkpoint and done no more.
         self._settle_checkpoints()
+
+    def resumption(self) -> str:
+        """Where a run goes on, and which damaged checkpoints were removed for it."""
+        lost = "".join(f"; the checkpoint of step {step} is damaged and was removed" for step in self.damaged)
+        if self.resumed_from is None:
+            return f"no checkpoint to continue from: training begins at step 0 again{lost}"
+        return f"continuing at step {self.resumed_from} of {self.state.steps}{lost}"
 
     def _verdict(self) -> list[str]:
         """A warning where the last loss is that of a model that has learned nothing, as after diverging."""

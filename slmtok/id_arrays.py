@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _TEXT = (str, bytes, bytearray, memoryview)
 OFFSETS_SUFFIX = ".offsets.npy"
 """Of the file beside a file of ids: where each document begins, int64, one more than documents."""
+_MASK_IDS = 16
+"""Ids of a list that are looked at to refuse a mask; looking at all would take as long as decoding."""
 _MIN, _MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -41,6 +43,8 @@ def check_row(ids: object) -> object:
         raise WrongType(f"ids must be integers, this is {type(ids).__name__}", fix="tok.encode(text) gives ids")
     import numpy as np
 
+    if isinstance(ids, (list, tuple)) and bool in map(type, ids[:_MASK_IDS]):
+        raise WrongType("ids are integers, and these are bool: a mask", fix="ids[mask] chooses ids of an array")
     if isinstance(ids, (list, tuple, np.ndarray)):
         return ids
     if isinstance(ids, Mapping) or not isinstance(ids, Iterable):
@@ -82,7 +86,7 @@ def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: i
         raise WrongType(
             f"id {id!r} is {type(id).__name__}, not an integer",
             where=_where(position, document),
-            fix="tok.encode(text) gives ids",
+            fix="tok.decode_batch(rows)" if hasattr(id, "__len__") else "tok.encode(text) gives ids",
         ) from None
     if not _MIN <= number <= _MAX:
         raise _unknown_id(number, n_vocab, position, document)

@@ -12,7 +12,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
 from slmmodel.cli.reading import corpus_options, require_text, to_flags
 from slmmodel.cli.text import Text
-from slmmodel.errors import MissingInput, OptionError, unknown_name
+from slmmodel.errors import InvalidConfig, MissingInput, OptionError, unknown_name
 from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, printable
 
@@ -64,6 +64,8 @@ def batches(
     if pack is not None and pack not in STRATEGIES:
         raise unknown_name("strategy", pack, STRATEGIES, "--pack {}")
     stages, text = _open_stages(source, split, tokenizer, read, settings)
+    if not stages.loader.block(0).nbytes().any():
+        raise InvalidConfig(f"the split {split} has no text", where=source, fix="name data with text in them")
     _check_size(stages.loader, first_step + n)
     to_words: ToWords = (lambda ids: list(map(str, ids))) if text is None else text.words
     cursor, shown = Cursor(), []

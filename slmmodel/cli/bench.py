@@ -49,10 +49,10 @@ def bench(
     config, optim, bytes_per_token = _model(run, preset or PRESET, optimizer)
     import torch
 
+    from slmmodel.hardware import use_threads
     from slmmodel.training import bench as measuring
 
-    if threads:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     lines: list[dict[str, Any]] = []
     decoding: dict[str, dict[str, float]] = {}
     with Progress() as progress:

@@ -8,14 +8,16 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmmodel.checkpoint import CONFIG
 from slmmodel.cli import reading
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option
 from slmmodel.cli.train import named_data, open_training_data, plan_rows, read_settings
 from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, Settings, preset_sections
 from slmmodel.errors import OptionError
-from slmtok.cli.options import argument, command, option, tokenizer_option
+from slmtok.cli.options import argument, command, instead, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
 from slmtok.options import ReadOptions
 
@@ -44,7 +46,8 @@ _PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
 _OF_VOCABULARY = ("n_vocab", "padded_vocab")
 
 
-@command("config", example="slm config --preset cpu-demo > run.yaml")
+@command("config", example="slm config --preset cpu-demo > run.yaml",
+         habits=dict.fromkeys(("-o", "--output"), instead("stdout: slm config > {}", "run.yaml")))  # fmt: skip
 @argument("file", metavar="[FILE]", required=False, help="With --check: the configuration to check.")
 @option("--preset", metavar="NAME", help="Write the settings of this preset; without it, the preset stays open.")
 @option("--full", is_flag=True, help="Also sizes that the vocabulary decides, and options of packing strategies.")
@@ -69,6 +72,9 @@ def config(
 
     Settings that are given are put into it. Nothing is written but stdout.
     """
+    if file is not None and (Path(file) / CONFIG).is_file():
+        fix = f"slm config --check {shlex.quote(str(Path(file) / CONFIG))}"
+        raise OptionError(f"{file!r} is a run, and a check reads a file", fix=fix, option="check")
     if check != (file is not None):
         named = f"; {tokenizer} is a tokenizer" if tokenizer else ""
         fact = f"--check needs a FILE of settings{named}" if check else f"FILE {file!r} without --check"

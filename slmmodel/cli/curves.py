@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import shlex
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -51,6 +52,10 @@ class Curve(NamedTuple):
 @output_options(default="curves.png", metavar="FILE", help="A .png, .svg or .html file; needs matplotlib.")
 def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bool) -> Outcome:
     """Draw loss, bits per byte and gates of the memory of runs against steps, ids, bytes and time."""
+    if picture := next((run for run in runs if run.endswith(SUFFIXES)), None):
+        raise OptionError(f"{picture!r} is named as a run", fix=f"-o {shlex.quote(picture)}", option="output")
+    if twice := next((run for run in runs if runs.count(run) > 1), None):
+        raise OptionError(f"the run {twice!r} is named twice", fix="name it once", option="runs")
     check_figure(output, force=force, option="--output")
     curves = draw([RunFolder.open(run) for run in runs], output, against or tuple(AXES), force=force)
     result = {

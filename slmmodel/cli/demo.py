@@ -25,8 +25,9 @@ from slmmodel.folder_lock import LOCK, locked
 from slmmodel.json_files import FaultError, read_object
 from slmmodel.sizes import format_time
 from slmtok import atomic
-from slmtok.cli.options import INTEGER, argument, command, option, output_options
+from slmtok.cli.options import INTEGER, TOKENIZER, argument, command, option, output_options, tokenizer_option
 from slmtok.cli.output import Outcome, counted, print_rows, printable
+from slmtok.opening import load
 from slmtok.options import ReadOptions
 
 STORY_BYTES = 7_000_000
@@ -58,6 +59,7 @@ STORIES = Kind("cpu-stories", 4096, "bucket", 500)
 @argument(
     "text", metavar="[TEXT]", required=False, help="A file, folder, glob or hf:NAME; generated stories without it."
 )
+@tokenizer_option(required=False, help=f"Use this one instead of training one: {TOKENIZER}.")
 @corpus_options
 @option("--vocab", metavar="N", type=INTEGER, show_default=f"{ONE_TEXT.vocab}; stories {STORIES.vocab}",
         help="Ids of the tokenizer, specials included.")  # fmt: skip
@@ -68,7 +70,13 @@ STORIES = Kind("cpu-stories", 4096, "bucket", 500)
 @threads_option
 @output_options(default="demo", metavar="DIR", help="A new folder.")
 def demo(
-    text: str | None, read: ReadOptions, vocab: int | None, preset: str | None, output: str, **options: Any
+    text: str | None,
+    tokenizer: str | None,
+    read: ReadOptions,
+    vocab: int | None,
+    preset: str | None,
+    output: str,
+    **options: Any,
 ) -> Outcome:
     """Go from a text to a tokenizer, token shards, a model, its bits per byte, and text that it generates.
 
@@ -76,10 +84,15 @@ def demo(
     stories of six of slmtok's plots are generated; 0.5 % of them are scored.
     """
     kind = STORIES if text is None else ONE_TEXT
+    if tokenizer is not None and text is None:
+        fact, fix = f"TEXT is missing: {tokenizer!r} is a tokenizer", f"slm demo TEXT -t {shlex.quote(tokenizer)}"
+        raise OptionError(fact, fix=fix, option="text")
+    if tokenizer is not None and vocab is not None:
+        raise OptionError("--tokenizer has its own ids, and --vocab is given", fix="leave one out", option="vocab")
     if text is None:
         read = ReadOptions(format="text", separator=BLANK_LINE)
     kind = kind._replace(preset=preset or kind.preset, vocab=vocab or kind.vocab)
-    return DemoJob(text, Path(output), kind, read, **options).run()
+    return DemoJob(text, Path(output), kind, read, tokenizer, **options).run()
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,7 @@ class DemoJob:
     folder: Path
     kind: Kind
     read: ReadOptions
+    tokenizer: str | None
     budget: str | None
     seed: int
     threads: int
@@ -109,6 +123,8 @@ class DemoJob:
         files = [] if self.text is None else find(self.text, self.read)
         text = None if self.text is None else {"files": sources(files, source_names(files)), **to_record(self.read)}
         chosen = {"preset": self.kind.preset, "vocab": self.kind.vocab, "budget": self.budget}
+        if self.tokenizer is not None:
+            chosen |= {"vocab": None, "tokenizer": load(self.tokenizer).fingerprint}
         return {"text": text, **chosen, "seed": self.seed, "threads": self.threads}
 
     def run(self) -> Outcome:
@@ -188,6 +204,7 @@ class DemoJob:
         text = [] if self.text is None else [self.text, *to_flags(self.read)]
         usual = STORIES if self.text is None else ONE_TEXT
         changed = [name for name in ("vocab", "preset") if getattr(self.kind, name) != getattr(usual, name)]
+        text += [] if self.tokenizer is None else ["-t", self.tokenizer]
         shape = [part for name in changed for part in (f"--{name}", str(getattr(self.kind, name)))]
         command = ["slm", "demo", *text, *shape, "-o", f"{self.folder}-whole"]
         return {"command": shlex.join(command), "tokens": ids, "seconds": round(ids / ids_per_second)}
@@ -254,7 +271,9 @@ class DemoJob:
 
         data = self.folder / DATA
         try:
-            prepare(self.corpus, data, vocab=self.kind.vocab, read=self.read, force=self.force)
+            prepare(
+                self.corpus, data, vocab=self.kind.vocab, read=self.read, force=self.force, tokenizer=self.tokenizer
+            )
         except (OptionError, InvalidConfig):
             (self.folder / RECORD).unlink()
             raise

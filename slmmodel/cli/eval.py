@@ -9,6 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+from click.core import ParameterSource
+
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.opening import STDIN, check_written, is_text, note_unfinished, open_any
@@ -21,12 +24,12 @@ from slmtok import atomic
 from slmtok.cli.options import OUTPUT, argument, choice, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, write_line
 from slmtok.cli.progress import Progress
+from slmtok.options import ReadOptions, option_specs
 
 if TYPE_CHECKING:
     from slmmodel.data.source import DocumentBlock, TokenSource
     from slmmodel.evaluation.certificate import Evaluation
     from slmmodel.evaluation.scoring import Scores
-    from slmtok.options import ReadOptions
 
 MAX_TRAIN_BYTES = 16_000_000
 """Training text that baselines see; the result records its size."""
@@ -87,6 +90,7 @@ def eval(
         return open_documents(folder, on, split, tokenizer, read)
 
     if check is not None:
+        _refuse_beside_check()
         return _check(folder, check, lambda stated: documents(split or stated), scoring)
     trained = folder.config["data"]["train"]
     sources = [trained] if isinstance(trained, str) else [source.get("path") for source in trained]
@@ -122,6 +126,22 @@ def _check_windows(run: RunFolder, seq_len: int | None, seq_bytes: int | None, s
         )
 
 
+def _refuse_beside_check() -> None:
+    """Raises `OptionError` for options that a check takes from the certificate, or that write something."""
+    allowed = {"run", "on", "tokenizer", "step", "device", "check", "force", "quiet"}
+    allowed |= {name for name, _, _ in option_specs(ReadOptions)}
+    context = click.get_current_context()
+    for param in context.command.params:
+        given = context.get_parameter_source(str(param.name)) == ParameterSource.COMMANDLINE
+        if given and param.expose_value and param.name not in allowed:
+            raise OptionError(
+                f"--check together with {param.opts[0]}",
+                limit="a check scores as its certificate says, and writes nothing",
+                fix=f"leave {param.opts[0]} out",
+                option="check",
+            )
+
+
 def _check(
     run: RunFolder, path: str, open_split: Callable[[str | None], TokenSource], scoring: dict[str, Any]
 ) -> Outcome:
@@ -138,7 +158,16 @@ def _check(
         "precision": recorded["precision"],
         "stateful": stateful,
     }
-    computed = score(run, open_split(stated["documents"]["split"]), **scoring).certificate
+    source = open_split(stated["documents"]["split"])
+    data = str(stated["documents"]["data"])
+    if source.digest != data:
+        wrong = [f"documents.data is {data[:16]}…; {source.digest[:16]}… here: --on DATA names those that were scored"]
+        return Outcome(
+            {"path": path, "proven": False, "differences": wrong, "bpb_total": None, "bpb_content": None},
+            lambda: print_rows([("differs", wrong[0])], title=f"{path}: not proven, it is about other documents"),
+            code=ANSWER_NO,
+        )
+    computed = score(run, source, **scoring).certificate
     wrong = differences(stated, computed)
     bits = {name: computed[name] for name in ("bpb_total", "bpb_content")}
     rows: list[Row] = [("bpb_total", f"{bits['bpb_total']:.4f}"), ("differs", "\n".join(wrong))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,6 +15,7 @@ from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError, SlmmodelError
 from slmmodel.sizes import format_bytes, format_time
+from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
 
@@ -42,6 +44,11 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     if subject == "presets":
         return _describe_presets()
     path = Path(subject)
+    if names_tokenizer(subject) or (path.is_dir() and (path / "manifest.json").is_file()):
+        what = "packed data" if path.is_dir() else "a tokenizer"
+        raise OptionError(
+            f"{subject!r} is {what}, not a run", fix=f"slmtok info {shlex.quote(subject)}", option="subject"
+        )
     if path.is_dir():
         return _describe_run(subject, diagram)
     if path.exists() or (subject not in PRESETS and path.suffix):

@@ -5,6 +5,7 @@ Only text needs the library slmtok, which is imported for it.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
 from slmmodel.cli.text import Text
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, Unreadable
-from slmmodel.hardware import device_for
+from slmmodel.hardware import device_for, use_threads
 from slmtok.atomic import check_outputs
 from slmtok.cli.progress import Progress
 
@@ -55,10 +56,7 @@ def open_run(
     run = RunFolder.open(path)
     with Progress("loading the model") as progress:
         note_unfinished(run, step, progress)
-        if threads:
-            import torch
-
-            torch.set_num_threads(threads)
+        use_threads(threads)
         model = run.model(str(device_for(device)), step=step)
     file = tokenizer or run.tokenizer
     return RunContext(run, model, run.vocab, None if file is None else Text(file, run.vocab))
@@ -70,6 +68,12 @@ def note_unfinished(run: RunFolder, step: int | None, progress: Progress) -> Non
         return
     newest = run.checkpoints.newest()
     damaged = f"; step {steps[-1]} is damaged" if newest != steps[-1] else ""
+    if newest is None:
+        raise MissingInput(
+            f"{str(run.path)!r} has not finished, and no checkpoint of it is intact{damaged}",
+            where=str(run.checkpoints.folder),
+            fix=f"slm resume {shlex.quote(str(run.path))} trains it again, or restore the files",
+        )
     progress.line(f"note: {str(run.path)!r} has not finished: the weights are those of step {newest}{damaged}")
 
 

@@ -16,7 +16,7 @@ from slmmodel.cli.options import (
     step_option,
     threads_option,
 )
-from slmmodel.errors import CorruptFile, InvalidInput, MissingInput
+from slmmodel.errors import CorruptFile, InvalidInput, MissingInput, OptionError
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import Outcome, table, write_text
 from slmtok.cli.progress import Progress
@@ -47,6 +47,8 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
 
     Shares have 95 % intervals. A model that does not know the difference is right in 50 %.
     """
+    if good == bad:
+        raise OptionError(f"--good and --bad are both {good!r}", fix="name two fields", option="good")
     listed = read_pairs(file, good, bad, by)
     context = open_run(run, **opening)
     from slmmodel.evaluation.retrieval import sequence_nats

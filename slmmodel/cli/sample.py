@@ -25,7 +25,8 @@ from slmmodel.cli.options import (
 from slmmodel.cli.text import TextDecoder
 from slmmodel.config import SampleConfig
 from slmmodel.errors import OptionError
-from slmtok.cli.options import argument, command, option
+from slmtok.cli.errors import EXTRA
+from slmtok.cli.options import argument, command, instead, option
 from slmtok.cli.output import Outcome, printable, settings, write_text
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ def _listed(ids: Sequence[int]) -> str:
     return "".join(f"{id} " for id in ids)
 
 
-@command("logprobs", example="slm logprobs run --prompt 'Once upon a'")
+@command("logprobs", example="slm logprobs run --prompt 'Once upon a'", habits={EXTRA: instead("--prompt {}")})
 @run_argument
 @prompt_option
 @ids_option

@@ -105,8 +105,10 @@ class TextDecoder:
         return "" if self.stopped else self._decoder.decode(rest, final=True)
 
 
-def prepare(corpus: str, folder: Path, *, vocab: int, read: ReadOptions, force: bool = False) -> None:
-    """Packs a corpus into `folder`, with a tokenizer of `vocab` ids trained on the training split only.
+def prepare(
+    corpus: str, folder: Path, *, vocab: int, read: ReadOptions, force: bool = False, tokenizer: str | None = None
+) -> None:
+    """Packs a corpus into `folder`, with `tokenizer`, or one of `vocab` ids trained on the training split only.
 
     The split does not depend on the tokenizer, so the corpus is packed twice: as bytes, to find the training documents,
     and with the tokenizer trained on them. A call that was killed is continued; `force` begins again. Raises what
@@ -120,6 +122,14 @@ def prepare(corpus: str, folder: Path, *, vocab: int, read: ReadOptions, force: 
     if (folder / "manifest.json").exists() and not force:
         return
     options = PackOptions(**vars(read))
+    if tokenizer is not None:
+        packed = pack(corpus, slmtok.load(tokenizer), folder, options, force=force)
+        try:
+            _require_validation(packed.manifest, corpus)
+        except InvalidConfig:
+            shutil.rmtree(folder)
+            raise
+        return
     plain = slmtok.train(slmtok.Texts([b"bytes"]), scheme="byte", vocab_size=MIN_VOCAB_SIZE)
     # Beside the data, where a later call finds what a killed one left.
     work = folder.with_name(f".{folder.name}-bytes")
@@ -128,20 +138,14 @@ def prepare(corpus: str, folder: Path, *, vocab: int, read: ReadOptions, force: 
     try:
         pack(corpus, plain, place, options)
         split = open_shards(place)
-        if "val" not in split.manifest["splits"]:
-            raise InvalidConfig(
-                "no document is left for validation",
-                where=repr(corpus),
-                limit="documents are chosen by the hash of their text, so equal ones together",
-                fix="a text with more different documents",
-            )
+        _require_validation(split.manifest, corpus)
 
         def training() -> Iterator[bytes]:
             for index in range(split.n_docs("train")):
                 yield plain.decode_bytes(split.document(index, "train")[1:-1])
 
         try:
-            tokenizer = slmtok.train(slmtok.Texts(training()), vocab_size=vocab)
+            trained = slmtok.train(slmtok.Texts(training()), vocab_size=vocab)
         except CorpusTooSmall as error:
             size, supported = sum(len(text) for text in training()), error.fields["supported"]
             raise OptionError(
@@ -154,4 +158,15 @@ def prepare(corpus: str, folder: Path, *, vocab: int, read: ReadOptions, force: 
         split.close()
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    pack(corpus, tokenizer, folder, options, force=force)
+    pack(corpus, trained, folder, options, force=force)
+
+
+def _require_validation(manifest: dict[str, Any], corpus: str) -> None:
+    """Raises `InvalidConfig` for packed data without validation documents."""
+    if "val" not in manifest["splits"]:
+        raise InvalidConfig(
+            "no document is left for validation",
+            where=repr(corpus),
+            limit="documents are chosen by the hash of their text, so equal ones together",
+            fix="a text with more different documents",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import METRICS, RunFolder
+from slmmodel.checkpoint import METRICS, RunFolder, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.opening import is_text, open_text
@@ -31,7 +32,7 @@ from slmmodel.cli.reading import corpus_options
 from slmmodel.errors import MissingInput, OptionError, OutputExists
 from slmmodel.folder_lock import locked
 from slmmodel.models.presets import PRESETS
-from slmmodel.sizes import format_bytes, format_count
+from slmmodel.sizes import format_bytes, format_count, parse_count
 from slmtok.cli.options import (
     OUTPUT,
     TOKENIZER,
@@ -155,7 +156,10 @@ def named_data(given: dict[str, Any], data: str | None, tokenizer: str | None) -
         return None, tokenizer
     data = data or (None if named is None else str(named))
     if not data:
-        raise OptionError("DATA is missing", fix="slm train DATA, or data.train in the configuration", option="data")
+        fact, fix = "DATA is missing", "slm train DATA, or data.train in the configuration"
+        if tokenizer is not None:
+            fact, fix = f"{fact}: {tokenizer!r} is a tokenizer", f"slm train TEXT -t {shlex.quote(tokenizer)}"
+        raise OptionError(fact, fix=fix, option="data")
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise _no_token_data(data)
     if tokenizer is not None and Path(data).exists() and not is_text(data):
@@ -275,14 +279,17 @@ def resume(
             option="step",
         )
     if output is None and (sets or budget or force):
+        _check_budget(RunFolder.open(run, allow_mismatch=allow_mismatch), step, budget)
+        changes = [f"--set {shlex.quote(each)}" for each in sets] + ([f"--budget {budget}"] if budget else [])
         raise OptionError(
             "--set, --budget and --force need a new run",
-            fix=f"slm resume {shlex.quote(run)} --step N -o NEW --set NAME=VALUE",
+            fix=" ".join(["slm resume", shlex.quote(run), "-o NEW", *changes]),
             option="set",
         )
     # Wrong values are refused before anything is read or copied.
     read_settings(None, (), budget, {f"run.{name}": value for name, value in machine.items()})
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
+    _check_budget(folder, step, budget)
     _check_branch(folder, step, sets, budget)
     if output is not None:
         from slmmodel.trainer import branch
@@ -297,6 +304,19 @@ def resume(
         return _train(given, opened, folder.path, evaluate, machine["device"], **options)
 
 
+def _check_budget(run: RunFolder, step: int | None, budget: str | None) -> None:
+    """Raises `OptionError` for a budget of fewer steps than the checkpoint has; `branch` checks other budgets."""
+    kind, _, amount = (budget or "").partition("=")
+    reached = step if step is not None else max(run.checkpoints.list(), default=0)
+    if kind == "steps" and (parse_count(amount) or math.inf) <= reached:
+        raise OptionError(
+            f"no step is left: step {reached:,} has spent the budget {budget}",
+            limit="the budget counts from the first step of the old run",
+            fix=f"slm resume {shlex.quote(str(run.path))} --step {reached} -o NEW --budget steps={2 * reached}",
+            option="budget",
+        )
+
+
 def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget: str | None) -> None:
     """Raises `OutputExists` at the end of a finished run without a further budget, `OptionError` for another model."""
     model = next((text.partition("=")[0] for text in sets if text.startswith("model.")), None)
@@ -309,6 +329,15 @@ def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget:
         )
     steps = int(run.result.get("steps", 0))
     if run.finished and budget is None and not sets and (step is None or step >= steps):
+        weights, last = run.path / "model.safetensors", run.checkpoints.path(steps) / "model.safetensors"
+        sums = [read_sums(file.parent).get(file.name) for file in (weights, last)]
+        if not weights.exists() and last.exists() and sums[0] == sums[1]:
+            raise OutputExists(
+                f"the run {str(run.path)!r} is finished, and its {weights.name} is lost",
+                where=f"{steps} steps; the checkpoint of the last one has the same weights",
+                fix=f"cp {shlex.quote(str(last))} {shlex.quote(str(run.path))}",
+                path=str(run.path),
+            )
         raise OutputExists(
             f"the run {str(run.path)!r} is finished",
             where=f"{steps} steps, reason: {run.result.get('reason', '?')}",

@@ -20,6 +20,7 @@ from slmmodel.calls import explains_calls
 from slmmodel.checks import check_int, check_path
 from slmmodel.data.loader import Cursor, Loader
 from slmmodel.data.opening import open_source
+from slmmodel.data.packing import CHOICES
 from slmmodel.data.strategies import STRATEGIES
 from slmmodel.errors import Argument, InvalidConfig, OptionError, WrongType, unknown_name
 
@@ -40,6 +41,9 @@ class _Sequences:
             raise WrongType("a ShardDataset has single sequences, and no batch_size", fix=fix)
         if options["pack"] not in STRATEGIES:
             raise unknown_name("strategy", str(options["pack"]), STRATEGIES, Argument("pack"))
+        for name in options.keys() & CHOICES.keys():
+            if options[name] not in CHOICES[name]:
+                raise unknown_name(name, str(options[name]), CHOICES[name], Argument(name))
         self.path = str(Path(check_path("path", path)).absolute())
         self.split, self.batch_size, self.options = split, check_int("batch_size", batch_size, 1), dict(options)
         self.shift_labels = bool(self.options.pop("shift_labels"))

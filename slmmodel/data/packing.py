@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.errors import Argument, Fix, InvalidConfig
+from slmmodel.errors import Argument, Fix, InvalidConfig, WrongType
 
 Ints = NDArray[np.int64]
 
@@ -215,8 +215,15 @@ class EndToEnd(Packing):
 
 
 def count_inputs(lengths: Ints) -> Ints:
-    """Inputs of documents with these numbers of ids (delimiters included): int64 [n_docs]."""
-    return np.maximum(np.asarray(lengths, dtype=np.int64) - 1, 0)
+    """Inputs of documents with these numbers of ids (delimiters included): int64 [n_docs]. Raises `WrongType`."""
+    given = np.asarray(lengths)
+    if given.ndim != 1 or (given.size and (given.dtype.kind not in "iu" or given.min() < 0)):
+        raise WrongType(
+            f"lengths are the numbers of ids of documents, not {str(lengths)[:40]!r}",
+            limit="one dimension of integers from 0 up",
+            fix="lengths=np.diff(offsets)",
+        )
+    return np.maximum(given.astype(np.int64, copy=False) - 1, 0)
 
 
 def prefix_sums(counts: NDArray[np.integer[Any]]) -> Ints:

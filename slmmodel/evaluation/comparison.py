@@ -146,8 +146,10 @@ def read_losses(path: str | Path) -> Losses:
         with safe_open(path, "np") as file:
             about = parse_object((file.metadata() or {}).get("about", "{}").encode())
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, ValueError) as error:
-        raise corrupt(path, f"cannot be read ({error})", fix) from None
+    except (SafetensorError, ValueError):
+        raise corrupt(path, "is not a file of losses", fix) from None
+    if not about:
+        raise corrupt(path, "holds tensors, and is not a file of losses", fix)
     about = validated(about, _About, path, fix=fix).model_dump(exclude_unset=True)
     if {name: array.dtype.type for name, array in arrays.items()} != _DTYPES:
         raise corrupt(path, f"does not hold exactly {', '.join(_DTYPES)} in their types", fix)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from slmmodel.data.packing import Ints, check_range, count_inputs, prefix_sums
 from slmmodel.data.source import DocumentBlock, TokenSource, blocks_of
-from slmmodel.errors import BytesDisagree, InvalidConfig, NotFinite
+from slmmodel.errors import Argument, BytesDisagree, InvalidConfig, NotFinite
 from slmmodel.notebook import html_table
 from slmmodel.vocab import VocabMeta
 
@@ -139,7 +139,7 @@ class Scores:
             raise InvalidConfig(
                 f"the data have no text to score, in {self.n_docs:,} documents",
                 limit="bits per byte need at least one byte",
-                fix="--on other data, or pack a corpus with text in it",
+                fix="score other data, or pack a corpus with text in it",
             )
         # An infinite loss is a probability of 0, and infinite bits per byte are right.
         lost = int(np.count_nonzero(np.isnan(self.nats)))
@@ -176,7 +176,9 @@ def check_stride(seq_len: int, stride: int | None) -> int:
     """The stride; half of `seq_len` where it is None. Raises `InvalidConfig`."""
     check_range("seq_len", seq_len, 1, fix="set a positive seq_len")
     chosen = max(1, seq_len // 2) if stride is None else stride
-    check_range("stride", chosen, 1, seq_len, fix="lower the stride")  # a longer one leaves targets unscored
+    check_range(
+        "stride", chosen, 1, seq_len, fix=(Argument("stride", seq_len), ", or less")
+    )  # else targets are unscored
     return chosen
 
 

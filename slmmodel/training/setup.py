@@ -25,12 +25,21 @@ from slmmodel.data.opening import StageData
 from slmmodel.data.source import blocks_of
 from slmmodel.data_config import DataConfig, DataSource
 from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
-from slmmodel.errors import Argument, InvalidConfig, Mismatch, OptionError, OutOfMemory, OutputExists, SlmmodelError
+from slmmodel.errors import (
+    Argument,
+    Fix,
+    InvalidConfig,
+    Mismatch,
+    OptionError,
+    OutOfMemory,
+    OutputExists,
+    SlmmodelError,
+)
 from slmmodel.folder_lock import locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, config_from_dict, count
 from slmmodel.run_files import VERSION
-from slmmodel.sizes import format_bytes
+from slmmodel.sizes import format_bytes, format_count
 from slmmodel.training.loss import MAX_LOGITS
 from slmmodel.training.microbatch import free_memory
 from slmmodel.training.trackers import check_trackers
@@ -309,7 +318,7 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
             option="optim.name",
         )
     min_memory = min_memory_of(config, counts, data, world.device, world.size if sharded else 1)
-    _check_memory(config, min_memory, world)
+    _check_memory(config, min_memory, BYTES_PER_PARAMETER * counts.parameters // (world.size if sharded else 1), world)
     packing = loader.packing(0, 0)
     if not len(packing) or not loader.block(0).nbytes().any():
         raise InvalidConfig("the data have no text to train on", where=data.name, fix="pack a corpus with text in it")
@@ -355,8 +364,11 @@ def min_memory_of(config: RunConfig, counts: Counts, data: RunData, device: torc
     return BYTES_PER_PARAMETER * counts.parameters // shards + activations + logits + mask
 
 
-def _check_memory(config: RunConfig, needed: int, world: World) -> None:
-    """Raises `OutOfMemory` where a step cannot fit into the free memory of the device."""
+def _check_memory(config: RunConfig, needed: int, state: int, world: World) -> None:
+    """Raises `OutOfMemory` where a step cannot fit into the free memory of the device.
+
+    state: weights, gradients and moments, which no shorter sequence makes smaller.
+    """
     is_cuda = world.device.type == "cuda"
     free = torch.cuda.mem_get_info(world.device)[0] if is_cuda else free_memory() // world.size
     if needed > free:
@@ -367,7 +379,10 @@ def _check_memory(config: RunConfig, needed: int, world: World) -> None:
             fix=(
                 Argument("model.seq_len", max(min(config.seq_len // 2, _MAX_USUAL_SEQ_LEN), 1)),
                 ", or a smaller model",
-            ),
+            )
+            if state < free // 2
+            else f"a smaller model, of {format_count(free // (2 * BYTES_PER_PARAMETER))} parameters or less: fewer "
+            "n_layers, or a smaller d_model; slm info presets lists some",
             option="model.seq_len",
         )
 
@@ -424,11 +439,18 @@ def check_fingerprint(
                 f"{differs} from the run's: {values[0]} now, {values[1]} recorded",
                 where=where,
                 limit="a run continues exactly as it began",
-                fix=f"restore it, or --allow-mismatch {name}",
+                fix=_fix_of_mismatch(field, name, recorded[field]),
                 field=field,
             )
         notes.append(f"continues with another {name} than it began with")
     return notes
+
+
+def _fix_of_mismatch(field: str, name: str, recorded: object) -> Fix:
+    """How a field gets its recorded value back, or is allowed to differ."""
+    before: dict[str, str | Argument] = dict.fromkeys(("data", "val"), "name the data of the run")
+    before["threads"] = Argument("run.threads", recorded)
+    return (before.get(field, "restore it"), f", or --allow-mismatch {name}")
 
 
 def create_run(run: RunFolder, config: RunConfig, data: RunData, fingerprint: Mapping[str, Any]) -> None:

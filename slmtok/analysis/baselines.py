@@ -51,7 +51,7 @@ def _codes(documents: Sequence[bytes], orders: int) -> Iterator[tuple[NDArray[np
     for order in range(1, orders + 1):
         if order > 1:
             shift = np.uint64(8 * (order - 1))
-            codes[order - 1 :] |= data[: len(data) - order + 1] << shift
+            codes[order - 1 :] |= data[: max(0, len(data) - order + 1)] << shift
         where = np.flatnonzero(age >= order - 1)
         yield codes[where], where
 

@@ -137,6 +137,8 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         fact = f"{name} {error.message}"
         if isinstance(error, click.MissingParameter):
             fact, fix = f"{name} is missing", getattr(command, "example", None) or fix
+            taken = context.params.get("tokenizer") if context is not None else None
+            fact += f": {taken!r} is a tokenizer" if isinstance(taken, str) and name != "TOK" else ""
             given = filter(str.isdecimal, context.meta["arguments"] if context else ())
             if getattr(error.param, "type", None) is INTEGER and (number := next(given, None)):
                 fix = f"{name} {number}"

@@ -21,8 +21,9 @@ __all__ = ["as_hf", "as_tiktoken"]
 def as_tiktoken(tokenizer: Tokenizer, spell: Mapping[str, str] | None = None) -> Encoding:
     """A tiktoken-shaped `Encoding` of a tokenizer; `spell` (role to spelling) gives specials another spelling in it."""
     from slmtok.compat.tiktoken import from_tokenizer
+    from slmtok.tokenizer import check_tokenizer
 
-    return from_tokenizer(tokenizer, spell=spell)
+    return from_tokenizer(check_tokenizer(tokenizer), spell=spell)
 
 
 def as_hf(
@@ -41,6 +42,9 @@ def as_hf(
     from slmtok.compat._hf_rows import UNLIMITED, Settings
     from slmtok.compat._shared import spelling_of
     from slmtok.compat.hf import HFTokenizer
+    from slmtok.tokenizer import check_tokenizer
 
     limit = UNLIMITED if model_max_length is None else model_max_length
-    return HFTokenizer(tokenizer, Settings(add_eos, spelling_of(pad), limit, padding_side, truncation_side))
+    return HFTokenizer(
+        check_tokenizer(tokenizer), Settings(add_eos, spelling_of(pad), limit, padding_side, truncation_side)
+    )

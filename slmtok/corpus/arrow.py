@@ -173,7 +173,8 @@ def _open_dataset(source: str, options: ReadOptions) -> Iterator[Any]:
         raise MissingInput(
             f"cannot load the data set {parsed.name!r}: {reason}",
             where=source,
-            fix="check name, configuration and split: hf:NAME[:CONFIG][@SPLIT]",
+            fix="check network, name, configuration and split: hf:NAME[:CONFIG][@SPLIT]; "
+            "without network, name a folder that datasets.save_to_disk wrote",
             path=source,
         ) from error
 

@@ -30,6 +30,8 @@ HUGGING_FACE = "hf:"
 """Prefix of the name of a Hugging Face data set."""
 MAX_SHOWN = 120
 """Characters of a path that does not exist; a longer one is probably text."""
+_USUAL = (".txt", ".md", ".jsonl", ".csv", ".tsv", ".parquet", ".counts")
+"""Suffixes that are suggested for a file that does not exist; `.json` is mostly a tokenizer or a result."""
 _TEXT_FIX = "for text itself name - and pipe it in; in Python slmtok.Texts(texts)"
 _TEXTS_FIX = "to train on texts instead of files: slmtok.Texts(texts)"
 _CHECK_FIX = "check the name; paths are relative to the working folder"
@@ -129,11 +131,9 @@ def _missing(path: str) -> MissingInput:
     endings = Counter(_ending(entry.name) for entry in folder.iterdir() if entry.is_file())
     if not endings:
         return MissingInput(fact, where=f"the folder {folder}/ has no files", fix=fix, path=path)
-    from slmtok.corpus.formats import FORMATS
-
     # Of what a corpus may be made of, those of the name that was meant come first, then the most frequent.
     wanted = Path(path).suffix
-    readable = {suffix for each in FORMATS.values() for suffix in each.suffixes} - {".json"} | {".counts", wanted}
+    readable = {*_USUAL, wanted}
     near = get_close_matches(wanted, endings, n=1)
     kept = [(ending, number) for ending, number in endings.items() if readable & {*Path("x" + ending).suffixes}]
     best = min(

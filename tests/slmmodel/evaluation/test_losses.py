@@ -83,7 +83,7 @@ def test_no_file_and_no_safetensors(tmp_path: Path) -> None:
     with pytest.raises(MissingInput, match="is a folder"):
         comparison.read_losses(tmp_path)
     (tmp_path / "x.loss").write_bytes(b"nothing of the kind")
-    with pytest.raises(CorruptFile, match="cannot be read"):
+    with pytest.raises(CorruptFile, match="is not a file of losses"):
         comparison.read_losses(tmp_path / "x.loss")
 
 

@@ -1,0 +1,169 @@
+"""Wrong inputs of `slm` that a reviewer found to mislead: each is answered by its cause, and leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import numpy as np
+
+import slmmodel
+import slmmodel.app
+import slmtok
+from slmmodel.data import ShardDataset, make_packing
+from slmmodel.errors import InvalidInput, OptionError, UnknownName, WrongType
+
+TEXT = "once upon a time there was a little fox. the fox saw a tree. the tree was tall. "
+SHAPE = ["d_model=16", "n_heads=2", "n_kv_heads=2", "d_ff=32", "n_layers=1", "seq_len=8"]
+TRAIN = [*(f"--set=model.{each}" for each in SHAPE), "--set=run.batch_tokens=16", "--threads=1", "--device=cpu"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with texts, a tokenizer, packed data, and a run of two steps."""
+    from slmmodel.cli import main
+    from slmtok.shards import pack
+
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "text.txt").write_text(TEXT * 30)
+    (folder / "few.txt").write_text("hi")
+    (folder / "empty.txt").touch()
+    slmtok.train(str(folder / "text.txt"), vocab_size=290).save(folder / "tok.json")
+    pack(str(folder / "text.txt"), slmtok.load(folder / "tok.json"), folder / "data")
+    line = ["train", f"{folder}/data", "-o", f"{folder}/run", "--budget", "steps=2", "-q"]
+    assert main([*line, "--preset=cpu-demo", *TRAIN]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(slm, made: Path, tmp_path: Path) -> Path:
+    """A copy of the folder, which is the working folder."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+REFUSED = {
+    "batches empty.txt -t tok.json": (1, "the split train has no text"),
+    "train tok.json -o new": (2, "fix:   slm train TEXT -t tok.json"),
+    "train data -o new --config tok.json": (1, "tok.json is a file of slmtok, not a configuration"),
+    "train data -o new --threads 9999": (2, "limit: at most 1024"),
+    "sample tok.json": (2, "RUN is missing: 'tok.json' is a tokenizer"),
+    "sample gpt2 --prompt hi": (2, "RUN is missing: 'gpt2' is a tokenizer"),
+    "sample run hi --threads 9999 --max-new 1": (2, "fix:   --threads "),
+    "sample run/checkpoints/step-2 hi": (1, "fix:   name the run: run, with --step 2"),
+    "plot run/metrics.jsonl -o c.svg": (1, "fix:   name the run: run\n"),
+    "plot run c.png": (2, "fix:   -o c.png"),
+    "plot run run -o c.png": (2, "the run 'run' is named twice"),
+    "logprobs run hi": (2, "fix:   use --prompt hi"),
+    "config -o run.yaml": (2, "fix:   use stdout: slm config > run.yaml"),
+    "config run --check": (2, "fix:   slm config --check run/config.yaml"),
+    "info tok.json": (2, "fix:   slmtok info tok.json"),
+    "info data": (2, "fix:   slmtok info data"),
+    "compare text.txt text.txt": (1, "text.txt is not a file of losses"),
+    "compare run/model.safetensors text.txt": (1, "holds tensors, and is not a file of losses"),
+    "pairs run text.txt --good a --bad a": (2, "--good and --bad are both 'a'"),
+    "demo tok.json -o new": (2, "fix:   slm demo TEXT -t tok.json"),
+    "demo text.txt -t tok.json --vocab 300 -o new": (2, "fix:   leave one out"),
+    "eval run --check run/eval/val.json --split train": (2, "--check together with --split"),
+    "eval run --check run/eval/val.json --certificate x": (2, "fix:   leave --certificate out"),
+    "resume run --budget steps=1": (2, "fix:   slm resume run --step 2 -o NEW --budget steps=4"),
+    "resume run --step 2 -o new --budget steps=2": (2, "no step is left: step 2 has spent the budget steps=2"),
+    "resume run --budget steps=9": (2, "fix:   slm resume run -o NEW --budget steps=9"),
+    "resume run --step 2 -o new --budget steps=9 --threads 2": (1, "fix:   --threads 1, or --allow-mismatch threads"),
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_a_wrong_input_is_answered_by_its_cause(slm, here, line):
+    before = sorted(here.rglob("*"))
+    code, message = REFUSED[line]
+    assert message in slm(*line.split(), code=code).err
+    assert sorted(here.rglob("*")) == before
+
+
+def test_a_certificate_of_other_documents_is_not_proven(slm, here):
+    ran = slm("eval", "run", "--check", "run/eval/val.json", "--on", "few.txt", code=3)
+    assert "not proven, it is about other documents" in ran.out and "--on DATA names" in ran.out
+    assert "proven" in slm("eval", "run", "--check", "run/eval/val.json", code=0).out
+
+
+def test_a_text_of_two_bytes_is_scored_with_its_baselines(slm, here):
+    assert "byte n-grams" in slm("eval", "run", "--on", "few.txt", code=0).out
+
+
+def test_a_lost_checkpoint_is_named_when_training_goes_on(slm, here):
+    for name in ("result.json", "model.safetensors"):
+        (here / "run" / name).unlink()
+    (here / "run/checkpoints/step-2/optim.safetensors").unlink()
+    assert "no checkpoint of it is intact; step 2 is damaged" in slm("sample", "run", "hi", code=1).err
+    note = slm("resume", "run", "--no-eval", code=0).err
+    assert "training begins at step 0 again; the checkpoint of step 2 is damaged and was removed" in note
+
+
+def test_a_finished_run_without_weights_says_so(slm, here):
+    (here / "run/model.safetensors").unlink()
+    err = slm("resume", "run", code=1).err
+    assert "the run 'run' is finished, and its model.safetensors is lost" in err
+    assert "fix:   cp run/checkpoints/step-2/model.safetensors run" in err
+    shutil.copy(here / "run/checkpoints/step-2/model.safetensors", here / "run")
+    slm("sample", "run", "once", "--max-new", "1", code=0)
+
+
+def test_a_demo_takes_a_tokenizer(slm, here):
+    shape = ["--preset", "cpu-demo", "--threads", "1"]
+    ran = slm("demo", "text.txt", "-t", "tok.json", "-o", "new", "--budget", "steps=1", *shape, "--json", code=0)
+    assert ran.json["result"]["steps"] == 1
+    assert (here / "new/data/tok.json").read_bytes() == (here / "tok.json").read_bytes()
+
+
+def test_python_names_what_was_wrong(here):
+    run, model = slmmodel.app.load("run"), slmmodel.load("run")
+    with pytest.raises(InvalidInput, match=r"the text has \d+ ids with the special that opens it"):
+        run.score(TEXT)
+    with pytest.raises(InvalidInput, match="there are 20 ids to score"):
+        model.score([20] * 20)
+    with pytest.raises(InvalidInput, match="the model has no id 99999"):
+        model.score([99999, 5])
+    with pytest.raises(OptionError, match="limit: 1 to 8, the seq_len of training"):
+        model.evaluate("data", seq_len=100)
+    with pytest.raises(slmmodel.errors.MissingInput, match="no split 'test'"):
+        run.evaluate("data", split="test")
+    with pytest.raises(slmmodel.errors.InvalidConfig) as caught:
+        run.evaluate(slmtok.Texts([""]))
+    assert "--on" not in str(caught.value)
+    with pytest.raises(UnknownName, match="fix:   crop_offset='random'"):
+        ShardDataset("data", seq_len=8, crop_offset="foo")
+    with pytest.raises(WrongType, match="fix:   seq_len=8"):
+        ShardDataset("data", block_size=8)
+    for lengths in ([9, -3], [1.5], "abc", [[1]]):
+        with pytest.raises(WrongType, match="lengths are the numbers of ids"):
+            make_packing("concat", lengths, 8)
+    assert len(make_packing("concat", np.array([9, 3]), 8))
+
+
+def test_python_tokenizers_refuse_masks_and_paths(here):
+    tok = slmtok.load("tok.json")
+    for call in (lambda: tok.decode([True]), lambda: tok.decode_batch([[True, False]]), lambda: tok.token_bytes(True)):
+        with pytest.raises(slmtok.errors.WrongType, match="bool"):
+            call()
+    with pytest.raises(slmtok.errors.WrongType, match="decode_batch"):
+        tok.decode([[300, 301]])
+    for adapter in (slmtok.compat.as_hf, slmtok.compat.as_tiktoken):
+        with pytest.raises(slmtok.errors.WrongType, match=r"fix:   slmtok\.load"):
+            adapter("tok.json")
+
+
+def test_a_model_larger_than_the_memory_is_not_blamed_on_its_length(slm, here):
+    line = ["train", "data", "-o", "new", "--preset", "cpu-demo", "--set", "model.n_layers=400"]
+    err = slm(*line, "--set", "model.d_model=8192", "--set", "model.n_heads=64", "--set", "model.n_kv_heads=64").err
+    assert "fewer n_layers, or a smaller d_model" in err and "seq_len=" not in err and not (here / "new").exists()
+
+
+def test_json_of_a_check_has_no_numbers_for_other_documents(slm, here):
+    ran = slm("eval", "run", "--check", "run/eval/val.json", "--on", "few.txt", "--json")
+    assert json.loads(ran.out)["result"]["proven"] is False
