@@ -156,13 +156,13 @@ def _check_values(found: dict[str, Any]) -> None:
 
 
 def _check_value(name: str, value: object) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise FaultError(f"has {name[:40]} {value}, which is not a number")
     if not name.isascii() or (isinstance(value, str) and not value.isascii()):
         try:
             f"{name}{value}".encode()
         except UnicodeEncodeError:
             raise FaultError(f"has {name[:40]!r} with half of a surrogate pair") from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise FaultError(f"has {name[:40]} {value}, which is not a number")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

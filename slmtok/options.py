@@ -117,7 +117,9 @@ class Options:
             value = getattr(self, name)
             if value is None and spec.default is None:
                 continue
-            object.__setattr__(self, name, _checked(name, kind, spec, value))
+            value = _checked(name, kind, spec, value)
+            _check_recordable(name, value)
+            object.__setattr__(self, name, value)
 
     def _record(self, cls: type["Options"]) -> dict[str, Any]:
         """The options of `cls` alone that files record."""
@@ -131,6 +133,22 @@ class Options:
             if name in known and (spec.record == "always" or (spec.record == "set" and is_set)):
                 record[spec.key or name] = value
         return record
+
+
+def _check_recordable(name: str, value: object) -> None:
+    """Raises `OptionError` for a str with half of a surrogate pair, which no JSON file can record."""
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        raise OptionError(
+            (Setting(name), f" has {value!r}, which is not UTF-8"),
+            limit="options are recorded in JSON",
+            fix="give it in UTF-8",
+            option=name,
+        ) from None
+    inner = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
+    for item in inner:
+        _check_recordable(name, item)
 
 
 def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:

@@ -57,7 +57,28 @@ def parse_pattern(spec: str) -> Pattern:
         if pattern.name is None:
             raise _unknown_pattern(spec, names)
         return pattern
-    return Pattern(spec)
+    return custom_pattern(spec)
+
+
+def custom_pattern(regex: str) -> Pattern:
+    """The pattern of a regex. Raises `InvalidPattern`, also for half of a surrogate pair, which no text has."""
+    _require_unicode(regex)
+    return Pattern(regex)
+
+
+def _require_unicode(regex: str) -> None:
+    try:
+        regex.encode()
+    except UnicodeEncodeError as error:
+        reason = "half of a surrogate pair"
+        raise InvalidPattern(
+            f"pattern {regex[:80]!r} has {reason}",
+            where=f"character {error.start} of the pattern",
+            fix="correct the regex; it is given in UTF-8",
+            pattern=regex,
+            reason=reason,
+            position=error.start,
+        ) from None
 
 
 def _unknown_pattern(word: str, names: list[str]) -> UnknownName:
@@ -85,6 +106,7 @@ def compile_automaton(regex: str) -> tuple[NDArray[np.uint8], NDArray[np.uint32]
     """
     if not isinstance(regex, str):
         raise WrongType(f"regex must be a str, not {type(regex).__name__}", fix="regex='[0-9]+'")
+    _require_unicode(regex)
     try:
         return byte_automaton(regex)
     except InvalidPattern as error:
@@ -107,7 +129,7 @@ def compile_pattern(spec: PatternSpec) -> Pattern:
             fix="use the version of slmtok that wrote the file, or train again",
         )
     if spec.name is None:
-        return Pattern(spec.regex)
+        return custom_pattern(spec.regex)
     pattern = Pattern(spec.name)
     if pattern.name != spec.name:
         raise UnsupportedVersion(

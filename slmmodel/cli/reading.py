@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from slmmodel.checkpoint import RunFolder
+from slmmodel.checkpoint import CONFIG, RunFolder
 from slmmodel.cli.opening import is_text
 from slmmodel.config import Setting, Settings, nested
 from slmmodel.data_config import DataSource
-from slmmodel.errors import OptionError, unknown_setting
+from slmmodel.errors import CorruptFile, OptionError, unknown_setting
 from slmtok.cli.options import options_of
+from slmtok.errors import SlmtokError
 from slmtok.option_values import escape, parse_escapes
-from slmtok.options import ReadOptions, changed_options, flag_of, option_specs, parse_options
+from slmtok.options import ReadOptions, build_options, changed_options, flag_of, option_specs, parse_options
 
 PREFIX = "data.read."
 
@@ -53,8 +54,12 @@ def to_record(read: ReadOptions) -> dict[str, Any]:
 
 
 def recorded(run: RunFolder) -> ReadOptions:
-    """The options by which a run reads text."""
-    return ReadOptions(**run.config["data"].get("read", {}))
+    """The options by which a run reads text. Raises `CorruptFile` for what no option takes."""
+    try:
+        return build_options(ReadOptions, None, run.config["data"].get("read", {}))
+    except SlmtokError as error:
+        fact, fix = str(error).partition("\n")[0], "restore the run folder from where it was copied"
+        raise CorruptFile(f"{CONFIG} has a wrong data.read: {fact}", where=str(run.path / CONFIG), fix=fix) from None
 
 
 def require_text(read: ReadOptions, path: str | None) -> None:

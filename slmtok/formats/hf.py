@@ -334,6 +334,7 @@ def _is_byte_level(step: Any, *, use_regex: bool) -> bool:
 def _known(regex: str) -> Pattern:
     """The pattern of a regex; a named one if the regex is that of an export."""
     from slmtok._engine import Pattern, pattern_names
+    from slmtok.patterns import custom_pattern
     from slmtok.schemes import SCHEMES
 
     names = [*pattern_names(), *(scheme.pattern for scheme in SCHEMES.values())]
@@ -341,7 +342,7 @@ def _known(regex: str) -> Pattern:
         pattern = Pattern(name)
         if regex in (pattern.regex, oniguruma(pattern.regex)):
             return pattern
-    return Pattern(from_oniguruma(regex))
+    return custom_pattern(from_oniguruma(regex))
 
 
 def _short(step: Any) -> str:

@@ -38,3 +38,14 @@ def test_read_elsewhere(slmtok, tok):
     for command in (["count", "-o", "all.counts"], ["encode", "-t", tok, "-o", f"{NAME}.ids"]):
         assert slmtok(command[0], f"{NAME}.txt", *command[1:]).code == 0
     assert slmtok("info", f"{NAME}-missing").err.startswith("error: no file 'b\\udcffd-missing'")
+
+
+@pytest.mark.parametrize(
+    "option", ["--pattern", "--separator", "--text-key", "--domain"], ids=["pattern", "separator", "key", "domain"]
+)
+def test_options_that_a_file_records_are_utf_8(slmtok, option):
+    """They were refused by a UnicodeEncodeError, some after the corpus had been read."""
+    value = f"{NAME}=*" if option == "--domain" else f"{NAME} "
+    ran = slmtok("count", "good.txt", option, value, "-o", "all.counts")
+    assert ran.code == 2 and "b\\udcffd" in ran.err and "UTF-8" in ran.err
+    assert not Path("all.counts").exists()
