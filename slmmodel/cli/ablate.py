@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli.opening import is_text
@@ -15,15 +15,17 @@ from slmmodel.cli.train import read_settings
 from slmmodel.errors import OptionError
 from slmmodel.folder_lock import locked
 from slmmodel.sizes import format_bytes, format_count, format_time, parse_share
-from slmtok.cli.options import TOKENIZER, Parsed, argument, command, option, output_options
+from slmtok.cli.options import INTEGER, TOKENIZER, Parsed, argument, command, option, output_options
 from slmtok.cli.output import Outcome, print_rows, table, write_line, write_text
 
 if TYPE_CHECKING:
-    from slmmodel.ablation.arms import Arm
+    from slmtok import Tokenizer
     from slmtok.options import ReadOptions
 
 MATCH_NAMES = ("bytes", "flops", "params", "body-params", "tokens", "time")
-CPU_PRESET = "cpu-demo"
+CPU_PRESET, CPU_BUDGET = "cpu-demo", "tokens=800k"
+"""With `--cpu`: two arms and three seeds take a quarter of an hour on two cores."""
+DEFAULT_VOCAB = 2048
 
 
 def _margin(text: str) -> float:
@@ -31,6 +33,14 @@ def _margin(text: str) -> float:
     if share is None or not 0 < share < 1:
         raise ValueError
     return share
+
+
+def _values(text: str) -> list[str]:
+    return [value.strip() for value in text.split(",")]
+
+
+LIST = Parsed(_values)
+AXES = "Arms that are trained from --text"
 
 
 def _matches(text: str) -> list[str]:
@@ -45,6 +55,14 @@ def _matches(text: str) -> list[str]:
 @option("--tokenizer", "-t", "tokenizers", multiple=True, metavar="TOK",
         help=f"The tokenizer of an arm: {TOKENIZER}. Repeat for each arm.")  # fmt: skip
 @option("--text", multiple=True, metavar="CORPUS", help="The text of all arms, which is packed with each tokenizer.")
+@option("--vocabs", metavar="N,N,...", type=LIST, panel=AXES,
+        help="Arms are slices of one tokenizer: that of -t, or one that is trained.")  # fmt: skip
+@option("--patterns", metavar="NAME,...", type=LIST, panel=AXES, help="Arms differ in the pattern: slm,gpt2,o200k.")
+@option("--schemes", metavar="NAME,...", type=LIST, panel=AXES, help="Arms differ in the scheme: bpe,word,char.")
+@option("--data-sizes", metavar="SHARE,...", type=LIST, panel=AXES,
+        help="Arms differ in the share of the documents that their tokenizer is trained on: 1%,100%.")  # fmt: skip
+@option("--vocab", metavar="N", type=INTEGER, default=DEFAULT_VOCAB, panel=AXES,
+        help="Ids of the tokenizers that are trained.")  # fmt: skip
 @option("--val", multiple=True, metavar="DATA|RULE", show_default="the split val",
         help="Validation data of each arm, in their order; with --text a rule such as tail:10%.")  # fmt: skip
 @corpus_options
@@ -70,6 +88,7 @@ def ablate(
     data: tuple[str, ...],
     tokenizers: tuple[str, ...],
     text: tuple[str, ...],
+    vocab: int,
     val: tuple[str, ...],
     read: ReadOptions,
     match: str,
@@ -86,22 +105,34 @@ def ablate(
     exploratory: bool,
     output: str,
     force: bool,
+    **axes: list[str] | None,
 ) -> Outcome:
     """Say which tokenizer is better for a model: train matched models, and compare their bits per byte.
 
     All arms read the same documents, in models that differ in nothing but the vocabulary. What is compared is locked
     before the first run. The same command continues after an interruption, to the same result.
     """
-    _check_arms(data, tokenizers, text)
+    axis = _check_arms(data, tokenizers, text, axes)
+    if cpu and preset is None and budget is None and not any(each.startswith("run.budget.") for each in sets):
+        budget = CPU_BUDGET
     values = {"model.preset": preset or (CPU_PRESET if cpu else None), "run.threads": threads}
     values |= {"run.device": "cpu"} if cpu else {}
     settings = read_settings(None, sets, budget, values)
     folder = Path(output)
+    from slmmodel.ablation.arms import check_same_documents
+    from slmmodel.cli import ablation_arms
     from slmmodel.cli.ablation_job import AblationJob, make_request
 
     with locked(folder):
         files.begin(folder, force=force)
-        arms = _open_arms(data, tokenizers, text, val, read, folder)
+        if data:
+            require_text(read, data[0])
+            arms = ablation_arms.open_packed(data, val)
+        else:
+            rule = _rule(val)
+            named = _tokenizers(tokenizers, axis, text, read, folder, val=rule, vocab=vocab)
+            arms = ablation_arms.pack_text(text, named, folder, read, rule)
+        check_same_documents(arms)
         request = make_request(
             arms,
             baseline=baseline,
@@ -116,17 +147,35 @@ def ablate(
     return Outcome({**result, "path": output}, lambda: show(result, times, output))
 
 
-def _check_arms(data: Sequence[str], tokenizers: Sequence[str], text: Sequence[str]) -> None:
-    """Raises `OptionError` unless the arms are packed data, or a text with two tokenizers or more."""
+Axis: TypeAlias = "tuple[str, list[str]]"
+"""The name of an axis, and its values."""
+
+
+def _check_arms(
+    data: Sequence[str], tokenizers: Sequence[str], text: Sequence[str], axes: Mapping[str, list[str] | None]
+) -> Axis | None:
+    """The axis of the arms, where one is given.
+
+    Raises `OptionError` unless the arms are packed data, or a text with two tokenizers or more, or with one axis.
+    """
     example = "slm ablate -t a.json -t b.json --text CORPUS, or slm ablate DATA_A DATA_B"
-    if data and (tokenizers or text):
+    given = [(name, values) for name, values in axes.items() if values]
+    flags = [f"--{name.replace('_', '-')}" for name, _ in given]
+    if data and (tokenizers or text or given):
         raise OptionError("packed data, and a text with tokenizers", limit="one of the two", fix=example, option="data")
-    if (tokenizers and not text) or (text and not tokenizers):
-        missing = "--text CORPUS" if tokenizers else "-t TOK for each arm"
+    if len(given) > 1:
+        raise OptionError(
+            f"{flags[0]} and {flags[1]} together", limit="one axis", fix=f"only {flags[0]}", option="data"
+        )
+    if given and len(tokenizers) > (given[0][0] == "vocabs"):
+        limit = "--vocabs takes the tokenizer that it slices, the other axes none: they train their own"
+        raise OptionError(f"{flags[0]} with {len(tokenizers)} -t", limit=limit, fix="leave out -t", option="tokenizer")
+    if ((tokenizers or given) and not text) or (text and not tokenizers and not given):
+        missing = "-t TOK for each arm" if text else "--text CORPUS"
         raise OptionError(f"{missing} is missing", fix=example, option="text")
-    if len(data or tokenizers) < 2:
-        count = len(data or tokenizers)
-        raise OptionError(f"an ablation has two arms or more, not {count}", fix=example, option="data")
+    arms = data or tokenizers
+    if not given and len(arms) < 2:
+        raise OptionError(f"an ablation has two arms or more, not {len(arms)}", fix=example, option="data")
     for path in data:
         if is_text(path):
             raise OptionError(
@@ -135,32 +184,46 @@ def _check_arms(data: Sequence[str], tokenizers: Sequence[str], text: Sequence[s
                 fix=f"slm ablate -t a.json -t b.json --text {shlex.quote(path)}",
                 option="data",
             )
+    if given:
+        from slmmodel.cli.ablation_axes import parse_values
+
+        parse_values(*given[0])
+    return given[0] if given else None
 
 
-def _open_arms(
-    data: Sequence[str],
-    tokenizers: Sequence[str],
+def _rule(val: Sequence[str]) -> str:
+    """The rule of the split of a text. Raises `OptionError` for several."""
+    if len(val) > 1:
+        raise OptionError(f"{len(val)} rules --val for one text", fix=f"--val {val[0]}", option="val")
+    return val[0] if val else "auto"
+
+
+def _tokenizers(
+    files: Sequence[str],
+    axis: Axis | None,
     text: Sequence[str],
-    val: Sequence[str],
     read: ReadOptions,
     folder: Path,
-) -> list[Arm]:
-    from slmmodel.ablation.arms import check_same_documents
-    from slmmodel.cli import ablation_arms
+    *,
+    val: str,
+    vocab: int,
+) -> list[tuple[str, Tokenizer]]:
+    """The tokenizers of the arms, with their names."""
+    from slmmodel.cli import ablation_axes
+    from slmmodel.cli.ablation_arms import unique_names
+    from slmtok.opening import load
 
-    if data:
-        require_text(read, data[0])
-        arms = ablation_arms.open_packed(data, val)
-    else:
-        from slmtok.opening import load
-
-        if len(val) > 1:
-            raise OptionError(f"{len(val)} rules --val for one text", fix=f"--val {val[0]}", option="val")
-        names = ablation_arms.unique_names([Path(name.removesuffix(".json")).name for name in tokenizers])
-        loaded = [(name, load(file)) for name, file in zip(names, tokenizers, strict=True)]
-        arms = ablation_arms.pack_text(text, loaded, folder, read, *(val or ["auto"]))
-    check_same_documents(arms)
-    return arms
+    if axis is None:
+        names = unique_names([Path(name).name.removesuffix(".json") for name in files])
+        return [(name, load(file)) for name, file in zip(names, files, strict=True)]
+    if axis[0] == "vocabs" and files:
+        return ablation_axes.slices(load(files[0]), axis[1])
+    recipes = ablation_axes.parse_values(*axis)
+    if axis[0] == "vocabs":
+        largest = max(recipes, key=lambda recipe: int(recipe.options["vocab_size"]))
+        ((_, whole),) = ablation_axes.train_tokenizers([largest], text, folder, read, val=val, vocab=vocab)
+        return ablation_axes.slices(whole, axis[1])
+    return ablation_axes.train_tokenizers(recipes, text, folder, read, val=val, vocab=vocab)
 
 
 # ---------------------------------------------------------------- the table

@@ -61,7 +61,7 @@ def pack_text(
     from slmtok.shards import pack
 
     options = PackOptions(**{**vars(read), "val": val})
-    source = json.dumps([_text_record(text, read), val], sort_keys=True)
+    source = json.dumps([text_record(text, read), val], sort_keys=True)
     arms = []
     for name, tokenizer in tokenizers:
         digest = hashlib.sha256(f"{source} {tokenizer.fingerprint}".encode()).hexdigest()
@@ -83,7 +83,7 @@ def pack_text(
     return arms
 
 
-def _text_record(text: Sequence[str], read: ReadOptions) -> dict[str, Any]:
+def text_record(text: Sequence[str], read: ReadOptions) -> dict[str, Any]:
     """What identifies a corpus: names, sizes and partial digests of its files, and the options of reading."""
     from slmtok.cli.files import text_files
     from slmtok.corpus import STDIN

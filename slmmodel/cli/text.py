@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,8 @@ from slmtok import atomic
 if TYPE_CHECKING:
     from slmmodel.sampling.automaton import TokenAutomaton
     from slmtok import Tokenizer
-    from slmtok.options import ReadOptions
+    from slmtok.errors import CorpusTooSmall
+    from slmtok.options import PackOptions, ReadOptions
 
 MIN_VOCAB_SIZE = 272
 """16 specials and 256 bytes."""
@@ -110,14 +112,12 @@ def prepare(
 ) -> None:
     """Packs a corpus into `folder`, with `tokenizer`, or one of `vocab` ids trained on the training split only.
 
-    The split does not depend on the tokenizer, so the corpus is packed twice: as bytes, to find the training documents,
-    and with the tokenizer trained on them. A call that was killed is continued; `force` begins again. Raises what
-    reading, training and packing raise.
+    A call that was killed is continued; `force` begins again. Raises what reading, training and packing raise.
     """
     import slmtok
     from slmtok.errors import CorpusTooSmall
     from slmtok.options import PackOptions
-    from slmtok.shards import open_shards, pack
+    from slmtok.shards import pack
 
     if (folder / "manifest.json").exists() and not force:
         return
@@ -130,6 +130,37 @@ def prepare(
             shutil.rmtree(folder)
             raise
         return
+    with training_documents(corpus, folder, options) as documents:
+        try:
+            trained = slmtok.train(slmtok.Texts(documents()), vocab_size=vocab)
+        except CorpusTooSmall as error:
+            raise too_small(error, vocab, corpus, sum(map(len, documents()))) from None
+    pack(corpus, trained, folder, options, force=force)
+
+
+def too_small(error: CorpusTooSmall, vocab: int, corpus: str, size: int) -> OptionError:
+    """The error for training text of `size` bytes that supports fewer ids than `--vocab`."""
+    supported = error.fields["supported"]
+    return OptionError(
+        f"the text supports {supported:,} ids, and --vocab is {vocab:,}",
+        where=f"{corpus!r}: {size:,} bytes of training text",
+        limit="each id must occur in the training text",
+        fix=f"--vocab {supported}, or a longer text",
+        option="vocab",
+    )
+
+
+@contextmanager
+def training_documents(
+    corpus: str | list[str], folder: Path, options: PackOptions
+) -> Iterator[Callable[[], Iterator[bytes]]]:
+    """Gives a function that reads the documents of the training split of a corpus, before it is packed into `folder`.
+
+    The split does not depend on the tokenizer, so the corpus is packed as bytes, beside `folder`, to find it.
+    """
+    import slmtok
+    from slmtok.shards import open_shards, pack
+
     plain = slmtok.train(slmtok.Texts([b"bytes"]), scheme="byte", vocab_size=MIN_VOCAB_SIZE)
     # Beside the data, where a later call finds what a killed one left.
     work = folder.with_name(f".{folder.name}-bytes")
@@ -140,28 +171,17 @@ def prepare(
         split = open_shards(place)
         _require_validation(split.manifest, corpus)
 
-        def training() -> Iterator[bytes]:
+        def documents() -> Iterator[bytes]:
             for index in range(split.n_docs("train")):
                 yield plain.decode_bytes(split.document(index, "train")[1:-1])
 
-        try:
-            trained = slmtok.train(slmtok.Texts(training()), vocab_size=vocab)
-        except CorpusTooSmall as error:
-            size, supported = sum(len(text) for text in training()), error.fields["supported"]
-            raise OptionError(
-                f"the text supports {supported:,} ids, and --vocab is {vocab:,}",
-                where=f"{corpus!r}: {size:,} bytes of training text",
-                limit="each id must occur in the training text",
-                fix=f"--vocab {supported}, or a longer text",
-                option="vocab",
-            ) from None
+        yield documents
         split.close()
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    pack(corpus, trained, folder, options, force=force)
 
 
-def _require_validation(manifest: dict[str, Any], corpus: str) -> None:
+def _require_validation(manifest: dict[str, Any], corpus: str | list[str]) -> None:
     """Raises `InvalidConfig` for packed data without validation documents."""
     if "val" not in manifest["splits"]:
         raise InvalidConfig(

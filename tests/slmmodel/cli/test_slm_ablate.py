@@ -236,3 +236,42 @@ def test_runs_of_other_settings_are_not_taken(inputs: Path, finished: Path, tmp_
     (run / "fingerprint.json").write_text(json.dumps({**table, "version": 1}))
     ran = slm(*arguments(inputs, "a", "same", "b"), "--also", "tokens", "-o", folder, code=1)
     assert "fingerprint.json" in ran.err or "version 1" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("axis", "values", "names"),
+    [
+        ("--vocabs", "300,340", ["vocab-300", "vocab-340"]),
+        ("--patterns", "slm,gpt2", ["slm", "gpt2"]),
+        ("--schemes", "bpe,char", ["bpe", "char"]),
+        ("--data-sizes", "50%,100%", ["data-50%", "data-100%"]),
+    ],
+)
+def test_axes(axis: str, values: str, names: list[str], inputs: Path, slm) -> None:
+    text = ["--text", inputs / "text.txt", "--separator", "\\n\\n", "--val", "hash:20%", "--vocab", 320]
+    command = ["ablate", axis, values, *text, *COMMON, "--budget", "steps=1", "--seeds", 1, "-o", "axis", "--json"]
+    found = slm(*command, code=0).json["result"]
+    assert [arm["name"] for arm in found["arms"]] == names
+    sizes, prints = ([arm[key] for arm in found["arms"]] for key in ("n_vocab", "fingerprint"))
+    assert len(set(prints)) == 2
+    if axis == "--vocabs":
+        assert sizes == [300, 340]
+        tok = slmtok.load(next(Path("axis/tokenizers").iterdir()))
+        assert prints == [slmtok.slice(tok, 300).fingerprint, tok.fingerprint]
+    elif axis == "--schemes":
+        assert sizes[0] == 320 > sizes[1]
+    else:
+        assert sizes == [320, 320]
+    # The same command trains no tokenizer again.
+    stamps = [file.stat().st_mtime_ns for file in Path("axis/tokenizers").iterdir()]
+    slm(*command, code=0)
+    assert stamps == [file.stat().st_mtime_ns for file in Path("axis/tokenizers").iterdir()]
+
+
+def test_wrong_axes(inputs: Path, slm) -> None:
+    text = ["--text", inputs / "text.txt"]
+    assert "is not one of numbers of ids" in slm("ablate", "--vocabs", "300,x", *text, code=2).err
+    assert "different values" in slm("ablate", "--schemes", "bpe", *text, code=2).err
+    assert "one axis" in slm("ablate", "--schemes", "bpe,word", "--vocabs", "300,400", *text, code=2).err
+    assert "leave out -t" in slm("ablate", "--patterns", "slm,gpt2", "-t", inputs / "a.json", *text, code=2).err
+    assert "--text CORPUS is missing" in slm("ablate", "--patterns", "slm,gpt2", code=2).err

@@ -1,0 +1,122 @@
+"""Arms along an axis: tokenizers that are trained for an ablation and differ in one thing, `AXES` by their option.
+
+They are trained on the training documents alone. To add an axis, write its line in `AXES` and its option.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slmmodel.cli import ablation_files as files
+from slmmodel.cli.ablation_arms import text_record
+from slmmodel.cli.text import too_small, training_documents
+from slmmodel.errors import OptionError
+from slmmodel.sizes import parse_share
+
+if TYPE_CHECKING:
+    from slmtok import Tokenizer
+    from slmtok.options import ReadOptions
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the tokenizer of an arm is trained."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """of `slmtok.train`"""
+    share: float = 1.0
+    """of the training documents"""
+    fits_text: bool = False
+    """whether it may have fewer ids, where the text supports no more"""
+
+
+def _of_share(value: str) -> Recipe:
+    return Recipe(f"data-{value}", share=parse_share(value) or 1.0)
+
+
+AXES: dict[str, Callable[[str], Recipe]] = {
+    "vocabs": lambda value: Recipe(f"vocab-{value}", {"vocab_size": int(value)}),
+    "patterns": lambda value: Recipe(value, {"pattern": value}),
+    "schemes": lambda value: Recipe(value, {"scheme": value}, fits_text=value != "bpe"),
+    "data_sizes": _of_share,
+}
+
+
+def train_tokenizers(
+    recipes: Sequence[Recipe], text: Sequence[str], folder: Path, read: ReadOptions, *, val: str, vocab: int
+) -> list[tuple[str, Tokenizer]]:
+    """Trains the tokenizer of each recipe, or finds it below `folder`. Raises what training raises.
+
+    Raises `OptionError` where the text supports fewer ids.
+    """
+    import slmtok
+    from slmtok.errors import CorpusTooSmall
+    from slmtok.options import PackOptions
+
+    record = text_record(text, read)
+    places = [folder / files.TOKENIZERS / f"{each.name}-{_digest(record, val, vocab, each)}.json" for each in recipes]
+    if not all(place.exists() for place in places):
+        (folder / files.TOKENIZERS).mkdir(parents=True, exist_ok=True)
+        options = PackOptions(**{**vars(read), "val": val})
+        with training_documents(list(text), folder / files.TOKENIZERS, options) as documents:
+            for recipe, place in zip(recipes, places, strict=True):
+                chosen = {"vocab_size": vocab, **recipe.options}
+                try:
+                    tok = slmtok.train(slmtok.Texts(_part(documents(), recipe.share)), **chosen)
+                except CorpusTooSmall as error:
+                    if not recipe.fits_text:
+                        size = sum(map(len, _part(documents(), recipe.share)))
+                        raise too_small(error, chosen["vocab_size"], ", ".join(text), size) from None
+                    chosen["vocab_size"] = error.fields["supported"]
+                    tok = slmtok.train(slmtok.Texts(_part(documents(), recipe.share)), **chosen)
+                tok.save(place, force=True)
+    return [(recipe.name, slmtok.load(place)) for recipe, place in zip(recipes, places, strict=True)]
+
+
+def slices(whole: Tokenizer, sizes: Sequence[str]) -> list[tuple[str, Tokenizer]]:
+    """Slices of one tokenizer, the first ids of it. Raises what slicing raises."""
+    import slmtok
+
+    return [(f"vocab-{size}", slmtok.slice(whole, int(size))) for size in sizes]
+
+
+def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
+    """The recipes of an axis. Raises `OptionError` for a value that it does not take."""
+    flag, takes = f"--{axis.replace('_', '-')}", _EXPECTED[axis]
+    wrong = next((value for value in values if not takes[1](value)), None)
+    if wrong is not None or len(set(values)) < len(values) or len(values) < 2:
+        fact = f"{flag} {','.join(values)}" + (f": {wrong!r} is not one of {takes[0]}" if wrong is not None else "")
+        raise OptionError(fact, limit="different values, separated by commas", fix=f"{flag} {takes[2]}", option=axis)
+    return [AXES[axis](value) for value in values]
+
+
+def _is_share(value: str) -> bool:
+    share = parse_share(value)
+    return share is not None and 0 < share <= 1
+
+
+_EXPECTED: dict[str, tuple[str, Callable[[str], bool], str]] = {
+    "vocabs": ("numbers of ids", lambda value: value.isdecimal(), "1024,2048,4096"),
+    "patterns": ("names of patterns", bool, "slm,gpt2,o200k"),
+    "schemes": ("bpe, word and char", lambda value: value in ("bpe", "word", "char"), "bpe,word,char"),
+    "data_sizes": ("shares of the training documents", _is_share, "1%,10%,100%"),
+}
+"""What the values of an axis are, whether one is valid, and an example."""
+
+
+def _part(documents: Iterator[bytes], share: float) -> Iterator[bytes]:
+    """This share of the documents, evenly spread; a larger share that is a multiple contains a smaller one."""
+    for index, document in enumerate(documents):
+        if int((index + 1) * share + 1e-9) > int(index * share + 1e-9):
+            yield document
+
+
+def _digest(record: Mapping[str, Any], val: str, vocab: int, recipe: Recipe) -> str:
+    content = [record, val, vocab, recipe.name, dict(recipe.options), recipe.share]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
