@@ -16,7 +16,7 @@ from slmmodel.errors import OptionError
 from slmmodel.folder_lock import locked
 from slmmodel.sizes import format_bytes, format_count, format_time, parse_share
 from slmtok.cli.options import INTEGER, TOKENIZER, Parsed, argument, command, option, output_options
-from slmtok.cli.output import Outcome, print_rows, table, write_line, write_text
+from slmtok.cli.output import Outcome, note, print_rows, table, write_line, write_text
 
 if TYPE_CHECKING:
     from slmtok import Tokenizer
@@ -79,7 +79,7 @@ def _matches(text: str) -> list[str]:
         help="Shape and settings of the models.")  # fmt: skip
 @budget_option
 @set_option
-@option("--cpu", is_flag=True, help="Train on the CPU, in minutes.")
+@option("--cpu", is_flag=True, help="Train small models on the CPU.")
 @setting_option("run.threads", overrides=True)
 @option("--exploratory", is_flag=True, help="Go on with a changed command; the result is marked as exploratory.")
 @output_options(default="ablation", metavar="DIR", help="The folder of the ablation.",
@@ -143,8 +143,23 @@ def ablate(
             settings=settings,
         )
         result = AblationJob(request, folder, exploratory=exploratory).run()
+        page = _write_page(folder)
     times = files.read_times(folder)
-    return Outcome({**result, "path": output}, lambda: show(result, times, output))
+    written = {"result": str(folder / files.RESULT), "page": page}
+    return Outcome({**result, "path": output, "written": written}, lambda: show(result, times, written))
+
+
+def _write_page(folder: Path) -> str | None:
+    """Writes the page of the ablation; None, with a note, where a package that it needs is not installed."""
+    from slmmodel.cli.report import write_report
+    from slmtok.errors import MissingExtra
+
+    try:
+        write_report([str(folder)], str(folder / files.PAGE))
+    except MissingExtra as error:
+        note(f"no {files.PAGE}: {error.fact}; {error.fix}")
+        return None
+    return str(folder / files.PAGE)
 
 
 Axis: TypeAlias = "tuple[str, list[str]]"
@@ -229,7 +244,7 @@ def _tokenizers(
 # ---------------------------------------------------------------- the table
 
 
-def show(result: dict[str, Any], times: dict[str, Any], path: str) -> None:
+def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str | None]) -> None:
     """Prints the arms of each match, the verdicts, and what they hold for."""
     if result["exploratory"]:
         write_line("EXPLORATORY: changed after the first run: " + "; ".join(result["exploratory"]))
@@ -247,7 +262,8 @@ def show(result: dict[str, Any], times: dict[str, Any], path: str) -> None:
             ("holds for", result["scope"]),
             ("scored", f"{held['documents']:,} documents, {format_bytes(held['bytes'])}"),
             ("trained on", f"{trained['documents']:,} documents, {format_bytes(trained['bytes'])}"),
-            ("result", f"{path}/{files.RESULT}"),
+            ("result", str(written["result"])),
+            ("page", written["page"] or ""),
         ]
     )
 

@@ -37,7 +37,7 @@ class Recipe:
 
 
 def _of_share(value: str) -> Recipe:
-    return Recipe(f"data-{value}", share=parse_share(value) or 1.0)
+    return Recipe(f"data-{value.replace('%', 'pct')}", share=parse_share(value) or 1.0)
 
 
 AXES: dict[str, Callable[[str], Recipe]] = {

@@ -15,9 +15,9 @@ from slmtok.cli.output import finite
 from slmtok.envelope import Envelope, content_digest, load_payload
 
 LOCK_KIND, RESULT_KIND = "ablation-lock", "ablation"
-LOCK, RESULT, TIMES = "ablation.lock", "ablation.json", "times.json"
+LOCK, RESULT, TIMES, PAGE = "ablation.lock", "ablation.json", "times.json", "report.html"
 DATA, RUNS, LOSSES, TOKENIZERS = "data", "runs", "losses", "tokenizers"
-OWN = frozenset([LOCK, RESULT, TIMES, DATA, RUNS, LOSSES, TOKENIZERS, FOLDER_LOCK])
+OWN = frozenset([LOCK, RESULT, TIMES, PAGE, DATA, RUNS, LOSSES, TOKENIZERS, FOLDER_LOCK])
 _SHAPE = schema.table(
     {
         "name": schema.text,

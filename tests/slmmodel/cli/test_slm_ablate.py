@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,10 +40,17 @@ def shuffled(tok: slmtok.Tokenizer, seed: int = 0) -> slmtok.Tokenizer:
 
 @pytest.fixture(autouse=True, scope="module")
 def short_measurements() -> Iterator[None]:
-    """The estimate takes two steps of each arm, not two seconds."""
+    """The estimate takes two steps of each arm and one document, not seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("slmmodel.ablation.runs.MEASURED_SECONDS", 0.0)
+        patch.setattr("slmmodel.ablation.runs.MEASURED_TOKENS", 64)
         yield
+
+
+@pytest.fixture
+def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page is that of `slm report`, which has its own tests."""
+    monkeypatch.setattr("slmmodel.cli.ablate._write_page", lambda folder: None)
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +101,9 @@ def test_the_result_has_all_arms_views_and_runs(finished: Path) -> None:
     # The runs of the baseline are the same under both matches.
     assert found["views"][0]["arms"][0]["runs"] == found["views"][1]["arms"][0]["runs"]
     assert str(finished) not in (finished / "ablation.json").read_text()
+    assert (
+        "is better" in (finished / "report.html").read_text() or "No decision" in (finished / "report.html").read_text()
+    )
 
 
 def test_identical_arms_have_bitwise_equal_losses(finished: Path) -> None:
@@ -118,46 +130,48 @@ class Killed(BaseException):
     """Stands for the death of the process."""
 
 
-PLACES = ("lock", "training", "checkpoint", "score", "losses", "certificate", "result")
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_killed_anywhere_and_repeated_gives_the_same_bytes(
-    place: str, inputs: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("no_page")
+def test_killed_at_every_stage_and_repeated_gives_the_same_bytes(
+    inputs: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from slmmodel import trainer
     from slmmodel.cli import ablation_files, ablation_job
 
-    targets = {
-        "lock": (ablation_files, "write_lock", 1),
-        "training": (trainer.Trainer, "_log", 6),
-        "checkpoint": (trainer.Trainer, "_report_saved", 3),
-        "score": (ablation_job, "evaluate", 2),
-        "losses": (ablation_job, "losses_to_bytes", 2),
-        "certificate": (ablation_job, "to_envelope", 1),
-        "result": (ablation_files, "write_result", 1),
-    }
-    owner, name, call = targets[place]
-    original, calls = getattr(owner, name), 0
-
-    def dying(*args, **keywords):
-        nonlocal calls
-        calls += 1
-        if calls == call:
-            raise Killed
-        return original(*args, **keywords)
-
+    places = [
+        (ablation_files, "write_lock", 1),
+        (trainer.Trainer, "_log", 3),
+        (trainer.Trainer, "_report_saved", 2),
+        (ablation_job, "evaluate", 1),
+        (ablation_job, "losses_to_bytes", 1),
+        (ablation_job, "to_envelope", 1),
+        (trainer.Trainer, "finish", 2),
+        (ablation_files, "write_result", 1),
+    ]
     folder = tmp_path / "out"
     shutil.copytree(finished / "data", folder / "data")
     command = [*arguments(inputs, "a", "same", "b"), "--also", "tokens", "-o", str(folder)]
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(owner, name, dying)
-        main(command)
-    assert not (folder / "ablation.json").exists()
+    for owner, name, call in places:
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(owner, name, dying(getattr(owner, name), call))
+            main(command)
+        assert not (folder / "ablation.json").exists()
     assert main(command) == 0
     assert (folder / "ablation.json").read_bytes() == (finished / "ablation.json").read_bytes()
 
 
+def dying(function: Callable[..., Any], call: int) -> Callable[..., Any]:
+    """The function, whose call of this number, from 1, is the death of the process."""
+    calls = itertools.count(1)
+
+    def run(*args: Any, **keywords: Any) -> Any:
+        if next(calls) == call:
+            raise Killed
+        return function(*args, **keywords)
+
+    return run
+
+
+@pytest.mark.usefixtures("no_page")
 def test_a_changed_command_is_refused_or_exploratory(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
     folder = shutil.copytree(finished, tmp_path / "out")
     before = (folder / "ablation.json").read_bytes()
@@ -179,12 +193,14 @@ def test_an_edited_lock_is_noticed(inputs: Path, finished: Path, tmp_path: Path,
     assert "ablation.lock" in ran.err and "changed after it was made" in ran.err
 
 
+@pytest.mark.usefixtures("no_page")
 def test_one_seed_decides_nothing(inputs: Path, tmp_path: Path, slm) -> None:
     ran = slm(*arguments(inputs, "a", "b", steps=2, seeds=1), "--json", "-o", "one", code=0)
     (pair,) = ran.json["result"]["views"][0]["pairs"]
     assert "No decision" in pair["verdict"]
 
 
+@pytest.mark.usefixtures("no_page")
 def test_shuffled_merges_lose(inputs: Path, tmp_path: Path, slm) -> None:
     ran = slm(*arguments(inputs, "a", "shuffled", steps=12, seeds=3), "--json", "-o", "lost", code=0)
     (pair,) = ran.json["result"]["views"][0]["pairs"]
@@ -192,6 +208,7 @@ def test_shuffled_merges_lose(inputs: Path, tmp_path: Path, slm) -> None:
     assert pair["interval"][0] > 0
 
 
+@pytest.mark.usefixtures("no_page")
 def test_packed_arms_of_the_same_documents(finished: Path, slm) -> None:
     arms = sorted((finished / "data").iterdir())[:2]
     ran = slm("ablate", *arms, *COMMON, "--budget", "steps=1", "--seeds", 1, "-o", "packed", "--json", code=0)
@@ -238,13 +255,14 @@ def test_runs_of_other_settings_are_not_taken(inputs: Path, finished: Path, tmp_
     assert "fingerprint.json" in ran.err or "version 1" in ran.err
 
 
+@pytest.mark.usefixtures("no_page")
 @pytest.mark.parametrize(
     ("axis", "values", "names"),
     [
         ("--vocabs", "300,340", ["vocab-300", "vocab-340"]),
         ("--patterns", "slm,gpt2", ["slm", "gpt2"]),
         ("--schemes", "bpe,char", ["bpe", "char"]),
-        ("--data-sizes", "50%,100%", ["data-50%", "data-100%"]),
+        ("--data-sizes", "50%,100%", ["data-50pct", "data-100pct"]),
     ],
 )
 def test_axes(axis: str, values: str, names: list[str], inputs: Path, slm) -> None:
