@@ -503,7 +503,7 @@ def read_budget(text: object, option: str) -> Settings:
         raise OptionError(
             f"unknown budget {kind!r}",
             limit=", ".join(BUDGETS),
-            fix=(Argument("budget", other.format(amount)),),
+            fix=(Argument("budget", other.format(amount if amount.strip("0.") else 3)),),
             option="budget",
         )
     return {f"{_BUDGET}{kind}": Setting(amount, option)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from slmtok.cli import packed
 from slmtok.cli.files import STDIO, check_output, document_range, writing
 from slmtok.cli.options import argument, command, option, output_options, tokenizer_option
 from slmtok.cli.output import Outcome, counted, settings
-from slmtok.errors import InvalidText, OptionError, UnknownId
+from slmtok.errors import InvalidText, MissingInput, OptionError, UnknownId
 from slmtok.files import missing_input
 from slmtok.formats import id_files
 from slmtok.id_arrays import OFFSETS_SUFFIX, complete_error
@@ -129,6 +130,13 @@ def _tokenizer_name(
             where=f"{source}, which another program wrote" if data else "slmtok decode",
             fix=f"slmtok decode {source} -t tok.json" if data else _EXAMPLE,
             option="--tokenizer",
+        )
+    if name is None and not Path(str(found)).exists():
+        raise MissingInput(
+            f"the tokenizer {str(found)!r} of the packed data is lost",
+            where=source,
+            fix=f"slmtok decode {shlex.quote(source)} -t TOK names it",
+            path=str(found),
         )
     return str(found)
 

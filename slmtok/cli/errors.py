@@ -101,9 +101,18 @@ def print_error(error: Any, flags: Collection[str] = ()) -> None:
     sys.stderr.flush()
 
 
+_OF_SLM = ("chat", "config", "demo", "doctor", "passkey", "plot", "resume", "sample", "status")
+_OF_SLMTOK = ("count", "decode", "encode", "pack", "show", "verify", "vocab")
+"""Commands that are looked for in the other program."""
+
+
 def unknown_command(program: str, name: str, rest: Iterable[str], known: Iterable[str]) -> SlmtokError:
     """The error for a command that does not exist."""
     names = list(known)
+    elsewhere = "slm" if program == "slmtok" and name in _OF_SLM else "slmtok" if name in _OF_SLMTOK else program
+    if elsewhere != program:
+        fix = shlex.join([elsewhere, name, *rest])
+        return UnknownName(f"{program} has no command {name!r}; {elsewhere} has", fix=fix, name=name)
     meant = suggestion(name.replace("_", "-"), names, cutoff=0.75)
     return UnknownName(
         f"unknown {'option' if name.startswith('-') else 'command'} {name!r}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptFile, MissingInput, NotEqual, Setting, unknown_name
+from slmtok.file_kinds import TOKENIZER, kind_of, wrong_kind
 from slmtok.files import read_limited
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Origin
@@ -95,7 +96,13 @@ def _origin(name: str, data: bytes, source: str) -> Origin:
     for origin in ORIGINS.values():
         if origin.looks_like(data):
             return origin
+    kind = kind_of(data)
+    if kind != TOKENIZER and (other := wrong_kind(source, kind, "tokenizer", ".json")):
+        raise other
     fact, fix = f"{source} cannot be imported: unknown format", "name the file itself, such as tokenizer.json"
+    known = "tokenizer.model" if source.endswith(".model") else Path(source).name
+    if known != "tok.json" and known in _ELSEWHERE:
+        fix = _ELSEWHERE[known].format(source)
     if data.startswith(b'{"format":"slmtok-tokenizer",'):
         fact = f"{source} is a tokenizer of slmtok already"
         fix = f"use it as it is: slmtok encode text.txt -t {source}"

@@ -167,3 +167,12 @@ def test_a_model_larger_than_the_memory_is_not_blamed_on_its_length(slm, here):
 def test_json_of_a_check_has_no_numbers_for_other_documents(slm, here):
     ran = slm("eval", "run", "--check", "run/eval/val.json", "--on", "few.txt", "--json")
     assert json.loads(ran.out)["result"]["proven"] is False
+
+
+@pytest.mark.parametrize(("given", "meant"), [("minutes=0", "time=3min"), ("hours=0", "time=3h")])
+def test_the_fix_of_an_empty_budget_is_a_budget(given, meant):
+    from slmmodel.config import read_budget
+
+    with pytest.raises(OptionError) as caught:
+        read_budget(given, "--budget")
+    assert meant in str(caught.value)

@@ -180,6 +180,10 @@ FIXES = {
     "pack a.txt -t tok.json -o x.bin": (2, "fix:   -o x\n"),
     "extend tok.json gpt2.counts --vocab 300 -o x": (2, "counts of the pattern 'gpt2' cannot extend"),
     "merge a.counts gpt2.counts -o x": (2, "where: pattern 'slm' and 'gpt2'\n"),
+    "sample run hi": (2, "fix:   slm sample run hi\n"),
+    "import data/vocab.json -o x": (1, "is a vocab.json of slmtok, not a tokenizer\n"),
+    "import spm.model -o x": (1, "spm.model is SentencePiece's: convert it"),
+    "decode lost": (1, "fix:   slmtok decode lost -t TOK names it\n"),
     "merge a.counts a.counts -o x": (2, "a.counts is named twice"),
 }
 
@@ -190,6 +194,11 @@ def test_the_fix_leads_on(slmtok, refused, here, line):
         assert slmtok("exposure", "data", "-o", "dead.json").code == 0
     if "gpt2.counts" in line:
         assert slmtok("count", "a.txt", "--pattern", "gpt2", "-o", "gpt2.counts").code == 0
+    if "spm.model" in line:
+        (here / "spm.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02")
+    if "lost" in line:
+        shutil.copytree(here / "data", here / "lost")
+        (here / "lost/tok.json").unlink()
     code, message = FIXES[line]
     assert message in refused(*line.split(), code=code)
 
