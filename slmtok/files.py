@@ -31,6 +31,8 @@ MAX_FILE_BYTES = {
     "ablation": 64 << 20,
     "ablation-lock": 1 << 20,
     "passkey": 16 << 20,
+    "probe": 16 << 20,
+    "prompts": 16 << 20,
     "result": 64 << 20,
     "list of ids": 64 << 20,
 }

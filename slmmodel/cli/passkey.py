@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import weights_digest
@@ -20,15 +19,15 @@ from slmmodel.cli.options import (
     step_option,
     threads_option,
 )
+from slmmodel.cli.result_files import save
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import OptionError
 from slmmodel.sizes import format_bytes
-from slmmodel.versions import package_version
-from slmtok import atomic, schema
+from slmtok import schema
 from slmtok.cli.options import OUTPUT, Parsed, command, option
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, print_rows, table, write_text
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, table, write_text
 from slmtok.cli.progress import Progress
-from slmtok.envelope import Envelope, load_payload
+from slmtok.envelope import load_payload
 
 if TYPE_CHECKING:
     from slmmodel.cli.passkey_text import Task, Template
@@ -107,10 +106,7 @@ def passkey(
     if check is not None and stated is not None:
         return _checked(check, stated, result)
     name = "passkey-ignore-memory.json" if options["ignore_memory"] else "passkey.json"
-    target = Path(output) if output else context.run.path / "eval" / name
-    target.parent.mkdir(exist_ok=True)
-    atomic.write(target, to_envelope(result).to_bytes(), force=True)
-    written = {"result": str(target)}
+    written = {"result": save(context.run, KIND, result, output=output, name=name)}
     if plot is not None:
         draw_heat_map(result, plot, force=force)
         written["plot"] = plot
@@ -278,13 +274,6 @@ def _by_distance(cells: Sequence[Mapping[str, Any]], segment: int) -> list[dict[
         distance = (cell["prompt_ids"] - 1) // segment - (cell["needle_ids"][1] - 1) // segment
         groups.setdefault(distance, []).append(cell)
     return [{"segments": distance, **_share(group)} for distance, group in sorted(groups.items())]
-
-
-def to_envelope(result: Mapping[str, Any]) -> Envelope:
-    """The file of a result: the settings, sentences, and digests with which anybody can compute it again."""
-    inputs = {"weights": result["model"]["weights"], "tokenizer": result["tokenizer"]}
-    payload = {name: value for name, value in result.items() if name != "path"}
-    return Envelope(KIND, inputs, finite(payload), f"slmmodel {package_version()}")
 
 
 def _checked(path: str, stated: Mapping[str, Any], computed: Mapping[str, Any]) -> Outcome:

@@ -35,7 +35,7 @@ _FOOTER = "Made by slmmodel {}. This page is one file without a network; equal i
 @argument("subjects", metavar="RUN|ABLATION...", nargs=-1, required=True,
           help="Runs, finished or running; folders of slm ablate, or their ablation.json.")  # fmt: skip
 @option("--with", "results", metavar="FILE", multiple=True,
-        help="A further result: of slm eval, slm passkey, or slm pairs --json. Repeat for several.")  # fmt: skip
+        help="A further result: of slm eval, passkey, probe, prompts, pairs --json. Repeat for several.")  # fmt: skip
 @option("--on", metavar="TEXT", multiple=True, show_default="the validation documents of the first run",
         help="The text that is coloured by its bits; its beginning is read. Repeat for several.")  # fmt: skip
 @option("--prompt", "-p", metavar="TEXT", show_default="the beginning of that text",

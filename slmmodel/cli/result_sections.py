@@ -10,6 +10,9 @@ from typing import Any
 from slmmodel.checkpoint import EVALUATIONS
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.passkey import load_result as load_passkey
+from slmmodel.cli.probe import load_result as load_probe
+from slmmodel.cli.prompts import load_result as load_prompts
+from slmmodel.cli.prompts import measure_rows
 from slmmodel.cli.run_sections import Subject
 from slmmodel.errors import OptionError, SlmmodelError
 from slmtok import json_files, schema
@@ -32,7 +35,7 @@ _PAIRS = schema.table(
     },
     is_open=True,
 )
-LIMIT = "files of slm eval and slm passkey, and what slm pairs --json printed"
+LIMIT = "files of slm eval, slm passkey, slm probe and slm prompts, and what slm pairs --json printed"
 
 
 def kind_of(path: str) -> str | None:
@@ -161,5 +164,33 @@ def _shown(cell: Mapping[str, Any]) -> str:
     return f"{cell['exact'] / cell['samples']:.0%} ({low:.0%} to {high:.0%})"
 
 
-_DRAWN = {"pairs": _pairs, "passkey": _passkey}
+def _probe(name: str, path: str) -> Iterator[Block]:
+    found = load_probe(path)
+    rows = [
+        [
+            one["task"],
+            _shown(one),
+            f"{one['commonest']:.0%}",
+            f"{one['answer_ids_correct'] / one['answer_ids']:.0%}",
+            "|".join(one["example_as_ids"]),
+        ]
+        for one in found["probes"]
+    ]
+    title = f"{name}: right answers after {found['settings']['steps']:,} steps of training on each task"
+    yield Table(title, ["task", "right, 95 % interval", "commonest answer", "right ids", "cut as"], rows)
+
+
+def _prompts(name: str, path: str) -> Iterator[Block]:
+    found = load_prompts(path)
+    yield Table(
+        f"{name}: continuations of {len(found['prompts'])} prompts, shares of runs of ids", *measure_rows(found)
+    )
+    sheet = found["sheet"]
+    rows = [
+        [prompt, *(line["continuations"][number] for line in sheet)] for number, prompt in enumerate(found["prompts"])
+    ]
+    yield Table(f"{name}: the continuations", ["prompt", *(line["method"] for line in sheet)], rows, is_folded=True)
+
+
+_DRAWN = {"pairs": _pairs, "passkey": _passkey, "probe": _probe, "prompts": _prompts}
 """To show another kind, add its function."""

@@ -32,7 +32,9 @@ def wilson(successes: float, n: int) -> tuple[float, float]:
     share, z2 = successes / n, Z95**2 / n
     centre = share + z2 / 2
     margin = Z95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n))
-    return max(0.0, (centre - margin) / (1 + z2)), min(1.0, (centre + margin) / (1 + z2))
+    # Rounding would leave the share itself outside, by 1e-17.
+    low = (centre - margin) / (1 + z2) if successes else 0.0
+    return low, (centre + margin) / (1 + z2) if successes < n else 1.0
 
 
 def recall(

@@ -193,7 +193,6 @@ def test_every_command_that_takes_a_tokenizer_has_the_option(program) -> None:
 WITHOUT_TOKENIZER = {
     "slmtok.cli": ["train", "count", "merge", "reproduce", "exposure", "align", "sample-corpus", "completion"],
     "slmmodel.cli": [
-        "demo",
         "resume",
         "compare",
         "status",

@@ -1,0 +1,242 @@
+"""`slm probe`: what a model learns in minutes of tasks that depend on how the tokenizer cuts words and numbers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from slmmodel.checkpoint import weights_digest
+from slmmodel.cli.opening import RunContext, check_written, open_run
+from slmmodel.cli.options import (
+    COUNT,
+    POSITIVE,
+    device_option,
+    run_argument,
+    run_tokenizer_option,
+    step_option,
+    threads_option,
+)
+from slmmodel.cli.probe_tasks import TASKS, Question
+from slmmodel.cli.result_files import save
+from slmmodel.errors import InvalidInput, OptionError, unknown_name
+from slmtok import schema
+from slmtok.cli.options import Parsed, command, option, output_options
+from slmtok.cli.output import Outcome, print_rows, table, write_text
+from slmtok.cli.progress import Progress
+from slmtok.envelope import load_payload
+
+KIND = "probe"
+MAX_SCORED = 64
+"""Questions that are answered at once."""
+MAX_DIGITS = 9
+_TRIES = 100
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+
+
+NAMES = Parsed(_names, expects=f"names such as {','.join(TASKS)}")
+
+
+@command("probe", example="slm probe run --tasks reverse,addition --digits 3")
+@run_argument
+@option("--tasks", metavar="NAME,...", type=NAMES, default=tuple(TASKS), show_default=",".join(TASKS),
+        help="Copy words, spell a word backwards, add two numbers, count open brackets.")  # fmt: skip
+@option("--steps", metavar="N", type=COUNT, default=300, help="Steps of training on a task; 0 asks without training.")
+@option("--batch-size", metavar="N", type=POSITIVE, default=32, help="Questions of a step.")
+@option("--lr", metavar="X", type=float, default=1e-3, help="Learning rate of AdamW.")
+@option("--samples", metavar="N", type=POSITIVE, default=200, help="Questions of the test; training has none of them.")
+@option("--digits", metavar="N", type=POSITIVE, default=3, help="Digits of the numbers that are added, 2 to 9.")
+@option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the questions.")
+@step_option
+@run_tokenizer_option
+@device_option
+@threads_option
+@output_options(show_default="RUN/eval/probe.json", help="Where to write the result.")
+def probe(run: str, output: str | None, force: bool, **options: Any) -> Outcome:
+    """Train copies of the model on small tasks for minutes, and print the share of right answers to new questions.
+
+    The run itself stays as it is. Every share has its 95 % interval. How the tokenizer cuts a question is printed too:
+    letters or digits in one token make spelling harder and sums easier.
+    """
+    opening = {name: options.pop(name) for name in ("step", "tokenizer", "device", "threads")}
+    _check(options)
+    check_written(output, "output", [run, opening["tokenizer"]], force=force)
+    context = open_run(run, **opening)
+    result = measure(context, opening["step"], **options)
+    written = save(context.run, KIND, result, output=output)
+    return Outcome({**result, "written": {"result": written}}, lambda: _show(result, written))
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    for name in options["tasks"]:
+        if name not in TASKS:
+            raise unknown_name("task", name, TASKS, "--tasks {}")
+    if not 2 <= options["digits"] <= MAX_DIGITS:
+        fact = f"--digits is {options['digits']}"
+        raise OptionError(fact, limit=f"2 to {MAX_DIGITS}", fix="--digits 3", option="digits")
+    if not 0 < options["lr"] <= 1:
+        raise OptionError(f"--lr is {options['lr']:g}", limit="above 0, at most 1", fix="--lr 0.001", option="lr")
+
+
+def measure(
+    context: RunContext, step: int | None = None, *, tasks: Sequence[str], digits: int, **settings: Any
+) -> dict[str, Any]:
+    """The result of `slm probe` as a table. Raises `InvalidInput` for questions that the model cannot read."""
+    text, model = context.need_text("slm probe"), context.model
+    return {
+        "path": str(context.run.path),
+        "model": {
+            "weights": weights_digest(context.run.weights(step)),
+            "arch": model.config.arch,
+            "seq_len": model.config.seq_len,
+        },
+        "tokenizer": context.vocab.fingerprint,
+        "settings": {"tasks": list(tasks), "digits": digits, **settings},
+        "digits_as_ids": text.words(text.encode("1234567890"[:digits])),
+        "probes": [_probe(context, name, digits, **settings) for name in tasks],
+    }
+
+
+def _probe(
+    context: RunContext, name: str, digits: int, *, steps: int, batch_size: int, lr: float, samples: int, seed: int
+) -> dict[str, Any]:
+    """One task: a copy of the model learns it, and answers questions that it has not seen."""
+    import torch
+
+    from slmmodel.evaluation.probing import train_on_answers
+    from slmmodel.evaluation.retrieval import wilson
+    from slmmodel.run import opening_ids
+
+    text, opening = context.need_text("slm probe"), opening_ids(context.vocab)
+    tests = list(_tests(name, digits, samples, seed))
+    known = {question.prompt for question in tests}
+
+    def ids(question: Question) -> tuple[list[int], list[int]]:
+        return opening + text.encode(question.prompt), text.encode(question.answer)
+
+    def exercises() -> Iterator[tuple[list[int], list[int]]]:
+        random = Random(f"train {name} {seed}")
+        while True:
+            if (question := TASKS[name](random, digits)).prompt not in known:
+                yield ids(question)
+
+    model, loss = copy.deepcopy(context.model).requires_grad_(True), None
+    torch.manual_seed(seed)
+    with Progress(f"probe {name}") as progress:
+        learning = train_on_answers(model, exercises(), steps=steps, batch_size=batch_size, lr=lr)
+        for done, loss in enumerate(learning, 1):
+            progress(f"probe {name}", done, steps, f"loss {loss:.3f}")
+    exact, correct = _answers(context, model, tests, [ids(question) for question in tests])
+    answers = [question.answer for question in tests]
+    question, answer = ids(tests[0])
+    return {
+        "task": name,
+        "exact": exact,
+        "samples": samples,
+        "interval": list(wilson(exact, samples)),
+        "commonest": max(map(answers.count, set(answers))) / samples,
+        "answer_ids_correct": correct,
+        "answer_ids": sum(len(ids(question)[1]) for question in tests),
+        "loss": loss,
+        "example": tests[0].prompt + tests[0].answer,
+        "example_as_ids": text.words(question[len(opening) :] + answer),
+    }
+
+
+def _tests(name: str, digits: int, samples: int, seed: int) -> Iterator[Question]:
+    """Different questions for the test. Raises `InvalidInput` where the task has too few."""
+    random, found = Random(f"test {name} {seed}"), set[str]()
+    for _ in range(samples * _TRIES):
+        question = TASKS[name](random, digits)
+        if question.prompt not in found:
+            found.add(question.prompt)
+            yield question
+        if len(found) == samples:
+            return
+    raise InvalidInput(
+        f"the task {name} has fewer than {samples:,} different questions",
+        where=f"--samples {samples}, --digits {digits}",
+        limit=f"{len(found):,} found in {samples * _TRIES:,} draws",
+        fix=f"--samples {max(1, len(found) // 4)}",
+    )
+
+
+def _answers(
+    context: RunContext, model: Any, tests: Sequence[Question], ids: Sequence[tuple[list[int], list[int]]]
+) -> tuple[int, int]:
+    """Right answers, byte by byte and to the end of the line; and right ids after the true ids before them."""
+    from slmmodel.evaluation.retrieval import recall
+
+    text, exact, correct = context.need_text("slm probe"), 0, 0
+    # An answer may be cut into more ids than the tokenizer takes, at most one for a byte.
+    longest = max(len(question.answer) for question in tests)
+    for first in range(0, len(tests), MAX_SCORED):
+        prompts, answers = zip(*ids[first : first + MAX_SCORED], strict=True)
+        room = longest if model.config.unbounded else min(longest, model.config.seq_len - max(map(len, prompts)))
+        for question, found in zip(
+            tests[first:], recall(model, prompts, answers, max_new_tokens=max(1, room)), strict=False
+        ):
+            exact += text.data(found.generated).startswith(question.answer.encode())
+            correct += found.n_correct
+    return exact, correct
+
+
+_PAYLOAD = schema.table(
+    {
+        "model": schema.table({"weights": schema.digest, "arch": schema.text, "seq_len": schema.integer(1)}),
+        "tokenizer": schema.digest,
+        "settings": schema.table(
+            {
+                "tasks": schema.array(schema.text),
+                **dict.fromkeys(("batch_size", "samples"), schema.integer(1)),
+                **dict.fromkeys(("steps", "seed"), schema.integer()),
+                "digits": schema.integer(2, MAX_DIGITS),
+                "lr": schema.number,
+            }
+        ),
+        "digits_as_ids": schema.array(schema.text),
+        "probes": schema.array(
+            schema.table(
+                {
+                    "task": schema.text,
+                    **dict.fromkeys(("exact", "answer_ids_correct"), schema.integer()),
+                    **dict.fromkeys(("samples", "answer_ids"), schema.integer(1)),
+                    "interval": schema.array(schema.number, length=2),
+                    "commonest": schema.number,
+                    "loss": schema.nullable(schema.number),
+                    "example": schema.text,
+                    "example_as_ids": schema.array(schema.text),
+                }
+            )
+        ),
+    }
+)
+
+
+def load_result(path: str) -> dict[str, Any]:
+    """The result in a file. Raises what `load_payload` raises."""
+    return load_payload(path, KIND, _PAYLOAD, allow_floats=True)
+
+
+def _show(result: Mapping[str, Any], written: str) -> None:
+    rows = [
+        [
+            one["task"],
+            f"{one['exact']}/{one['samples']}",
+            "{:.0%} to {:.0%}".format(*one["interval"]),
+            f"{one['commonest']:.0%}",
+            f"{one['answer_ids_correct'] / one['answer_ids']:.0%}",
+            "" if one["loss"] is None else f"{one['loss']:.3f}",
+            "|".join(one["example_as_ids"]),
+        ]
+        for one in result["probes"]
+    ]
+    head = ["task", "right", "95 % interval", "commonest answer", "right ids", "loss", "cut as"]
+    write_text(table(head, rows))
+    trained = f"{result['settings']['steps']:,} steps on a copy of the model for each task"
+    digits = "|".join(result["digits_as_ids"])
+    print_rows([("trained", trained), ("digits", f"cut as {digits}"), ("result", written)])

@@ -1,0 +1,262 @@
+"""`slm prompts`: twenty fixed prompts continued in three ways, with measures of variety, repetition and overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slmmodel.checkpoint import weights_digest
+from slmmodel.cli.opening import RunContext, check_written, open_run
+from slmmodel.cli.options import (
+    COUNT,
+    POSITIVE,
+    device_option,
+    run_argument,
+    run_tokenizer_option,
+    step_option,
+    threads_option,
+)
+from slmmodel.cli.result_files import save
+from slmmodel.config import SampleConfig
+from slmmodel.errors import SlmmodelError
+from slmtok import schema
+from slmtok.cli.options import command, option, output_options
+from slmtok.cli.output import Outcome, print_rows, printable, table, write_text
+from slmtok.cli.progress import Progress
+from slmtok.envelope import load_payload
+from slmtok.errors import SlmtokError
+
+KIND = "prompts"
+PROMPTS = (
+    "Once upon a time there was a small",
+    "The door opened and",
+    "My favourite food is",
+    "In the morning, the farmer",
+    "She looked at the map and said:",
+    "The three largest cities are",
+    "To make tea, first",
+    "If it rains tomorrow,",
+    "The old man never told anyone that",
+    "Water boils when",
+    "Dear Anna,\n\nThank you for",
+    "Chapter 1\n\n",
+    "Question: What is a computer?\nAnswer:",
+    "1, 2, 3, 4,",
+    "Monday, Tuesday,",
+    "red, green, blue,",
+    "def add(a, b):\n",
+    "# Installation\n\nTo install",
+    '"Where are you going?" asked',
+    "The meeting ended because",
+)
+"""The same for every model; they end in a whole word or sign, so that a tokenizer finds its usual tokens."""
+METHODS: dict[str, dict[str, Any]] = {
+    "greedy": {"temperature": 0.0, "top_p": 1.0},
+    "beam 5": {"beam": 5},
+    "T=0.8, top-p 0.95": {"temperature": 0.8, "top_p": 0.95},
+}
+"""The ways to continue a prompt, as options of `slm sample`. To add one, write its line."""
+MAX_OVERLAP_IDS = 1 << 25
+"""Training ids in which runs of 8 ids are looked up."""
+_BLOCK_IDS = 1 << 20
+
+
+class Measure(NamedTuple):
+    """A share over all continuations, as counts of each: its numerator and denominator."""
+
+    name: str
+    counts: Callable[[Sequence[int]], tuple[int, int]]
+
+
+def _measures() -> list[Measure]:
+    from slmmodel.evaluation.probing import distinct, repeated
+
+    several = [Measure(f"distinct_{n}", lambda ids, n=n: distinct(ids, n)) for n in (1, 2, 3)]  # type: ignore[misc]
+    return [*several, Measure("repeated_4", repeated)]
+
+
+@command("prompts", example="slm prompts run --max-new 60")
+@run_argument
+@option("--max-new", "max_new", metavar="N", type=POSITIVE, default=100, help="Ids of each continuation.")
+@option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the draws.")
+@step_option
+@run_tokenizer_option
+@device_option
+@threads_option
+@output_options(show_default="RUN/eval/prompts.json", help="Where to write the sheet.")
+def prompts(run: str, output: str | None, force: bool, max_new: int, seed: int, **opening: Any) -> Outcome:
+    """Continue 20 fixed prompts: greedily, by beam search, and by draws with T=0.8 and top-p 0.95.
+
+    Of each way: the share of different runs of 1, 2 and 3 ids in a continuation, the share of repeated runs of 4, and
+    the share of runs of 8 that are in the training data, with 95 % intervals over the prompts.
+    """
+    check_written(output, "output", [run, opening["tokenizer"]], force=force)
+    context = open_run(run, **opening)
+    result, warnings = measure(context, opening["step"], max_new=max_new, seed=seed)
+    written = save(context.run, KIND, result, output=output)
+    return Outcome({**result, "written": {"result": written}}, lambda: _show(result, written), warnings=warnings)
+
+
+def measure(
+    context: RunContext, step: int | None = None, *, max_new: int, seed: int
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The prompt sheet as a table, and warnings. Raises `InvalidInput` for prompts that the model cannot read."""
+    from slmmodel.evaluation.probing import OVERLAP_IDS, distinct, found_in, ngrams
+    from slmmodel.run import opening_ids
+
+    text, opening = context.need_text("slm prompts"), opening_ids(context.vocab)
+    asked = [opening + text.encode(prompt) for prompt in PROMPTS]
+    found = {method: _continue(context, method, asked, max_new, seed) for method in METHODS}
+    runs = {run for rows in found.values() for ids in rows for run in ngrams(ids, OVERLAP_IDS)}
+    searched, warnings = 0, tuple[str, ...]()
+    measures = _measures()
+    try:
+        blocks = _TrainingIds(context)
+        seen = found_in(blocks, runs)
+        searched = blocks.read
+    except (SlmmodelError, SlmtokError) as error:
+        warnings = (f"no overlap with the training data: they cannot be opened: {error.fact}",)
+    else:
+        measures.append(
+            Measure(
+                "overlap_8", lambda ids: (sum(run in seen for run in ngrams(ids, OVERLAP_IDS)), distinct(ids, 8)[1])
+            )
+        )
+    sheet = [
+        {
+            "method": method,
+            "measures": {one.name: _share([one.counts(ids) for ids in rows]) for one in measures},
+            "continuations": [text.data(ids).decode("utf-8", "replace") for ids in rows],
+            "lengths": [len(ids) for ids in rows],
+        }
+        for method, rows in found.items()
+    ]
+    result = {
+        "path": str(context.run.path),
+        "model": {
+            "weights": weights_digest(context.run.weights(step)),
+            "arch": context.model.config.arch,
+            "seq_len": context.model.config.seq_len,
+        },
+        "tokenizer": context.vocab.fingerprint,
+        "settings": {"max_new": max_new, "seed": seed},
+        "prompts": list(PROMPTS),
+        "training_ids": searched,
+        "sheet": sheet,
+    }
+    return result, warnings
+
+
+def _continue(
+    context: RunContext, method: str, prompts: Sequence[list[int]], max_new: int, seed: int
+) -> list[list[int]]:
+    """The continuation of each prompt, without the id that ended it."""
+    from slmmodel.generation import Generation
+    from slmmodel.run import special_ids
+    from slmmodel.sampling.methods import METHODS as SEARCHES
+    from slmmodel.sampling.methods import chosen_method
+
+    options = SampleConfig(**special_ids(context.vocab), **METHODS[method], seed=seed, max_new_tokens=max_new)
+    search = chosen_method(options, greedy=options.greedy, assistant=False)
+    found: list[list[int]] = []
+    with Progress(f"prompts, {method}") as progress:
+        if search is None:
+            generation = Generation(context.model, prompts, options, max_new_tokens=max_new)
+            for done, _ in enumerate(generation, 1):
+                progress(f"prompts, {method}", done, max_new)
+            return [list(sample.ids) for sample in generation.samples]
+        for prompt in prompts:
+            found.append(list(SEARCHES[search].decode(context.model, prompt, options, 1)[0].ids))
+            progress(f"prompts, {method}", len(found), len(prompts))
+    return found
+
+
+class _TrainingIds:
+    """Iterates over the training ids of a run in arrays of whole documents, and counts them in `read`."""
+
+    def __init__(self, context: RunContext) -> None:
+        from slmmodel.cli.recorded import training_data
+
+        self._source, self.read = training_data(context.run).train, 0
+
+    def __iter__(self) -> Iterator[Any]:
+        from slmmodel.data.source import blocks_of
+
+        parts: list[Any] = []
+        for block in blocks_of(self._source):
+            for doc, length in enumerate(block.lengths().tolist()):
+                parts.append(np.asarray(block.ids(doc, 0, length)))
+                self.read += length
+                if self.read >= MAX_OVERLAP_IDS:
+                    yield np.concatenate(parts)
+                    return
+                if sum(map(len, parts)) >= _BLOCK_IDS:
+                    yield np.concatenate(parts)
+                    parts = []
+        if parts:
+            yield np.concatenate(parts)
+
+
+def _share(counts: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """A share over all continuations, and its interval from a bootstrap over prompts; null without a run of ids."""
+    from slmmodel.evaluation.comparison import Units, interval
+
+    parts, wholes = np.array(counts, dtype=np.float64).T
+    if not wholes.sum():
+        return {"share": None, "interval": None}
+    found = interval(Units(parts, wholes, "prompt"))
+    return {"share": float(parts.sum() / wholes.sum()), "interval": None if found is None else [found.low, found.high]}
+
+
+_SHARE = schema.table(
+    {"share": schema.nullable(schema.number), "interval": schema.nullable(schema.array(schema.number, length=2))}
+)
+_PAYLOAD = schema.table(
+    {
+        "model": schema.table({"weights": schema.digest, "arch": schema.text, "seq_len": schema.integer(1)}),
+        "tokenizer": schema.digest,
+        "settings": schema.table({"max_new": schema.integer(1), "seed": schema.integer()}),
+        "prompts": schema.array(schema.text),
+        "training_ids": schema.integer(),
+        "sheet": schema.array(
+            schema.table(
+                {
+                    "method": schema.text,
+                    "measures": schema.mapping(_SHARE),
+                    "continuations": schema.array(schema.text),
+                    "lengths": schema.array(schema.integer()),
+                }
+            )
+        ),
+    }
+)
+
+
+def load_result(path: str) -> dict[str, Any]:
+    """The sheet in a file. Raises what `load_payload` raises."""
+    return load_payload(path, KIND, _PAYLOAD, allow_floats=True)
+
+
+def measure_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the table of measures."""
+    names = list(result["sheet"][0]["measures"]) if result["sheet"] else []
+    rows = [[line["method"], *(_shown(line["measures"][name]) for name in names)] for line in result["sheet"]]
+    return ["", *(name.replace("_", "-") for name in names)], rows
+
+
+def _shown(one: Mapping[str, Any]) -> str:
+    if one["share"] is None:
+        return "-"
+    between = "" if one["interval"] is None else " ({:.0%} to {:.0%})".format(*one["interval"])
+    return f"{one['share']:.0%}{between}"
+
+
+def _show(result: Mapping[str, Any], written: str) -> None:
+    for number, prompt in enumerate(result["prompts"]):
+        lines = [f"  {line['method']:<18}{line['continuations'][number]!r}" for line in result["sheet"]]
+        write_text(printable("\n".join([f"{prompt!r}", *lines]) + "\n"))
+    write_text(table(*measure_rows(result)))
+    compared = f"{result['training_ids']:,} training ids" if result["training_ids"] else ""
+    print_rows([("overlap with", compared), ("result", written)])

@@ -1,0 +1,146 @@
+"""`slm probe` and `slm prompts`: tasks, a copy that learns, measures of continuations, and their files."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from itertools import repeat
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import slmtok  # noqa: E402
+from slmmodel.checkpoint import RunFolder  # noqa: E402
+from slmmodel.cli import probe, prompts  # noqa: E402
+from slmmodel.cli.probe_tasks import TASKS  # noqa: E402
+from slmmodel.evaluation.probing import distinct, found_in, ngrams, repeated, train_on_answers  # noqa: E402
+from slmmodel.evaluation.retrieval import recall  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Iterator[Path]:
+    """Packed data and a run of two steps."""
+    from slmmodel.cli import main
+    from slmtok.options import PackOptions
+    from slmtok.shards import pack
+
+    path = tmp_path_factory.mktemp("probe")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path)
+        Path("corpus.txt").write_text("".join(f"Ada saw {n} birds in the tree.\n" for n in range(200)))
+        slmtok.train("corpus.txt", vocab_size=300).save("tok.json")
+        pack("corpus.txt", slmtok.load("tok.json"), "data", PackOptions(format="text", document="line"))
+        Path("run.yaml").write_text(
+            "model: {arch: llama, n_layers: 1, d_model: 32, n_heads: 2, n_kv_heads: 1, d_ff: 32, seq_len: 128}\n"
+            "data: [data]\n"
+            "run: {batch_tokens: 256, threads: 1, device: cpu, budget: {steps: 2}}\n"
+        )
+        assert main(["train", "--config", "run.yaml", "-o", "run", "-q"]) == 0
+        yield path
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_answers_are_right(name: str) -> None:
+    random = Random(3)
+    for _ in range(200):
+        prompt, answer = TASKS[name](random, 3)
+        assert answer.endswith("\n") and answer.count("\n") == 1
+        asked, given = prompt.removesuffix(" ->").split(": ")[-1], answer.strip()
+        if name == "addition":
+            a, b = asked.removesuffix("=").split("+")
+            assert len(a) == len(b) == 3 and int(a) + int(b) == int(given)
+        elif name == "brackets":
+            assert given == str(asked.count("(") - asked.count(")"))
+        else:
+            assert given == (asked if name == "copy" else asked[::-1])
+
+
+def test_training_makes_the_answer_the_likeliest(folder: Path) -> None:
+    model = RunFolder.open(folder / "run").model("cpu").requires_grad_(True)
+    losses = list(train_on_answers(model, repeat(([1, 20, 21], [40, 41, 42])), steps=25, batch_size=2, lr=0.03))
+    assert losses[-1] < 0.2 < 4 < losses[0]
+    (found,) = recall(model, [[1, 20, 21]], [[40, 41, 42]], max_new_tokens=3)
+    assert (found.generated, found.n_correct) == ([40, 41, 42], 3)
+
+
+def test_measures_of_ids() -> None:
+    ids = [1, 2, 3, 4, 1, 2, 3, 4]
+    assert (distinct(ids, 1), distinct(ids, 2), distinct([1], 2)) == ((4, 8), (4, 7), (0, 0))
+    assert repeated(ids) == (1, 5)
+
+
+def test_overlap_equals_a_search_by_sets() -> None:
+    rng = np.random.default_rng(2)
+    blocks = [rng.integers(0, 3, size, dtype=np.uint16) for size in (500, 3, 0, 700)]
+    wanted = {tuple(rng.integers(0, 3, 8).tolist()) for _ in range(400)}
+    slow = wanted & {run for block in blocks for run in ngrams(block.tolist(), 8)}
+    assert 0 < len(slow) < len(wanted)
+    assert found_in(blocks, wanted) == slow
+    assert found_in(blocks, []) == set()
+
+
+def test_probe_writes_a_file_and_leaves_the_run_alone(folder: Path, slm) -> None:
+    run = folder / "run"
+    shutil.copytree(run, "run")
+    weights = {path: path.read_bytes() for path in Path("run").rglob("*.safetensors")}
+    options = ("--tasks", "addition,brackets", "--steps", 2, "--samples", 12, "--digits", 2, "--threads", 1)
+    result = slm("probe", "run", *options, "--json", code=0).json["result"]
+    assert all(path.read_bytes() == content for path, content in weights.items())
+    assert [(one["task"], one["samples"]) for one in result["probes"]] == [("addition", 12), ("brackets", 12)]
+    for one in result["probes"]:
+        low, high = one["interval"]
+        assert 0 <= low <= one["exact"] / 12 <= high <= 1 and one["loss"] > 0
+        assert "".join(one["example_as_ids"]).replace("␣", " ").replace("\\n", "\n") == one["example"]
+    assert result["digits_as_ids"] and "".join(result["digits_as_ids"]) == "12"
+    stored = probe.load_result("run/eval/probe.json")
+    assert stored["probes"] == result["probes"]
+    again = slm("probe", "run", *options, "-o", "again.json", "--json", code=0).json["result"]
+    assert again["probes"] == result["probes"]
+    assert "again.json" in slm("probe", "run", *options, "-o", "again.json", code=1).err
+    shown = slm("probe", "run", "--tasks", "copy", "--steps", 0, "--samples", 2, "-o", "shown.json", code=0).out
+    assert "cut as 12|3" in shown and "copy" in shown
+
+
+def test_probe_refuses_wrong_options(folder: Path, slm, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = folder / "run"
+    assert "copy, reverse, addition, brackets" in slm("probe", run, "--tasks", "sums", code=2).err
+    assert "2 to 9" in slm("probe", run, "--digits", 1, code=2).err
+    assert "above 0" in slm("probe", run, "--lr", 0, code=2).err
+    monkeypatch.setattr(probe, "_TRIES", 1)
+    few = slm("probe", run, "--tasks", "addition", "--digits", 2, "--samples", 500, "--steps", 0, code=1).err
+    assert "fewer than 500 different questions" in few and "--samples 1" in few
+
+
+def test_prompts_writes_the_sheet(folder: Path, slm) -> None:
+    run = folder / "run"
+    shutil.copytree(run, "run")
+    shutil.copytree(folder / "data", "data")
+    ran = slm("prompts", "run", "--max-new", 10, "--threads", 1, "--json", code=0).json
+    result = ran["result"]
+    assert len(result["prompts"]) == len(set(prompts.PROMPTS)) == 20
+    assert [line["method"] for line in result["sheet"]] == list(prompts.METHODS)
+    for line in result["sheet"]:
+        assert len(line["continuations"]) == 20 and all(length <= 10 for length in line["lengths"])
+        for one in line["measures"].values():
+            assert one["share"] is None or one["interval"][0] <= one["share"] <= one["interval"][1]
+    assert prompts.load_result("run/eval/prompts.json")["sheet"] == result["sheet"]
+    greedy = slm("sample", "run", prompts.PROMPTS[2], "--greedy", "--max-new", 10, "--json", code=0).json["result"]
+    assert len(greedy["samples"][0]["ids"]) == result["sheet"][0]["lengths"][2]
+    assert greedy["samples"][0]["text"] == result["sheet"][0]["continuations"][2]
+    assert result["training_ids"] > 1000 and "overlap_8" in result["sheet"][0]["measures"]
+
+
+def test_prompts_without_training_data_have_no_overlap(folder: Path, slm) -> None:
+    shutil.copytree(folder / "run", "run")
+    moved = folder / "data"
+    moved.rename(folder / "elsewhere")
+    try:
+        ran = slm("prompts", "run", "--max-new", 2, "--threads", 1, "--json", code=0).json
+    finally:
+        (folder / "elsewhere").rename(moved)
+    assert "overlap_8" not in ran["result"]["sheet"][0]["measures"]
+    assert "no overlap with the training data" in ran["warnings"][0]
