@@ -15,10 +15,11 @@ torch = pytest.importorskip("torch")
 
 import slmtok  # noqa: E402
 from slmmodel.checkpoint import RunFolder  # noqa: E402
-from slmmodel.cli import probe, prompts  # noqa: E402
+from slmmodel.cli import probe, prompts, result_sections  # noqa: E402
 from slmmodel.cli.probe_tasks import TASKS  # noqa: E402
 from slmmodel.evaluation.probing import distinct, found_in, ngrams, repeated, train_on_answers  # noqa: E402
 from slmmodel.evaluation.retrieval import recall  # noqa: E402
+from slmtok.pages.sections import Table  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -144,3 +145,16 @@ def test_prompts_without_training_data_have_no_overlap(folder: Path, slm) -> Non
         (folder / "elsewhere").rename(moved)
     assert "overlap_8" not in ran["result"]["sheet"][0]["measures"]
     assert "no overlap with the training data" in ran["warnings"][0]
+
+
+def test_a_report_shows_both_files(folder: Path, slm) -> None:
+    shutil.copytree(folder / "run", "run")
+    slm("probe", "run", "--tasks", "reverse", "--steps", 0, "--samples", 3, "--threads", 1, code=0)
+    slm("prompts", "run", "--max-new", 3, "--threads", 1, code=0)
+    blocks = [*result_sections._DRAWN["probe"]("a", "run/eval/probe.json")]
+    blocks += result_sections._DRAWN["prompts"]("a", "run/eval/prompts.json")
+    tables = [block for block in blocks if isinstance(block, Table)]
+    assert [len(table.rows) for table in tables] == [1, 3, 20]
+    assert all(len(row) == len(table.head) for table in tables for row in table.rows)
+    page = slm("report", "run", "-o", "-", "--threads", 1, code=0).out
+    assert "Where are you going?" in page and "reverse" in page
