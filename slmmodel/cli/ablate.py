@@ -113,11 +113,7 @@ def ablate(
     before the first run. The same command continues after an interruption, to the same result.
     """
     axis = _check_arms(data, tokenizers, text, axes)
-    if cpu and preset is None and budget is None and not any(each.startswith("run.budget.") for each in sets):
-        budget = CPU_BUDGET
-    values = {"model.preset": preset or (CPU_PRESET if cpu else None), "run.threads": threads}
-    values |= {"run.device": "cpu"} if cpu else {}
-    settings = read_settings(None, sets, budget, values)
+    settings = _settings(preset, budget, sets, cpu=cpu, threads=threads)
     folder = Path(output)
     from slmmodel.ablation.arms import check_same_documents
     from slmmodel.cli import ablation_arms
@@ -129,9 +125,8 @@ def ablate(
             require_text(read, data[0])
             arms = ablation_arms.open_packed(data, val)
         else:
-            rule = _rule(val)
-            named = _tokenizers(tokenizers, axis, text, read, folder, val=rule, vocab=vocab)
-            arms = ablation_arms.pack_text(text, named, folder, read, rule)
+            named = _tokenizers(tokenizers, axis, text, read, folder, val=_rule(val), vocab=vocab)
+            arms = ablation_arms.pack_text(text, named, folder, read, _rule(val))
         check_same_documents(arms)
         request = make_request(
             arms,
@@ -147,6 +142,14 @@ def ablate(
     times = files.read_times(folder)
     written = {"result": str(folder / files.RESULT), "page": page}
     return Outcome({**result, "path": output, "written": written}, lambda: show(result, times, written))
+
+
+def _settings(preset: str | None, budget: str | None, sets: Sequence[str], *, cpu: bool, threads: str | None) -> Any:
+    """The settings that all runs share; `--cpu` decides size and length where nothing else does."""
+    if cpu and preset is None and budget is None and not any(each.startswith("run.budget.") for each in sets):
+        budget = CPU_BUDGET
+    values = {"model.preset": preset or (CPU_PRESET if cpu else None), "run.threads": threads}
+    return read_settings(None, sets, budget, values | ({"run.device": "cpu"} if cpu else {}))
 
 
 def _write_page(folder: Path) -> str | None:

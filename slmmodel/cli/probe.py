@@ -19,18 +19,14 @@ from slmmodel.cli.options import (
     threads_option,
 )
 from slmmodel.cli.probe_tasks import TASKS, Question
-from slmmodel.cli.result_files import save
+from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, save
 from slmmodel.errors import InvalidInput, OptionError, unknown_name
-from slmtok import schema
 from slmtok.cli.options import Parsed, command, option, output_options
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
-from slmtok.envelope import load_payload
 
-KIND = "probe"
 MAX_SCORED = 64
 """Questions that are answered at once."""
-MAX_DIGITS = 9
 _TRIES = 100
 
 
@@ -67,7 +63,7 @@ def probe(run: str, output: str | None, force: bool, **options: Any) -> Outcome:
     check_written(output, "output", [run, opening["tokenizer"]], force=force)
     context = open_run(run, **opening)
     result = measure(context, opening["step"], **options)
-    written = save(context.run, KIND, result, output=output)
+    written = save(context.run, PROBE, result, output=output)
     return Outcome({**result, "written": {"result": written}}, lambda: _show(result, written))
 
 
@@ -75,9 +71,9 @@ def _check(options: Mapping[str, Any]) -> None:
     for name in options["tasks"]:
         if name not in TASKS:
             raise unknown_name("task", name, TASKS, "--tasks {}")
-    if not 2 <= options["digits"] <= MAX_DIGITS:
+    if not 2 <= options["digits"] <= MAX_PROBE_DIGITS:
         fact = f"--digits is {options['digits']}"
-        raise OptionError(fact, limit=f"2 to {MAX_DIGITS}", fix="--digits 3", option="digits")
+        raise OptionError(fact, limit=f"2 to {MAX_PROBE_DIGITS}", fix="--digits 3", option="digits")
     if not 0 < options["lr"] <= 1:
         raise OptionError(f"--lr is {options['lr']:g}", limit="above 0, at most 1", fix="--lr 0.001", option="lr")
 
@@ -183,43 +179,6 @@ def _answers(
             exact += text.data(found.generated).startswith(question.answer.encode())
             correct += found.n_correct
     return exact, correct
-
-
-_PAYLOAD = schema.table(
-    {
-        "model": schema.table({"weights": schema.digest, "arch": schema.text, "seq_len": schema.integer(1)}),
-        "tokenizer": schema.digest,
-        "settings": schema.table(
-            {
-                "tasks": schema.array(schema.text),
-                **dict.fromkeys(("batch_size", "samples"), schema.integer(1)),
-                **dict.fromkeys(("steps", "seed"), schema.integer()),
-                "digits": schema.integer(2, MAX_DIGITS),
-                "lr": schema.number,
-            }
-        ),
-        "digits_as_ids": schema.array(schema.text),
-        "probes": schema.array(
-            schema.table(
-                {
-                    "task": schema.text,
-                    **dict.fromkeys(("exact", "answer_ids_correct"), schema.integer()),
-                    **dict.fromkeys(("samples", "answer_ids"), schema.integer(1)),
-                    "interval": schema.array(schema.number, length=2),
-                    "commonest": schema.number,
-                    "loss": schema.nullable(schema.number),
-                    "example": schema.text,
-                    "example_as_ids": schema.array(schema.text),
-                }
-            )
-        ),
-    }
-)
-
-
-def load_result(path: str) -> dict[str, Any]:
-    """The result in a file. Raises what `load_payload` raises."""
-    return load_payload(path, KIND, _PAYLOAD, allow_floats=True)
 
 
 def _show(result: Mapping[str, Any], written: str) -> None:

@@ -18,17 +18,14 @@ from slmmodel.cli.options import (
     step_option,
     threads_option,
 )
-from slmmodel.cli.result_files import save
+from slmmodel.cli.result_files import PROMPT_SHEET, measure_rows, save
 from slmmodel.config import SampleConfig
 from slmmodel.errors import SlmmodelError
-from slmtok import schema
 from slmtok.cli.options import command, option, output_options
 from slmtok.cli.output import Outcome, print_rows, printable, table, write_text
 from slmtok.cli.progress import Progress
-from slmtok.envelope import load_payload
 from slmtok.errors import SlmtokError
 
-KIND = "prompts"
 PROMPTS = (
     "Once upon a time there was a small",
     "The door opened and",
@@ -95,7 +92,7 @@ def prompts(run: str, output: str | None, force: bool, max_new: int, seed: int, 
     check_written(output, "output", [run, opening["tokenizer"]], force=force)
     context = open_run(run, **opening)
     result, warnings = measure(context, opening["step"], max_new=max_new, seed=seed)
-    written = save(context.run, KIND, result, output=output)
+    written = save(context.run, PROMPT_SHEET, result, output=output)
     return Outcome({**result, "written": {"result": written}}, lambda: _show(result, written), warnings=warnings)
 
 
@@ -208,49 +205,6 @@ def _share(counts: Sequence[tuple[int, int]]) -> dict[str, Any]:
         return {"share": None, "interval": None}
     found = interval(Units(parts, wholes, "prompt"))
     return {"share": float(parts.sum() / wholes.sum()), "interval": None if found is None else [found.low, found.high]}
-
-
-_SHARE = schema.table(
-    {"share": schema.nullable(schema.number), "interval": schema.nullable(schema.array(schema.number, length=2))}
-)
-_PAYLOAD = schema.table(
-    {
-        "model": schema.table({"weights": schema.digest, "arch": schema.text, "seq_len": schema.integer(1)}),
-        "tokenizer": schema.digest,
-        "settings": schema.table({"max_new": schema.integer(1), "seed": schema.integer()}),
-        "prompts": schema.array(schema.text),
-        "training_ids": schema.integer(),
-        "sheet": schema.array(
-            schema.table(
-                {
-                    "method": schema.text,
-                    "measures": schema.mapping(_SHARE),
-                    "continuations": schema.array(schema.text),
-                    "lengths": schema.array(schema.integer()),
-                }
-            )
-        ),
-    }
-)
-
-
-def load_result(path: str) -> dict[str, Any]:
-    """The sheet in a file. Raises what `load_payload` raises."""
-    return load_payload(path, KIND, _PAYLOAD, allow_floats=True)
-
-
-def measure_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the table of measures."""
-    names = list(result["sheet"][0]["measures"]) if result["sheet"] else []
-    rows = [[line["method"], *(_shown(line["measures"][name]) for name in names)] for line in result["sheet"]]
-    return ["", *(name.replace("_", "-") for name in names)], rows
-
-
-def _shown(one: Mapping[str, Any]) -> str:
-    if one["share"] is None:
-        return "-"
-    between = "" if one["interval"] is None else " ({:.0%} to {:.0%})".format(*one["interval"])
-    return f"{one['share']:.0%}{between}"
 
 
 def _show(result: Mapping[str, Any], written: str) -> None:

@@ -8,9 +8,65 @@ from typing import Any
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
 from slmmodel.versions import package_version
-from slmtok import atomic
+from slmtok import atomic, schema
 from slmtok.cli.output import finite
-from slmtok.envelope import Envelope
+from slmtok.envelope import Envelope, load_payload
+
+PROBE, PROMPT_SHEET = "probe", "prompts"
+MAX_PROBE_DIGITS = 9
+_PROBE = schema.table(
+    {
+        "model": schema.table({"weights": schema.digest, "arch": schema.text, "seq_len": schema.integer(1)}),
+        "tokenizer": schema.digest,
+        "settings": schema.table(
+            {
+                "tasks": schema.array(schema.text),
+                **dict.fromkeys(("batch_size", "samples"), schema.integer(1)),
+                **dict.fromkeys(("steps", "seed"), schema.integer()),
+                "digits": schema.integer(2, MAX_PROBE_DIGITS),
+                "lr": schema.number,
+            }
+        ),
+        "digits_as_ids": schema.array(schema.text),
+        "probes": schema.array(
+            schema.table(
+                {
+                    "task": schema.text,
+                    **dict.fromkeys(("exact", "answer_ids_correct"), schema.integer()),
+                    **dict.fromkeys(("samples", "answer_ids"), schema.integer(1)),
+                    "interval": schema.array(schema.number, length=2),
+                    "commonest": schema.number,
+                    "loss": schema.nullable(schema.number),
+                    "example": schema.text,
+                    "example_as_ids": schema.array(schema.text),
+                }
+            )
+        ),
+    }
+)
+_SHARE = schema.table(
+    {"share": schema.nullable(schema.number), "interval": schema.nullable(schema.array(schema.number, length=2))}
+)
+_PROMPTS = schema.table(
+    {
+        "model": schema.table({"weights": schema.digest, "arch": schema.text, "seq_len": schema.integer(1)}),
+        "tokenizer": schema.digest,
+        "settings": schema.table({"max_new": schema.integer(1), "seed": schema.integer()}),
+        "prompts": schema.array(schema.text),
+        "training_ids": schema.integer(),
+        "sheet": schema.array(
+            schema.table(
+                {
+                    "method": schema.text,
+                    "measures": schema.mapping(_SHARE),
+                    "continuations": schema.array(schema.text),
+                    "lengths": schema.array(schema.integer()),
+                }
+            )
+        ),
+    }
+)
+_PAYLOADS = {PROBE: _PROBE, PROMPT_SHEET: _PROMPTS}
 
 
 def to_envelope(kind: str, result: Mapping[str, Any]) -> Envelope:
@@ -26,3 +82,22 @@ def save(run: RunFolder, kind: str, result: Mapping[str, Any], *, output: str | 
     target.parent.mkdir(exist_ok=True)
     atomic.write(target, to_envelope(kind, result).to_bytes(), force=True)
     return str(target)
+
+
+def load_result(path: str, kind: str) -> dict[str, Any]:
+    """The result of `slm probe` or `slm prompts` in a file. Raises what `load_payload` raises."""
+    return load_payload(path, kind, _PAYLOADS[kind], allow_floats=True)
+
+
+def measure_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the table of measures of a prompt sheet."""
+    names = list(result["sheet"][0]["measures"]) if result["sheet"] else []
+    rows = [[line["method"], *(_shown(line["measures"][name]) for name in names)] for line in result["sheet"]]
+    return ["", *(name.replace("_", "-") for name in names)], rows
+
+
+def _shown(one: Mapping[str, Any]) -> str:
+    if one["share"] is None:
+        return "-"
+    between = "" if one["interval"] is None else " ({:.0%} to {:.0%})".format(*one["interval"])
+    return f"{one['share']:.0%}{between}"

@@ -10,9 +10,7 @@ from typing import Any
 from slmmodel.checkpoint import EVALUATIONS
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.passkey import load_result as load_passkey
-from slmmodel.cli.probe import load_result as load_probe
-from slmmodel.cli.prompts import load_result as load_prompts
-from slmmodel.cli.prompts import measure_rows
+from slmmodel.cli.result_files import PROBE, PROMPT_SHEET, load_result, measure_rows
 from slmmodel.cli.run_sections import Subject
 from slmmodel.errors import OptionError, SlmmodelError
 from slmtok import json_files, schema
@@ -165,7 +163,7 @@ def _shown(cell: Mapping[str, Any]) -> str:
 
 
 def _probe(name: str, path: str) -> Iterator[Block]:
-    found = load_probe(path)
+    found = load_result(path, PROBE)
     rows = [
         [
             one["task"],
@@ -181,7 +179,7 @@ def _probe(name: str, path: str) -> Iterator[Block]:
 
 
 def _prompts(name: str, path: str) -> Iterator[Block]:
-    found = load_prompts(path)
+    found = load_result(path, PROMPT_SHEET)
     yield Table(
         f"{name}: continuations of {len(found['prompts'])} prompts, shares of runs of ids", *measure_rows(found)
     )

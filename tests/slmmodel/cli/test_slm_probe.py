@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 import slmtok  # noqa: E402
 from slmmodel.checkpoint import RunFolder  # noqa: E402
-from slmmodel.cli import probe, prompts, result_sections  # noqa: E402
+from slmmodel.cli import probe, prompts, result_files, result_sections  # noqa: E402
 from slmmodel.cli.probe_tasks import TASKS  # noqa: E402
 from slmmodel.evaluation.probing import distinct, found_in, ngrams, repeated, train_on_answers  # noqa: E402
 from slmmodel.evaluation.retrieval import recall  # noqa: E402
@@ -97,7 +97,7 @@ def test_probe_writes_a_file_and_leaves_the_run_alone(folder: Path, slm) -> None
         assert 0 <= low <= one["exact"] / 12 <= high <= 1 and one["loss"] > 0
         assert "".join(one["example_as_ids"]).replace("␣", " ").replace("\\n", "\n") == one["example"]
     assert result["digits_as_ids"] and "".join(result["digits_as_ids"]) == "12"
-    stored = probe.load_result("run/eval/probe.json")
+    stored = result_files.load_result("run/eval/probe.json", result_files.PROBE)
     assert stored["probes"] == result["probes"]
     again = slm("probe", "run", *options, "-o", "again.json", "--json", code=0).json["result"]
     assert again["probes"] == result["probes"]
@@ -128,7 +128,7 @@ def test_prompts_writes_the_sheet(folder: Path, slm) -> None:
         assert len(line["continuations"]) == 20 and all(length <= 10 for length in line["lengths"])
         for one in line["measures"].values():
             assert one["share"] is None or one["interval"][0] <= one["share"] <= one["interval"][1]
-    assert prompts.load_result("run/eval/prompts.json")["sheet"] == result["sheet"]
+    assert result_files.load_result("run/eval/prompts.json", result_files.PROMPT_SHEET)["sheet"] == result["sheet"]
     greedy = slm("sample", "run", prompts.PROMPTS[2], "--greedy", "--max-new", 10, "--json", code=0).json["result"]
     assert len(greedy["samples"][0]["ids"]) == result["sheet"][0]["lengths"][2]
     assert greedy["samples"][0]["text"] == result["sheet"][0]["continuations"][2]
