@@ -14,6 +14,7 @@ from typing import Any
 
 from slmtok import atomic, schema
 from slmtok.errors import UnsupportedVersion
+from slmtok.file_kinds import UNKNOWN, kind_of
 from slmtok.json_files import corrupt, load
 from slmtok.schema import Check
 from slmtok.strict_json import FaultError, parse_object
@@ -85,7 +86,7 @@ def read_envelope(
             raise FaultError("its content does not match its sha256; it was changed after it was made")
         payload(content["payload"], "payload")
     except FaultError as fault:
-        raise corrupt(name, kind, fault, _FIX) from None
+        raise corrupt(name, kind, fault, _FIX if kind_of(data) != UNKNOWN else f"name a {kind}; {_FIX}") from None
     return Envelope(kind, content["inputs"], content["payload"], content["tool"])
 
 

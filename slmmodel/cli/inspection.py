@@ -49,6 +49,9 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
         raise OptionError(
             f"{subject!r} is {what}, not a run", fix=f"slmtok info {shlex.quote(subject)}", option="subject"
         )
+    if path.is_file() and path.suffix != ".json":
+        fix = f"slm info RUN; slmtok info {shlex.quote(subject)} for a file of slmtok"
+        raise OptionError(f"{subject!r} is neither a run nor a vocab.json", fix=fix, option="subject")
     if path.is_dir():
         return _describe_run(subject, diagram)
     if path.exists() or (subject not in PRESETS and path.suffix):

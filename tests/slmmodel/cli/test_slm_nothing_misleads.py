@@ -63,6 +63,8 @@ REFUSED = {
     "config -o run.yaml": (2, "fix:   use stdout: slm config > run.yaml"),
     "config run --check": (2, "fix:   slm config --check run/config.yaml"),
     "info tok.json": (2, "fix:   slmtok info tok.json"),
+    "info text.txt": (2, "'text.txt' is neither a run nor a vocab.json"),
+    "eval run --check run/result.json": (1, "fix:   name a certificate; "),
     "info data": (2, "fix:   slmtok info data"),
     "compare text.txt text.txt": (1, "text.txt is not a file of losses"),
     "compare run/model.safetensors text.txt": (1, "holds tensors, and is not a file of losses"),
