@@ -89,6 +89,31 @@ def test_words_after_a_prompt():
     assert list(text_sections.next_words(text, "zebra")) == []
 
 
+def test_probes_and_prompts_of_a_run(slm, runs):
+    shutil.copytree(runs / "a", "run")
+    head = {"model": {"weights": "0" * 64, "arch": "llama", "seq_len": 64}, "tokenizer": "0" * 64}
+    settings = {"tasks": ["copy"], "batch_size": 8, "samples": 50, "steps": 300, "seed": 0, "digits": 3, "lr": 0.001}
+    cut = {"example": "copy a: a", "example_as_ids": ["copy", "␣a"]}
+    one = {
+        "task": "copy",
+        "exact": 40,
+        "answer_ids_correct": 45,
+        "samples": 50,
+        "answer_ids": 60,
+        "interval": [0.67, 0.89],
+    }
+    probes = [{**one, **cut, "commonest": 0.1, "loss": 0.5}]
+    probe = {**head, "settings": settings, "digits_as_ids": ["12", "3"], "probes": probes}
+    line = {"method": "greedy", "measures": {"distinct_1": {"share": 0.5, "interval": [0.4, 0.6]}}}
+    sheet = [{**line, "continuations": ["<b>upon</b>"], "lengths": [2]}]
+    prompts = {**head, "settings": {"max_new": 8, "seed": 0}, "prompts": ["Once"], "training_ids": 9, "sheet": sheet}
+    for kind, payload in {"probe": probe, "prompts": prompts}.items():
+        Envelope(kind, {}, payload, "slmmodel 0").write(f"run/eval/{kind}.json")
+    page = slm("report", "run", "-o", "-", code=0).out
+    for part in ("80% (67% to 89%)", "copy|␣a", "50% (40% to 60%)", "&lt;b&gt;upon&lt;/b&gt;"):
+        assert part in page, part
+
+
 def test_a_run_that_has_not_finished(slm, runs):
     page = slm("report", runs / "running", "-o", "-", code=0).out
     assert "has not finished: its last step is 4; it has no checkpoint yet" in page
