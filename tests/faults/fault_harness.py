@@ -58,6 +58,7 @@ VOLATILE = (
     "demo.json",
     "SHA256SUMS",
     "train_state.json",
+    "times.json",
 )
 """Files with times, or sums of such files."""
 TEMPORARY = re.compile(r"\.(part|tmp|set)(/|$)")

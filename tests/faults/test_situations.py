@@ -21,7 +21,7 @@ from slmtok.cli import COMMANDS as SLMTOK
 
 FULL = bool(limit_of_calls())
 ALL = {**COMMANDS, **MODEL_COMMANDS}
-SLOW = {"bench", "slm demo", "slm plot", "slm bench", "slm export"}
+SLOW = {"bench", "slm ablate", "slm demo", "slm plot", "slm bench", "slm export"}
 """They take seconds; only `make faults` runs them."""
 NO_HOME = {"HOME": "/sys", "XDG_CACHE_HOME": "/sys", "MPLCONFIGDIR": "/sys"}
 """A folder in which not even root makes a file."""

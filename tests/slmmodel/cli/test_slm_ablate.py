@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import slmtok
+from slmmodel.ablation.runs import Speed
 from slmmodel.cli import main
 from slmmodel.cli.ablation_files import load_ablation, load_lock
 from slmmodel.evaluation.comparison import read_losses
@@ -206,6 +207,38 @@ def test_shuffled_merges_lose(inputs: Path, tmp_path: Path, slm) -> None:
     (pair,) = ran.json["result"]["views"][0]["pairs"]
     assert "a is better than shuffled" in pair["verdict"]
     assert pair["interval"][0] > 0
+
+
+@pytest.mark.usefixtures("no_page")
+def test_the_best_of_three_rates_and_equal_time(finished: Path, slm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine that takes as long for a step of either arm: eight steps could not agree within 1 % otherwise."""
+    monkeypatch.setattr("slmmodel.ablation.runs.measure", lambda plan, device: Speed(0.5, 1e-6))
+    arms = sorted((finished / "data").iterdir())[:2]
+    options = [
+        *COMMON,
+        "--budget",
+        "steps=8",
+        "--seeds",
+        1,
+        "--lr",
+        "sweep",
+        "--match",
+        "time",
+        "-o",
+        "swept",
+        "--json",
+    ]
+    found = slm("ablate", *arms, *options, code=0).json["result"]
+    assert [row["lr"] for row in found["sweep"]] == [0.002, 0.004, 0.008] * 2
+    for arm in found["views"][0]["arms"]:
+        tried = [row for row in found["sweep"] if row["arm"] == arm["name"]]
+        assert arm["lr"] == min(tried, key=lambda row: row["bpb"])["lr"]
+    shapes = load_lock("swept/ablation.lock")["views"][0]["arms"]
+    assert [(shape["steps"], shape["seconds_per_step"]) for shape in shapes] == [(8, 0.5)] * 2
+    # Measured once: the lock keeps the steps.
+    monkeypatch.setattr("slmmodel.ablation.runs.measure", lambda plan, device: Speed(9.0, 1e-6))
+    again = slm("ablate", *arms, *options, code=0).json["result"]
+    assert again["lock"] == found["lock"]
 
 
 @pytest.mark.usefixtures("no_page")
