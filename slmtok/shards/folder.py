@@ -88,25 +88,31 @@ def finished(folder: Path) -> OutputExists:
 def wipe(folder: Path, shards_of_run: Collection[str] = ()) -> None:
     """Removes the files that the manifest names, and those of `shards_of_run`; links are removed, never followed.
 
-    The manifest is renamed first, so that a half-removed folder is not complete, and a killed removal is continued.
-    Raises `OutputExists`, before anything is removed, for shards that neither names.
+    Manifests are renamed first, so that a half-removed folder is not complete. That of the folder itself is removed
+    last, by the next complete run where a tokenizer file stays: with it the folder is still one of packed data. Raises
+    `OutputExists`, before anything is removed, for shards that neither names.
     """
     stale = {folder: _files_of_manifest(folder) | _files_of(folder, shards_of_run)}
     for path in sorted(folder.iterdir()):
-        if is_subset(path.name) and path.is_dir() and not path.is_symlink() and (named := _files_of_manifest(path)):
-            stale[path] = named | {VOCAB, TOKENIZER}
+        if is_subset(path.name) and path.is_dir() and not path.is_symlink():
+            named = _files_of_manifest(path)
+            if named or not any(path.iterdir()):
+                stale[path] = named | {VOCAB, TOKENIZER}
     for path, names in stale.items():
         _refuse_unknown_shards(path, names)
-    for path, names in stale.items():
+    for path in stale:
         if (path / MANIFEST).exists():
             (path / MANIFEST).replace(path / REMOVED)
+    for path, names in reversed(stale.items()):
         for name in sorted(names):
             (path / name).unlink(missing_ok=True)
-        (path / REMOVED).unlink(missing_ok=True)
         if path != folder:
+            (path / REMOVED).unlink(missing_ok=True)
             with suppress(OSError):
                 # Other files stay, and the folder with them.
                 path.rmdir()
+    if not any((folder / name).exists() for name in (VOCAB, TOKENIZER)):
+        (folder / REMOVED).unlink(missing_ok=True)
     (folder / PLAN).unlink(missing_ok=True)
     if (folder / JOURNAL).exists():
         os.truncate(folder / JOURNAL, 0)

@@ -147,6 +147,7 @@ def _begin(out: Path, *, force: bool) -> None:
     folder.make_inner(work)
     if force and (out / MANIFEST).exists():
         folder.wipe(out)
+        (out / folder.REMOVED).unlink(missing_ok=True)
 
 
 def _publish_or_remove(shards: Shards, out: Path, layout: Layout, options: PackOptions) -> list[str]:
@@ -187,8 +188,8 @@ def _publish(shards: Shards, out: Path, layout: Layout, options: PackOptions) ->
 def _remove_work(work: Path) -> None:
     """Removes the shards from which the files were made."""
     folder.wipe(work)
-    for name in (VOCAB, TOKENIZER):
-        (work / name).unlink()
+    for name in (VOCAB, TOKENIZER, folder.REMOVED):
+        (work / name).unlink(missing_ok=True)
     with suppress(OSError):
         # Other files stay, and the folder with them.
         work.rmdir()

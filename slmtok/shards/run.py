@@ -446,7 +446,8 @@ class PackRun:
         self._remove_traces()
 
     def _remove_traces(self) -> None:
-        (self.folder / PLAN).unlink(missing_ok=True)
+        for name in (PLAN, folder.REMOVED):
+            (self.folder / name).unlink(missing_ok=True)
         sync_folder(self.folder)
         if self._journal is None:
             (self.folder / JOURNAL).unlink(missing_ok=True)

@@ -56,6 +56,7 @@ VOLATILE = (
     "README.md",
     "heartbeat.json",
     "demo.json",
+    "times.json",
     "SHA256SUMS",
     "train_state.json",
     "times.json",

@@ -23,7 +23,8 @@ def test_a_command_passes_every_fault(harness: Harness, name: str) -> None:
     limit = min(FULL, SLOW.get(name, FULL)) if FULL else SAMPLE
     failures = list(harness.faults({**COMMANDS, **MODEL_COMMANDS}[name], tally, limit=limit, kinds=list(FAULTS)))
     sys.stdout.write(f"{name}: {tally.calls} calls, {tally.faults} faults tried, {tally.passed} passed\n")
-    assert tally.faults > 0
+    # `slm config` alone touches no file.
+    assert tally.faults > 0 or not tally.calls
     assert not failures, "\n".join(failures[:5])
 
 

@@ -264,3 +264,10 @@ def test_no_paths_are_refused(tmp_path) -> None:
     with pytest.raises(errors.MissingInput, match="the list of paths is empty"):
         tok.encode_files([], tmp_path / "out.bin")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_array_larger_than_all_memory_is_a_memory_error(tok):
+    """A view that repeats one id has any length; copying its ids ended the process."""
+    ids = np.broadcast_to(np.uint16(100), (1 << 60,))
+    with pytest.raises(MemoryError, match="cannot allocate"):
+        tok.decode(ids)

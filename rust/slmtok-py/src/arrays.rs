@@ -2,7 +2,7 @@
 
 use numpy::npyffi::NPY_ARRAY_WRITEABLE;
 use numpy::{Element, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyRange, PyTuple};
 use slmtok_core::decode::Decoder;
@@ -17,7 +17,21 @@ pub fn numbers(values: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
     if is_plain(values) {
         return values.extract();
     }
-    Ok(values.extract::<PyReadonlyArray1<'_, u32>>()?.as_array().to_vec())
+    copied(&values.extract()?)
+}
+
+/// The values of an array in order. One whose strides repeat a value may be larger than all memory.
+pub fn copied<T: Element + Copy>(array: &PyReadonlyArray1<'_, T>) -> PyResult<Vec<T>> {
+    let values = array.as_array();
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(values.len()).map_err(|_| {
+        PyMemoryError::new_err(format!(
+            "cannot allocate {} bytes for the ids",
+            values.len().saturating_mul(size_of::<T>())
+        ))
+    })?;
+    copy.extend(values.iter().copied());
+    Ok(copy)
 }
 
 /// Pairs of an array of shape (n, 2) or of a sequence of tuples; the latter does not import numpy.
@@ -73,7 +87,7 @@ impl<'py> Ids<'py> {
             return Ok(Self::Wide(array));
         }
         if let Ok(array) = ids.extract::<PyReadonlyArray1<'_, i64>>() {
-            return Ok(Self::Any(array.as_array().to_vec()));
+            return Ok(Self::Any(copied(&array)?));
         }
         let id = |item: PyResult<Bound<'py, PyAny>>| {
             let item = item?;
@@ -85,13 +99,13 @@ impl<'py> Ids<'py> {
         Ok(Self::Any(ids.try_iter()?.map(id).collect::<PyResult<_>>()?))
     }
 
-    /// A copy of the ids, in order.
-    pub fn owned(&self) -> OwnedIds {
-        match self {
-            Self::Narrow(array) => OwnedIds::Narrow(array.as_array().to_vec()),
-            Self::Wide(array) => OwnedIds::Wide(array.as_array().to_vec()),
-            Self::Any(ids) => OwnedIds::Any(ids.clone()),
-        }
+    /// The ids, in order, apart from the array.
+    pub fn into_owned(self) -> PyResult<OwnedIds> {
+        Ok(match self {
+            Self::Narrow(array) => OwnedIds::Narrow(copied(&array)?),
+            Self::Wide(array) => OwnedIds::Wide(copied(&array)?),
+            Self::Any(ids) => OwnedIds::Any(ids),
+        })
     }
 }
 

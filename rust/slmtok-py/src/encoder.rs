@@ -14,7 +14,7 @@ use slmtok_core::encode::{self, FileOptions, Frame, Pooled};
 use slmtok_core::file_blocks::total_bytes;
 use slmtok_core::merges::Merges;
 
-use crate::arrays::{Ids, numbers, pairs, read_only, read_only_copy};
+use crate::arrays::{Ids, copied, numbers, pairs, read_only, read_only_copy};
 use crate::batches::{self, Batch};
 use crate::bridge::{exception, run, run_holding_gil, run_reporting, run_supervised};
 use crate::code_points::length;
@@ -127,7 +127,7 @@ impl Encoder {
         specials: Vec<Special>,
     ) -> PyResult<Self> {
         let tokens: Vec<&[u8]> = tokens.iter().map(|token| token.as_bytes()).collect();
-        let ids = ids.as_array().to_vec();
+        let ids = copied(&ids)?;
         let pattern = pattern.inner.clone();
         let inner = run(py, || encode::Encoder::from_ranks(pattern, &tokens, &ids, specials))?;
         Self::build(Ok(inner), py)
@@ -229,7 +229,7 @@ impl Encoder {
     fn decode_bytes<'py>(&self, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let py = ids.py();
         let decoder = self.decoder(py)?;
-        let ids = Ids::new(ids)?.owned();
+        let ids = Ids::new(ids)?.into_owned()?;
         let bytes = run(py, || ids.decode(decoder, 0..ids.len()))?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -243,8 +243,8 @@ impl Encoder {
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let py = ids.py();
         let decoder = self.decoder(py)?;
-        let ids = Ids::new(ids)?.owned();
-        let offsets = offsets.as_array().to_vec();
+        let ids = Ids::new(ids)?.into_owned()?;
+        let offsets = copied(&offsets)?;
         let documents = run(py, || ids.decode_documents(decoder, &offsets, threads))?;
         Ok(documents.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }
