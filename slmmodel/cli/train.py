@@ -290,7 +290,8 @@ def resume(
     read_settings(None, (), budget, {f"run.{name}": value for name, value in machine.items()})
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
     _check_budget(folder, step, budget)
-    _check_branch(folder, step, sets, budget)
+    if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
+        _check_branch(folder, step, sets, budget)
     if output is not None:
         from slmmodel.trainer import branch
 
@@ -476,11 +477,10 @@ def _unscored(given: dict[str, Any], data: RunData | None, output: Path) -> RunR
     from slmmodel.training.state import RunResult
 
     run = RunFolder(output)
-    if not (run.exists() and run.finished) or any((output / "eval").glob("*.json")):
+    if not (run.exists() and run.finished) or not _awaits_scoring(run := RunFolder.open(output)):
         return None
-    run = RunFolder.open(output)
     fingerprint, result = run.fingerprint, run.result
-    if fingerprint.get("val") is None or {field.name for field in fields(RunResult)} - {"path"} != {*result}:
+    if {field.name for field in fields(RunResult)} - {"path"} != {*result}:
         return None
     data = data or setup.open_run_data(given, run.config)
     if data.train.digest != fingerprint.get("data"):
@@ -491,6 +491,11 @@ def _unscored(given: dict[str, Any], data: RunData | None, output: Path) -> RunR
             run.remove_leftovers()
             (output / heartbeat.FILE).unlink(missing_ok=True)
     return RunResult(path=output, **{**result, "notes": tuple(result["notes"])})
+
+
+def _awaits_scoring(run: RunFolder) -> bool:
+    """Whether a run is finished, has documents for validation, and no certificate."""
+    return run.finished and run.fingerprint.get("val") is not None and not any((run.path / "eval").glob("*.json"))
 
 
 def _score(result: RunResult, device: str) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ ALL = {**COMMANDS, **MODEL_COMMANDS}
         # A killed or failed scoring of a finished run was never made up for: the run was refused as finished.
         ("slm train", "kill before", 0.99),
         ("slm train", "full disk", 0.99),
+        ("slm resume", "mmap", 1.0),
         # Validation data that could not be read were taken for no validation data.
         ("slm train", "mmap", 0.6),
         # The newest checkpoint stayed unmarked, and old ones stayed, where a process was killed behind writing it.
