@@ -42,7 +42,11 @@ Ranges = tuple[tuple[int, int], ...]
 
 def to_js(regex: str) -> str:
     """The source of a JavaScript expression for the flags `gu`. Raises `InvalidPattern` for what has no counterpart."""
-    return _Translator(regex).translate()
+    translator = _Translator(regex)
+    try:
+        return translator.translate()
+    except RecursionError:
+        raise translator.refused("groups nested this deep") from None
 
 
 class _Translator:
@@ -58,7 +62,7 @@ class _Translator:
     def translate(self) -> str:
         source = self._alternation()
         if self.at < len(self.regex):
-            raise self._refused("a parenthesis without its opening one")
+            raise self.refused("a parenthesis without its opening one")
         return source
 
     def _alternation(self) -> str:
@@ -67,7 +71,7 @@ class _Translator:
         while self.at < len(self.regex) and self.regex[self.at] != ")":
             found = _TOKEN.match(self.regex, self.at)
             if found is None:
-                raise self._refused("a syntax that is not known")
+                raise self.refused("a syntax that is not known")
             self.at = found.end()
             items.append("|" if found["bar"] else self._quantified(self._atom(found)))
         self.flags = flags
@@ -103,14 +107,14 @@ class _Translator:
 
     def _close(self) -> None:
         if not self.regex.startswith(")", self.at):
-            raise self._refused("a parenthesis that is not closed")
+            raise self.refused("a parenthesis that is not closed")
         self.at += 1
 
     def _flag_group(self, found: re.Match[str]) -> str:
         """`(?i:...)`, or `(?i)` for the rest of the group around it."""
         on, off = frozenset(found["on"] or ""), frozenset(found["off"] or "")
         if not (on | off) <= set("imsu"):
-            raise self._refused(f"the flags {''.join(sorted((on | off) - set('imsu')))}")
+            raise self.refused(f"the flags {''.join(sorted((on | off) - set('imsu')))}")
         before, self.flags = self.flags, (self.flags | on) - off
         if found["scope"] == ")":
             return ""
@@ -122,7 +126,7 @@ class _Translator:
         name = found["to"] or found["python"]
         number = self.groups.index(name) + 1 if name in self.groups else int(found["number"] or 0)
         if not 1 <= number <= len(self.groups) or "i" in self.flags:
-            raise self._refused(f"the reference {found.group()}")
+            raise self.refused(f"the reference {found.group()}")
         return rf"\k<g{number}>"
 
     def _anchor(self, text: str) -> str:
@@ -142,7 +146,7 @@ class _Translator:
             at += 1
         while depth:
             if at >= len(self.regex):
-                raise self._refused("a bracket that is not closed")
+                raise self.refused("a bracket that is not closed")
             char = self.regex[at]
             depth += (char == "[") - (char == "]")
             at += 2 if char == "\\" else 1
@@ -174,7 +178,7 @@ class _Translator:
         """What a class of the pattern matches under the flags that hold here."""
         return matched("".join(sorted(self.flags & set("is"))), atom)
 
-    def _refused(self, what: str) -> InvalidPattern:
+    def refused(self, what: str) -> InvalidPattern:
         return InvalidPattern(
             f"the pattern has {what}, which has no counterpart in a browser",
             where=f"character {self.at} of the pattern",

@@ -124,3 +124,10 @@ def test_ids_of_public_encodings(v8: MiniRacer, monkeypatch: pytest.MonkeyPatch)
     for name in ("gpt2", "cl100k_base", "o200k_base"):
         tokenizer = slmtok.from_tiktoken(name)
         assert in_v8(v8, tokenizer, texts) == [tokenizer.encode_list(text) for text in texts], name
+
+
+def test_deep_groups_are_an_error() -> None:
+    """They exceeded the stack of Python; the engine takes at most 250 levels."""
+    regex = "(?:" * 249 + "a" + ")+" * 249
+    with pytest.raises(InvalidPattern, match="nested"):
+        to_js(f"{'(?i:' * 200}{regex}{')' * 200}")
