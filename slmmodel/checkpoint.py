@@ -95,6 +95,10 @@ class RunFolder:
                 where = "it is a file"
             elif not run.path.exists():
                 fact, where = f"no folder {name!r}", str(run.path.parent)
+            elif not name:
+                fact, where = "the path of the run is empty", "an empty path stands for no folder"
+            elif (run.path / "manifest.json").is_file():
+                fact = f"{name!r} is packed data, not a run folder"
             inside = next((each for each in [*run.path.parents][:3] if cls(each).exists()), None)
             fix = "slm train DATA -o RUN creates one" if inside is None else f"name the run: {inside}"
             if inside is not None and (step := run.path.name.removeprefix("step-")).isdigit():

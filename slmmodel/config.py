@@ -399,9 +399,6 @@ def read_yaml(path: str) -> Settings:
         raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix=fix, path=path) from None
     if not isinstance(node, MappingNode | None):
         raise InvalidConfig(f"{path} has no sections", where=path, fix="write sections such as optim: and run:")
-    if {"format", "sha256"} <= {key.value for key, _ in (node.value if node is not None else [])}:
-        fact = f"{path} is a file of slmtok, not a configuration"
-        raise InvalidConfig(fact, where="--config", fix="slm config > run.yaml writes one", path=path)
     settings: Settings = {}
     for name, number, value in [] if node is None else _leaves(node, ""):
         if value is None and any(option.startswith(f"{name}.") for option in ("model.", *OPTIONS)):
@@ -410,7 +407,25 @@ def read_yaml(path: str) -> Settings:
         if name in settings:
             raise InvalidConfig(f"{name!r} is set twice", where=f"{path}, line {number}", fix="remove one of them")
         settings[name] = Setting(value, f"{path}, line {number}")
+    if settings and 2 * sum(map(_is_meant, settings)) < len(settings):
+        raise InvalidConfig(
+            f"{path} is not a configuration: it has the key {next(iter(settings))!r}",
+            where=path,
+            limit=f"sections: {', '.join(_SECTIONS)}",
+            fix="slm config > run.yaml writes one",
+            path=path,
+            option="config",
+        )
     return settings
+
+
+_SECTIONS = ("model", "data", "optim", "run")
+
+
+def _is_meant(name: str) -> bool:
+    """Whether a name is that of a setting, or a misspelling of one."""
+    is_inside = name.partition(".")[0] in _SECTIONS
+    return is_inside or any(option.endswith(f".{name}") for option in OPTIONS) or suggestion(name, OPTIONS) is not None
 
 
 def _leaves(node: Node, prefix: str) -> Iterator[tuple[str, int, Any]]:
@@ -503,10 +518,20 @@ def read_budget(text: object, option: str) -> Settings:
         raise OptionError(
             f"unknown budget {kind!r}",
             limit=", ".join(BUDGETS),
-            fix=(Argument("budget", other.format(amount if amount.strip("0.") else 3)),),
+            fix=(Argument("budget", likely_budget(other, amount)),),
             option="budget",
         )
     return {f"{_BUDGET}{kind}": Setting(amount, option)}
+
+
+def likely_budget(budget: str, amount: str) -> str:
+    """A budget such as `time={}min` with this amount, or with 3 where it is none."""
+    kind, _, value = budget.format(amount).partition("=")
+    try:
+        Budget.model_validate({kind: value})
+    except ValidationError:
+        return budget.format(3)
+    return budget.format(amount)
 
 
 def _has_budget(settings: Settings) -> bool:
@@ -678,7 +703,36 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
                 fix=f"remove model.{name}",
                 option=f"model.{name}",
             )
-    return config_from_dict({"seq_len": base.seq_len, "arch": arch, **shape, **options, **vocab_sizes})
+    try:
+        return config_from_dict({"seq_len": base.seq_len, "arch": arch, **shape, **options, **vocab_sizes})
+    except InvalidConfig as error:
+        if settings:
+            named = settings.get(str(error.fields.get("option")).removeprefix("model."))
+            # Sizes that do not fit each other: one of those that were given.
+            given = [named] if named else [each for name, each in settings.items() if name != "preset"]
+            error.where = ", ".join(dict.fromkeys(each.where for each in given)) or error.where
+            error.fields.setdefault("option", f"model.{next(iter(settings))}")
+        raise
+
+
+def check_model(settings: Settings) -> None:
+    """Raises `InvalidConfig` for settings of `model` that fit no preset which a run may take, before there are data.
+
+    The sizes of the vocabulary are those of the data, and are compared with them later.
+    """
+    own = {name: given for name, given in _sections_of(settings)[0].items() if name not in ("n_vocab", "padded_vocab")}
+    defaults = [name for names in _DEFAULT_PRESETS.values() for name in names.values()]
+    fault: InvalidConfig | None = None
+    for name in [str(own["preset"].value)] if "preset" in own else dict.fromkeys(defaults) if own else ():
+        base = preset(name)
+        try:
+            _resolve_model(own, base, base.config())
+        except InvalidConfig as error:
+            fault = fault or error
+        else:
+            return
+    if fault is not None:
+        raise fault
 
 
 def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, tokens: int) -> dict[str, Any]:

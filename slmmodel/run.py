@@ -160,7 +160,7 @@ class Run:
     def evaluate(
         self,
         data: str | os.PathLike[str] | TokenSource | None = None,
-        split: str = "val",
+        split: str | None = None,
         *,
         seq_len: int | None = None,
         stride: int | None = None,
@@ -169,12 +169,15 @@ class Run:
     ) -> Scores:
         """Scores every byte of a split: `.bpb_total`, `.bpb_content`, bits of each document.
 
-        data: packed data, or a source that is open; by default the data of training. The other options are those of
-        `slmmodel.evaluation.score`. Raises what opening and scoring raise.
+        data: packed data, or a source that is open; by default the data of training. split: by default `val`. The other
+        options are those of `slmmodel.evaluation.score`. Raises what opening and scoring raise.
         """
         if not isinstance(data, TokenSource):
             path = check_path("data", self.config["data"]["train"] if data is None else data)
-            data = open_source(path, split, vocab=self.vocab)
+            data = open_source(path, split or "val", vocab=self.vocab)
+        elif split is not None:
+            fact = f"split={split!r} with a source that is open"
+            raise OptionError(fact, fix=f"leave split out, or open_source(path, {split!r})", option="split")
         if seq_len is not None and check_int("seq_len", seq_len, 1) > self.seq_len:
             raise OptionError(
                 f"seq_len is {seq_len}",

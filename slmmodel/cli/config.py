@@ -78,7 +78,9 @@ def config(
     if check != (file is not None):
         named = f"; {tokenizer} is a tokenizer" if tokenizer else ""
         fact = f"--check needs a FILE of settings{named}" if check else f"FILE {file!r} without --check"
-        raise OptionError(fact, fix="slm config --check run.yaml, or slm config > run.yaml", option="check")
+        raise OptionError(
+            fact, fix=f"slm config --check {shlex.quote(file or 'run.yaml')}, or slm config > run.yaml", option="check"
+        )
     if file is not None:
         given = read_settings(file, sets, budget, {"run.device": device})
         return _check(file, given, *named_data(given, data, tokenizer))

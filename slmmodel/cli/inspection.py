@@ -55,6 +55,7 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     if path.is_dir():
         return _describe_run(subject, diagram)
     if path.exists() or (subject not in PRESETS and path.suffix):
+        _refuse_other_file(subject)
         return _describe_vocab(subject)
     chosen = preset(subject, "slm info {}, or a run folder or vocab.json that exists")
     more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}
@@ -65,6 +66,22 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     ]
     plan, plan_rows = _plan(chosen, on)
     return _describe_model(subject, chosen.config(), diagram, {**more, **plan}, [*rows, *plan_rows])
+
+
+def _refuse_other_file(path: str) -> None:
+    """Raises `OptionError` for a sound file of another kind than vocab.json."""
+    from slmtok.file_kinds import CERTIFICATE, METADATA, NAMES, PASSKEY, kind_of_file
+
+    kind = kind_of_file(path)
+    if kind not in NAMES or kind == METADATA:
+        return
+    check = {CERTIFICATE: f"slm eval --check {shlex.quote(path)}", PASSKEY: f"python -m json.tool {shlex.quote(path)}"}
+    raise OptionError(
+        f"{path!r} is {NAMES[kind]}",
+        limit="a run, a preset, or a vocab.json",
+        fix=check.get(kind, f"slmtok info {shlex.quote(path)}"),
+        option="subject",
+    )
 
 
 def _plan(preset: Preset, on: str | None) -> tuple[dict[str, Any], list[Row]]:
@@ -218,6 +235,10 @@ def _vocab_dict(path: str, vocab: VocabMeta) -> dict[str, object]:
 @argument("paths", metavar="[RUN|DATA]...", nargs=-1, help="Runs and data to check.")
 def doctor(paths: tuple[str, ...]) -> Outcome:
     """Describe this machine, and check that files belong together. Exit with status 3 where they do not."""
+    for path in paths:
+        if not Path(path).exists():
+            fix = "name a run, or packed data; without a name, slm doctor describes the machine"
+            raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=fix, path=path)
     machine = _machine()
     checks = [_check(Path(path)) for path in paths]
     rows: list[Row] = [] if settings().quiet else [(name, str(value)) for name, value in machine.items()]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
 from slmmodel.cli.text import Text
-from slmmodel.errors import InvalidInput, MissingInput, OptionError, Unreadable
+from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, Unreadable
 from slmmodel.hardware import device_for, use_threads
 from slmtok.atomic import check_outputs
 from slmtok.cli.progress import Progress
@@ -194,6 +194,9 @@ def open_any(
             raise MissingInput(
                 f"{path!r} is text, and there is no tokenizer", where="the run has none", fix="-t TOK", path=path
             )
+        if split not in (None, ALL, "train", "val"):
+            fact, fix = f"a text has no split {split!r}", (Argument("split", ALL),)
+            raise MissingInput(fact, where=path, limit=f"{ALL}, train, val", fix=fix)
         text = tokenizer if isinstance(tokenizer, Text) else Text(tokenizer, vocab)
         corpus = Corpus(text, [path], read)
         return text_source(corpus, vocab, split or ALL, corpus.split("none" if split in (None, ALL) else "auto"))

@@ -71,7 +71,16 @@ def sampling_options(function: Any) -> Any:
     return function
 
 
-@command("sample", example="slm sample run 'Once upon a time'")
+_HABITS = {
+    "--start": instead("--prompt {}", "TEXT"),
+    **dict.fromkeys(("--num-samples", "--num-return-sequences"), instead("--n {}", "3")),
+    **dict.fromkeys(("--max-tokens", "--max-length", "--length"), instead("--max-new {}", "256")),
+    **dict.fromkeys(("--out-dir", "--checkpoint", "--ckpt"), instead("the run as an argument: slm sample {}", "RUN")),
+}
+"""Options of other samplers, each with what stands for it here."""
+
+
+@command("sample", example="slm sample run 'Once upon a time'", habits=_HABITS)
 @run_argument
 @argument("text", metavar="[TEXT]", required=False, help="The text to continue, as with --prompt; - is stdin.")
 @prompt_option

@@ -29,6 +29,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
+from slmmodel.config import BUDGET_EXAMPLES, likely_budget
 from slmmodel.errors import MissingInput, OptionError, OutputExists
 from slmmodel.folder_lock import locked
 from slmmodel.models.presets import PRESETS
@@ -67,11 +68,16 @@ def _batch_tokens(value: str | None, arguments: Sequence[str]) -> str:
     return fix if lengths else f"--set model.seq_len={seq_len} {fix}"
 
 
+def _budget(kind: str) -> Callable[[str | None, Sequence[str]], str]:
+    """Names the budget of a kind with the value that was given, if that is one."""
+    return lambda value, arguments: f"--budget {likely_budget(kind + '={}', value or BUDGET_EXAMPLES[kind])}"
+
+
 _HABITS = {
     **dict.fromkeys(("--lr", "--learning-rate"), instead("--set optim.lr={}", "0.003")),
     **dict.fromkeys(("--batch-size", "--batch", "--per-device-train-batch-size"), _batch_tokens),
-    **dict.fromkeys(("--steps", "--max-steps", "--max-iters", "--num-steps"), instead("--budget steps={}", "1000")),
-    **dict.fromkeys(("--epochs", "--num-epochs", "--num-train-epochs"), instead("--budget epochs={}", "1")),
+    **dict.fromkeys(("--steps", "--max-steps", "--max-iters", "--num-steps"), _budget("steps")),
+    **dict.fromkeys(("--epochs", "--num-epochs", "--num-train-epochs"), _budget("epochs")),
     **dict.fromkeys(
         ("--dataset", "--data", "--train-file"), instead("an argument for the data: slm train {} -o RUN", "DATA")
     ),
@@ -396,21 +402,30 @@ def read_settings(
 ) -> dict[str, Any]:
     """All settings that were given; `--set` overrides the file, single options override both. None is not given.
 
-    Names and values outside `model` are checked here, before torch is imported. Raises `InvalidConfig`, `UnknownName`.
+    Names and values are checked here, before torch is imported. Raises `InvalidConfig`, `UnknownName`, and
+    `OptionError` for a file that is no configuration.
     """
-    from slmmodel.config import Setting, merged, read_assignments, read_budget, read_yaml, validate
-    from slmmodel.models.presets import preset
+    from slmmodel.config import Setting, check_model, merged, read_assignments, read_budget, read_yaml
 
+    if config is not None:
+        _refuse_other_file(config)
     from_file = read_yaml(config) if config is not None else {}
     from_options = read_assignments(sets)
     if budget is not None:
         from_options |= read_budget(budget, "--budget")
     named = {name: Setting(str(value), flag_of(name)) for name, value in values.items() if value is not None}
     given = merged(from_file, {**from_options, **named})
-    validate({name: setting for name, setting in given.items() if not name.startswith("model.")})
-    if "model.preset" in given:
-        preset(str(given["model.preset"].value))
+    check_model(given)
     return given
+
+
+def _refuse_other_file(config: str) -> None:
+    """Raises `OptionError` for a file of slmtok or slm where a configuration is meant."""
+    from slmtok.file_kinds import NAMES, kind_of_file
+
+    if (kind := kind_of_file(config)) in NAMES:
+        fact = f"{config} is {NAMES[kind]}, not a configuration"
+        raise OptionError(fact, where="--config", fix="slm config > run.yaml writes one", option="config")
 
 
 def _train(

@@ -216,7 +216,10 @@ class EndToEnd(Packing):
 
 def count_inputs(lengths: Ints) -> Ints:
     """Inputs of documents with these numbers of ids (delimiters included): int64 [n_docs]. Raises `WrongType`."""
-    given = np.asarray(lengths)
+    try:
+        given = np.asarray(lengths)
+    except ValueError:  # lists of several lengths
+        given = np.empty((), dtype=object)
     if given.ndim != 1 or (given.size and (given.dtype.kind not in "iu" or given.min() < 0)):
         raise WrongType(
             f"lengths are the numbers of ids of documents, not {str(lengths)[:40]!r}",

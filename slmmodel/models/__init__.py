@@ -66,7 +66,8 @@ def config_from_dict(table: Mapping[str, Any]) -> ModelConfig:
         return config_class.model_validate({name: value for name, value in table.items() if value is not None})
     except ValidationError as error:
         name, value, limit = first_fault(error)
-    raise InvalidConfig(f"model.{name} is {value!r}", where="model", limit=limit, fix=LEAVE_IT)
+    fact = f"model.{name} is {value!r}"
+    raise InvalidConfig(fact, where="model", limit=limit, fix=LEAVE_IT, option=f"model.{name}")
 
 
 def build(config: ModelConfig, *, seed: int | None = 0, device: str | torch.device = "cpu") -> Model:

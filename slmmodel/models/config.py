@@ -128,16 +128,21 @@ class TransformerConfig(ModelConfig):
 
     @model_validator(mode="after")
     def _check_heads(self) -> TransformerConfig:
-        even = self.n_heads % self.n_kv_heads == 0
-        fact = f"{self.n_heads} heads do not share {self.n_kv_heads} key/value heads evenly"
-        fix: Fix = (Argument("model.n_kv_heads", self.n_heads), ", or another model.n_heads")
-        require(even, fact, limit="n_heads is a multiple of n_kv_heads", fix=fix)
-        even = "head_dim" in self.model_fields_set or self.d_model % self.n_heads == 0
+        kv, is_free = self.n_kv_heads, "head_dim" in self.model_fields_set
+        width = Argument("model.d_model", round_up(self.d_model, 2 * self.n_heads))
+        fact = f"{self.n_heads} heads do not share {kv} key/value heads evenly"
+        fitting = [n for n in range(kv, self.d_model + 1, kv) if is_free or self.d_model % (2 * n) == 0]
+        nearest = min(fitting, key=lambda n: abs(n - self.n_heads), default=None)
+        fix: Fix = (Argument("model.n_kv_heads", self.n_heads), "" if is_free else " and ", "" if is_free else width)
+        fix = fix if nearest is None else (Argument("model.n_heads", nearest), ", or another model.n_kv_heads")
+        require(self.n_heads % kv == 0, fact, limit="n_heads is a multiple of n_kv_heads", fix=fix)
         fact = f"d_model {self.d_model} does not divide into {self.n_heads} heads"
-        fix = (Argument("model.d_model", round_up(self.d_model, 2 * self.n_heads)), ", or set model.head_dim")
-        require(even, fact, limit="d_model is n_heads times head_dim, where that is not set", fix=fix)
+        fix = (width, ", or set model.head_dim")
+        limit = "d_model is n_heads times head_dim, where that is not set"
+        require(is_free or self.d_model % self.n_heads == 0, fact, limit=limit, fix=fix)
         even = self.head_dim % 2 == 0 or not self.has_rope
-        require(even, f"head_dim is {self.head_dim}", limit="even, for rotary positions")
+        fix = (Argument("model.head_dim", self.head_dim + 1) if is_free else width,)
+        require(even, f"head_dim is {self.head_dim}", limit="even, for rotary positions", fix=fix)
         return self
 
     def sizes(self) -> Sizes:

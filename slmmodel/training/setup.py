@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ World size and micro-batch are not compared: they change the order of sums and, 
 
 _MIN_VECTORS = 8
 """Vectors that a block keeps for its backward pass, at least: input, q, k, v, attention, and 3 of the MLP."""
-_MAX_USUAL_SEQ_LEN = 1024
+_LEAST_USUAL_SEQ_LEN, _MAX_USUAL_SEQ_LEN = 32, 1024
 MAX_LAG_SECONDS = 30.0
 """Until a network file system shows other machines a new folder."""
 
@@ -317,8 +317,13 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
             fix=(Argument("optim.name", "adamw"), ", or ", Argument("run.parallel", "ddp")),
             option="optim.name",
         )
-    min_memory = min_memory_of(config, counts, data, world.device, world.size if sharded else 1)
-    _check_memory(config, min_memory, BYTES_PER_PARAMETER * counts.parameters // (world.size if sharded else 1), world)
+
+    def memory_of(config: RunConfig) -> int:
+        counts = count(config_from_dict(config.model))
+        return min_memory_of(config, counts, data, world.device, world.size if sharded else 1)
+
+    min_memory = memory_of(config)
+    _check_memory(config, min_memory, world, memory_of)
     packing = loader.packing(0, 0)
     if not len(packing) or not loader.block(0).nbytes().any():
         raise InvalidConfig("the data have no text to train on", where=data.name, fix="pack a corpus with text in it")
@@ -364,11 +369,8 @@ def min_memory_of(config: RunConfig, counts: Counts, data: RunData, device: torc
     return BYTES_PER_PARAMETER * counts.parameters // shards + activations + logits + mask
 
 
-def _check_memory(config: RunConfig, needed: int, state: int, world: World) -> None:
-    """Raises `OutOfMemory` where a step cannot fit into the free memory of the device.
-
-    state: weights, gradients and moments, which no shorter sequence makes smaller.
-    """
+def _check_memory(config: RunConfig, needed: int, world: World, memory_of: Callable[[RunConfig], int]) -> None:
+    """Raises `OutOfMemory` where a step cannot fit into the free memory of the device."""
     is_cuda = world.device.type == "cuda"
     free = torch.cuda.mem_get_info(world.device)[0] if is_cuda else free_memory() // world.size
     if needed > free:
@@ -376,15 +378,23 @@ def _check_memory(config: RunConfig, needed: int, state: int, world: World) -> N
             f"a step of one sequence of {config.seq_len:,} ids takes at least {format_bytes(needed)}",
             where=f"{format_bytes(free)} are free on {world.device.type}",
             limit="weights, gradients, optimizer, activations, logits and attention mask",
-            fix=(
-                Argument("model.seq_len", max(min(config.seq_len // 2, _MAX_USUAL_SEQ_LEN), 1)),
-                ", or a smaller model",
-            )
-            if state < free // 2
-            else f"a smaller model, of {format_count(free // (2 * BYTES_PER_PARAMETER))} parameters or less: fewer "
-            "n_layers, or a smaller d_model; slm info presets lists some",
+            fix=_smaller(config, lambda smaller: memory_of(smaller) <= free, free // (2 * BYTES_PER_PARAMETER)),
             option="model.seq_len",
         )
+
+
+def _smaller(config: RunConfig, fits: Callable[[RunConfig], bool], parameters: int) -> Fix:
+    """A setting with which a step fits: shorter sequences, where weights alone do not fill the memory, or fewer layers,
+    or narrower ones; by halves.
+    """
+    for name, least in (("seq_len", min(config.seq_len, _LEAST_USUAL_SEQ_LEN)), ("n_layers", 1), ("d_model", 16)):
+        value = config.model[name]
+        while value // 2 >= least:
+            value = min(value // 2, _MAX_USUAL_SEQ_LEN) if name == "seq_len" else value // 2
+            with suppress(InvalidConfig):
+                if fits(config.model_copy(update={"model": {**config.model, name: value}})):
+                    return (Argument(f"model.{name}", value), ", or a smaller model")
+    return f"a smaller model, of {format_count(parameters)} parameters or less; slm info presets lists some"
 
 
 def steps_of(budget: Budget, per_step: Mapping[str, float], seconds_per_step: float = 0.0) -> int:

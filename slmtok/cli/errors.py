@@ -101,18 +101,29 @@ def print_error(error: Any, flags: Collection[str] = ()) -> None:
     sys.stderr.flush()
 
 
-_OF_SLM = ("chat", "config", "demo", "doctor", "passkey", "plot", "resume", "sample", "status")
-_OF_SLMTOK = ("count", "decode", "encode", "pack", "show", "verify", "vocab")
-"""Commands that are looked for in the other program."""
+OF_SLM = (
+    *("ablate", "batches", "chat", "compare", "config", "demo", "doctor", "logprobs", "pairs", "passkey", "plot"),
+    *("probe", "prompts", "resume", "sample", "status"),
+)
+OF_SLMTOK = (
+    *("align", "audit", "count", "decode", "diff", "encode", "exposure", "extend", "import", "merge", "pack", "prune"),
+    *("reproduce", "sample-corpus", "set-special", "show", "slice", "verify", "view", "vocab"),
+)
+"""Commands of one program alone, which are looked for in the other."""
+_HABITS = {"generate": "slm sample", "tokenize": "slmtok encode", "detokenize": "slmtok decode"}
+"""Commands of other tools, each with ours."""
 
 
 def unknown_command(program: str, name: str, rest: Iterable[str], known: Iterable[str]) -> SlmtokError:
     """The error for a command that does not exist."""
-    names = list(known)
-    elsewhere = "slm" if program == "slmtok" and name in _OF_SLM else "slmtok" if name in _OF_SLMTOK else program
-    if elsewhere != program:
-        fix = shlex.join([elsewhere, name, *rest])
-        return UnknownName(f"{program} has no command {name!r}; {elsewhere} has", fix=fix, name=name)
+    names, typed = list(known), name.replace("_", "-")
+    place = "slm" if typed in OF_SLM else "slmtok" if typed in OF_SLMTOK else program
+    if place != program:
+        fix = shlex.join([place, typed, *rest])
+        return UnknownName(f"{program} has no command {name!r}; {place} has", fix=fix, name=name)
+    if typed == "version" or typed in _HABITS:
+        fix = f"{program} --version" if typed == "version" else shlex.join([*_HABITS[typed].split(), *rest])
+        return UnknownName(f"unknown command {name!r}", limit=f"commands: {', '.join(names)}", fix=fix, name=name)
     meant = suggestion(name.replace("_", "-"), names, cutoff=0.75)
     return UnknownName(
         f"unknown {'option' if name.startswith('-') else 'command'} {name!r}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from slmtok.cli.errors import error_dict
 from slmtok.cli.options import command, option, tokenizer_argument
 from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
 from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
-from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, SlmtokError, Unreadable
+from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, OptionError, SlmtokError, Unreadable
 from slmtok.files import missing_input
 from slmtok.opening import TIKTOKEN, load
 from slmtok.sizes import format_bytes
@@ -35,6 +36,13 @@ def info(file: str) -> Outcome:
     """Describe a file: what it is, sizes, specials, hashes, and how it was made."""
     kind = file_kinds.TOKENIZER if file.startswith(TIKTOKEN) else _kind_of(file)
     if kind not in _KINDS:
+        if kind in (file_kinds.CERTIFICATE, file_kinds.PASSKEY):
+            reader = "slm eval --check" if kind == file_kinds.CERTIFICATE else "python -m json.tool"
+            raise OptionError(
+                f"{file} is {file_kinds.NAMES[kind]}, which slmtok info does not describe",
+                fix=f"{reader} {shlex.quote(file)}",
+                option="file",
+            )
         raise CorruptFile(
             f"{file} is not a file of slmtok",
             limit="known: tokenizer files, locks, counts, vocab.json, packed folders, token files, tiktoken:NAME",

@@ -50,7 +50,7 @@ def here(slm, made: Path, tmp_path: Path) -> Path:
 REFUSED = {
     "batches empty.txt -t tok.json": (1, "the split train has no text"),
     "train tok.json -o new": (2, "fix:   slm train TEXT -t tok.json"),
-    "train data -o new --config tok.json": (1, "tok.json is a file of slmtok, not a configuration"),
+    "train data -o new --config tok.json": (2, "tok.json is a tokenizer file of slmtok, not a configuration"),
     "train data -o new --threads 9999": (2, "limit: at most 1024"),
     "sample tok.json": (2, "RUN is missing: 'tok.json' is a tokenizer"),
     "sample gpt2 --prompt hi": (2, "RUN is missing: 'gpt2' is a tokenizer"),
@@ -163,7 +163,7 @@ def test_python_tokenizers_refuse_masks_and_paths(here):
 def test_a_model_larger_than_the_memory_is_not_blamed_on_its_length(slm, here):
     line = ["train", "data", "-o", "new", "--preset", "cpu-demo", "--set", "model.n_layers=400"]
     err = slm(*line, "--set", "model.d_model=8192", "--set", "model.n_heads=64", "--set", "model.n_kv_heads=64").err
-    assert "fewer n_layers, or a smaller d_model" in err and "seq_len=" not in err and not (here / "new").exists()
+    assert "fix:   --set model.n_layers=" in err and "seq_len=" not in err and not (here / "new").exists()
 
 
 def test_json_of_a_check_has_no_numbers_for_other_documents(slm, here):

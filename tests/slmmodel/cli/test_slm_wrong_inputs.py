@@ -34,6 +34,50 @@ CASES = {
         2,
         "the model of a run does not change",
     ),
+    "train tok.json -o r": (2, "error: DATA is missing: 'tok.json' is a tokenizer\n"),
+    "sample tok.json": (2, "error: RUN is missing: 'tok.json' is a tokenizer\n"),
+    "sample gpt2 --prompt hi": (2, "error: RUN is missing: 'gpt2' is a tokenizer\n"),
+    "batches tok.json": (2, "is missing: 'tok.json' is a tokenizer\n"),
+    "sample run/model.safetensors": (1, "fix:   name the run: run\n"),
+    "status run/checkpoints/step-4": (1, "fix:   name the run: run, with --step 4\n"),
+    "plot run/checkpoints": (1, "fix:   name the run: run\n"),
+    "eval data": (1, "'data' is packed data, not a run folder"),
+    "info data": (2, "fix:   slmtok info data\n"),
+    "info tok.json": (2, "fix:   slmtok info tok.json\n"),
+    "info a.counts": (2, "slmtok info a.counts for a file of slmtok\n"),
+    "info a.txt": (2, "error: 'a.txt' is neither a run nor a vocab.json\n"),
+    "info run/model.safetensors": (2, "is neither a run nor a vocab.json\n"),
+    "config run/config.yaml": (2, "fix:   slm config --check run/config.yaml, or slm config > run.yaml\n"),
+    "train data -o r --config tok.json": (2, "tok.json is a tokenizer file of slmtok, not a configuration"),
+    "train data -o r --config a.counts": (2, "a.counts is a counts file, not a configuration"),
+    "train data -o r --config run/result.json": (
+        2,
+        "run/result.json is not a configuration: it has the key 'best_bpb'",
+    ),
+    "train data -o r --set model.d_model=abc": (2, "  where: --set model.d_model\n"),
+    "train data -o r --set model.seq_len=0": (2, "error: model.seq_len is 0\n"),
+    "train data -o r --set model.dropout=1.0": (2, "error: model.dropout is 1.0\n"),
+    "train data -o r --preset cpu-demo --set model.n_heads=5": (
+        2,
+        "  where: --set model.n_heads\n  limit: n_heads is a multiple of n_kv_heads\n  fix:   --set model.n_heads=4,",
+    ),
+    "config --set model.n_layers=x": (2, "  where: --set model.n_layers\n"),
+    "train data -o r --device cpu --set model.n_layers=400 --set model.d_model=8192": (
+        2,
+        "fix:   --set model.n_layers=",
+    ),
+    "train data -o r --epochs 0": (2, "fix:   use --budget epochs=3\n"),
+    "train data -o r --max-steps 0": (2, "fix:   use --budget steps=3\n"),
+    "train data -o r --budget minutes=0": (2, "fix:   --budget time=3min\n"),
+    "train data -o r --budget iters=7": (2, "fix:   --budget steps=7\n"),
+    "sample run --start hi": (2, "fix:   use --prompt hi\n"),
+    "sample run --num_samples 3": (2, "fix:   use --n 3\n"),
+    "encode a.txt -t tok.json": (2, "fix:   slmtok encode a.txt -t tok.json\n"),
+    "generate run": (2, "fix:   slm sample run\n"),
+    "version": (2, "fix:   slm --version\n"),
+    "compare tok.json tok.json": (1, "tok.json is not a file of losses"),
+    "doctor nope": (1, "error: no file or folder 'nope'\n"),
+    "eval run --on a.txt --split test": (1, "fix:   --split all\n"),
     "demo a.txt -o d --budget 2min": (2, "fix:   --budget time=2min\n"),
     "demo a.txt -o d --vocab 8k": (2, "fix:   --vocab 8000, or --vocab 8192\n"),
 }
@@ -65,3 +109,55 @@ def test_the_message_names_the_cause(slm, made, tmp_path, line):
     ran = slm(*line.split(), code=status)
     assert message in ran.err, ran.err
     assert {path: path.stat().st_size for path in sorted(tmp_path.rglob("*"))} == before
+
+
+def test_wrong_settings_of_the_model_do_not_import_torch(made):
+    import subprocess
+    import sys
+
+    line = ["train", "data", "-o", "r", "--set", "model.n_heads=5"]
+    script = f"import sys; from slmmodel.cli import main; code = main({line!r}); print(code, 'torch' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], cwd=made, capture_output=True, text=True)
+    assert ran.stdout == "2 False\n", ran
+
+
+def test_the_fix_of_a_model_that_is_too_large_fits(slm, made):
+    """No chain of fixes: the setting that is named suffices."""
+    line = ["train", made / "data", "--dry-run", "--device=cpu", "--set=model.n_layers=400", "--set=model.d_model=8192"]
+    fix = slm(*line, code=2).err.rpartition("fix:   ")[2].partition(", or ")[0]
+    slm(*line, *fix.split(), code=0)
+
+
+def test_a_text_of_two_bytes_is_scored(slm, made, monkeypatch):
+    """N-grams are longer than the text."""
+    import io
+    import sys
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"hi")))
+    shutil.copytree(made / "run", "run")
+    assert "bpb_total" in slm("eval", "run", "--on", "-", code=0).out
+
+
+def test_a_split_that_is_named_is_scored(made):
+    from slmmodel import app
+    from slmmodel.data import open_source
+    from slmmodel.errors import MissingInput, OptionError
+
+    run = app.load(made / "run", device="cpu")
+    with pytest.raises(MissingInput, match="no split 'test'"):
+        run.evaluate(made / "data", split="test")
+    with pytest.raises(OptionError, match="a text is scored whole"):
+        run.evaluate(made / "a.txt", split="test")
+    with pytest.raises(OptionError, match="with a source that is open"):
+        run.run.evaluate(open_source(made / "data"), "val")
+    scores = run.evaluate(made / "data", split="train")
+    assert scores.n_docs == run.run.evaluate(open_source(made / "data", "train")).n_docs
+
+
+def test_each_program_knows_the_commands_of_the_other():
+    from slmmodel.cli import COMMANDS
+    from slmtok.cli import COMMANDS as OF_SLMTOK
+    from slmtok.cli import errors
+
+    assert set(errors.OF_SLM) == COMMANDS.keys() - OF_SLMTOK.keys()
+    assert set(errors.OF_SLMTOK) == OF_SLMTOK.keys() - COMMANDS.keys()

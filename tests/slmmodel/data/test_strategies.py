@@ -236,3 +236,21 @@ def test_bytes_of_an_epoch_are_the_bytes_of_the_documents(name: str) -> None:
     block = made.source([5, 0, 40, 1, 7, 12, 90])
     packing = make_packing(name, block.lengths(), 16, **options(name))
     assert make_batch(block, packing, made.vocab(), np.arange(len(packing))).n_bytes == int(block.nbytes().sum())
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [[9, -3], [1.5], "abc", [[1, 2], [3]], [[9, 3]], None, 5, [True], ["9"], np.array([1.0])],
+    ids=lambda lengths: repr(lengths),
+)
+def test_lengths_that_no_documents_have(lengths):
+    """Once they were taken, or failed inside numpy."""
+    from slmmodel.errors import InvalidConfig, WrongType
+
+    with pytest.raises((WrongType, InvalidConfig), match="lengths"):
+        make_packing("concat", lengths, 8)
+
+
+@pytest.mark.parametrize("lengths", [[], [9, 3], (9, 3), np.array([9, 3], dtype=np.uint16)], ids=repr)
+def test_lengths_of_any_integers(lengths):
+    assert len(make_packing("concat", lengths, 8)) >= 0

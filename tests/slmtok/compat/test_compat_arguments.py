@@ -133,3 +133,13 @@ def test_a_hole_is_told_in_one_way() -> None:
         enc.decode([301])
     assert caught.value.limit == "0 <= id < 301 (n_vocab)"
     assert caught.value.fix == "decode with the tokenizer that made the ids"
+
+
+@pytest.mark.parametrize("given", ["tok.json", Path("tok.json"), None, b"tok.json", 3], ids=repr)
+@pytest.mark.parametrize("adapter", ["as_hf", "as_tiktoken"])
+def test_an_adapter_takes_a_tokenizer(adapter, given):
+    import slmtok.compat
+
+    with pytest.raises(errors.WrongType, match="not a Tokenizer") as caught:
+        getattr(slmtok.compat, adapter)(given)
+    assert "slmtok.load('tok.json')" in str(caught.value)
