@@ -88,6 +88,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with text, its tokenizer and counts, packed data, and a run of four steps on them."""
     import slmtok
     from slmmodel.app import train
+    from slmmodel.cli import main
 
     folder = tmp_path_factory.mktemp("made")
     (folder / "a.txt").write_text(TEXT * 200)
@@ -98,6 +99,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     small = {"model.n_layers": 1, "model.d_model": 16, "model.seq_len": 64, "run.batch_tokens": 64}
     options = {"preset": "cpu-demo", "budget": "steps=4", "settings": small, "device": "cpu", "progress": False}
     train(folder / "data", output=folder / "run", **options)
+    assert main(["eval", f"{folder}/run", "--no-baselines", "-q"]) == 0
     return folder
 
 

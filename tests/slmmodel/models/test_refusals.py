@@ -47,7 +47,7 @@ def test_a_configuration_that_does_not_fit(name: str, changes: dict[str, Any], f
 @pytest.mark.parametrize(
     ("changes", "fix", "mended"),
     [
-        ({"n_heads": 3}, "settings={'model.n_kv_heads': 3}", {"n_kv_heads": 3, "d_model": 36}),
+        ({"n_heads": 3}, "settings={'model.n_heads': 2}", {"n_heads": 2}),
         ({"n_heads": 5, "n_kv_heads": 5}, "settings={'model.d_model': 40}", {"d_model": 40}),
     ],
 )
