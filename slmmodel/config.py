@@ -12,16 +12,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
-    Field,
     ValidationError,
     model_serializer,
     model_validator,
@@ -50,10 +48,8 @@ from slmmodel.errors import (
     MissingInput,
     OptionError,
     Unreadable,
-    WrongType,
     first_fault,
     suggestion,
-    unknown_name,
     unknown_setting,
 )
 from slmmodel.json_files import FaultError, read_bounded
@@ -63,13 +59,9 @@ from slmmodel.sizes import parse_count, parse_time
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from yaml.nodes import Node
 
 MAX_YAML_BYTES = 1 << 20
-MAX_BEAMS = 4096
-"""Beams or samples of one call, which are decoded side by side."""
-MAX_NEW_TOKENS = 1 << 32
 MAX_EPOCHS = 10
 """The default budget reads the data at most this often."""
 _DEFAULT_PRESETS = {
@@ -77,12 +69,6 @@ _DEFAULT_PRESETS = {
     "cpu": {2e7: "cpu-demo", math.inf: "tiny-3m"},
     "cuda": {8e6: "cpu-demo", 8e7: "tiny-3m", 1e9: "stories-15m", 5e9: "base-40m", math.inf: "base-85m"},
 }
-
-
-Penalty = Annotated[float, Field(ge=-100, le=100)]
-Layers = Annotated[
-    str, BeforeValidator(lambda value: ",".join(map(str, value)) if isinstance(value, list | tuple) else value)
-]
 
 
 # ---------------------------------------------------------------- the options
@@ -243,115 +229,6 @@ class RunConfig(Section):
         """SHA-256 over the options that decide the weights."""
         decisive = json.dumps(weight_options(self.to_dict()), sort_keys=True, default=list)
         return hashlib.sha256(decisive.encode()).hexdigest()
-
-
-def _no_overflow(value: float) -> float:
-    """Logits divided by a smaller temperature could exceed fp32."""
-    if value != 0 and not 1e-6 <= value <= 1e6:
-        raise ValueError("0, or 1e-6 to 1e6")
-    return value
-
-
-Temperature = Annotated[float, AfterValidator(_no_overflow), Field(description="Below 1: likelier ids; 0 is greedy.")]
-
-
-@runtime_checkable
-class Constraint(Protocol):
-    """What new ids have to match, such as `slmmodel.sampling.automaton.TokenAutomaton`."""
-
-    def run(self, ids: Sequence[int]) -> int | None:
-        """The state after these ids; None where no match can follow."""
-
-    def allowed(self, state: int) -> Tensor:
-        """bool [V]: the ids that may follow."""
-
-    def is_match(self, state: int) -> bool:
-        """Whether the ids so far are a match, so that a stop id may follow."""
-
-
-class SamplingOptions(Section):
-    """How the next id is chosen. The defaults sample from the model's distribution."""
-
-    temperature: Temperature = 1.0
-    top_k: Count = option(0, "Draw from the k likeliest ids; 0: from all.")
-    top_p: float = option(1.0, "Draw from the smallest set of ids with this probability.", gt=0, le=1)
-    min_p: Number = option(0.0, "Draw from ids with this share of the largest probability.", le=1)
-    repetition_penalty: float = option(1.0, "Above 1: fewer repetitions.", ge=0.01, le=100)
-    frequency_penalty: Penalty = option(0.0, "Subtracted from the logit of an id for each occurrence.")
-    presence_penalty: Penalty = option(0.0, "Subtracted from the logit of an id that occurred.")
-    no_repeat_ngram: Count = option(0, "Generate no n ids in a row twice; 0 allows it.")
-    min_new_tokens: Count = option(0, "Minimum number of new ids.")
-    seed: Count = option(0, "Seed of the random choices.")
-    banned: tuple[int, ...] = option((), "Ids that are never picked.")
-    stop_ids: tuple[int, ...] = option((), "Ids that end a row; banned before min_new_tokens.")
-    choices: tuple[tuple[int, ...], ...] = option((), "Rows of ids, one of which is generated, and then a stop id.")
-    constraint: Any = option(None, "What the new ids have to match (`TokenAutomaton`), followed by a stop id.")
-
-    @model_validator(mode="after")
-    def _can_end(self) -> SamplingOptions:
-        if self.constraint is not None and not isinstance(self.constraint, Constraint):
-            kind = type(self.constraint).__name__
-            raise WrongType(
-                f"constraint is a {kind}, not a TokenAutomaton", fix="generate(regex='[0-9]+') of slmmodel.app"
-            )
-        if self.constraint is not None and self.choices:
-            raise OptionError("choices and a constraint together", fix="leave out one", option="--choice")
-        if self.constraint is not None and not self.stop_ids:
-            raise OptionError("a constraint needs stop_ids", fix=(Argument("stop_ids", (2,)),), option="--regex")
-        if self.choices and not (self.stop_ids and all(self.choices)):
-            raise OptionError(
-                "choices need stop_ids" if all(self.choices) else "a choice has no ids",
-                limit="a choice has an id or more, and ends with one of stop_ids",
-                fix=(Argument("stop_ids", (2,)), " or the id that ends a document in this vocabulary"),
-                option="--choice",
-            )
-        return self
-
-    def __init__(self, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            path, value, limit = first_fault(error)
-            name = path.partition(".")[0]
-            if name not in type(self).model_fields:
-                raise unknown_name("option", name, type(self).model_fields, "{}, or leave it out") from None
-            raise OptionError(
-                f"{name} is {value}",
-                limit=limit,
-                fix="set it within the limit, or leave it out",
-                option=f"--{name.replace('_', '-')}",
-            ) from None
-
-
-class DecodingOptions(SamplingOptions):
-    """How a continuation is found: by draws, or by a method of `slmmodel.sampling.methods`, and where it ends."""
-
-    beam: Count = option(0, "Width of a beam search; 0 draws.", le=MAX_BEAMS)
-    beam_sample: Count = option(0, "Beam sampling: width of a beam search whose extensions are drawn.", le=MAX_BEAMS)
-    beam_groups: Count = option(1, "Diverse beam search: divide the beams into groups that avoid each other.", ge=1)
-    diversity_penalty: Number = option(0.5, "Taken off an id for each beam of an earlier group that takes it.", le=100)
-    length_penalty: float = option(1.0, "Beam score: logp / length^X.", ge=-10, le=10)
-    early_stopping: bool = option(False, "End a beam search when enough beams have ended.")
-    contrastive: Number | None = option(None, "Contrastive search with this alpha; 0.2-0.4 suits small models.", le=1)
-    contrastive_k: Count = option(4, "Candidates at each step of a contrastive search.", ge=1, le=MAX_BEAMS)
-    dola: Layers = option("", "Contrast the last layer with earlier ones (DoLa): low, high, or layers such as 1,2.")
-    lookahead: Count = option(4, "Ids that the assistant proposes at a time.", ge=1, le=1024)
-    max_new_tokens: Count = option(256, "Maximum number of new ids.", le=MAX_NEW_TOKENS)
-    overflow: Literal["stop", "slide"] = option(
-        "stop", "At the end of the context: stop, or continue from its last half."
-    )
-
-
-class SampleConfig(DecodingOptions):
-    """Options of `slm sample`."""
-
-    temperature: Temperature = 0.8
-    n: Count = option(1, "Number of samples.", ge=1, le=MAX_BEAMS)
-    greedy: bool = option(False, "Take the likeliest id at each step.")
-    assistant: str = option("", "A smaller run that proposes ids; the text is distributed as without it.")
-    stop: tuple[str, ...] = option((), "End before this text. Repeat for several.")
-    choice: tuple[str, ...] = option((), "Generate one of these texts. Repeat for each of them.")
-    regex: str = option("", "Generate a text that this regular expression matches as a whole.")
 
 
 # ---------------------------------------------------------------- settings and their origin

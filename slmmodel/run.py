@@ -15,10 +15,11 @@ from slmmodel import trainer
 from slmmodel.calls import explains_calls, unknown_option
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_ids, check_int, check_path
-from slmmodel.config import DecodingOptions, Setting, merged, read_budget, settings_of
+from slmmodel.config import Setting, merged, read_budget, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.opening import open_source
 from slmmodel.data.source import TokenSource
+from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import InvalidInput, OptionError, WrongType
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import generate

@@ -32,7 +32,7 @@ COMMANDS: dict[str, Entry] = {
     "status": Entry("slmmodel.cli.status:status", "say whether a run goes well, from its folder"),
     "passkey": Entry("slmmodel.cli.passkey:passkey", "find a number in long filler: right answers by length and depth"),
     "pairs": Entry("slmmodel.cli.pairs:pairs", "minimal pairs: how often the good sentence is likelier"),
-    "probe": Entry("slmmodel.cli.probe:probe", "train copies on copying, spelling, adding, counting; right answers"),
+    "probe": Entry("slmmodel.cli.probe:probe", "train copies on copying, spelling, adding and counting"),
     "prompts": Entry("slmmodel.cli.prompts:prompts", "continue 20 fixed prompts in three ways, with measures"),
     "plot": Entry("slmmodel.cli.curves:plot", "draw the curves of runs: loss and bits per byte"),
     "report": Entry("slmmodel.cli.report:report", "write a page about runs and ablations, to send to a colleague"),

@@ -19,7 +19,7 @@ from slmmodel.cli.options import (
     threads_option,
 )
 from slmmodel.cli.text import TextDecoder
-from slmmodel.config import SampleConfig
+from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError
 from slmtok.atomic import write
 from slmtok.cli.options import OUTPUT, command, option

@@ -19,7 +19,7 @@ from slmmodel.cli.options import (
     threads_option,
 )
 from slmmodel.cli.result_files import PROMPT_SHEET, measure_rows, save
-from slmmodel.config import SampleConfig
+from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import SlmmodelError
 from slmtok.cli.options import command, option, output_options
 from slmtok.cli.output import Outcome, print_rows, printable, table, write_text

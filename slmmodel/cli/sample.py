@@ -23,7 +23,7 @@ from slmmodel.cli.options import (
     threads_option,
 )
 from slmmodel.cli.text import TextDecoder
-from slmmodel.config import SampleConfig
+from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import argument, command, instead, option

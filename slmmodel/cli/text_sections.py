@@ -167,7 +167,7 @@ def next_tokens(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:
 
 def samples(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:
     """Continuations of a prompt by each run, of seed 0."""
-    from slmmodel.config import DecodingOptions
+    from slmmodel.decoding_options import DecodingOptions
     from slmmodel.generation import generate
     from slmmodel.run import special_ids
 

@@ -6,7 +6,7 @@ any batch, and any step can be replayed.
 
 A processor maps options, a step's context and float32 logits [B, V] to logits [B, V]; -inf is never picked. With the
 default of its option it returns the logits unchanged. To add one, write such a function, its option in
-`slmmodel.config.SamplingOptions`, and its line in `PENALTIES` or `FILTERS`.
+`slmmodel.decoding_options.SamplingOptions`, and its line in `PENALTIES` or `FILTERS`.
 
 Letters: B batch size, n ids so far, V vocabulary size.
 """
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from slmmodel.config import SamplingOptions
+from slmmodel.decoding_options import SamplingOptions
 from slmmodel.errors import OptionError
 from slmmodel.rng import M64, splitmix64
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from slmmodel.config import MAX_BEAMS
+from slmmodel.decoding_options import MAX_BEAMS
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import Continuation, SamplingOptions, StepContext, check_range, penalise
 from slmmodel.sampling.prefill import advance, check_prompts, max_new_ids, prefill, start_context

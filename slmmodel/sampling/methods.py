@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slmmodel.config import DecodingOptions
+from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import Argument, OptionError
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import Continuation

@@ -154,7 +154,7 @@ def test_numbers_below_zero(inside: Path) -> None:
 
 def test_fixes_of_settings_are_written_as_in_python() -> None:
     table = {"arch": "llama", "d_model": 32, "n_layers": 1, "n_heads": 2, "n_kv_heads": 4, "seq_len": 32}
-    with pytest.raises(InvalidConfig, match=r"fix:   settings=\{'model.n_kv_heads': 2\}"):
+    with pytest.raises(InvalidConfig, match=r"fix:   settings=\{'model.n_heads': 4\}"):
         config_from_dict({**table, "n_vocab": 290, "padded_vocab": 320})
 
 

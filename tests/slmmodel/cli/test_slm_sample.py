@@ -18,7 +18,7 @@ from made_runs import write_run
 from slmmodel import app
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.text import TextDecoder
-from slmmodel.config import DecodingOptions, SampleConfig
+from slmmodel.decoding_options import DecodingOptions, SampleConfig
 from slmmodel.errors import Mismatch, MissingInput, OptionError
 from slmmodel.generation import generate
 from slmmodel.models.presets import PRESETS

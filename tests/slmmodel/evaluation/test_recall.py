@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 import slmmodel_tiny as tiny  # noqa: E402
 
-from slmmodel.config import SamplingOptions  # noqa: E402
+from slmmodel.decoding_options import SamplingOptions  # noqa: E402
 from slmmodel.errors import InvalidInput  # noqa: E402
 from slmmodel.evaluation.retrieval import ignore_memory, recall, sequence_nats, wilson  # noqa: E402
 from slmmodel.generation import generate  # noqa: E402

@@ -13,8 +13,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.config import OptimConfig, SamplingOptions
+from slmmodel.config import OptimConfig
 from slmmodel.data import open_data
+from slmmodel.decoding_options import SamplingOptions
 from slmmodel.errors import CorruptFile, InvalidConfig, OptionError, UnknownName
 from slmmodel.evaluation.certificate import evaluate
 from slmmodel.generation import generate
