@@ -16,7 +16,7 @@ import numpy as np
 from slmmodel.ablation.arms import Arm
 from slmmodel.ablation.matches import MATCHES, spread
 from slmmodel.ablation.runs import RunPlan
-from slmmodel.evaluation.comparison import Losses
+from slmmodel.evaluation.comparison import Losses, units
 from slmmodel.evaluation.verdicts import Analysis, analyse
 from slmmodel.training.status import read_metrics
 
@@ -49,8 +49,11 @@ def view(
     `statistics`: options of `analyse`. Runs are those of all arms and seeds.
     """
     of_arm = {arm.name: [run for run in runs if run.plan.arm.name == arm.name] for arm in arms}
-    bits = {name: np.stack([run.losses.scores.bits() for run in found]) for name, found in of_arm.items()}
-    analysis = analyse(bits, arms[0].val.nbytes, **statistics)
+    # Documents, or parts of them where there are few: cut by bytes, so alike for every tokenizer.
+    resampled = {name: [units(run.losses.scores) for run in found] for name, found in of_arm.items()}
+    bits = {name: np.stack([each.bits for each in found]) for name, found in resampled.items()}
+    first = resampled[arms[0].name][0]
+    analysis = analyse(bits, first.nbytes.astype(np.int64), unit=first.unit, **statistics)
     table = {line["name"]: line for line in analysis.to_json()["arms"]}
     rows = [_row(arm, of_arm[arm.name], table[arm.name]) for arm in arms]
     names = ("bytes", "context_bytes", "tokens", "flops", "parameters", "body_parameters")

@@ -53,7 +53,9 @@ class Verdict:
     level: float
     """confidence of the intervals"""
     seeds: int
-    documents: int
+    units: int
+    unit: str
+    """what was resampled: `document`, or `4096 bytes` of fewer than 20 documents"""
     p: float | None
     """two-sided"""
     adjusted_p: float | None
@@ -132,12 +134,14 @@ def analyse(
     alpha: float = ALPHA,
     resamples: int = RESAMPLES,
     exploratory: bool = False,
+    unit: str = "document",
 ) -> Analysis:
     """Compares every arm with the baseline.
 
     bits: bits of each document, float64 [seeds, documents] of each arm; row j of all arms belongs to the same seed.
     Arms with different numbers of seeds are compared unpaired (Welch). nbytes: bytes of each document, int64
-    [documents]. margin: largest difference that does not matter, a share of the baseline's bits per byte.
+    [documents]. margin: largest difference that does not matter, a share of the baseline's bits per byte. unit: what
+    stands in the place of documents, such as `4096 bytes`.
     Raises `InvalidInput` for arms that do not fit together and for losses that are not finite.
     """
     _check(bits, nbytes, baseline)
@@ -153,7 +157,7 @@ def analyse(
     differences = estimates[len(bits) :]
     ps = [one.p() for one in differences]
     adjusted, alphas = holm([1.0 if p is None else p for p in ps], alpha)
-    scale = _Scale(float(per_seed[baseline].mean()), margin, len(nbytes), exploratory)
+    scale = _Scale(float(per_seed[baseline].mean()), margin, len(nbytes), unit, exploratory)
     pairs = []
     for arm, one, p, adjusted_p, level_alpha in zip(others, differences, ps, adjusted, alphas, strict=True):
         seeds = min(len(bits[arm]), len(bits[baseline]))
@@ -167,7 +171,8 @@ class _Scale(NamedTuple):
     bpb: float
     """of the baseline"""
     margin: float
-    documents: int
+    units: int
+    unit: str
     exploratory: bool
 
 
@@ -217,14 +222,14 @@ def _verdict(
         equivalent = -scale.margin < relative[0] and relative[1] < scale.margin
         kind = "better" if relative[1] < 0 else "worse" if relative[0] > 0 else "equivalent" if equivalent else kind
     more = None
-    if kind == "no decision":
+    if kind == "no decision" and scale.units >= MIN_UNITS:
         sigma = math.sqrt(one.seed_error2 * seeds) / scale.bpb if seeds > 1 else PRIOR_SIGMA * math.sqrt(2)
         doc_error = 0.0 if math.isnan(one.doc_error2) else math.sqrt(one.doc_error2) / scale.bpb
         needed = seeds_needed(scale.margin, sigma, paired=True, doc_error=doc_error, alpha=alpha)
         more = None if needed is None else max(1, needed - seeds)
     found = Verdict(
-        arm, baseline, one.mean, one.mean / scale.bpb, interval, relative, 1 - alpha, seeds, scale.documents, p,
-        adjusted_p, kind, equivalent, more, "",
+        arm, baseline, one.mean, one.mean / scale.bpb, interval, relative, 1 - alpha, seeds, scale.units,
+        scale.unit, p, adjusted_p, kind, equivalent, more, "",
     )  # fmt: skip
     return replace(found, verdict=("EXPLORATORY: " if scale.exploratory else "") + _sentence(found, scale.margin))
 
@@ -235,7 +240,10 @@ def _sentence(of: Verdict, margin: float) -> str:
         "" if of.relative_interval is None else " [{:+.2f}, {:+.2f}]".format(*(100 * x for x in of.relative_interval))
     )
     within = f"equivalent within {100 * margin:g} %"
-    evidence = f"{_counted(of.seeds, 'seed')}, {_counted(of.documents, 'document')}"
+    units = _counted(of.units, of.unit if of.unit == "document" else "part") + (
+        "" if of.unit == "document" else f" of {of.unit}"
+    )
+    evidence = f"{_counted(of.seeds, 'seed')}, {units}"
     if of.kind != "no decision":
         first, second = (of.baseline, of.arm) if of.kind == "worse" else (of.arm, of.baseline)
         sign = -1 if of.kind == "worse" else 1
@@ -245,17 +253,15 @@ def _sentence(of: Verdict, margin: float) -> str:
         claim = f"{first} and {second} are {within}" if of.kind == "equivalent" else f"{first} is better than {second}"
         also = f", and {within}" if of.equivalent and of.kind != "equivalent" else ""
         return f"{claim}{also}: {delta}, {evidence}"
-    if of.documents < MIN_UNITS:
-        why = f"{of.documents} documents give no interval, at least {MIN_UNITS} do"
-    elif of.seeds < MIN_SEEDS:
+    if of.units < MIN_UNITS:
+        return f"No decision: {units} give no interval, at least {MIN_UNITS} do: evaluate on more text"
+    if of.seeds < MIN_SEEDS:
         why = f"{_counted(of.seeds, 'seed')} an arm of at least {MIN_SEEDS}"
     else:
         why = f"the {100 * of.level:.4g} % interval{bounds} % of bpb contains 0 and reaches beyond the margin"
     decides = f"a difference of {100 * margin:g} %"
     if of.more_seeds is None:
-        return (
-            f"No decision: {why}; no number of seeds decides {decides} on {evidence.split(', ')[1]}: evaluate on more"
-        )
+        return f"No decision: {why}; no number of seeds decides {decides} on {units}: evaluate on more"
     return f"No decision: {why}; about {_counted(of.more_seeds, 'more seed')} would decide {decides}"
 
 

@@ -237,3 +237,15 @@ def test_arms_that_do_not_fit_are_refused() -> None:
     bits["b"][1, 5] = math.nan
     with pytest.raises(InvalidInput, match=r"arm 'b' has a loss that is not finite\s+where: seed number 1"):
         analyse(bits, nbytes, "a", 0.0025)
+
+
+def test_too_little_text_asks_for_more_text_and_not_for_seeds() -> None:
+    bits, nbytes = experiment(np.random.default_rng(3), 0.01)
+    few = {arm: of_arm[:, :15] for arm, of_arm in bits.items()}
+    found = analyse(few, nbytes[:15], "a", 0.0025, unit="4096 bytes").pairs[0]
+    assert (found.kind, found.interval, found.more_seeds) == ("no decision", None, None)
+    assert (
+        found.verdict == "No decision: 15 parts of 4096 bytes give no interval, at least 20 do: evaluate on more text"
+    )
+    decided = analyse(bits, nbytes, "a", 0.0025, unit="4096 bytes").pairs[0]
+    assert f"{len(nbytes)} parts of 4096 bytes" in decided.verdict
