@@ -117,7 +117,7 @@ def ablate(
     folder = Path(output)
     from slmmodel.ablation.arms import check_same_documents
     from slmmodel.cli import ablation_arms
-    from slmmodel.cli.ablation_job import AblationJob, make_request
+    from slmmodel.cli.ablation_job import AblationJob, check_baseline, make_request
 
     with locked(folder):
         files.begin(folder, force=force)
@@ -126,6 +126,7 @@ def ablate(
             arms = ablation_arms.open_packed(data, val)
         else:
             named = _tokenizers(tokenizers, axis, text, read, folder, val=_rule(val), vocab=vocab)
+            check_baseline(baseline, [name for name, _ in named])
             arms = ablation_arms.pack_text(text, named, folder, read, _rule(val))
         check_same_documents(arms)
         request = make_request(

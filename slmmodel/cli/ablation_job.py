@@ -38,11 +38,16 @@ from slmtok.cli.progress import Progress
 from slmtok.envelope import content_digest
 
 
+def check_baseline(baseline: str | None, names: Sequence[str]) -> None:
+    """Raises `UnknownName` for a baseline that is no arm."""
+    if baseline is not None and baseline not in names:
+        raise unknown_name("arm", baseline, names, "--baseline {}", option="baseline")
+
+
 def make_request(arms: Sequence[Arm], *, baseline: str | None, settings: Settings, **given: Any) -> Request:
     """The request of a command line. Raises `UnknownName` for a baseline that is no arm, and what a device raises."""
     names = [arm.name for arm in arms]
-    if baseline is not None and baseline not in names:
-        raise unknown_name("arm", baseline, names, "--baseline {}", option="baseline")
+    check_baseline(baseline, names)
     threads = int(value_of(settings, "run.threads", "0"))
     if threads:
         torch.set_num_threads(threads)

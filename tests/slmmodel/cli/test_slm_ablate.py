@@ -266,6 +266,9 @@ def test_wrong_arms(inputs: Path, finished: Path, slm, monkeypatch: pytest.Monke
     assert "1 --val for 2 arms" in ran.err
     ran = slm("ablate", arm, arm, "--baseline", "nobody", *COMMON, code=2)
     assert "unknown arm 'nobody'" in ran.err
+    named = ("-t", inputs / "a.json", "-t", inputs / "b.json", "--text", "other.txt", "--separator", "\n\n")
+    ran = slm("ablate", *named, "--baseline", "c", "-o", "x", code=2)
+    assert "fix:   --baseline a" in ran.err and not Path("x").exists()
     Path("mine").mkdir()
     Path("mine/thesis.txt").write_text("mine")
     ran = slm("ablate", arm, arm, *COMMON, "-o", "mine", "--force", code=1)
