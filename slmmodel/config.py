@@ -585,7 +585,7 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
     except InvalidConfig as error:
         if settings:
             named = settings.get(str(error.fields.get("option")).removeprefix("model."))
-            # Sizes that do not fit each other: one of those that were given.
+            # Sizes that do not fit each other: one of the given ones.
             given = [named] if named else [each for name, each in settings.items() if name != "preset"]
             error.where = ", ".join(dict.fromkeys(each.where for each in given)) or error.where
             error.fields.setdefault("option", f"model.{next(iter(settings))}")

@@ -59,7 +59,7 @@ class Request:
         return config
 
     def run_settings(self) -> Settings:
-        """The settings of every run: those that were given, with the preset of the baseline.
+        """The settings of every run: the given ones, with the preset of the baseline.
 
         Sequences are permuted in units of the bytes that one of the baseline reads, so that all arms read the same text
         at the same time.

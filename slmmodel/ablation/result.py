@@ -17,7 +17,7 @@ from slmmodel.ablation.arms import Arm
 from slmmodel.ablation.matches import MATCHES, spread
 from slmmodel.ablation.runs import RunPlan
 from slmmodel.evaluation.comparison import Losses, units
-from slmmodel.evaluation.verdicts import Analysis, analyse
+from slmmodel.evaluation.verdicts import analyse
 from slmmodel.training.status import read_metrics
 
 CURVE_POINTS = 100
@@ -43,8 +43,8 @@ class Scored:
 
 def view(
     match: str, runs: Sequence[Scored], arms: Sequence[Arm], context_bytes: float, **statistics: Any
-) -> tuple[dict[str, Any], Analysis]:
-    """One match: the table of its arms, pairs, curves and breakdowns; and the analysis, for its sentences.
+) -> dict[str, Any]:
+    """One match: the table of its arms, pairs, curves and breakdowns.
 
     `statistics`: options of `analyse`. Runs are those of all arms and seeds.
     """
@@ -53,11 +53,11 @@ def view(
     resampled = {name: [units(run.losses.scores) for run in found] for name, found in of_arm.items()}
     bits = {name: np.stack([each.bits for each in found]) for name, found in resampled.items()}
     first = resampled[arms[0].name][0]
-    analysis = analyse(bits, first.nbytes.astype(np.int64), unit=first.unit, **statistics)
-    table = {line["name"]: line for line in analysis.to_json()["arms"]}
+    analysis = analyse(bits, first.nbytes.astype(np.int64), unit=first.unit, **statistics).to_json()
+    table = {line["name"]: line for line in analysis["arms"]}
     rows = [_row(arm, of_arm[arm.name], table[arm.name]) for arm in arms]
     names = ("bytes", "context_bytes", "tokens", "flops", "parameters", "body_parameters")
-    found = {
+    return {
         "match": match,
         "quantity": MATCHES[match].quantity,
         "equal": MATCHES[match].equal,
@@ -65,11 +65,10 @@ def view(
         "scored_context_bytes": context_bytes,
         "arms": rows,
         "realised": {name: spread([row[name] for row in rows]) for name in names},
-        "pairs": analysis.to_json()["pairs"],
+        "pairs": analysis["pairs"],
         "curves": [curve(run) for run in runs],
         "breakdowns": {name: dict(found[0].certificate.get("breakdown", {})) for name, found in of_arm.items()},
     }
-    return found, analysis
 
 
 def _row(arm: Arm, runs: Sequence[Scored], line: Mapping[str, Any]) -> dict[str, Any]:

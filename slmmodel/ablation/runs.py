@@ -104,7 +104,7 @@ def train(plan: RunPlan, folder: Path, device: str, *, verify: bool, report: Rep
         raise NotFinite(
             f"arm {plan.arm.name!r} diverged with seed {plan.seed}: {error.fact}",
             where=f"{folder}, {error.where}",
-            limit="a verdict needs all runs; those that finished are kept",
+            limit="a verdict needs all runs; finished ones are kept",
             fix=(Argument("lr", "sweep"), ", or a lower ", Argument("optim.lr", plan.lr / 2), " for all arms"),
         ) from error
     if not result.finished:

@@ -209,9 +209,7 @@ class AblationJob:
         request = self.request
         options = {"baseline": request.baseline, "margin": request.margin, "exploratory": bool(lock["changes"])}
         options["alpha"] = planning.ALPHA
-        views = [
-            results.view(match, found, request.arms, context[match], **options)[0] for match, found in scored.items()
-        ]
+        views = [results.view(match, found, request.arms, context[match], **options) for match, found in scored.items()]
         runs_of_all = itertools.chain.from_iterable(scored.values())
         return {
             "baseline": request.baseline,

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import weights_digest
 from slmmodel.cli.curves import check_figure, save_figure
 from slmmodel.cli.opening import RunContext, check_written, open_run
 from slmmodel.cli.options import (
@@ -19,7 +18,7 @@ from slmmodel.cli.options import (
     step_option,
     threads_option,
 )
-from slmmodel.cli.result_files import save
+from slmmodel.cli.result_files import IDENTITY, identity, save
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import OptionError
 from slmmodel.sizes import format_bytes
@@ -127,8 +126,7 @@ _CELL = {
 }
 _PAYLOAD = schema.table(
     {
-        "model": schema.table({"weights": schema.digest, "arch": schema.text, "seq_len": schema.integer(1)}),
-        "tokenizer": schema.digest,
+        **IDENTITY,
         "settings": schema.table(
             {
                 "lengths": schema.array(schema.integer(1)),
@@ -194,9 +192,7 @@ def measure(
             progress("passkeys", len(cells), len(pairs), f"{length:,} ids, depth {depth:g} %")
     warnings = (f"lengths above {trained:,} ids are longer than the sequences of training",)
     result = {
-        "path": str(context.run.path),
-        "model": {"weights": weights_digest(context.run.weights(step)), "arch": model.config.arch, "seq_len": trained},
-        "tokenizer": context.vocab.fingerprint,
+        **identity(context, step),
         "settings": {
             "lengths": lengths,
             "depths": sorted(set(depths)),

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from slmmodel.checkpoint import weights_digest
 from slmmodel.cli.opening import RunContext, check_written, open_run
 from slmmodel.cli.options import (
     COUNT,
@@ -19,7 +18,7 @@ from slmmodel.cli.options import (
     threads_option,
 )
 from slmmodel.cli.probe_tasks import TASKS, Question
-from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, save
+from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, identity, save
 from slmmodel.errors import InvalidInput, OptionError, unknown_name
 from slmtok.cli.options import Parsed, command, option, output_options
 from slmtok.cli.output import Outcome, print_rows, table, write_text
@@ -82,15 +81,9 @@ def measure(
     context: RunContext, step: int | None = None, *, tasks: Sequence[str], digits: int, **settings: Any
 ) -> dict[str, Any]:
     """The result of `slm probe` as a table. Raises `InvalidInput` for questions that the model cannot read."""
-    text, model = context.need_text("slm probe"), context.model
+    text = context.need_text("slm probe")
     return {
-        "path": str(context.run.path),
-        "model": {
-            "weights": weights_digest(context.run.weights(step)),
-            "arch": model.config.arch,
-            "seq_len": model.config.seq_len,
-        },
-        "tokenizer": context.vocab.fingerprint,
+        **identity(context, step),
         "settings": {"tasks": list(tasks), "digits": digits, **settings},
         "digits_as_ids": text.words(text.encode("1234567890"[:digits])),
         "probes": [_probe(context, name, digits, **settings) for name in tasks],

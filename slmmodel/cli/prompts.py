@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.checkpoint import weights_digest
 from slmmodel.cli.opening import RunContext, check_written, open_run
 from slmmodel.cli.options import (
     COUNT,
@@ -18,7 +17,7 @@ from slmmodel.cli.options import (
     step_option,
     threads_option,
 )
-from slmmodel.cli.result_files import PROMPT_SHEET, measure_rows, save
+from slmmodel.cli.result_files import PROMPT_SHEET, identity, measure_rows, save
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import SlmmodelError
 from slmtok.cli.options import command, option, output_options
@@ -131,13 +130,7 @@ def measure(
         for method, rows in found.items()
     ]
     result = {
-        "path": str(context.run.path),
-        "model": {
-            "weights": weights_digest(context.run.weights(step)),
-            "arch": context.model.config.arch,
-            "seq_len": context.model.config.seq_len,
-        },
-        "tokenizer": context.vocab.fingerprint,
+        **identity(context, step),
         "settings": {"max_new": max_new, "seed": seed},
         "prompts": list(PROMPTS),
         "training_ids": searched,

@@ -22,12 +22,11 @@ from slmtok.cli.files import STDIO, check_output, short_names, writing
 from slmtok.cli.options import OUTPUT, argument, command, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.progress import Progress
-from slmtok.pages.frame import Page, frame
+from slmtok.pages.frame import Page
 from slmtok.pages.loss_map import STYLES
-from slmtok.pages.sections import Block, Paragraph, Section, render
+from slmtok.pages.sections import Block, Paragraph, Section, report_page
 from slmtok.sizes import format_bytes
 
-MAX_PAGE_BYTES = 5_000_000
 _FOOTER = "Made by slmmodel {}. This page is one file without a network; equal inputs give equal bytes."
 
 
@@ -109,17 +108,8 @@ def make_page(
         elif results:
             sections.append(Section("evaluations", "Evaluations", list(result_sections.evaluations([], results))))
     title = "Ablation report" if not runs else "Run report"
-    body = render(sections, footer=_FOOTER.format(package_version()))
-    page = Page(frame(title, body, styles=STYLES), title)
-    size = len(page.html.encode())
-    if size > MAX_PAGE_BYTES:
-        raise OptionError(
-            f"the page would have {format_bytes(size)}",
-            limit=f"{format_bytes(MAX_PAGE_BYTES)} a page",
-            fix="name fewer runs",
-            option="subjects",
-        )
-    return page
+    footer = _FOOTER.format(package_version())
+    return report_page(title, sections, footer=footer, fix="name fewer runs", option="subjects", styles=STYLES)
 
 
 def _run_sections(

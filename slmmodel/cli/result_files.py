@@ -6,18 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from slmmodel.checkpoint import EVALUATIONS, RunFolder
+from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
+from slmmodel.cli.opening import RunContext
 from slmmodel.versions import package_version
 from slmtok import atomic, schema
 from slmtok.cli.output import finite
 from slmtok.envelope import Envelope, load_payload
 
+IDENTITY = {
+    "model": schema.table({"weights": schema.digest, "arch": schema.text, "seq_len": schema.integer(1)}),
+    "tokenizer": schema.digest,
+}
+"""What `identity` gives, besides the path."""
 PROBE, PROMPT_SHEET = "probe", "prompts"
 MAX_PROBE_DIGITS = 9
 _PROBE = schema.table(
     {
-        "model": schema.table({"weights": schema.digest, "arch": schema.text, "seq_len": schema.integer(1)}),
-        "tokenizer": schema.digest,
+        **IDENTITY,
         "settings": schema.table(
             {
                 "tasks": schema.array(schema.text),
@@ -49,8 +54,7 @@ _SHARE = schema.table(
 )
 _PROMPTS = schema.table(
     {
-        "model": schema.table({"weights": schema.digest, "arch": schema.text, "seq_len": schema.integer(1)}),
-        "tokenizer": schema.digest,
+        **IDENTITY,
         "settings": schema.table({"max_new": schema.integer(1), "seed": schema.integer()}),
         "prompts": schema.array(schema.text),
         "training_ids": schema.integer(),
@@ -67,6 +71,13 @@ _PROMPTS = schema.table(
     }
 )
 _PAYLOADS = {PROBE: _PROBE, PROMPT_SHEET: _PROMPTS}
+
+
+def identity(context: RunContext, step: int | None) -> dict[str, Any]:
+    """The run, weights and tokenizer that a result belongs to."""
+    config = context.model.config
+    model = {"weights": weights_digest(context.run.weights(step)), "arch": config.arch, "seq_len": config.seq_len}
+    return {"path": str(context.run.path), "model": model, "tokenizer": context.vocab.fingerprint}
 
 
 def to_envelope(kind: str, result: Mapping[str, Any]) -> Envelope:

@@ -7,18 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import OptionError
 from slmtok.pages.charts import Line, line_chart
-from slmtok.pages.frame import Page, asset, frame
+from slmtok.pages.frame import Page, asset
 from slmtok.pages.page_data import about, vocabulary_data
-from slmtok.pages.sections import Block, Figure, Markup, Paragraph, Section, Table, render
+from slmtok.pages.sections import Block, Figure, Markup, Paragraph, Section, Table, report_page
 from slmtok.sizes import counted, format_bytes
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 TITLE = "Tokenizer report"
-MAX_PAGE_BYTES = 5_000_000
 MAX_CELL_CHARS = 200
 SCRIPTS = ("tokenizer.js", "tokens.js", "report.js")
 
@@ -67,17 +65,8 @@ def report(
         Section("differences", "Differences", list(_differences(findings.diffs))),
     ]
     data = {"samples": samples, "tokenizers": [_subject_data(each) for each in subjects]}
-    body = render(sections, footer=footer)
-    made = Page(frame(TITLE, body, scripts=SCRIPTS, data=data), TITLE)
-    size = len(made.html.encode())
-    if size > MAX_PAGE_BYTES:
-        raise OptionError(
-            f"the page would have {format_bytes(size)}",
-            limit=f"{format_bytes(MAX_PAGE_BYTES)} a page",
-            fix="name fewer tokenizers or domains",
-            option="tokenizer",
-        )
-    return made
+    fix = "name fewer tokenizers or domains"
+    return report_page(TITLE, sections, footer=footer, fix=fix, option="tokenizer", scripts=SCRIPTS, data=data)
 
 
 def _subject_data(subject: Subject) -> dict[str, Any]:

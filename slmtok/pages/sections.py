@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import missing_extra
-from slmtok.pages.frame import asset, visible
+from slmtok.errors import OptionError, missing_extra
+from slmtok.pages.frame import Page, asset, frame, visible
+from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-
+MAX_PAGE_BYTES = 5_000_000
 _NUMBER = re.compile(r"[-+]?\d[\d,.]*(e[-+]?\d+)?%?( \([\d.]+%\))?")
 
 
@@ -87,8 +88,21 @@ class Section:
     blocks: Sequence[Block]
 
 
-def render(sections: Sequence[Section], *, footer: str) -> str:
-    """The HTML of a report's body. Raises `MissingExtra` without jinja2."""
+def report_page(title: str, sections: Sequence[Section], *, footer: str, fix: str, option: str, **assets: Any) -> Page:
+    """The page of a report; `assets` as `frame` takes them.
+
+    Raises `OptionError` with `fix` and `option` for a page beyond 5 MB, `MissingExtra` without jinja2.
+    """
+    page = Page(frame(title, _render(sections, footer=footer), **assets), title)
+    size = len(page.html.encode())
+    if size > MAX_PAGE_BYTES:
+        fact, limit = f"the page would have {format_bytes(size)}", f"{format_bytes(MAX_PAGE_BYTES)} a page"
+        raise OptionError(fact, limit=limit, fix=fix, option=option)
+    return page
+
+
+def _render(sections: Sequence[Section], *, footer: str) -> str:
+    """The HTML of a report's body."""
     drawn: str = _template().render(sections=[each for each in sections if each.blocks], footer=footer)
     return drawn
 

@@ -57,7 +57,7 @@ def test_the_page_holds_the_vocabulary(tokenizer: slmtok.Tokenizer) -> None:
 
 
 def test_a_page_has_a_limit(tokenizer: slmtok.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slmtok.pages.report.MAX_PAGE_BYTES", 20_000)
+    monkeypatch.setattr("slmtok.pages.sections.MAX_PAGE_BYTES", 20_000)
     with pytest.raises(OptionError, match="the page would have"):
         made(tokenizer)
 
