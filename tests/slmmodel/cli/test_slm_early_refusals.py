@@ -10,30 +10,21 @@ import pytest
 
 pytest.importorskip("torch")
 
+from slm_folder import make_folder
+
 from slmmodel.cli import APP
 from slmmodel.config import read_budget
 from slmmodel.errors import OptionError
 from slmtok.cli.errors import flag_naming
-
-TEXT = "once upon a time there was a little fox. the fox saw a tree. the tree was tall. "
-SHAPE = ["d_model=16", "n_heads=2", "n_kv_heads=2", "d_ff=32", "n_layers=1", "seq_len=8"]
-TRAIN = [*(f"--set=model.{each}" for each in SHAPE), "--set=run.batch_tokens=16", "--threads=1", "--device=cpu"]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with text, a tokenizer, packed data, counts, and a run of two steps."""
     import slmtok
-    from slmmodel.cli import main
-    from slmtok.shards import pack
 
-    folder = tmp_path_factory.mktemp("made")
-    (folder / "text.txt").write_text(TEXT * 30)
-    slmtok.train(str(folder / "text.txt"), vocab_size=290).save(folder / "tok.json")
+    folder = make_folder(tmp_path_factory.mktemp("made"), "--no-eval")
     slmtok.count(str(folder / "text.txt")).save(folder / "a.counts")
-    pack(str(folder / "text.txt"), slmtok.load(folder / "tok.json"), folder / "data")
-    line = ["train", f"{folder}/data", "-o", f"{folder}/run", "--budget", "steps=2", "-q", "--no-eval"]
-    assert main([*line, "--preset=cpu-demo", *TRAIN]) == 0
     return folder
 
 

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 import numpy as np
+from slm_folder import TEXT, make_folder
 
 import slmmodel
 import slmmodel.app
@@ -18,25 +19,13 @@ import slmtok
 from slmmodel.data import ShardDataset, make_packing
 from slmmodel.errors import InvalidInput, OptionError, UnknownName, WrongType
 
-TEXT = "once upon a time there was a little fox. the fox saw a tree. the tree was tall. "
-SHAPE = ["d_model=16", "n_heads=2", "n_kv_heads=2", "d_ff=32", "n_layers=1", "seq_len=8"]
-TRAIN = [*(f"--set=model.{each}" for each in SHAPE), "--set=run.batch_tokens=16", "--threads=1", "--device=cpu"]
-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with texts, a tokenizer, packed data, and a run of two steps."""
-    from slmmodel.cli import main
-    from slmtok.shards import pack
-
-    folder = tmp_path_factory.mktemp("made")
-    (folder / "text.txt").write_text(TEXT * 30)
+    folder = make_folder(tmp_path_factory.mktemp("made"))
     (folder / "few.txt").write_text("hi")
     (folder / "empty.txt").touch()
-    slmtok.train(str(folder / "text.txt"), vocab_size=290).save(folder / "tok.json")
-    pack(str(folder / "text.txt"), slmtok.load(folder / "tok.json"), folder / "data")
-    line = ["train", f"{folder}/data", "-o", f"{folder}/run", "--budget", "steps=2", "-q"]
-    assert main([*line, "--preset=cpu-demo", *TRAIN]) == 0
     return folder
 
 
