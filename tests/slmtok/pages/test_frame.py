@@ -47,11 +47,12 @@ def test_a_mask_is_drawn_by_the_share_of_allowed_pairs() -> None:
 
 def test_columns_of_numbers_stand_right() -> None:
     peer("jinja2")
-    from slmtok.pages.sections import Section, Table, render
+    from slmtok.pages.sections import Section, Table, report_page
 
     table = Table("<c>", ["", "x", "y"], [["a", "1,234", "one"], ["b", "-2.5e-07", "<two>"], ["c", "", "3"]])
     assert table.left == [True, False, True]
-    page = render([Section("s", "S", [table]), Section("e", "Empty", [])], footer="f")
+    sections = [Section("s", "S", [table]), Section("e", "Empty", [])]
+    page = report_page("t", sections, footer="f", fix="", option="").html
     assert '<td class="words">&lt;two&gt;</td>' in page
     assert "<td>1,234</td>" in page
     assert "Empty" not in page
