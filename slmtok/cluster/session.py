@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ MAX_RETRIES = 5
 """How often a task runs again after its worker died."""
 LOCAL = "local"
 """The address of a cluster on this machine alone, which is started."""
+_ANSWER_SECONDS = 5
+"""How long a cluster has to accept a connection."""
 
 
 @contextmanager
@@ -41,6 +44,7 @@ def connected(address: str) -> Iterator[Any]:
         return
     dashboard = False if address == LOCAL else None
     try:
+        _check_answers(address)
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=dashboard)
     except Exception as error:
         # Connection errors, version conflicts, invalid addresses: of many classes; the first line names the cause.
@@ -54,6 +58,13 @@ def connected(address: str) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _check_answers(address: str) -> None:
+    """Raises `OSError` where nothing listens at `host:port`: Ray itself would try for 100 seconds."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS).close()
 
 
 def workers_of(ray: Any) -> int:

@@ -32,6 +32,8 @@ _MAX_REPEATED_BYTES = 64 << 20
 _MAX_CHUNK_BYTES = 1 << 30
 """A column chunk up to this size is read whatever the limit on documents; those of hubs have some hundred megabytes."""
 _DATASET_BATCH_ROWS = 1000
+_HUB_SECONDS = 8
+"""How long the hub has for its first answer."""
 
 
 # --- parquet ----------------------------------------------------------------------------------------------------------
@@ -162,21 +164,50 @@ def _open_dataset(source: str, options: ReadOptions) -> Iterator[Any]:
         import datasets
     except ImportError:
         raise missing_extra(repr(source), "datasets") from None
+    silence = None if Path(parsed.name).exists() else _silence_of_hub(datasets, parsed.name)
     try:
-        with _progress_bars_on_terminal_only(datasets):
+        with _progress_bars_on_terminal_only(datasets), _cached_only(datasets, silence is not None):
             yield _select_split(_load(datasets, parsed, options), parsed, source)
     except SlmtokError:
         raise
     except Exception as error:
         # The package raises errors of hubs, archives and scripts. Their first line names the cause.
         reason = (str(error).splitlines() or [type(error).__name__])[0]
+        fix = "check name, configuration and split: hf:NAME[:CONFIG][@SPLIT]"
+        if silence is not None:
+            reason = f"{_address_of_hub(datasets)} cannot be reached ({silence}), and the cache has no copy"
+            fix = "check the network; without network, name a folder that datasets.save_to_disk wrote"
         raise MissingInput(
-            f"cannot load the data set {parsed.name!r}: {reason}",
-            where=source,
-            fix="check network, name, configuration and split: hf:NAME[:CONFIG][@SPLIT]; "
-            "without network, name a folder that datasets.save_to_disk wrote",
-            path=source,
+            f"cannot load the data set {parsed.name!r}: {reason}", where=source, fix=fix, path=source
         ) from error
+
+
+def _silence_of_hub(datasets: Any, name: str) -> str | None:
+    """Why the hub does not answer about a data set; None where it does, be it with a refusal.
+
+    One request of at most `_HUB_SECONDS`: without network, `load_dataset` repeats its own for 25 seconds.
+    """
+    try:
+        datasets.load.HfApi(_address_of_hub(datasets)).dataset_info(name, timeout=_HUB_SECONDS)
+    except Exception as error:
+        if getattr(error, "response", None) is None:
+            return (str(error).splitlines() or [type(error).__name__])[0]
+    return None
+
+
+def _address_of_hub(datasets: Any) -> str:
+    return str(datasets.config.HF_ENDPOINT)
+
+
+@contextmanager
+def _cached_only(datasets: Any, is_offline: bool) -> Iterator[None]:
+    """Within the block, `datasets` makes no request if `is_offline`, and takes what its cache has."""
+    before = datasets.config.HF_HUB_OFFLINE
+    datasets.config.HF_HUB_OFFLINE = before or is_offline
+    try:
+        yield
+    finally:
+        datasets.config.HF_HUB_OFFLINE = before
 
 
 @contextmanager

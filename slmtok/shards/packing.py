@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, cast
 from slmtok import atomic
 from slmtok.calls import explains_calls
 from slmtok.checks import check_path
-from slmtok.errors import CorpusTooSmall, MissingInput, OptionError, WrongType
+from slmtok.corpus import find
+from slmtok.errors import MissingInput, OptionError, SlmtokError, WrongType
 from slmtok.files import mention_texts
 from slmtok.options import PackOptions, build_options, documents_options
 from slmtok.shards import folder
@@ -76,6 +77,11 @@ def pack(
         raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=limit, fix=_TEXTS_FIX, option="corpus")
     options = build_options(PackOptions, options, keywords)
     out, layout = Path(check_path(out, "data")), LAYOUTS[options.output_format]
+    try:
+        sources = find(corpus, options)
+    except MissingInput as error:
+        mention_texts(error, corpus, _TEXTS_FIX)
+        raise
     # Before the work, not after it.
     if layout.u16_only:
         require_u16(cast("int", vocabulary_metadata(tokenizer)["n_vocab"]), layout.name)
@@ -85,7 +91,7 @@ def pack(
     work = out if layout.files is None else out / WORK_FOLDER
     try:
         shards = pack_shards(
-            corpus,
+            sources,
             tokenizer,
             work,
             _shard_options(options, layout),
@@ -94,12 +100,11 @@ def pack(
             on_progress=on_progress,
             remote=remote,
         )
-    except MissingInput as error:
-        mention_texts(error, corpus, _TEXTS_FIX)
-        raise
-    except CorpusTooSmall:
-        with suppress(OSError):
-            out.rmdir()
+    except SlmtokError:
+        for made in (work, out):
+            with suppress(OSError):
+                # An empty one alone is removed.
+                made.rmdir()
         raise
     if layout.files is not None:
         return Packed(out, layout.name, _publish_or_remove(shards, out, layout, options), shards.manifest)

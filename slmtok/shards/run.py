@@ -88,8 +88,9 @@ def pack_shards(
             return open_shards(out)
         run.begin(force=force)
         run.write(options.threads or physical_cores(), on_progress)
-    except CorpusTooSmall:
-        run.discard()
+    except SlmtokError as error:
+        if isinstance(error, CorpusTooSmall) or run.is_new_and_empty:
+            run.discard()
         raise
     except OSError as error:
         raise folder.explained(error, run.folder, run.state, run.bytes_left) from error
@@ -188,6 +189,12 @@ class PackRun:
         self._committer: Committer | None = None
         self._peeked: list[Batch] = []
         self._reading: Batches | None = None
+        self._is_new = self._is_made = False
+
+    @property
+    def is_new_and_empty(self) -> bool:
+        """Whether this run began in its folder and has packed no document, so that there is nothing to resume."""
+        return self._is_new and not sum(map(self.state.totals, SPLITS), Totals()).docs
 
     @property
     def state(self) -> State:
@@ -245,6 +252,7 @@ class PackRun:
             folder.refuse_files(self.folder, allow_own=True)
         if self.options.subset and (force or not (self.folder / PLAN).is_file()):
             self._check_subset(max(self.options.subset))
+        self._is_made = not self.folder.exists()
         folder.make(self.folder)
         self._journal = journal = Journal(self.folder)
         if journal.held:
@@ -257,8 +265,10 @@ class PackRun:
         found = None if force else plan.read(self.folder)
         state = State() if found is None else self._resume(found, journal)
         if found is None:
-            folder.wipe(self.folder, folder.shards_of_run(self.folder, journal))
+            # Reads the corpus: what cannot be read removes nothing.
             self._split = self._split or self._resolve_split()
+            folder.wipe(self.folder, folder.shards_of_run(self.folder, journal))
+            self._is_new = True
             self.plan["split"] = self._split.to_json()
             folder.replace(self.folder / PLAN, canonical_json(self.plan))
         assert self._split is not None
@@ -470,6 +480,9 @@ class PackRun:
             self._committer.leave()
         if self._journal is not None:
             self._journal.close()
+            if self._is_made:
+                with suppress(OSError):
+                    self.folder.rmdir()
 
 
 def _digests(batch: Batch) -> NDArray[np.uint8]:

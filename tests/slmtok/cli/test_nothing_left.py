@@ -206,3 +206,28 @@ def test_the_fix_leads_on(slmtok, refused, here, line):
 def test_an_empty_path_is_no_tokenizer(here):
     with pytest.raises(slmtok.errors.OptionError, match="the path is empty"):
         slmtok.load("")
+
+
+def test_a_corpus_that_cannot_be_read_leaves_nothing(refused, here):
+    """Neither without network, where a folder was left, nor with --force, which removed the data first."""
+    pytest.importorskip("datasets")
+    (here / "bad.jsonl").write_text('{"txt": 1}\n')
+    for layout in ("slm", "npy"):
+        end = ["-t", "tok.json", "--output-format", layout]
+        refused("pack", "bad.jsonl", *end, "-o", "new", code=1)
+        message = refused("pack", "hf:no/such", *end, "-o", "new", code=1)
+        assert "https://huggingface.co cannot be reached" in message and "fix:   check the network" in message
+    refused("pack", "hf:no/such", "-t", "small.json", "-o", "data", "--force", code=1)
+
+
+def test_a_cluster_that_does_not_answer_is_named_at_once(refused, here, monkeypatch):
+    ray, session = pytest.importorskip("ray"), pytest.importorskip("slmtok.cluster.session")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+
+    def refuse(address: tuple[str, int], timeout: float) -> None:
+        raise ConnectionRefusedError(f"nothing listens at {address}, asked for {timeout} s")
+
+    monkeypatch.setattr(session.socket, "create_connection", refuse)
+    for line in (["count", "a.txt", "-o", "new"], ["pack", "a.txt", "-t", "tok.json", "-o", "new"]):
+        assert "('host', 1234), asked for 5 s" in refused(*line, "--ray", "host:1234", code=1)
+    assert "('::1', 1)" in refused("count", "a.txt", "-o", "new", "--ray", "ray://[::1]:1", code=1)

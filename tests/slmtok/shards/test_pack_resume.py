@@ -88,7 +88,7 @@ def test_dead_at_any_sync(records, tokenizer, tmp_path, whole, monkeypatch, star
                 break
             except death:
                 pass
-        inodes = {path.name: path.stat().st_ino for path in out.iterdir() if path.suffix == ".bin"}
+        inodes = {path.name: path.stat().st_ino for path in out.glob("*.bin")}
         if (out / "manifest.json").exists() and not (out / "journal.jsonl").exists():
             assert content(out) == whole
             continue
