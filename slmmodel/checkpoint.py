@@ -90,7 +90,8 @@ class RunFolder:
                 path=name,
             )
         if not run.exists():
-            fact, where = f"{name!r} is not a run folder", f"it has no {CONFIG}"
+            missing = SUMS if (run.path / CONFIG).is_file() else CONFIG
+            fact, where = f"{name!r} is not a run folder", f"it has no {missing}"
             if run.path.is_file():
                 where = "it is a file"
             elif not run.path.exists():
@@ -149,7 +150,8 @@ class RunFolder:
         write_file(self.path / SUMS, sums_of(self.path, names))
 
     def update_fingerprint(self, fingerprint: Mapping[str, Any]) -> None:
-        """Replaces `fingerprint.json` of a run that has not finished."""
+        """Replaces `fingerprint.json` of a run before its first step. Killed meanwhile, it is no run any more."""
+        (self.path / SUMS).unlink()
         write_file(self.path / FINGERPRINT, to_json(fingerprint))
         self._write_sums()
 

@@ -30,7 +30,7 @@ from slmmodel.cli.options import (
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
 from slmmodel.config import BUDGET_EXAMPLES, likely_budget
-from slmmodel.errors import MissingInput, OptionError, OutputExists
+from slmmodel.errors import MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import format_bytes, format_count, parse_count
@@ -298,11 +298,12 @@ def resume(
     _check_budget(folder, step, budget)
     if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
         _check_branch(folder, step, sets, budget)
+    is_new = output is not None and (force or not RunFolder(Path(output)).exists())
     if output is not None:
         from slmmodel.trainer import branch
 
         folder = branch(run, step, output, settings=read_settings(None, sets, budget, {}), force=force)
-    with nullcontext() if output is None else _removed_if_refused(folder):
+    with _removed_if_refused(folder) if is_new else nullcontext():
         config = folder.config
         values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
         opened = _open_recorded(folder, data)
@@ -381,16 +382,20 @@ def _open_recorded(run: RunFolder, data: str | None) -> RunData | None:
 
 @contextmanager
 def _removed_if_refused(folder: RunFolder) -> Iterator[None]:
-    """Removes a new branch where an error ends the block before its first step: the next command can make it then."""
+    """Removes a new branch where an error ends the block before its first step: the next command can make it then.
+
+    One that another process has begun to train, or has finished, stays.
+    """
     metrics = folder.path / METRICS
     before = metrics.stat().st_size
     try:
         yield
     except Exception:
-        if metrics.stat().st_size == before:
-            folder.remove()
-            with suppress(OSError):
-                folder.path.rmdir()
+        with suppress(OSError, SlmmodelError):
+            with locked(folder.path):
+                if not folder.finished and metrics.stat().st_size == before:
+                    folder.remove()
+            folder.path.rmdir()
         raise
 
 

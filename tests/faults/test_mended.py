@@ -22,6 +22,8 @@ ALL = {**COMMANDS, **MODEL_COMMANDS}
         ("slm train", "kill before", 0.76),
         # A branch that was killed was refused as an output that exists.
         ("slm resume --step", "kill before", 0.6),
+        # Its fingerprint was replaced, and the sums of the branch were not.
+        *(("slm resume --step", kind, 0.49) for kind in ("kill before", "kill behind")),
         # The checkpoint was copied after it had been verified, and so was the tokenizer.
         ("slm resume --step", "cut", 0.33),
         ("slm resume --step", "change", 0.5),

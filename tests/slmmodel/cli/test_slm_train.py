@@ -186,6 +186,9 @@ def test_resume_and_branch(slm, data):
     assert slm("resume", "a", "--set", "optim.lr=1").code == 2
     ran = slm("resume", "a", "--step", 3, "-o", "b", "--json", code=0)
     assert ran.json["result"]["resumed_from"] == 3
+    files = sorted(path.name for path in Path("b").iterdir())
+    assert "the run 'b' is finished" in slm("resume", "a", "--step", 3, "-o", "b", code=1).err
+    assert sorted(path.name for path in Path("b").iterdir()) == files
     assert small.weights(Path("a")) == small.weights(Path("b"))
     ran = slm("resume", "a", "--step", 3, "-o", "c", "--budget", "steps=4", "--set", "optim.lr=1e-4")
     assert ran.code == 0 and "step 4 of 4" in ran.out
