@@ -109,11 +109,13 @@ def test_rank_equals_rustbpe(name):
 @pytest.mark.slow
 def test_hf_equals_tokenizers(monkeypatch):
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
-    want = hf_merges(corpus_path("books").read_bytes().decode(), N_MERGES)
-    got = engine_merges(corpus_counts("books"), N_MERGES, "hf")
+    # A quarter of the books has as many merges with ties, and the peer takes half a minute for all of them.
+    text = corpus_path("books").read_bytes()[: 1 << 24].decode(errors="ignore")
+    want, counts = hf_merges(text, N_MERGES), engine_counts(text)
+    got = engine_merges(counts, N_MERGES, "hf")
     assert len(want) == N_MERGES
     assert_equal(got, want)
-    assert engine_merges(corpus_counts("books"), 8192 - 272, "hf") == got[: 8192 - 272]
+    assert engine_merges(counts, 8192 - 272, "hf") == got[: 8192 - 272]
 
 
 @pytest.mark.shared

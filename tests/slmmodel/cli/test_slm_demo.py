@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -114,31 +115,55 @@ def test_a_text_that_is_not_there(slm):
     assert not Path("out").exists()
 
 
-def run_and_kill(arguments, line):
-    """`slm` with these arguments; it kills itself at the n-th time that it syncs a file, or ends with 0."""
-    program = """
-import os, signal, sys
-left, real = [int(sys.argv[1])], os.fsync
+FORKING = """
+import json, os, signal, sys
+import torch
+from slmmodel.cli import main
+real, left = os.fsync, [0]
 def fsync(descriptor):
     real(descriptor)
     left[0] -= 1
     if left[0] == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 os.fsync = fsync
-from slmmodel.cli import main
-code = main(sys.argv[2:])
-sys.stderr.write(f"syncs {int(sys.argv[1]) - left[0]}\\n")
-sys.exit(code)
+for line in sys.stdin:
+    arguments, left[0], errors = json.loads(line)
+    at = left[0]
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+        code = main(arguments)
+        sys.stderr.write(f"syncs {at - left[0]}\\n")
+        sys.stderr.flush()
+        os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+
+
+@pytest.fixture
+def run_and_kill(tmp_path):
+    """Runs `slm` in a process that kills itself at the n-th time that it syncs a file; gives its status and stderr.
+
+    The processes are forks of one that has imported torch, which takes seconds.
+    """
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    ran = subprocess.run(
-        [sys.executable, "-c", program, str(line), *arguments], env=env, capture_output=True, text=True
-    )
-    return ran.returncode, ran.stderr
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, env=env, text=True, **pipes) as process:
+
+        def run(arguments, at):
+            errors = tmp_path / "errors.txt"
+            process.stdin.write(json.dumps([arguments, at, str(errors)]) + "\n")
+            process.stdin.flush()
+            return int(process.stdout.readline()), errors.read_text()
+
+        yield run
+        process.stdin.close()
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
-def test_a_killed_demo_is_continued_by_the_same_command(text, tmp_path, monkeypatch):
+def test_a_killed_demo_is_continued_by_the_same_command(text, tmp_path, monkeypatch, run_and_kill):
     """Killed at moments of every stage; nothing temporary stays, and the run is that of a demo that nothing stopped."""
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_bytes(text)

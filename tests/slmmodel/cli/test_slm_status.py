@@ -209,13 +209,13 @@ def test_the_interval_of_the_slope():
 
 
 def test_share_of_waiting_for_data(slm, data, monkeypatch):
-    """A loader that takes 20 ms more a step is seen in the metrics."""
+    """A loader that takes far longer than a step is seen in the metrics."""
     from slmmodel.data import Loader
 
     assemble = Loader._assemble
 
     def slow(loader, sequences):
-        time.sleep(0.05)
+        time.sleep(0.2)
         return assemble(loader, sequences)
 
     monkeypatch.setattr(Loader, "_assemble", slow)
