@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 _NO_VALUE: Any = object()
+_MIN_BEGINNING = 4
+"""Characters of a name that is completed in a suggestion."""
 
 
 @dataclass(frozen=True)
@@ -310,7 +312,7 @@ def missing_extra(user: str, package: str, more: str = "") -> MissingExtra:
 def unknown_name(what: str, name: object, choices: Iterable[str]) -> UnknownName:
     """An `UnknownName` that lists the choices, and suggests one only where it is surely meant."""
     known = sorted(choices)
-    meant = suggestion(name, known) if isinstance(name, str) else None
+    meant = (suggestion(name, known) or begun_name(name, known)) if isinstance(name, str) else None
     return UnknownName(
         f"unknown {what} {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
         limit=f"known: {', '.join(known)}",
@@ -325,3 +327,9 @@ def suggestion(name: str, choices: Iterable[str], *, cutoff: float = 0.8) -> str
 
     near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=cutoff)
     return near[0] if len(near) == 1 else None
+
+
+def begun_name(name: str, choices: Iterable[str]) -> str | None:
+    """The shortest choice that begins with `name`, such as cl100k_base with cl100k; None for short names."""
+    begun = [each for each in choices if len(name) >= _MIN_BEGINNING and each.startswith(name.lower())]
+    return min(begun, key=len, default=None)

@@ -95,14 +95,29 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
         fix = f"fetch the file first: curl -LO {shlex.quote(name)}"
         return MissingInput(f"{name!r} is an address, and only files are read", fix=fix, path=str(path))
     folder = Path(path).parent
+    if not str(path):
+        return MissingInput("the name of a file is empty", fix="name a file", path="")
     if Path(path).is_dir():
         return MissingInput(f"{str(path)!r} is a folder, not a file", fix="name a file in it", path=str(path))
     return MissingInput(
         f"no file {str(path)!r}",
         where=f"the folder {str(folder)!r}" + ("" if folder.is_dir() else " does not exist either"),
-        fix="check the name; paths are relative to the working folder",
+        fix=similar_file(path) or "check the name; paths are relative to the working folder",
         path=str(path),
     )
+
+
+def similar_file(path: str | os.PathLike[str]) -> str | None:
+    """The remedy that names what exists beside `path` with a name like it, if one does."""
+    # The import takes 15 ms.
+    from difflib import get_close_matches
+
+    try:
+        names = os.listdir(Path(path).parent)  # noqa: PTH208  (names, not paths)
+    except (OSError, ValueError):
+        return None
+    near = get_close_matches(Path(path).name, names, n=1, cutoff=0.8)
+    return f"check the name: there is {str(Path(path).with_name(near[0]))!r}" if near else None
 
 
 def last_write(path: str | os.PathLike[str]) -> tuple[int, int] | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.calls import explains_calls
 from slmtok.checks import check_path
-from slmtok.errors import CorruptFile, MissingInput
+from slmtok.errors import CorruptFile, MissingInput, begun_name, suggestion
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 TIKTOKEN = "tiktoken:"
 TOKENIZER_FILES = ("tok.json", "tokenizer.json")
 """What holds the tokenizer of a folder."""
+_HUB_NAME = re.compile(r"[\w-]+/[\w.-]+(?<!\.json)", re.ASCII)
+"""The name of a model of the Hugging Face Hub."""
 
 
 @explains_calls
@@ -49,6 +52,9 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
         return from_tiktoken(encoding)
     try:
         return read_tokenizer(file, verify=verify)
+    except MissingInput as error:
+        error.fix = _name_meant(name) or error.fix
+        raise
     except CorruptFile:
         from slmtok.files import read_limited
         from slmtok.formats.hf import looks_like
@@ -57,6 +63,17 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
         if not looks_like(read_limited(file, "tokenizer file")):
             raise
         return import_file(file, origin="hf", verify=False)[0]
+
+
+def _name_meant(name: str) -> str | None:
+    """The remedy for a name that no file has: a public encoding, a file of a similar name, a file of the Hub."""
+    from slmtok.formats.tiktoken import ENCODINGS
+
+    if meant := suggestion(name, ENCODINGS) or begun_name(name, ENCODINGS):
+        return f"the public encoding {meant}, or the path of a tokenizer file"
+    if _HUB_NAME.fullmatch(name) and not Path(name).parent.is_dir():
+        return f"fetch the file first: hf download {name} tokenizer.json --local-dir . ; then name tokenizer.json"
+    return None
 
 
 def public_encoding(name: str) -> str | None:

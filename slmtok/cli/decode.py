@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from slmtok.cli import packed
 from slmtok.cli.files import STDIO, check_output, document_range, writing
 from slmtok.cli.options import argument, command, option, output_options, tokenizer_option
 from slmtok.cli.output import Outcome, counted, settings
+from slmtok.cli.text_argument import piped
 from slmtok.errors import InvalidText, MissingInput, OptionError, UnknownId
 from slmtok.files import missing_input
 from slmtok.formats import id_files
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 1 << 20
 """Bytes decoded at a time: as `str` they may take four times as much."""
+_IDS = re.compile(r"[\[(]?\d+([\s,]+\d+)*[\])]?")
+"""Ids where the name of a file is expected."""
 _EXAMPLE = "slmtok decode ids.txt -t tok.json"
 
 
@@ -56,6 +60,10 @@ def decode(
 
     slmtok decode DATA --docs 3:5 shows packed documents, with the tokenizer in the folder.
     """
+    if _IDS.fullmatch(source) and not Path(source).exists():
+        command = f"slmtok decode - -t {shlex.quote(tokenizer or 'tok.json')}"
+        fix = "for ids: " + piped(" ".join(re.findall(r"\d+", source)), command)
+        raise MissingInput(f"no file {source!r}", fix=fix, path=source)
     may_be_packed = input_format == "auto" and not id_files.has_offsets(source)
     data = packed.open_data(source) if may_be_packed else None
     name = _tokenizer_name(tokenizer, source, data, docs, split)
@@ -125,6 +133,8 @@ def _tokenizer_name(
         )
     found = name or (data and data.tokenizer)
     if found is None:
+        if source != STDIO and not Path(source).exists():
+            raise missing_input(source)
         raise OptionError(
             "--tokenizer is missing",
             where=f"{source}, which another program wrote" if data else "slmtok decode",

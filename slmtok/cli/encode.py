@@ -6,6 +6,7 @@ are written, two or four bytes an id, except where the engine maps the input fil
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,8 +20,9 @@ from slmtok.cli.files import STDIO, check_output, known_size, read_texts, writin
 from slmtok.cli.options import argument, command, option, options_of, output_options, threads_option, tokenizer_option
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.progress import Progress
+from slmtok.cli.text_argument import is_text, piped
 from slmtok.corpus.streams import bare_suffix, is_mappable
-from slmtok.errors import OptionError
+from slmtok.errors import MissingInput, OptionError
 from slmtok.formats import id_files
 from slmtok.id_arrays import OFFSETS_SUFFIX
 from slmtok.opening import load
@@ -78,7 +80,7 @@ def encode(
     target = output or STDIO
     is_array = output_format in ("npy", "bin")
     _check(output_format, target, has_offsets=offsets, has_output=output is not None)
-    files = corpus.find([source], read)
+    files = _find(source, read, tokenizer)
     beside = [target + OFFSETS_SUFFIX] if is_array else []
     check_output(target, *beside, inputs=[*files, tokenizer], force=force)
     with Progress(expected={"encode": known_size(files, read)}) as progress:
@@ -98,6 +100,16 @@ def encode(
     line = f"{output}: {ids} of {documents}, {format_bytes(job.totals['bytes'])}"
     result = {"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}
     return Outcome(result, summary="" if target == STDIO else line, warnings=_record_warnings(source, read))
+
+
+def _find(source: str, read: ReadOptions, tokenizer: str) -> corpus.Sources:
+    """The source as a corpus. Raises `MissingInput`, which shows how text itself is encoded, and as `corpus.find`."""
+    try:
+        return corpus.find([source], read)
+    except MissingInput as error:
+        if is_text(source):
+            error.where, error.fix = None, "for text: " + piped(source, f"slmtok encode - -t {shlex.quote(tokenizer)}")
+        raise
 
 
 def _names(values: Iterable[str]) -> tuple[str, ...]:

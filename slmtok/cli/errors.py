@@ -6,6 +6,7 @@ Every error has four parts: the fact with its value, the place, the limit, the r
 from __future__ import annotations
 
 import errno
+import os
 import re
 import shlex
 import sys
@@ -17,6 +18,7 @@ import click
 
 from slmtok.cli import streams
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, printable, styled
+from slmtok.cli.swapped import with_text_named, with_tokenizer_first
 from slmtok.errors import (
     DiskFull,
     InternalError,
@@ -33,6 +35,7 @@ _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 _EXAMPLE = re.compile(r"such as ([^\s,]+)|>= ([1-9]\d*)")
 """In the message of a value: an example, or the least one; 0 may have a meaning of its own."""
+_PAIR = re.compile(r"takes (\S+=\S+), not ")
 _LABEL_COLUMNS = len("  limit: ")
 
 
@@ -136,8 +139,6 @@ def unknown_command(program: str, name: str, rest: Iterable[str], known: Iterabl
 
 def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     """A usage error of click with the four parts; `called` is the program with its first argument."""
-    from slmtok.cli.options import INTEGER
-
     context = getattr(error, "ctx", None)
     command = context.command if context is not None else None
     where = context.command_path if context is not None else called
@@ -153,26 +154,48 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             arguments: list[str] = context.meta["arguments"] if context is not None else []
             fix = f"use {habit(_value_of(name, arguments), arguments)}"
     elif isinstance(error, click.BadParameter):
-        name = _parameter_name(error.param)
+        name = parameter_name(error.param)
         fact = f"{name} {error.message}"
         if isinstance(error, click.MissingParameter):
-            fact, fix = f"{name} is missing", getattr(command, "example", None) or fix
-            taken = context.params.get("tokenizer") if context is not None else None
-            fact += f": {taken!r} is a tokenizer" if isinstance(taken, str) and name != "TOK" else ""
-            given = filter(str.isdecimal, context.meta["arguments"] if context else ())
-            if getattr(error.param, "type", None) is INTEGER and (number := next(given, None)):
-                fix = f"{name} {number}"
+            fact, missing_fix = _missing_parameter(name, error)
+            fix = missing_fix or fix
         elif numbers := getattr(error.__cause__, "numbers", ()):
             fix = ", or ".join(f"{name} {number}" for number in numbers)
         else:
-            fix = _valid_value(name, error, command) or fix
+            swapped = with_tokenizer_first(context, error.message) if context else None
+            fix = swapped or _valid_value(name, error, command) or fix
     elif (extra := _EXTRA.fullmatch(message)) and command:
         habit = getattr(command, "habits", {}).get(EXTRA)
         if habit:
-            fix = f"use {habit(extra[1], [])}"
-        elif any("--on" in param.opts for param in command.params):
+            from slmtok.cli.files import names_tokenizer
+
+            used = habit(extra[1], [])
+            option = used.partition(" ")[0]
+            swapped = with_text_named(option, context) if context and names_tokenizer(extra[1]) else None
+            fix = swapped or f"use {used}"
+        elif any("--on" in param.opts for param in command.params) and not os.path.isdir(extra[1]):  # noqa: PTH112
             fix = f"the text is named by --on {extra[1]}"
+        elif context is not None:
+            taken = " ".join(str(param.metavar) for param in command.params if isinstance(param, click.Argument))
+            fix = f"leave one out: {where} takes {taken} and options" if taken else f"{where} takes options alone"
     return OptionError(fact, where=where, fix=fix, option=name)
+
+
+def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, str | None]:
+    """(fact, fix) for the parameter `name`, which is required; the fix uses what was given."""
+    from slmtok.cli.options import INTEGER
+
+    fact, context = f"{name} is missing", error.ctx
+    if context is None:
+        return fact, None
+    taken = context.params.get("tokenizer")
+    if isinstance(taken, str) and name != "TOK":
+        fact += f": {taken!r} is a tokenizer"
+    number = next(filter(str.isdecimal, context.meta["arguments"]), None)
+    if getattr(error.param, "type", None) is INTEGER and number:
+        return fact, f"{name} {number}"
+    named = with_text_named(name, context) if name == "--on" else None
+    return fact, named or getattr(context.command, "example", None)
 
 
 EXTRA = "EXTRA"
@@ -188,14 +211,15 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
 
     wrong = error.__cause__
     if isinstance(wrong, UnknownChoiceError):
-        others = (
-            [param for param in command.params if wrong.value in str(param.metavar or "").split("|")] if command else []
-        )
+        named = command.params if command and wrong.value else []
+        others = [param for param in named if wrong.value in str(param.metavar or "").split("|")]
         if others:
-            return f"{_parameter_name(others[0])} {wrong.value}"
+            return f"{parameter_name(others[0])} {wrong.value}"
         return f"{name} {suggestion(wrong.value, wrong.names, cutoff=0.6) or wrong.names[0]}"
     if name == "--threads":
         return "--threads 0, which is all"
+    if pair := _PAIR.match(error.message):
+        return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
     found = _EXAMPLE.search(error.message)
     return f"{name} {found[1] or found[2]}" if found else None
 
@@ -209,7 +233,7 @@ def _value_of(name: str, arguments: Sequence[str]) -> str | None:
     return None
 
 
-def _parameter_name(param: click.Parameter | None) -> str:
+def parameter_name(param: click.Parameter | None) -> str:
     """The first long option, or the placeholder of an argument."""
     if param is None:
         return "an argument"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import click
 
+from slmtok.cli.errors import parameter_name
 from slmtok.cli.output import Settings
 from slmtok.errors import OptionError, SlmtokError
 
@@ -28,7 +29,7 @@ OUTPUT = "Output"
 """The last heading of options in `--help`."""
 MAX_HELP_COLUMNS = 100
 TOKENIZER = "a tokenizer file, a folder with one, or tiktoken:NAME"
-_PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK"])
+_PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
 """Words of placeholders that stand for files or folders."""
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+", re.ASCII)
 _POWER_OF_TEN = re.compile(r"\d{1,9}[eE]\+?\d", re.ASCII)
@@ -125,11 +126,23 @@ def complete_value(param: click.Parameter, incomplete: str) -> list[CompletionIt
     """Completions of a value: the names in the placeholder of `param`, else files where it stands for a path."""
     from click.shell_completion import CompletionItem
 
-    words = re.findall(r"[\w-]+", str(param.metavar or ""))
-    names = [CompletionItem(word) for word in words if word.islower() and word.startswith(incomplete)]
-    if _PATHS.isdisjoint(words) or (incomplete and names):
+    names = [CompletionItem(word) for word in _words(param) if word.islower() and word.startswith(incomplete)]
+    if not _stands_for_path(param) or (incomplete and names):
         return names
     return [CompletionItem(incomplete, type="file")]
+
+
+def _words(param: click.Parameter) -> list[str]:
+    return re.findall(r"[\w-]+", str(param.metavar or ""))
+
+
+def _stands_for_path(param: click.Parameter) -> bool:
+    return not _PATHS.isdisjoint(_words(param))
+
+
+def _names_input(param: click.Parameter) -> bool:
+    """Whether a value is the name of a file or folder; TEXT may be text itself, but for `--on`."""
+    return param.name == "on" or (_stands_for_path(param) and "TEXT" not in _words(param))
 
 
 class Option(click.Option):
@@ -212,14 +225,34 @@ class Command(click.Command):
             if ctx.obj.as_json and given.get("output") == "-":
                 fix = "-o FILE, or leave --json out"
                 raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
-        if given.get("output") == "":
-            raise OptionError("--output is empty", where=ctx.command_path, fix="-o NAME", option="output")
+        self._refuse_empty_names(ctx)
         for group in self.groups:
             values = {name: given.pop(name) for name in group.fields}
             given[group.keyword] = group.cls(**{name: value for name, value in values.items() if value is not None})
         ctx.meta["app"].prepare(ctx.info_name)
         assert self.callback is not None
-        return ctx.invoke(self.callback, **given)
+        try:
+            return ctx.invoke(self.callback, **given)
+        except SlmtokError as error:
+            from slmtok.cli.swapped import name_swap
+
+            name_swap(error, ctx)
+            raise
+
+    def _refuse_empty_names(self, ctx: click.Context) -> None:
+        """Raises `OptionError` for a file without a name, which Python would take for the working folder."""
+        for param in self.params:
+            value = ctx.params.get(param.name or "")
+            if "" not in (value if isinstance(value, tuple) else (value,)) or not _names_input(param):
+                continue
+            if ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.DEFAULT:
+                continue
+            name = parameter_name(param)
+            is_option = isinstance(param, click.Option)
+            fact = f"{name} is empty" if is_option else f"an argument is empty: {name}"
+            fix = f"{name} NAME" if is_option else "name it"
+            fix += "; a variable of the shell that is not set is empty"
+            raise OptionError(fact, where=ctx.command_path, fix=fix, option=param.name)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options under their headings."""

@@ -7,12 +7,16 @@ import shlex
 import stat
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
 from slmtok.opening import TOKENIZER_FILES
+
+_MAX_PIPED = 60
+"""Characters of a text that a remedy shows."""
 
 
 def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str], str | None]:
@@ -35,7 +39,7 @@ def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str
 
 def _is_folder(name: str) -> bool:
     """Whether an argument is a folder with a tokenizer."""
-    return any(os.path.isfile(os.path.join(name, file)) for file in TOKENIZER_FILES)  # noqa: PTH113, PTH118
+    return name != "" and any(os.path.isfile(os.path.join(name, file)) for file in TOKENIZER_FILES)  # noqa: PTH113, PTH118
 
 
 def name_of_file(text: str | None) -> tuple[str, ...]:
@@ -43,6 +47,17 @@ def name_of_file(text: str | None) -> tuple[str, ...]:
     if text is None or text == STDIO or not os.path.isfile(text):  # noqa: PTH113 - false for any text
         return ()
     return (f"this is the name of a file; slmtok show - < {shlex.quote(text)} shows its text",)
+
+
+def piped(text: str, command: str) -> str:
+    """The remedy for a text, or ids, where a file is expected: the command with it on stdin."""
+    shown = shlex.quote(text) if len(text) <= _MAX_PIPED else "..."
+    return f"printf %s {shown} | {command}"
+
+
+def is_text(source: str) -> bool:
+    """Whether the name of a file that does not exist is more likely text: it has a space, or no suffix and no `/`."""
+    return any(map(str.isspace, source)) or not (os.sep in source or Path(source).suffix)
 
 
 def read_text(text: str | None, default: str, max_bytes: int = -1) -> bytes:

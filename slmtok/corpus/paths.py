@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from slmtok.errors import MissingInput, WrongType
-from slmtok.files import missing_input
+from slmtok.files import missing_input, similar_file
 from slmtok.options import OTHER_DOMAIN, ReadOptions
 
 STDIN = "-"
@@ -128,6 +128,8 @@ def _missing(path: str) -> MissingInput:
         if re.fullmatch(r"[\w.-]+/[\w.-]+", path) and not Path(path).suffix:
             fix += f"; hf:{path} is a data set of the Hugging Face Hub"
         return MissingInput(fact, where=f"there is no folder {str(folder)!r}", fix=fix, path=path)
+    if not magic and (meant := similar_file(path)):
+        return MissingInput(fact, where=f"the folder {folder}/", fix=meant, path=path)
     endings = Counter(_ending(entry.name) for entry in folder.iterdir() if entry.is_file())
     if not endings:
         return MissingInput(fact, where=f"the folder {folder}/ has no files", fix=fix, path=path)
@@ -139,7 +141,7 @@ def _missing(path: str) -> MissingInput:
     best = min(
         kept, key=lambda item: (not item[0].endswith(wanted), item[0] not in near, -item[1], item[0]), default=None
     )
-    if best is None:
+    if best is None or (not magic and not wanted):
         return MissingInput(fact, where=f"the folder {folder}/", fix=fix, path=path)
     ending, number = best
     files = "1 file" if number == 1 else f"{number} files"

@@ -71,7 +71,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {
         f"special {value}": (
             f"corpus.txt --vocab 400 --special {value}",
             2,
-            f"--special takes ROLE=SPELLING, not {value!r}\n  where: slmtok train\n  fix:   slmtok train --help",
+            f"--special takes ROLE=SPELLING, not {value!r}\n  where: slmtok train\n  fix:   --special ROLE=SPELLING",
         )
         for value in ("user", "user=", "=x")
     },

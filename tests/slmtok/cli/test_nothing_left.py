@@ -231,3 +231,51 @@ def test_a_cluster_that_does_not_answer_is_named_at_once(refused, here, monkeypa
     for line in (["count", "a.txt", "-o", "new"], ["pack", "a.txt", "-t", "tok.json", "-o", "new"]):
         assert "('host', 1234), asked for 5 s" in refused(*line, "--ray", "host:1234", code=1)
     assert "('::1', 1)" in refused("count", "a.txt", "-o", "new", "--ray", "ray://[::1]:1", code=1)
+
+
+OTHER_WAY_ROUND = {
+    "encode tok.json -t a.txt": (1, "slmtok encode a.txt -t tok.json"),
+    "pack tok.json -t a.txt -o x": (2, "slmtok pack a.txt -t tok.json -o x"),
+    "extend a.txt tok.json --vocab 290 -o x": (1, "slmtok extend tok.json a.txt --vocab 290 -o x"),
+    "audit a.txt --on tok.json": (2, "slmtok audit tok.json --on a.txt"),
+    "audit a.txt tok.json": (2, "slmtok audit tok.json --on a.txt"),
+    "eval small.json a.txt --on tok.json": (2, "slmtok eval small.json tok.json --on a.txt"),
+    "prune a.txt tok.json -o x": (2, "slmtok prune tok.json -o x --unused-on a.txt"),
+    "set-special user=u tok.json -o x": (2, "slmtok set-special tok.json user=u -o x"),
+    "diff a.txt tok.json": (1, "name the tokenizer file beside it: tok.json"),
+    "extend tok.json small.json --vocab 300 -o x": (2, "name the text; slmtok slice and slmtok extend make other"),
+    "exposure tok.json data": (2, "leave one out: slmtok exposure takes DATA and options"),
+}
+
+
+@pytest.mark.parametrize("line", OTHER_WAY_ROUND)
+def test_a_tokenizer_and_a_text_in_the_wrong_order(refused, line):
+    code, fix = OTHER_WAY_ROUND[line]
+    assert f"fix:   {fix}" in refused(*line.split(), code=code)
+
+
+NAMES = {
+    "encode a.txt -t cl100k": (1, "fix:   the public encoding cl100k_base, "),
+    "encode a.txt -t tiktoken:o200k": (2, "fix:   use 'o200k_base'\n"),
+    "encode a.txt -t meta-llama/Llama-3-8B": (1, "fix:   fetch the file first: hf download meta-llama/Llama-3-8B "),
+    "encode a.txt -t tok.jsn": (1, "fix:   check the name: there is 'tok.json'\n"),
+    "train a.tx --vocab 280": (1, "fix:   check the name: there is 'a.txt'\n"),
+    "encode hello -t tok.json": (1, "fix:   for text: printf %s hello | slmtok encode - -t tok.json\n"),
+    "decode 300 -t tok.json": (1, "fix:   for ids: printf %s 300 | slmtok decode - -t tok.json\n"),
+    "decode dat": (1, "fix:   check the name: there is 'data'\n"),
+    "export tok.json --output-format= -o x": (2, "fix:   --output-format hf\n"),
+    "train a.txt --vocab 280 --special=user -o x": (2, "fix:   --special ROLE=SPELLING\n"),
+    "set-special tok.json user -o x": (2, "fix:   slmtok set-special tok.json 'user=<|user|>'"),
+}
+
+
+@pytest.mark.parametrize("line", NAMES)
+def test_a_name_that_is_not_there_leads_to_one_that_is(refused, line):
+    code, fix = NAMES[line]
+    assert fix in refused(*line.split(), code=code)
+
+
+@pytest.mark.parametrize("line", ["info", "verify", "decode", "exposure", "vocab", "reproduce", "merge"])
+def test_an_unset_variable_names_no_file(refused, line):
+    message = refused(*line.split(), "", *(["-o", "x"] if line == "merge" else []))
+    assert "error: an argument is empty: " in message and "a variable of the shell that is not set" in message

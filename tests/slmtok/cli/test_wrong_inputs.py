@@ -17,7 +17,7 @@ CASES = {
     "slice packed --vocab 275 -o packed/tok.json --force": (2, "output 'packed/tok.json' is also the input"),
     "set-special packed user=U -o packed/vocab.json --force": (2, "output 'packed/vocab.json' is also the input"),
     "audit tok.json --on a.txt -o sub/": (2, "output 'sub/' names a folder"),
-    "audit a.txt --on tok.json -o c.json": (2, "fix:   name the text; slmtok slice and"),
+    "audit a.txt --on tok.json -o c.json": (2, "fix:   slmtok audit tok.json --on a.txt -o c.json"),
     "audit tok.json --on a.txt --metadata tok.json -o c.json": (3, ""),
     "audit tok.json --on empty.txt -o c.json": (1, "the corpus is empty: empty.txt has no byte of text"),
     "eval tok.json --on empty.txt": (1, "the corpus is empty: empty.txt has no byte of text"),
@@ -88,7 +88,7 @@ def test_text_in_the_place_of_a_file(slmtok, tmp_path):
     (tmp_path / "a.txt").write_text("the cat")
     assert slmtok("train", "a.txt", "--vocab", "272", "-o", "tok.json").code == 0
     ran = slmtok("encode", "Hello world", "-t", "tok.json")
-    assert ran.code == 1 and "fix:   for text itself name - and pipe it in" in ran.err
+    assert ran.code == 1 and "fix:   for text: printf %s 'Hello world' | slmtok encode - -t tok.json" in ran.err
 
 
 def test_a_subset_that_is_too_large_names_one_that_fits(slmtok, tmp_path):

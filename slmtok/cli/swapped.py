@@ -1,0 +1,73 @@
+"""The remedy for a tokenizer and a text that stand in each other's place on the command line."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+
+import click
+
+from slmtok.errors import SlmtokError
+
+_TOKENIZER = "TOK"
+
+
+def name_swap(error: SlmtokError, ctx: click.Context) -> None:
+    """Changes the fix of an error about a file to the command line with its two files exchanged, where that fits."""
+    path = error.fields.get("path")
+    if isinstance(path, str) and (fix := _exchanged(path, ctx)):
+        error.fix = fix
+
+
+def _exchanged(path: str, ctx: click.Context) -> str | None:
+    """The command line in which `path` and the one file of the other kind change places; None where none does."""
+    from slmtok.cli.files import names_tokenizer
+
+    files = [(is_place, value) for is_place, value in _values(ctx) if os.path.isfile(value)]  # noqa: PTH113
+    misplaced = [value for is_place, value in files if is_place != names_tokenizer(value)]
+    if path not in misplaced or len(misplaced) != 2 or len({is_place for is_place, _ in files}) != 2:
+        return None
+    arguments: list[str] = ctx.meta["arguments"]
+    other = dict(zip(misplaced, reversed(misplaced), strict=True))
+    if any(arguments.count(name) != 1 for name in misplaced):
+        return None
+    return shlex.join([*ctx.command_path.split(), *(other.get(each, each) for each in arguments)])
+
+
+def with_text_named(option: str, ctx: click.Context) -> str | None:
+    """The command line with its one file of text as the value of `option`; None without a tokenizer beside it."""
+    from slmtok.cli.files import names_tokenizer
+
+    arguments: list[str] = ctx.meta["arguments"]
+    given = [each for each in arguments if os.path.isfile(each)]  # noqa: PTH113
+    texts = [each for each in given if not names_tokenizer(each)]
+    if len(texts) != 1 or len(given) < 2:
+        return None
+    rest = [each for each in arguments if each != texts[0]]
+    return shlex.join([*ctx.command_path.split(), *rest, option, texts[0]])
+
+
+def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:
+    """The command line with its one tokenizer as the first argument, if a message of click is about that."""
+    from slmtok.cli.files import names_tokenizer
+
+    arguments: list[str] = ctx.meta["arguments"]
+    tokenizers = [each for each in arguments if names_tokenizer(each)]
+    first = next((param for param in ctx.command.params if isinstance(param, click.Argument)), None)
+    if first is None or _TOKENIZER not in str(first.metavar):
+        return None
+    if len(tokenizers) != 1 or not message.endswith(f"not {tokenizers[0]!r}"):
+        return None
+    rest = [each for each in arguments if each != tokenizers[0]]
+    return shlex.join([*ctx.command_path.split(), tokenizers[0], *rest])
+
+
+def _values(ctx: click.Context) -> Iterator[tuple[bool, str]]:
+    """Each value of an argument or option but the output, and whether its place is that of a tokenizer."""
+    for param in ctx.command.params:
+        value = ctx.params.get(param.name or "")
+        if param.name != "output":
+            for each in value if isinstance(value, tuple) else (value,):
+                if isinstance(each, str):
+                    yield _TOKENIZER in str(param.metavar), each
