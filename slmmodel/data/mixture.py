@@ -59,10 +59,10 @@ class PackedStream(DocumentStream):
         first, last = np.searchsorted(self._starts[:-1], (start, stop)).tolist()
         found: list[Shard] = []
         begin = 0
-        for shard in self._block.shards:
+        for number, shard in enumerate(self._block.shards):
             taken = slice(max(first - begin, 0), max(last - begin, 0))
             if len(nbytes := shard.nbytes[taken]):
-                self._block.ids(begin + taken.start, 0, 1)  # the first read of a shard checks its ids
+                self._block.shard(number)  # the first read of a shard checks its ids
                 starts = shard.starts[taken].astype(np.int64) + self._stored.stores_opening
                 stops = shard.stops[taken].astype(np.int64) - self._stored.stores_closing
                 found.append(Shard(shard.ids, starts, stops, nbytes))

@@ -36,6 +36,17 @@ class Span(NamedTuple):
     column: int
 
 
+class Spans(NamedTuple):
+    """The spans of several sequences, ascending and disjoint in each: all int64 [n]."""
+
+    row: Ints
+    """Index of the sequence among those asked for, ascending."""
+    doc: Ints
+    start: Ints
+    stop: Ints
+    column: Ints
+
+
 class PackingStats(NamedTuple):
     """Totals of one epoch, named like the keys of `slm batches --json`.
 
@@ -114,17 +125,18 @@ class Packing(ABC):
         """Sequences in one epoch."""
 
     @abstractmethod
-    def _spans(self, index: int) -> list[Span]:
-        """The spans of a sequence; the index is in range."""
+    def spans_of(self, indices: Ints) -> Spans:
+        """The spans of these sequences int64 [B], each in range."""
 
     def spans(self, index: int) -> list[Span]:
-        """The spans of a sequence, ascending and disjoint. Raises `InvalidConfig` for an index out of range."""
+        """The spans of one sequence. Raises `InvalidConfig` for an index out of range."""
         check_range("the index of the sequence", index, 0, len(self) - 1, fix="use an index in range")
-        return self._spans(index)
+        _, *fields = (field.tolist() for field in self.spans_of(np.array([index], dtype=np.int64)))
+        return [Span(*span) for span in zip(*fields, strict=True)]
 
-    def length(self, index: int) -> int:
-        """Columns of a sequence: `seq_len`, except in `bucket`."""
-        return self.seq_len
+    def lengths(self, indices: Ints) -> Ints:
+        """Columns of these sequences: `seq_len`, except in `bucket`."""
+        return np.full_like(indices, self.seq_len)
 
     @property
     def n_columns(self) -> int:
@@ -191,21 +203,21 @@ class EndToEnd(Packing):
         self._starts = prefix_sums(sizes[self.order])
         self._total = int(self._starts[-1])
 
-    def _spans(self, index: int) -> list[Span]:
-        start, stop = (int(bound) for bound in self._ranges(index))
-        left, start, column = stop - start, start % max(1, self._total), 0
-        # side="right" skips documents without inputs: the last document that starts at or before `start`.
-        number = int(self._starts.searchsorted(start, side="right")) - 1
-        spans: list[Span] = []
-        while left:
-            first, end = int(self._starts[number]), int(self._starts[number + 1])
-            size = min(end - start, left)
-            if size:
-                spans.append(Span(int(self.order[number]), start - first, start - first + size, column))
-            column, left, start, number = column + size, left - size, end, number + 1
-            if number == len(self.order):
-                start = number = 0
-        return spans
+    def spans_of(self, indices: Ints) -> Spans:
+        """See `Packing`."""
+        starts, stops = (np.asarray(bounds) for bounds in self._ranges(indices))
+        n_docs, total = len(self.order), max(1, self._total)
+        # Documents are numbered on past the end of the data: number `n_docs` is the first one again.
+        laps, inputs = np.divmod(np.stack([starts, np.maximum(stops - 1, starts)]), total)
+        # side="right" skips documents without inputs: the last document that starts at or before an input.
+        first, last = laps * n_docs + self._starts.searchsorted(inputs, side="right") - 1
+        row, number = concatenate_ranges(first, np.where(stops > starts, last + 1, first))
+        lap, number = np.divmod(number, max(1, n_docs))
+        begin, end = lap * total + self._starts[number], lap * total + self._starts[number + 1]
+        start, stop = np.maximum(begin, starts[row]), np.minimum(end, stops[row])
+        spans = Spans(row, self.order[number], start - begin, stop - begin, start - starts[row])
+        has_inputs = stop > start
+        return spans if has_inputs.all() else Spans(*(field[has_inputs] for field in spans))
 
     def _n_cut(self) -> int:
         """Documents in which a sequence begins, other than at their first input."""
@@ -227,6 +239,13 @@ def count_inputs(lengths: Ints) -> Ints:
             fix="lengths=np.diff(offsets)",
         )
     return np.maximum(given.astype(np.int64, copy=False) - 1, 0)
+
+
+def concatenate_ranges(starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
+    """The ranges `starts[i]` to `stops[i] - 1` end to end: of each integer the number `i` of its range, and itself."""
+    counts = stops - starts
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner, np.arange(len(owner)) + (starts - prefix_sums(counts)[:-1])[owner]
 
 
 def prefix_sums(counts: NDArray[np.integer[Any]]) -> Ints:

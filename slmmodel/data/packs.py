@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from slmmodel.data.packing import EndToEnd, Ints, Packing, Span, prefix_sums
+from slmmodel.data.packing import EndToEnd, Ints, Packing, Spans, concatenate_ranges, prefix_sums
 from slmmodel.errors import Argument, InvalidConfig
 
 BUCKET_POOL = 100
@@ -105,7 +105,7 @@ class Items(NamedTuple):
 
 
 class BinPacking(Packing):
-    """Sequences as bins of whole items, one behind the other. Storage: three numbers an item and two a sequence."""
+    """Sequences as bins of whole items, one behind the other. Storage: four numbers an item and two a sequence."""
 
     OPTIONS: ClassVar = {"long": "split"}
 
@@ -136,19 +136,17 @@ class BinPacking(Packing):
         self._placed = Items(*(field[by_sequence] for field in items))
         # Sequence `k` holds the items `_starts[k]` to `_starts[k + 1] - 1`, and `_filled[k + 1] - _filled[k]` inputs.
         self._starts = prefix_sums(np.bincount(sequences).astype(np.int64))
-        self._filled = prefix_sums(self._placed.sizes)[self._starts]
+        self._before = prefix_sums(self._placed.sizes)
+        self._filled = self._before[self._starts]
 
     def __len__(self) -> int:
         return len(self._starts) - 1
 
-    def _spans(self, index: int) -> list[Span]:
-        spans: list[Span] = []
-        column = 0
-        for item in range(int(self._starts[index]), int(self._starts[index + 1])):
-            doc, start, stop = (int(field[item]) for field in self._placed)
-            spans.append(Span(doc, start, stop, column))
-            column += stop - start
-        return spans
+    def spans_of(self, indices: Ints) -> Spans:
+        """See `Packing`."""
+        row, item = concatenate_ranges(self._starts[indices], self._starts[indices + 1])
+        doc, start, stop = (field[item] for field in self._placed)
+        return Spans(row, doc, start, stop, self._before[item] - self._filled[indices][row])
 
     def _ranges(self, indices: Any) -> tuple[Any, Any]:
         return self._filled[indices], self._filled[indices + 1]
@@ -307,9 +305,10 @@ class Bucket(BinPacking):
         self._lengths, counts = np.array(batches, dtype=np.int64).reshape(-1, 2).T
         self.batch_starts = prefix_sums(counts)
 
-    def length(self, index: int) -> int:
-        """The length of the sequence's batch."""
-        return int(self._lengths[self.batch_starts.searchsorted(index, side="right") - 1])
+    def lengths(self, indices: Ints) -> Ints:
+        """The lengths of the batches of these sequences."""
+        lengths: Ints = self._lengths[self.batch_starts.searchsorted(indices, side="right") - 1]
+        return lengths
 
     @property
     def n_columns(self) -> int:

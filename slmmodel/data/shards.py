@@ -10,13 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from bisect import bisect_right
 from collections import namedtuple
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from slmmodel.data.packing import Ints
@@ -231,14 +229,12 @@ class ShardSource(DocumentBlock, TokenSource):
         domains = [shard.domains for shard in self.shards if shard.domains is not None]
         return np.concatenate(domains).astype(np.int64) if len(domains) == len(self.shards) else None
 
-    def ids(self, doc: int, start: int, stop: int) -> NDArray[Any]:
+    def shard(self, number: int) -> Shard:
         """See `DocumentBlock`. Raises `CorruptFile` at the first read of a shard whose ids are invalid."""
-        if self._unchecked:
-            number = bisect_right(self._firsts, doc) - 1
-            if number in self._unchecked:
-                self._check_ids(self.paths[number], self.shards[number])
-                self._unchecked.discard(number)
-        return super().ids(doc, start, stop)
+        if number in self._unchecked:
+            self._check_ids(self.paths[number], self.shards[number])
+            self._unchecked.discard(number)
+        return self.shards[number]
 
     def _check_ids(self, path: Path, shard: Shard) -> None:
         """`max(id) < n_vocab`, and the delimiters that the header promises."""

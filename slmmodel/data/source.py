@@ -127,6 +127,16 @@ class Shard(NamedTuple):
     domains: NDArray[Any] | None = None
 
 
+class Located(NamedTuple):
+    """Documents with the array that stores the ids of each, and where in it they begin and end: int64 [n]."""
+
+    arrays: list[NDArray[Any]]
+    starts: Ints
+    stops: Ints
+    lengths: Ints
+    """Ids of each document, its delimiters included."""
+
+
 class DocumentBlock:
     """Documents in a fixed order, numbered from 0, with the delimiters that their shards do not store."""
 
@@ -144,10 +154,45 @@ class DocumentBlock:
         counts = [shard.nbytes.astype(np.int64, copy=False) for shard in self.shards]
         return np.concatenate([np.empty(0, np.int64), *counts])
 
+    def shard(self, number: int) -> Shard:
+        """A shard whose ids are valid."""
+        return self.shards[number]
+
+    def locate(self, docs: Ints) -> Located:
+        """Where the ids of these documents int64 [n] are stored."""
+        numbers = np.searchsorted(self._firsts, docs, side="right") - 1
+        starts, stops = np.empty_like(docs), np.empty_like(docs)
+        arrays: dict[int, NDArray[Any]] = {}
+        for number in np.unique(numbers).tolist():
+            shard, chosen = self.shard(number), numbers == number
+            rows = docs[chosen] - self._firsts[number]
+            starts[chosen], stops[chosen] = shard.starts[rows], shard.stops[rows]
+            arrays[number] = shard.ids
+        return Located([arrays[number] for number in numbers.tolist()], starts, stops, stops - starts + self._added)
+
+    def copy_ids(self, located: Located, starts: Ints, counts: Ints, out: Ints, places: Ints) -> None:
+        """Copies the ids `starts[i]` to `starts[i] + counts[i] - 1` of each document to `out` [N], from `places[i]` on.
+
+        All int64 [n], and within the document.
+        """
+        opening, closing, stores_opening, stores_closing = self.delimiters
+        ends, sources = places + counts, located.starts + starts
+        if not stores_closing:
+            is_closed = (starts + counts == located.lengths) & (counts > 0)
+            out[ends[is_closed] - 1] = closing
+            ends = ends - is_closed
+        if not stores_opening:
+            is_opened = (starts == 0) & (counts > 0)
+            out[places[is_opened]] = opening
+            places, sources = places + is_opened, sources - ~is_opened
+        spans = (located.arrays, places.tolist(), ends.tolist(), sources.tolist())
+        for ids, place, end, source in zip(*spans, strict=True):
+            out[place:end] = ids[source : source + end - place]
+
     def ids(self, doc: int, start: int, stop: int) -> NDArray[Any]:
         """The ids `start` to `stop - 1` of a document, fewer where it ends before: unsigned integers, read-only."""
         number = bisect_right(self._firsts, doc) - 1
-        shard, doc = self.shards[number], doc - self._firsts[number]
+        shard, doc = self.shard(number), doc - self._firsts[number]
         first, last = int(shard.starts[doc]), int(shard.stops[doc])
         if not self._added:
             return shard.ids[first + start : min(first + stop, last)]

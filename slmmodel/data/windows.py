@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slmmodel.data.packing import EndToEnd, Ints, Packing, Span, check_range, prefix_sums
+from slmmodel.data.packing import EndToEnd, Ints, Packing, Spans, check_range, prefix_sums
 from slmmodel.errors import Argument
 
 
@@ -50,9 +50,10 @@ class DocumentWindows(Packing):
         offsets = OFFSETS[self.name](n_inputs, self.seq_len)[0] + indices - self._starts[docs]
         return docs, offsets, np.minimum(offsets + self.seq_len, n_inputs)
 
-    def _spans(self, index: int) -> list[Span]:
-        doc, offset, stop = (int(value) for value in self._windows(index))
-        return [Span(doc, max(offset, 0), stop, max(-offset, 0))]
+    def spans_of(self, indices: Ints) -> Spans:
+        """See `Packing`."""
+        docs, offsets, stops = self._windows(indices)
+        return Spans(np.arange(len(indices)), docs, np.maximum(offsets, 0), stops, np.maximum(-offsets, 0))
 
     def _ranges(self, indices: Any) -> tuple[Any, Any]:
         _, offsets, stops = self._windows(indices)

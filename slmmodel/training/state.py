@@ -70,8 +70,8 @@ class TrainState:
     def count(self, global_batch: GlobalBatch, result: StepResult, loader: Loader, flops_per_token: float) -> None:
         """Adds a step that was taken to the totals."""
         counters = self.counters
-        epoch, block, index = global_batch.sequence_keys[0].tolist()
-        tokens = len(global_batch.sequence_keys) * loader.packing(epoch, block).length(index)
+        epoch, block, _ = global_batch.sequence_keys[0].tolist()
+        tokens = int(loader.packing(epoch, block).lengths(global_batch.sequence_keys[:, 2]).sum())
         counters.step += 1
         counters.tokens += tokens
         counters.targets += global_batch.n_targets

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import pairwise
 
 import made_shards as made
@@ -12,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 from slmmodel.data.batch import make_batch  # noqa: E402
 from slmmodel.data.loader import Cursor, Loader  # noqa: E402
+from slmmodel.data.order import permute  # noqa: E402
 from slmmodel.data.source import ArraySource, NoSuchBlockError  # noqa: E402
 from slmmodel.data.strategies import make_packing  # noqa: E402
 from slmmodel.errors import InvalidConfig, UnknownName  # noqa: E402
@@ -64,6 +66,41 @@ def test_single_doc_means_no_boundary_and_no_padding_in_front() -> None:
     assert not make_batch(block, crossing, VOCAB, np.array([0, 2])).single_document
     padded = make_packing("left_pad", block.lengths(), 7)
     assert not make_batch(block, padded, VOCAB, np.array([0])).single_document
+
+
+def test_a_batch_of_several_blocks_equals_the_batches_of_its_parts() -> None:
+    run = Loader(Blocks(3, [SIZES, [30, 2], [9]]), VOCAB, seq_len=8, batch_size=4)
+    keys = np.array([[0, 0, 3], [0, 0, 1], [0, 1, 2], [1, 0, 2], [1, 2, 0]])
+    whole, rows = run.batch(keys), [run.batch(keys[row : row + 1]) for row in range(len(keys))]
+    for name in ("ids", "targets", "target_mask", "document_ids", "position_ids"):
+        assert torch.equal(getattr(whole, name), torch.cat([getattr(row, name) for row in rows])), name
+    assert whole.row_bytes.tolist() == [row.n_bytes for row in rows]
+    assert run.batch(keys[:0]).ids.shape == (0, 0)
+
+
+def test_the_order_of_a_step_does_not_depend_on_where_it_begins() -> None:
+    source = made.source([0] * 9000)
+    run, few = (Loader(source, VOCAB, seq_len=1, batch_size=batch_size) for batch_size in (9000, 7))
+    assert len(run.packing(0, 0)) == 9000
+    expected = permute(np.arange(9000), 9000, 0, 0).tolist()
+    assert run.global_batch(Cursor()).sequence_keys[:, 2].tolist() == expected
+    for taken in (4090, 8190, 0, 8992):
+        assert few.global_batch(Cursor(0, 0, taken)).sequence_keys[:, 2].tolist() == expected[taken : taken + 7]
+
+
+def test_the_calls_of_a_step_do_not_grow_with_its_sequences() -> None:
+    run = Loader(made.source([700] * 60), VOCAB, seq_len=64, batch_size=128)
+    step = run.global_batch(Cursor())
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    run.batch(run.global_batch(step.next).sequence_keys)
+    sys.setprofile(None)
+    assert calls < 5 * 128  # one by one, a sequence takes 30
 
 
 def pairs_of(run: Loader, steps: int) -> list[tuple[int, int]]:

@@ -34,7 +34,7 @@ def placed(packing: Packing) -> Iterator[tuple[int, int, int, int]]:
         for doc, lo, hi, at in packing.spans(row):
             assert lo < hi and at >= end
             end = at + hi - lo
-            assert end <= packing.length(row) <= packing.seq_len
+            assert end <= packing.lengths(np.array([row]))[0] <= packing.seq_len
             yield from ((row, at + j, doc, lo + j) for j in range(hi - lo))
 
 
@@ -69,7 +69,7 @@ def test_targets_and_statistics_equal_the_placed_pairs(
     scored = Counter((doc, i) for _, _, doc, i in slots)
     every = [scored[pair] for pair in pairs_of(sizes)]
     stats = packing.stats()
-    width = sum(packing.length(int(row)) for row in rows)
+    width = int(packing.lengths(rows).sum())
     assert (stats.sequences, stats.positions, stats.pairs, stats.targets) == (
         len(packing),
         width,
