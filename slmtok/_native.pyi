@@ -430,6 +430,9 @@ class Encoder:
         """tiktoken's rule. `tokens` in the order of their ranks, all 256 bytes among them; InvalidRanks if pair merges
         cannot do the same."""
 
+    def longest_match(self) -> Encoder | None:
+        """The encoder of the same vocabulary that takes always the longest token that fits; None without merges."""
+
     @property
     def pattern(self) -> Pattern: ...
     @property
@@ -461,6 +464,20 @@ class Encoder:
         progress: _Progress | None = None,
     ) -> tuple[_Ids, NDArray[np.int64]]:
         """As `encode_batch`, without an object for each document."""
+
+    def encode_with_dropout(
+        self,
+        documents: Documents,
+        rates: NDArray[np.float64],
+        *,
+        seed: int = 0,
+        epoch: int = 0,
+        threads: int = 0,
+        bos: int | None = None,
+        eos: int | None = None,
+        progress: _Progress | None = None,
+    ) -> tuple[_Ids, NDArray[np.int64]]:
+        """As `encode_documents`, with the probability for each document that a merge is skipped."""
 
     def count_batch(self, documents: Sequence[_Text], *, threads: int = 0) -> NDArray[np.int64]: ...
     def encode_files(

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, final
 
 from slmtok import _engine, atomic
-from slmtok.checks import check_choice, check_path
-from slmtok.errors import MissingInput, UnknownId, Unreadable, WrongType
+from slmtok.checks import check_choice, check_int, check_path
+from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType
 from slmtok.files import mention_texts, missing_input
 from slmtok.ragged import Ragged
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from slmtok._engine import Encoder
-    from slmtok.aliases import Ids, Progress
+    from slmtok.aliases import Ids, Progress, Text
     from slmtok.specials import Specials
 
 _TEXT = (str, bytes, bytearray, memoryview)
@@ -255,6 +255,37 @@ def char_spans(spans: NDArray[np.int64], data: bytes) -> NDArray[np.int64]:
     complete[np.cumsum(widths)] = 1
     np.cumsum(complete, out=complete)
     return complete[spans]
+
+
+# --- dropout ----------------------------------------------------------------------------------------------------------
+
+
+def encode_with_dropout(
+    encoder: Encoder,
+    texts: Sequence[Text],
+    rate: float,
+    *,
+    has_merges: bool,
+    seed: int,
+    epoch: int,
+    **options: Any,
+) -> tuple[Ids, NDArray[np.int64]]:
+    """Ids and offsets of texts, each merge skipped with probability `rate`. See `Tokenizer.encode_batch`."""
+    import numpy as np
+
+    from slmtok._engine import Documents
+
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)):
+        raise WrongType(f"dropout is {type(rate).__name__}, not a probability", fix="dropout=0.1", option="dropout")
+    if not has_merges:
+        fact = (Setting("dropout", rate), " for a tokenizer without merges")
+        raise OptionError(fact, limit="scheme bpe", fix=("leave ", Setting("dropout"), " out"), option="dropout")
+    if not 0 <= rate <= 1:
+        fix = (Setting("dropout", 0.1),)
+        raise OptionError((Setting("dropout", rate), " is no probability"), limit="0 to 1", fix=fix, option="dropout")
+    documents, rates = Documents(texts), np.full(len(texts), rate, dtype=np.float64)
+    seed, epoch = check_int("seed", seed), check_int("epoch", epoch)
+    return encoder.encode_with_dropout(documents, rates, seed=seed, epoch=epoch, **options)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

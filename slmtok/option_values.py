@@ -386,6 +386,35 @@ def _val_meant(rule: str) -> str:
     return f"files:{rule}" if Path(rule).suffix else "hash:0.5%"
 
 
+DEFAULT_DROPOUT = 0.1
+"""The rate that `dropout` alone stands for, and that of Provilkov, Emelianenko and Voita (2020)."""
+
+
+def check_inference(name: str, value: object) -> str:
+    """How a vocabulary cuts text: `merges`, `longest`, or `dropout:P` with 0 < P <= 1; `dropout` gets the usual P."""
+    rule = check_str(name, value, "longest")
+    if rule in ("merges", "longest"):
+        return rule
+    if rule == "dropout":
+        return f"dropout:{DEFAULT_DROPOUT}"
+    if dropout_rate(rule) is None:
+        raise OptionError(
+            (Setting(name, rule), " is not a way to cut text"),
+            limit="merges, longest, dropout:P, with P above 0 and up to 1",
+            fix=(Setting(name, f"dropout:{DEFAULT_DROPOUT}"),),
+            option=name,
+        )
+    return rule
+
+
+def dropout_rate(inference: str) -> float | None:
+    """P of `dropout:P`; None for anything else."""
+    kind, _, number = inference.partition(":")
+    if kind != "dropout" or not re.fullmatch(r"0?\.\d{1,6}|1(?:\.0+)?", number):
+        return None
+    return float(number) or None
+
+
 def check_subsets(name: str, value: object) -> tuple[int, ...]:
     """Different numbers of documents, in ascending order."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):

@@ -570,6 +570,20 @@ class PackOptions(ReadOptions):
         default_text="as the output format needs it; yes for slm",
         record="never",
     )
+    inference: str = option(
+        "merges",
+        help="How the vocabulary cuts text: merges in order; longest, the longest token that fits; or dropout:P, "
+        "merges of which each is skipped with probability P, in training documents alone.",
+        group=PACKING,
+        metavar="RULE",
+        check=values.check_inference,
+    )
+    dropout_seed: int = option(
+        0,
+        help="Another seed of dropout gives other ids.",
+        group=PACKING,
+        metavar="N",
+    )
     val: str = option(
         "auto",
         help="Which documents are validation: hash:0.5%, tail:10%, files:GLOB, none; auto goes by their number.",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -188,7 +189,56 @@ def encode(data: bytes, merges: Sequence[Pair], pattern: str) -> list[int]:
     return [id for piece in split(data, pattern) for id in encode_piece(piece, merges)]
 
 
-# --- 5. Decoding: the bytes of all ids, joined ------------------------------------------------------------------------
+# --- 5. Other ways to cut text with the same vocabulary ---------------------------------------------------------------
+
+
+def longest_match(piece: bytes, merges: Sequence[Pair]) -> list[int]:
+    """The ids of one piece, from the left always the longest token that fits (Uzan et al. 2024)."""
+    ids = {token: id for id, token in enumerate(token_table(merges))}
+    out: list[int] = []
+    while piece:
+        end = max(end for end in range(1, len(piece) + 1) if piece[:end] in ids)
+        out.append(ids[piece[:end]])
+        piece = piece[end:]
+    return out
+
+
+def drop_merges(piece: bytes, merges: Sequence[Pair], is_dropped: Callable[[], bool]) -> list[int]:
+    """The ids of one piece under BPE-dropout (Provilkov, Emelianenko and Voita 2020, algorithm 1).
+
+    At each step every possible merge is dropped with a probability; the oldest of the others is applied, the leftmost
+    of equals. What is drawn for later ones decides nothing, so it is not drawn.
+    """
+    made = {pair: 256 + k for k, pair in enumerate(merges)}
+    ids = list(piece)
+    while True:
+        found = sorted((made[pair], at) for at, pair in enumerate(pairwise(ids)) if pair in made)
+        kept = next(((new, at) for new, at in found if not is_dropped()), None)
+        if kept is None:
+            return ids
+        ids[kept[1] : kept[1] + 2] = [kept[0]]
+
+
+def uniform_numbers(seed: int, epoch: int, text: bytes) -> Iterator[float]:
+    """The random numbers in [0, 1) of a text: SplitMix64, begun with 8 bytes of sha256(seed, epoch, text)."""
+    begin = sha256(seed.to_bytes(8, "little") + epoch.to_bytes(8, "little") + text).digest()
+    state, mask = int.from_bytes(begin[:8], "little"), (1 << 64) - 1
+    while True:
+        state = (state + 0x9E3779B97F4A7C15) & mask
+        mixed = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & mask
+        yield ((mixed ^ (mixed >> 31)) >> 11) / (1 << 53)
+
+
+def encode_with_dropout(
+    data: bytes, merges: Sequence[Pair], pattern: str, rate: float, seed: int = 0, epoch: int = 0
+) -> list[int]:
+    """The ids of a text of which each merge is skipped with probability `rate`."""
+    numbers = uniform_numbers(seed, epoch, data)
+    return [id for piece in split(data, pattern) for id in drop_merges(piece, merges, lambda: next(numbers) < rate)]
+
+
+# --- 6. Decoding: the bytes of all ids, joined ------------------------------------------------------------------------
 
 
 def token_table(merges: Iterable[Pair]) -> list[bytes]:

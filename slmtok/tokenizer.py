@@ -353,14 +353,23 @@ class Tokenizer:
         threads: int = 0,
         bos: bool = False,
         eos: bool = False,
+        dropout: float = 0.0,
+        seed: int = 0,
+        epoch: int = 0,
         progress: Progress | None = None,
     ) -> Ragged:
-        """The ids of many texts, `bos` and `eos` as in `encode`. `threads=0` means all; ids do not depend on it."""
-        delimiters = self._delimiters(bos=bos, eos=eos)
-        ids, offsets = self._encoder.encode_batch(
-            check_texts(xs, "encode_batch"), threads=check_threads(threads), **delimiters, progress=progress
-        )
-        return Ragged(ids, offsets)
+        """The ids of many texts, `bos` and `eos` as in `encode`. `threads=0` means all; ids do not depend on it.
+
+        dropout: BPE-dropout (Provilkov, Emelianenko and Voita 2020): the probability with which a merge is skipped, so
+        that a model sees several encodings of a text. The ids of a text depend on it, `seed`, `epoch` and this text
+        alone. Raises `OptionError` for a tokenizer without merges.
+        """
+        texts = check_texts(xs, "encode_batch")
+        options: Any = {"threads": check_threads(threads), "progress": progress, **self._delimiters(bos=bos, eos=eos)}
+        if dropout:
+            own: Any = {"has_merges": self.scheme == "bpe", "seed": seed, "epoch": epoch}
+            return Ragged(*id_arrays.encode_with_dropout(self._encoder, texts, dropout, **own, **options))
+        return Ragged(*self._encoder.encode_batch(texts, **options))
 
     def encode_files(
         self,

@@ -122,6 +122,7 @@ def about_arms(arms: Sequence[Arm]) -> list[dict[str, Any]]:
             "name": arm.name,
             "n_vocab": arm.data.vocab.n_vocab,
             "fingerprint": arm.data.vocab.fingerprint,
+            "inference": arm.data.train.inference,
             "train_tokens": int(arm.train.inputs.sum()),
             "val_tokens": int(arm.val.inputs.sum()),
             "bytes_per_token": arm.train.bytes_per_token,

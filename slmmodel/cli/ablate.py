@@ -19,6 +19,7 @@ from slmtok.cli.options import INTEGER, TOKENIZER, Parsed, argument, command, op
 from slmtok.cli.output import Outcome, note, print_rows, table, write_line, write_text
 
 if TYPE_CHECKING:
+    from slmmodel.cli.ablation_arms import TextArm
     from slmtok import Tokenizer
     from slmtok.options import ReadOptions
 
@@ -61,6 +62,9 @@ def _matches(text: str) -> list[str]:
 @option("--schemes", metavar="NAME,...", type=LIST, panel=AXES, help="Arms differ in the scheme: bpe,word,char.")
 @option("--data-sizes", metavar="SHARE,...", type=LIST, panel=AXES,
         help="Arms differ in the share of the documents that their tokenizer is trained on: 1%,100%.")  # fmt: skip
+@option("--inference", metavar="RULE,...", type=LIST, panel=AXES,
+        help="Arms differ in how one tokenizer, that of -t or a trained one, cuts text: merges,longest,dropout:0.1. "
+        "Validation of a dropout arm is cut by merges.")  # fmt: skip
 @option("--vocab", metavar="N", type=INTEGER, default=DEFAULT_VOCAB, panel=AXES,
         help="Ids of the tokenizers that are trained.")  # fmt: skip
 @option("--val", multiple=True, metavar="DATA|RULE", show_default="the split val",
@@ -125,9 +129,9 @@ def ablate(
             require_text(read, data[0])
             arms = ablation_arms.open_packed(data, val)
         else:
-            named = _tokenizers(tokenizers, axis, text, read, folder, val=_rule(val), vocab=vocab)
-            check_baseline(baseline, [name for name, _ in named])
-            arms = ablation_arms.pack_text(text, named, folder, read, _rule(val))
+            planned = _text_arms(tokenizers, axis, text, read, folder, val=_rule(val), vocab=vocab)
+            check_baseline(baseline, [arm.name for arm in planned])
+            arms = ablation_arms.pack_text(text, planned, folder, read, _rule(val))
         check_same_documents(arms)
         request = make_request(
             arms,
@@ -186,8 +190,8 @@ def _check_arms(
         raise OptionError(
             f"{flags[0]} and {flags[1]} together", limit="one axis", fix=f"only {flags[0]}", option="data"
         )
-    if given and len(tokenizers) > (given[0][0] == "vocabs"):
-        limit = "--vocabs takes the tokenizer that it slices, the other axes none: they train their own"
+    if given and len(tokenizers) > (given[0][0] in ("vocabs", "inference")):
+        limit = "--vocabs and --inference take one tokenizer, the other axes none: they train their own"
         raise OptionError(f"{flags[0]} with {len(tokenizers)} -t", limit=limit, fix="leave out -t", option="tokenizer")
     if ((tokenizers or given) and not text) or (text and not tokenizers and not given):
         missing = "-t TOK for each arm" if text else "--text CORPUS"
@@ -217,7 +221,7 @@ def _rule(val: Sequence[str]) -> str:
     return val[0] if val else "auto"
 
 
-def _tokenizers(
+def _text_arms(
     files: Sequence[str],
     axis: Axis | None,
     text: Sequence[str],
@@ -226,23 +230,28 @@ def _tokenizers(
     *,
     val: str,
     vocab: int,
-) -> list[tuple[str, Tokenizer]]:
-    """The tokenizers of the arms, with their names."""
+) -> list[TextArm]:
+    """The names of the arms, their tokenizers, and how these cut text."""
     from slmmodel.cli import ablation_axes
-    from slmmodel.cli.ablation_arms import unique_names
+    from slmmodel.cli.ablation_arms import TextArm, unique_names
     from slmtok.opening import load
+
+    def train(recipes: Sequence[ablation_axes.Recipe]) -> list[Tokenizer]:
+        return ablation_axes.train_tokenizers(recipes, text, folder, read, val=val, vocab=vocab)
 
     if axis is None:
         names = unique_names([Path(name).name.removesuffix(".json") for name in files])
-        return [(name, load(file)) for name, file in zip(names, files, strict=True)]
-    if axis[0] == "vocabs" and files:
-        return ablation_axes.slices(load(files[0]), axis[1])
+        return [TextArm(name, load(file)) for name, file in zip(names, files, strict=True)]
     recipes = ablation_axes.parse_values(*axis)
     if axis[0] == "vocabs":
         largest = max(recipes, key=lambda recipe: int(recipe.options["vocab_size"]))
-        ((_, whole),) = ablation_axes.train_tokenizers([largest], text, folder, read, val=val, vocab=vocab)
-        return ablation_axes.slices(whole, axis[1])
-    return ablation_axes.train_tokenizers(recipes, text, folder, read, val=val, vocab=vocab)
+        whole = load(files[0]) if files else train([largest])[0]
+        tokenizers = ablation_axes.slices(whole, axis[1])
+    elif axis[0] == "inference":
+        tokenizers = [load(files[0]) if files else train([ablation_axes.Recipe("shared")])[0]] * len(recipes)
+    else:
+        tokenizers = train(recipes)
+    return [TextArm(each.name, tok, each.inference) for each, tok in zip(recipes, tokenizers, strict=True)]
 
 
 # ---------------------------------------------------------------- the table

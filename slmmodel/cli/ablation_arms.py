@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmmodel.ablation.arms import Arm
 from slmmodel.cli import ablation_files as files
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from slmtok.options import ReadOptions
 
 MIN_ARMS = 2
+
+
+class TextArm(NamedTuple):
+    """An arm that is packed from text."""
+
+    name: str
+    tokenizer: Tokenizer
+    inference: str = "merges"
+    """how the tokenizer cuts text: that of `slmtok.options.PackOptions`"""
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
@@ -49,10 +58,8 @@ def open_packed(data: Sequence[str], val: Sequence[str]) -> list[Arm]:
     ]
 
 
-def pack_text(
-    text: Sequence[str], tokenizers: Sequence[tuple[str, Tokenizer]], folder: Path, read: ReadOptions, val: str
-) -> list[Arm]:
-    """Packs a corpus with each tokenizer below `folder`, or finds it packed; gives the arms.
+def pack_text(text: Sequence[str], planned: Sequence[TextArm], folder: Path, read: ReadOptions, val: str) -> list[Arm]:
+    """Packs a corpus for each arm below `folder`, or finds it packed; gives the arms.
 
     The same command after a kill continues. Raises what packing raises, and `MissingInput` where the corpus has too
     few documents for validation.
@@ -60,11 +67,12 @@ def pack_text(
     from slmtok.options import PackOptions
     from slmtok.shards import pack
 
-    options = PackOptions(**{**vars(read), "val": val})
     source = json.dumps([text_record(text, read), val], sort_keys=True)
     arms = []
-    for name, tokenizer in tokenizers:
-        digest = hashlib.sha256(f"{source} {tokenizer.fingerprint}".encode()).hexdigest()
+    for name, tokenizer, inference in planned:
+        options = PackOptions(**{**vars(read), "val": val, "inference": inference})
+        content = [source, tokenizer.fingerprint, *([] if inference == "merges" else [inference])]
+        digest = hashlib.sha256(" ".join(content).encode()).hexdigest()
         place = folder / files.DATA / f"{name}-{digest[:8]}"
         if not (place / "manifest.json").exists():
             place.parent.mkdir(parents=True, exist_ok=True)

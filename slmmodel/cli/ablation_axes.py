@@ -1,6 +1,6 @@
-"""Arms along an axis: tokenizers that are trained for an ablation and differ in one thing, `AXES` by their option.
+"""Arms along an axis, which differ in one thing, `AXES` by their option: tokenizers, or how one of them cuts text.
 
-They are trained on the training documents alone. To add an axis, write its line in `AXES` and its option.
+Tokenizers are trained on the training documents alone. To add an axis, write its line in `AXES` and its option.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from slmmodel.cli.ablation_arms import text_record
 from slmmodel.cli.text import too_small, training_documents
 from slmmodel.errors import OptionError
 from slmmodel.sizes import parse_share
+from slmtok.option_values import check_inference, dropout_rate
 
 if TYPE_CHECKING:
     from slmtok import Tokenizer
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the tokenizer of an arm is trained."""
+    """How the tokenizer of an arm is trained, and how it cuts text."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -34,10 +35,17 @@ class Recipe:
     """of the training documents"""
     fits_text: bool = False
     """whether it may have fewer ids, where the text supports no more"""
+    inference: str = "merges"
+    """that of `slmtok.options.PackOptions`"""
 
 
 def _of_share(value: str) -> Recipe:
     return Recipe(f"data-{value.replace('%', 'pct')}", share=parse_share(value) or 1.0)
+
+
+def _of_inference(value: str) -> Recipe:
+    rule = check_inference("inference", value)
+    return Recipe(rule.replace(":", "-"), inference=rule)
 
 
 AXES: dict[str, Callable[[str], Recipe]] = {
@@ -45,12 +53,13 @@ AXES: dict[str, Callable[[str], Recipe]] = {
     "patterns": lambda value: Recipe(value, {"pattern": value}),
     "schemes": lambda value: Recipe(value, {"scheme": value}, fits_text=value != "bpe"),
     "data_sizes": _of_share,
+    "inference": _of_inference,
 }
 
 
 def train_tokenizers(
     recipes: Sequence[Recipe], text: Sequence[str], folder: Path, read: ReadOptions, *, val: str, vocab: int
-) -> list[tuple[str, Tokenizer]]:
+) -> list[Tokenizer]:
     """Trains the tokenizer of each recipe, or finds it below `folder`. Raises what training raises.
 
     Raises `OptionError` where the text supports fewer ids.
@@ -76,24 +85,29 @@ def train_tokenizers(
                     chosen["vocab_size"] = error.fields["supported"]
                     tok = slmtok.train(slmtok.Texts(_part(documents(), recipe.share)), **chosen)
                 tok.save(place, force=True)
-    return [(recipe.name, slmtok.load(place)) for recipe, place in zip(recipes, places, strict=True)]
+    return [slmtok.load(place) for place in places]
 
 
-def slices(whole: Tokenizer, sizes: Sequence[str]) -> list[tuple[str, Tokenizer]]:
+def slices(whole: Tokenizer, sizes: Sequence[str]) -> list[Tokenizer]:
     """Slices of one tokenizer, the first ids of it. Raises what slicing raises."""
     import slmtok
 
-    return [(f"vocab-{size}", slmtok.slice(whole, int(size))) for size in sizes]
+    return [slmtok.slice(whole, int(size)) for size in sizes]
 
 
 def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
     """The recipes of an axis. Raises `OptionError` for a value that it does not take."""
     flag, takes = f"--{axis.replace('_', '-')}", _EXPECTED[axis]
     wrong = next((value for value in values if not takes[1](value)), None)
-    if wrong is not None or len(set(values)) < len(values) or len(values) < 2:
+    recipes = [AXES[axis](value) for value in values] if wrong is None else []
+    if wrong is not None or len({recipe.name for recipe in recipes}) < len(values) or len(values) < 2:
         fact = f"{flag} {','.join(values)}" + (f": {wrong!r} is not one of {takes[0]}" if wrong is not None else "")
         raise OptionError(fact, limit="different values, separated by commas", fix=f"{flag} {takes[2]}", option=axis)
-    return [AXES[axis](value) for value in values]
+    return recipes
+
+
+def _is_inference(value: str) -> bool:
+    return value in ("merges", "longest", "dropout") or dropout_rate(value) is not None
 
 
 def _is_share(value: str) -> bool:
@@ -106,6 +120,7 @@ _EXPECTED: dict[str, tuple[str, Callable[[str], bool], str]] = {
     "patterns": ("names of patterns", bool, "slm,gpt2,o200k"),
     "schemes": ("bpe, word and char", lambda value: value in ("bpe", "word", "char"), "bpe,word,char"),
     "data_sizes": ("shares of the training documents", _is_share, "1%,10%,100%"),
+    "inference": ("merges, longest and dropout:P, with P above 0 and up to 1", _is_inference, "merges,longest,dropout"),
 }
 """What the values of an axis are, whether one is valid, and an example."""
 

@@ -87,6 +87,11 @@ class _Manifest(Strict):
     plan: dict[str, Any]
     subset: Count | None = None
 
+    @property
+    def inference(self) -> str:
+        """How the tokenizer cut the text."""
+        return str(self.plan.get("options", {}).get("inference", "merges"))
+
     @model_validator(mode="after")
     def _check(self) -> _Manifest:
         if (self.dtype == "u16") != (self.n_vocab <= MAX_VOCAB_U16):
@@ -172,6 +177,7 @@ class ShardSource(DocumentBlock, TokenSource):
         self._unchecked = set(range(len(shards)))
         self.documents_digest = next(found.digest for name, found in manifest.splits.items() if name == split)
         self.domain_names = tuple(manifest.domains)
+        self.inference = manifest.inference
         self._sums: list[dict[Any, str]] = [entry.sha256 for entry in entries]
 
     def _read_header(self, number: int, entry: _Entry) -> Header:

@@ -48,6 +48,8 @@ class TokenSource(ABC):
     bytes_from = "source"
     """Whether bytes of documents come from the corpus (`source`), or are summed over ids (`derived`)."""
     domain_names: tuple[str, ...] = ()
+    inference = "merges"
+    """How the tokenizer cut the text: `merges`, `longest`, or `dropout:P`."""
 
     @property
     @abstractmethod

@@ -19,7 +19,7 @@ from slmtok import atomic
 from slmtok.calls import explains_calls
 from slmtok.checks import check_path
 from slmtok.corpus import find
-from slmtok.errors import MissingInput, OptionError, SlmtokError, WrongType
+from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import mention_texts
 from slmtok.options import PackOptions, build_options, documents_options
 from slmtok.shards import folder
@@ -83,6 +83,7 @@ def pack(
         mention_texts(error, corpus, _TEXTS_FIX)
         raise
     # Before the work, not after it.
+    _check_inference(options, tokenizer, is_remote=remote is not None)
     if layout.u16_only:
         require_u16(cast("int", vocabulary_metadata(tokenizer)["n_vocab"]), layout.name)
     if layout.needs_validation:
@@ -110,6 +111,26 @@ def pack(
         return Packed(out, layout.name, _publish_or_remove(shards, out, layout, options), shards.manifest)
     files = [f"{entry['name']}.bin" for entry in shards.manifest["shards"]]
     return Packed(out, layout.name, files, shards.manifest, write_subsets(shards, tokenizer, options.subset))
+
+
+def _check_inference(options: PackOptions, tokenizer: Tokenizer, *, is_remote: bool) -> None:
+    """Raises `OptionError` where text cannot be cut in this way."""
+    if options.inference == "merges":
+        return
+    if tokenizer.scheme != "bpe":
+        raise OptionError(
+            (Setting("inference", options.inference), f" with scheme {tokenizer.scheme}, which has no merges"),
+            limit="scheme bpe",
+            fix=("leave ", Setting("inference"), " out"),
+            option="inference",
+        )
+    if is_remote and options.inference != "longest":
+        raise OptionError(
+            (Setting("inference", options.inference), " on a cluster"),
+            limit="dropout is encoded on one machine, which knows what is validation",
+            fix="pack without a cluster",
+            option="inference",
+        )
 
 
 def _shard_options(options: PackOptions, layout: Layout) -> PackOptions:

@@ -19,6 +19,7 @@ from slmtok.corpus import STDIN, Batch, Corpus, Position, find
 from slmtok.corpus.contents import UNUSUAL, no_text
 from slmtok.corpus.paths import domain_of
 from slmtok.errors import CorpusTooSmall, OutputExists, PlanMismatch, Setting, SlmtokError
+from slmtok.option_values import dropout_rate
 from slmtok.options import PackOptions
 from slmtok.shards import folder, plan, split
 from slmtok.shards.format import (
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from slmtok._engine import Encoder
     from slmtok.aliases import Ids
     from slmtok.corpus.batches import Batches
     from slmtok.tokenizer import Tokenizer
@@ -109,6 +111,21 @@ def physical_cores() -> int:
 
 
 @dataclass(frozen=True)
+class Dropout:
+    """The documents of which merges are skipped at random: those of training, so that validation has one encoding."""
+
+    rate: float
+    seed: int
+    split: split.Split
+
+    def rates(self, batch: Batch) -> NDArray[np.float64]:
+        """The rate of each document of a batch, shape (n,)."""
+        import numpy as np
+
+        return np.where(self.split.validation(batch, _digests(batch)), 0.0, self.rate)
+
+
+@dataclass(frozen=True)
 class BatchEncoder:
     """Encodes batches; `vocabulary` is the content of the folder's `vocab.json`."""
 
@@ -118,6 +135,9 @@ class BatchEncoder:
     eos: bool
     threads: int = 1
     """Of one batch."""
+    longest: bool = False
+    """Whether text is cut by longest match."""
+    dropout: Dropout | None = None
 
     def encode(self, corpus: Corpus, start: Position, threads: int) -> Encoding:
         """The batches of a corpus with their ids; 0 threads work in the calling thread."""
@@ -125,19 +145,33 @@ class BatchEncoder:
 
     def open(self, corpus: Corpus, start: Position, threads: int) -> Batches:
         """The batches of a corpus, encoded as they are read."""
-        encoder, own = self.tokenizer._encoder, self._own_delimiters
-        return corpus.batches(start, threads=threads, encoder=encoder, encode_threads=self.threads, **own)
+        if self.dropout is not None:
+            return corpus.batches(start, threads=threads)
+        own = self._own_delimiters
+        return corpus.batches(start, threads=threads, encoder=self._encoder, encode_threads=self.threads, **own)
 
     def add_ids(self, batches: Batches, before: Sequence[Batch] = ()) -> Encoding:
         """Batches with their ids, those of `before` first; encodes what is not encoded. Closes `batches`."""
         try:
             for batch, rows in chain(((batch, None) for batch in before), batches):
                 if rows is None:
-                    encoder, own = self.tokenizer._encoder, self._own_delimiters
-                    rows = encoder.encode_documents(batch.texts, threads=self.threads, **own)
+                    rows = self._encode(batch)
                 yield batch, self._with_appended(batch, *rows)
         finally:
             batches.close()
+
+    def _encode(self, batch: Batch) -> tuple[Ids, NDArray[np.int64]]:
+        """Ids and offsets of the documents of a batch."""
+        own = self._own_delimiters
+        if self.dropout is None:
+            return self._encoder.encode_documents(batch.texts, threads=self.threads, **own)
+        rates, seed = self.dropout.rates(batch), self.dropout.seed
+        return self._encoder.encode_with_dropout(batch.texts, rates, seed=seed, threads=self.threads, **own)
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        encoder = self.tokenizer._encoder
+        return (encoder.longest_match() or encoder) if self.longest else encoder
 
     @cached_property
     def _own_delimiters(self) -> dict[str, Any]:
@@ -419,7 +453,7 @@ class PackRun:
                     return
 
     def _encode(self, threads: int, start: Position) -> Encoding:
-        encoder = BatchEncoder(self.tokenizer, self.vocabulary, bool(self.options.bos), bool(self.options.eos))
+        encoder = self._batch_encoder(threads)
         if self.remote is not None:
             return self.remote(self.corpus, encoder, start)
         if self.corpus.blocks:
@@ -428,6 +462,15 @@ class PackRun:
         if self._reading is None:
             self._reading = encoder.open(self.corpus, start, threads)
         return encoder.add_ids(self._reading, self._peeked)
+
+    def _batch_encoder(self, threads: int) -> BatchEncoder:
+        encoder = BatchEncoder(self.tokenizer, self.vocabulary, bool(self.options.bos), bool(self.options.eos))
+        rate = dropout_rate(self.options.inference)
+        if rate is None:
+            return replace(encoder, longest=self.options.inference == "longest")
+        assert self._split is not None
+        # Batches are read by the pipeline and encoded here, each on all threads.
+        return replace(encoder, threads=threads, dropout=Dropout(rate, self.options.dropout_seed, self._split))
 
     def _check_sources(self, state: State) -> None:
         """Raises `PlanMismatch`, and removes what was packed, where a source was changed while it was read."""

@@ -63,13 +63,29 @@ impl WorkPlan {
     /// As [`WorkPlan::new`], in batches of about `batch_bytes`; tests use small batches to get many spans from short texts.
     #[must_use]
     pub fn with_batch_bytes(pattern: &Pattern, documents: &[&[u8]], batch_bytes: usize) -> Self {
+        Self::divided(pattern, documents, batch_bytes, |text, start| span_end(pattern, text, start, batch_bytes))
+    }
+
+    /// As [`WorkPlan::new`], with each document in one span, for work that cannot begin inside a document.
+    #[must_use]
+    pub fn of_whole_documents(pattern: &Pattern, documents: &[&[u8]]) -> Self {
+        Self::divided(pattern, documents, BATCH_BYTES, |text, _| text.len())
+    }
+
+    /// Divides `documents` where `end` of (document, start of a span) says.
+    fn divided(
+        pattern: &Pattern,
+        documents: &[&[u8]],
+        batch_bytes: usize,
+        end: impl Fn(&[u8], usize) -> usize,
+    ) -> Self {
         let mut plan =
             Self { spans: Vec::with_capacity(documents.len()), batches: Vec::new(), bytes: 0, is_slow: false };
         let (mut first, mut filled) = (0, 0);
         for (document, text) in documents.iter().enumerate() {
             let mut start = 0;
             loop {
-                let end = span_end(pattern, text, start, batch_bytes);
+                let end = end(text, start);
                 filled += end - start;
                 plan.is_slow |= end - start > MAX_QUICK_SPAN_BYTES;
                 plan.spans.push(Span { document, range: start..end, last: end == text.len() });

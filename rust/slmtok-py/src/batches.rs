@@ -3,7 +3,7 @@
 use numpy::Element;
 use pyo3::prelude::*;
 use slmtok_core::Error;
-use slmtok_core::encode::{Document, Encoder, Frame, Pooled, Transcode};
+use slmtok_core::encode::{Document, Dropout, Encoder, Frame, Pooled, Transcode};
 
 use crate::arrays::read_only;
 use crate::bridge::run_reporting;
@@ -42,6 +42,48 @@ pub fn encode_texts<'py>(
     } else {
         encode_texts_as::<u16>(py, encoder, texts, threads, frame, progress)
     }
+}
+
+/// The dropout rate of each document, and what decides the random numbers.
+#[derive(Clone, Copy)]
+pub struct Sampling<'a> {
+    /// Probabilities.
+    pub rates: &'a [f64],
+    /// Seed and epoch.
+    pub dropout: Dropout,
+}
+
+/// As [`encode`], with BPE-dropout.
+pub fn encode_with_dropout<'py>(
+    py: Python<'py>,
+    encoder: &Encoder,
+    documents: &[&[u8]],
+    sampling: Sampling<'_>,
+    threads: usize,
+    frame: Frame,
+    progress: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Batch<'py>> {
+    if encoder.wide() {
+        sample_as::<u32>(py, encoder, documents, sampling, threads, frame, progress)
+    } else {
+        sample_as::<u16>(py, encoder, documents, sampling, threads, frame, progress)
+    }
+}
+
+fn sample_as<'py, I: Pooled + Element>(
+    py: Python<'py>,
+    encoder: &Encoder,
+    documents: &[&[u8]],
+    Sampling { rates, dropout }: Sampling<'_>,
+    threads: usize,
+    frame: Frame,
+    progress: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Batch<'py>> {
+    let total = documents.iter().map(|text| text.len() as u64).sum();
+    let batch = run_reporting(py, progress, "encode", |report| {
+        encoder.encode_with_dropout::<I>(documents, rates, dropout, threads, frame, &mut |done| report(done, total))
+    })?;
+    Ok((read_only(py, batch.ids)?, read_only(py, batch.offsets)?))
 }
 
 fn encode_as<'py, I: Pooled + Element>(

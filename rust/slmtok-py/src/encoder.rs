@@ -10,12 +10,12 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use slmtok_core::Result;
 use slmtok_core::accel::transcode::{MAX_SHORT_CHARS, TranscodePolicy};
 use slmtok_core::decode::{Decoder, TokenIndex, byte_lengths};
-use slmtok_core::encode::{self, FileOptions, Frame, Pooled};
+use slmtok_core::encode::{self, Dropout, FileOptions, Frame, Pooled};
 use slmtok_core::file_blocks::total_bytes;
 use slmtok_core::merges::Merges;
 
 use crate::arrays::{Ids, copied, numbers, pairs, read_only, read_only_copy};
-use crate::batches::{self, Batch};
+use crate::batches::{self, Batch, Sampling};
 use crate::bridge::{exception, run, run_holding_gil, run_reporting, run_supervised};
 use crate::code_points::length;
 use crate::counts::document_unit;
@@ -133,6 +133,11 @@ impl Encoder {
         Self::build(Ok(inner), py)
     }
 
+    fn longest_match(&self, py: Python<'_>) -> PyResult<Option<Self>> {
+        let found = run(py, || Ok(self.inner.longest_match()))?;
+        found.map(|inner| Self::build(Ok(inner), py)).transpose()
+    }
+
     #[getter]
     fn pattern(&self) -> Pattern {
         Pattern { inner: self.inner.pattern().clone() }
@@ -180,6 +185,25 @@ impl Encoder {
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Batch<'py>> {
         batches::encode(py, &self.inner, &documents.inner.slices(), threads, Frame { bos, eos }, progress)
+    }
+
+    #[pyo3(signature = (documents, rates, *, seed=0, epoch=0, threads=0, bos=None, eos=None, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only options of one Python call")]
+    fn encode_with_dropout<'py>(
+        &self,
+        py: Python<'py>,
+        documents: &Documents,
+        rates: PyReadonlyArray1<'py, f64>,
+        seed: u64,
+        epoch: u64,
+        threads: usize,
+        bos: Option<u32>,
+        eos: Option<u32>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Batch<'py>> {
+        let (slices, rates) = (documents.inner.slices(), copied(&rates)?);
+        let sampling = Sampling { rates: &rates, dropout: Dropout { seed, epoch } };
+        batches::encode_with_dropout(py, &self.inner, &slices, sampling, threads, Frame { bos, eos }, progress)
     }
 
     #[pyo3(signature = (documents, *, threads=0))]

@@ -299,6 +299,7 @@ def test_runs_of_other_settings_are_not_taken(inputs: Path, finished: Path, tmp_
         ("--patterns", "slm,gpt2", ["slm", "gpt2"]),
         ("--schemes", "bpe,char", ["bpe", "char"]),
         ("--data-sizes", "50%,100%", ["data-50pct", "data-100pct"]),
+        ("--inference", "merges,dropout:0.5", ["merges", "dropout-0.5"]),
     ],
 )
 def test_axes(axis: str, values: str, names: list[str], inputs: Path, slm) -> None:
@@ -307,8 +308,12 @@ def test_axes(axis: str, values: str, names: list[str], inputs: Path, slm) -> No
     found = slm(*command, code=0).json["result"]
     assert [arm["name"] for arm in found["arms"]] == names
     sizes, prints = ([arm[key] for arm in found["arms"]] for key in ("n_vocab", "fingerprint"))
-    assert len(set(prints)) == 2
-    if axis == "--vocabs":
+    assert len(set(prints)) == (1 if axis == "--inference" else 2)
+    if axis == "--inference":
+        plain, dropped = found["arms"]
+        assert [arm["inference"] for arm in found["arms"]] == ["merges", "dropout:0.5"]
+        assert dropped["train_tokens"] > 1.2 * plain["train_tokens"] and dropped["val_tokens"] == plain["val_tokens"]
+    elif axis == "--vocabs":
         assert sizes == [300, 340]
         tok = slmtok.load(next(Path("axis/tokenizers").iterdir()))
         assert prints == [slmtok.slice(tok, 300).fingerprint, tok.fingerprint]
@@ -327,5 +332,7 @@ def test_wrong_axes(inputs: Path, slm) -> None:
     assert "is not one of numbers of ids" in slm("ablate", "--vocabs", "300,x", *text, code=2).err
     assert "different values" in slm("ablate", "--schemes", "bpe", *text, code=2).err
     assert "one axis" in slm("ablate", "--schemes", "bpe,word", "--vocabs", "300,400", *text, code=2).err
+    assert "is not one of merges" in slm("ablate", "--inference", "merges,dropout:2", *text, code=2).err
+    assert "different values" in slm("ablate", "--inference", "dropout,dropout:0.1", *text, code=2).err
     assert "leave out -t" in slm("ablate", "--patterns", "slm,gpt2", "-t", inputs / "a.json", *text, code=2).err
     assert "--text CORPUS is missing" in slm("ablate", "--patterns", "slm,gpt2", code=2).err

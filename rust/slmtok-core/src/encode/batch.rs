@@ -161,7 +161,7 @@ impl<'a, I> Joined<'a, I> {
 }
 
 #[expect(clippy::cast_possible_wrap, reason = "no array has 2^63 elements")]
-fn offset(ids: usize) -> i64 {
+pub(super) fn offset(ids: usize) -> i64 {
     ids as i64
 }
 

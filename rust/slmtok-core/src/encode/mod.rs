@@ -3,6 +3,7 @@
 //! Read `worker` first: it is the hot loop. `batch` shares documents among threads, `files` goes from files to a file.
 
 mod batch;
+mod dropout;
 mod files;
 mod model;
 pub mod rank_file;
@@ -15,6 +16,7 @@ mod worker_pool;
 use std::collections::HashMap;
 
 pub use batch::{EncodedBatch, Frame};
+pub use dropout::Dropout;
 pub use files::FileOptions;
 use model::{Model, Rank};
 use rank_file::merges_from_ranks;
@@ -25,6 +27,7 @@ use worker_pool::WorkerPool;
 pub use crate::accel::lazy_batch::{Document, Transcode};
 pub use crate::cache::packed_ids::TokenId;
 use crate::merge::Merger;
+use crate::merge::longest::LongestMatch;
 use crate::merges::{MAX_TOKENS, Merges};
 use crate::pretoken::Pattern;
 use crate::{Error, Result};
@@ -140,6 +143,24 @@ impl Encoder {
             specials: special,
             n_vocab: largest + 1,
             workers,
+        })
+    }
+
+    /// The encoder of the same vocabulary that takes, from the left, always the longest token that fits. `None` for an encoder
+    /// without merges.
+    #[must_use]
+    pub fn longest_match(&self) -> Option<Self> {
+        let contains = |id: u32| self.non_emitting.binary_search(&Rank(id)).is_err();
+        let longest = LongestMatch::new(self.model.merges()?.clone(), contains);
+        Some(Self {
+            pattern: self.pattern.clone(),
+            model: Model::Longest(Box::new(longest)),
+            public_ids: self.public_ids.clone(),
+            non_emitting: self.non_emitting.clone(),
+            internal: self.internal.clone(),
+            specials: self.specials.clone(),
+            n_vocab: self.n_vocab,
+            workers: WorkerPool::default(),
         })
     }
 

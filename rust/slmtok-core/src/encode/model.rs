@@ -1,4 +1,4 @@
-//! From a piece to internal ids: by merging, or by looking the piece up as a whole.
+//! From a piece to internal ids: by merging, by longest match, or by looking the piece up as a whole.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use super::split_points::SplitPoints;
 use crate::fork_safe_once::get_or_init;
 use crate::merge::Merger;
-use crate::merges::TokenBytes;
+use crate::merge::longest::LongestMatch;
+use crate::merges::{Merges, TokenBytes};
 use crate::{Error, Result};
 
 /// An internal id: the position of a token in merge order. A newtype, because the encoder handles public ids beside it; below
@@ -25,6 +26,8 @@ impl Rank {
 pub enum Model {
     /// `bpe`: merge by rank.
     Merge { merger: Box<Merger>, split_points: OnceLock<SplitPoints> },
+    /// `bpe` with the longest token first.
+    Longest(Box<LongestMatch>),
     /// `word`, `char`, `byte`: a piece that is a token, else its bytes.
     Lookup { tokens: TokenBytes, id_of: HashMap<Vec<u8>, u32> },
 }
@@ -47,6 +50,16 @@ impl Model {
         Ok(Self::Lookup { tokens: table, id_of })
     }
 
+    /// The merges; `None` where pieces are looked up.
+    #[must_use]
+    pub fn merges(&self) -> Option<&Merges> {
+        match self {
+            Self::Merge { merger, .. } => Some(&merger.merges),
+            Self::Longest(longest) => Some(&longest.merges),
+            Self::Lookup { .. } => None,
+        }
+    }
+
     /// All ranks.
     pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + use<> {
         self.tokens().ids().map(Rank)
@@ -61,6 +74,7 @@ impl Model {
     fn tokens(&self) -> &TokenBytes {
         match self {
             Self::Merge { merger, .. } => merger.merges.tokens(),
+            Self::Longest(longest) => longest.merges.tokens(),
             Self::Lookup { tokens, .. } => tokens,
         }
     }
@@ -68,10 +82,7 @@ impl Model {
     /// The two tokens that a token was merged from.
     #[must_use]
     pub fn parts(&self, rank: Rank) -> Option<(Rank, Rank)> {
-        match self {
-            Self::Merge { merger, .. } => merger.merges.parts(rank.0).map(|(left, right)| (Rank(left), Rank(right))),
-            Self::Lookup { .. } => None,
-        }
+        self.merges()?.parts(rank.0).map(|(left, right)| (Rank(left), Rank(right)))
     }
 
     /// Tokens that encoding never returns.
@@ -81,7 +92,7 @@ impl Model {
     pub fn unreachable(&self) -> Result<impl Iterator<Item = Rank>> {
         let ids = match self {
             Self::Merge { merger, .. } => merger.unreachable()?,
-            Self::Lookup { .. } => &[],
+            Self::Longest(_) | Self::Lookup { .. } => &[],
         };
         Ok(ids.iter().copied().map(Rank))
     }
@@ -93,7 +104,7 @@ impl Model {
             Self::Merge { merger, split_points } => {
                 Some(get_or_init(split_points, || SplitPoints::new(merger.merges.tokens())))
             }
-            Self::Lookup { .. } => None,
+            Self::Longest(_) | Self::Lookup { .. } => None,
         }
     }
 
@@ -104,6 +115,7 @@ impl Model {
     pub fn encode(&self, piece: &[u8], ids: &mut Vec<u32>) -> Result<()> {
         match self {
             Self::Merge { merger, .. } => merger.encode(piece, ids),
+            Self::Longest(longest) => longest.encode(piece, ids),
             Self::Lookup { id_of, .. } => {
                 ids.clear();
                 match id_of.get(piece) {

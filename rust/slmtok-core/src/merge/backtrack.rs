@@ -5,10 +5,10 @@
 //! against the one before it, and falls back to shorter ones. Each position is abandoned at most once, so the time is linear.
 
 use fixedbitset::FixedBitSet;
-use hashbrown::HashTable;
 
 use super::pair_table::{NONE, PairTable};
-use crate::merges::{Merges, TokenBytes};
+use super::trie::Trie;
+use crate::merges::Merges;
 use crate::{Error, Result, interrupt};
 
 /// Ids between two checks for an interrupt.
@@ -26,7 +26,7 @@ impl Backtrack {
     #[must_use]
     pub fn new(merges: &Merges) -> Self {
         let tokens = merges.tokens();
-        let trie = Trie::new(tokens);
+        let trie = Trie::new(tokens, |_| true);
         let next_prefix = tokens.ids().map(|id| {
             let token = tokens.get(id);
             if token.len() == 1 { NONE } else { trie.longest_match(&token[..token.len() - 1]) }
@@ -98,66 +98,4 @@ fn is_compatible(merges: &Merges, pairs: &PairTable, left: u32, right: u32) -> b
             }
         }
     }
-}
-
-/// The prefix tree of all tokens. Nodes 0..=255 are the bytes.
-struct Trie {
-    /// (key of an edge, child).
-    edges: HashTable<(u64, u32)>,
-    /// The token that a node spells, or [`NONE`].
-    token_at: Vec<u32>,
-}
-
-impl Trie {
-    fn new(tokens: &TokenBytes) -> Self {
-        let mut trie = Self { edges: HashTable::new(), token_at: (0..256).collect() };
-        for id in tokens.ids().skip(256) {
-            let token = tokens.get(id);
-            let mut node = u32::from(token[0]);
-            for &byte in &token[1..] {
-                node = trie.child(node, byte).unwrap_or_else(|| trie.insert(node, byte));
-            }
-            trie.token_at[node as usize] = id;
-        }
-        trie
-    }
-
-    fn child(&self, node: u32, byte: u8) -> Option<u32> {
-        let key = edge_key(node, byte);
-        self.edges.find(edge_hash(key), |edge| edge.0 == key).map(|edge| edge.1)
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "all tokens together have at most 2^30 bytes, so nodes fit u32"
-    )]
-    fn insert(&mut self, node: u32, byte: u8) -> u32 {
-        let (key, child) = (edge_key(node, byte), self.token_at.len() as u32);
-        self.token_at.push(NONE);
-        self.edges.insert_unique(edge_hash(key), (key, child), |edge| edge_hash(edge.0));
-        child
-    }
-
-    /// The longest token that is a prefix of `text`, which must not be empty.
-    fn longest_match(&self, text: &[u8]) -> u32 {
-        let mut node = u32::from(text[0]);
-        let mut longest = node;
-        for &byte in &text[1..] {
-            let Some(child) = self.child(node, byte) else { break };
-            node = child;
-            if self.token_at[node as usize] != NONE {
-                longest = self.token_at[node as usize];
-            }
-        }
-        longest
-    }
-}
-
-fn edge_key(node: u32, byte: u8) -> u64 {
-    u64::from(node) << 8 | u64::from(byte)
-}
-
-fn edge_hash(key: u64) -> u64 {
-    let product = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    product ^ product >> 32
 }

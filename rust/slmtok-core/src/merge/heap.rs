@@ -20,9 +20,21 @@ const CHECK_INTERVAL: usize = 1 << 16;
 /// # Errors
 /// [`Error::NoMemory`], and [`Error::Interrupted`]; `ids` then holds anything.
 pub fn merge_by_heap(pairs: &PairTable, ids: &mut Vec<u32>) -> Result<()> {
+    merge_with_dropout(pairs, ids, || false)
+}
+
+/// As [`merge_by_heap`], but a merge for which `is_dropped` says true is not applied at this step. This is BPE-dropout
+/// (Provilkov, Emelianenko and Voita, "BPE-dropout: simple and effective subword regularization", 2020, algorithm 1): at each
+/// step each possible merge is dropped with a probability, and of the others the one of lowest rank is applied, the leftmost of
+/// equals; the end is a step at which all are dropped. `is_dropped` is asked in this order, and only until one is applied:
+/// later draws of a step decide nothing.
+///
+/// # Errors
+/// As [`merge_by_heap`].
+pub fn merge_with_dropout(pairs: &PairTable, ids: &mut Vec<u32>, mut is_dropped: impl FnMut() -> bool) -> Result<()> {
     let n = ids.len();
     let (mut next, mut previous) = (Vec::<usize>::new(), Vec::<usize>::new());
-    let mut queue = BinaryHeap::new();
+    let (mut queue, mut dropped) = (BinaryHeap::new(), Vec::new());
     // The queue never holds more candidates than twice the symbols: each merge removes one and adds up to two.
     let reserved = next.try_reserve_exact(n).and_then(|()| previous.try_reserve_exact(n));
     let reserved = reserved.and_then(|()| queue.try_reserve(2 * n));
@@ -44,6 +56,11 @@ pub fn merge_by_heap(pairs: &PairTable, ids: &mut Vec<u32>) -> Result<()> {
         if right == REMOVED || right >= n || pairs.merged(ids[left], ids[right]) != merged {
             continue;
         }
+        if is_dropped() {
+            dropped.push(Reverse((merged, left)));
+            continue;
+        }
+        queue.extend(dropped.drain(..));
         ids[left] = merged;
         let after = next[right];
         (next[left], next[right]) = (after, REMOVED);

@@ -12,23 +12,27 @@
 //!
 //! Tables are computed outside their cells, as `fork_safe_once` explains, because computing them may fail.
 //!
+//! `longest` is another inference method, which ignores the order of the merges. BPE-dropout is `heap` with a condition.
+//!
 //! [`mod@reference`] is the definition; every kernel is tested against it. A new kernel is one file here and one line in
 //! [`Merger::encode`].
 
 mod backtrack;
 mod heap;
+pub mod longest;
 pub mod pair_table;
 pub mod reference;
 mod run;
 mod scan;
 #[cfg(target_arch = "x86_64")]
 mod scan_avx512;
+mod trie;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) use backtrack::Backtrack;
-pub(crate) use heap::merge_by_heap;
+pub(crate) use heap::{merge_by_heap, merge_with_dropout};
 use pair_table::PairTable;
 use run::{is_run, merge_run};
 pub(crate) use scan::{MAX_SYMBOLS, merge_by_scan};
