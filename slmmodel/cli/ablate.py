@@ -262,9 +262,11 @@ def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str |
     if result["exploratory"]:
         write_line("EXPLORATORY: changed after the first run: " + "; ".join(result["exploratory"]))
     vocabularies = {arm["name"]: arm for arm in result["arms"]}
+    baselines = _baselines(result["baselines"])
     for view in result["views"]:
         head = ("arm", "vocabulary", "bytes/id", "embedding", "ids", "bytes", "FLOPs", "time", "bpb", "95 %")
         rows = [_line(row, vocabularies[row["name"]], times) for row in view["arms"]]
+        rows += baselines
         write_line(f"match {view['match']}: equal {view['equal']}; differs: {view['differs']}")
         write_text(table(head, rows))
         for pair in view["pairs"]:
@@ -279,6 +281,17 @@ def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str |
             ("page", written["page"] or ""),
         ]
     )
+
+
+def _baselines(found: dict[str, Any] | None) -> list[list[str]]:
+    """The lines of what needs no model: the best n-gram of bytes, and xz; none for data without a tokenizer."""
+    if found is None:
+        return []
+    from slmmodel.cli.baselines import best_ngram
+
+    order, bits = best_ngram(found)
+    lines = {f"byte {order}-gram": bits, "xz": found["xz"]["after_train"]}
+    return [[name, *[""] * 7, f"{value:.4f}", ""] for name, value in lines.items()]
 
 
 def _line(row: dict[str, Any], arm: dict[str, Any], times: dict[str, Any]) -> list[str]:

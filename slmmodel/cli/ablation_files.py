@@ -12,7 +12,7 @@ from slmmodel.json_files import FaultError, read_object
 from slmmodel.versions import package_version
 from slmtok import atomic, schema
 from slmtok.cli.output import finite
-from slmtok.envelope import Envelope, content_digest, load_payload
+from slmtok.envelope import BASELINES, Envelope, content_digest, load_payload
 
 LOCK_KIND, RESULT_KIND = "ablation-lock", "ablation"
 LOCK, RESULT, TIMES, PAGE = "ablation.lock", "ablation.json", "times.json", "report.html"
@@ -45,6 +45,7 @@ _RESULT = schema.table(
         "documents": schema.mapping(schema.mapping(schema.plain)),
         "arms": schema.array(schema.mapping(schema.plain)),
         "views": schema.array(schema.mapping(schema.plain)),
+        "baselines": schema.nullable(BASELINES),
         "sweep": schema.array(schema.mapping(schema.plain)),
         "certificates": schema.mapping(schema.digest),
         "lock": schema.mapping(schema.plain),

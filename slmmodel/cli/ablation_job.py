@@ -20,7 +20,9 @@ from slmmodel.ablation.result import Scored
 from slmmodel.ablation.runs import RunPlan
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import ablation_files as files
+from slmmodel.cli.baselines import text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
+from slmmodel.cli.text import Text
 from slmmodel.cli.train import TrainProgress
 from slmmodel.config import Settings
 from slmmodel.errors import unknown_name
@@ -221,10 +223,18 @@ class AblationJob:
             "documents": lock["request"]["documents"],
             "arms": results.about_arms(request.arms),
             "views": views,
+            "baselines": self._baselines(),
             "sweep": rates,
             "certificates": {f"runs/{run.folder.name}": _digest(run) for run in runs_of_all},
             "lock": {key: lock[key] for key in ("request", "views", "changes")},
         }
+
+    def _baselines(self) -> dict[str, Any] | None:
+        """Those of the documents, which all arms share; None for data without a tokenizer."""
+        data = self.request.reference.data
+        if data.tokenizer is None or data.val is None:
+            return None
+        return text_baselines(Text(data.tokenizer, data.vocab), data.train.block(0), data.val.block(0))
 
     def _scope(self, scored: Sequence[Scored]) -> str:
         config = self.request.config()

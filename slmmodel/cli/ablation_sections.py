@@ -155,6 +155,8 @@ def _arms(found: Mapping[str, Any]) -> Iterator[Block]:
         yield Paragraph(
             f"{split}: {sizes['documents']:,} documents, {format_bytes(sizes['bytes'])}, the same for all arms."
         )
+    if found["baselines"] is not None:
+        yield from _baselines(found["baselines"])
     for view in found["views"]:
         head = ["", *(each["name"] for each in view["arms"])]
         yield Table(
@@ -164,6 +166,14 @@ def _arms(found: Mapping[str, Any]) -> Iterator[Block]:
         yield Paragraph(f"Largest arm over smallest, less 1: {apart}.")
         for name, tables in view["breakdowns"].items():
             yield from breakdown_tables(f"{view['match']}, {name}", tables)
+
+
+def _baselines(found: Mapping[str, Any]) -> Iterator[Block]:
+    rows = [[f"{order}-gram of bytes", f"{bits:.4f}"] for order, bits in found["ngram"].items()]
+    rows += [[f"{name} after the training text", f"{found[name]['after_train']:.4f}"] for name in ("bz2", "xz")]
+    yield Table("Without a model, on the same validation documents", ["", "bits per byte"], rows)
+    if found["train_bytes"] < found.get("train_bytes_all", 0):
+        yield Paragraph(f"They read the first {format_bytes(found['train_bytes'])} of the training documents.")
 
 
 _FORMATS = {

@@ -344,7 +344,7 @@ class DemoJob:
         return BLANK_LINE.join(document.decode("utf-8", "replace") for document in documents)
 
     def _show(self, result: dict[str, Any]) -> None:
-        from slmmodel.cli.eval import best_ngram
+        from slmmodel.cli.baselines import best_ngram
 
         order, bits = best_ngram(result["baselines"])
         compressors = ", ".join(f"{name} {result['baselines'][name]['after_train']:.4f}" for name in ("bz2", "xz"))

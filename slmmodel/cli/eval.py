@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable
 from functools import partial
@@ -13,13 +12,14 @@ import click
 from click.core import ParameterSource
 
 from slmmodel.checkpoint import RunFolder
+from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.opening import STDIN, check_written, is_text, note_unfinished, open_any
 from slmmodel.cli.options import COUNT, POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import open_split
 from slmmodel.cli.text import Text
-from slmmodel.errors import BytesDisagree, MissingInput, OptionError
+from slmmodel.errors import MissingInput, OptionError
 from slmtok import atomic
 from slmtok.cli.options import OUTPUT, argument, choice, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, write_line
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from slmmodel.evaluation.certificate import Evaluation
     from slmmodel.evaluation.scoring import Scores
 
-MAX_TRAIN_BYTES = 16_000_000
-"""Training text that baselines see; the result records its size."""
-MIN_COMPRESSED_BYTES = 1024
-"""Of shorter texts bz2 and xz mostly measure their own headers and blocks, so they are not shown."""
 NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
 
 
@@ -250,14 +246,7 @@ def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | Non
     """
     if run.tokenizer is None or (train := _training_block(run)) is None:
         return None
-    from slmtok.analysis.baselines import baselines
-
-    text = Text(run.tokenizer, run.vocab)
-    with Progress() as progress:
-        progress("baselines", 0, 0)
-        lines = baselines(_documents(text, train, MAX_TRAIN_BYTES), _documents(text, source.block(0)))
-    lines["train_bytes_all"] = int(train.nbytes().sum())
-    return lines
+    return text_baselines(Text(run.tokenizer, run.vocab), train, source.block(0))
 
 
 def _training_block(run: RunFolder) -> DocumentBlock | None:
@@ -270,24 +259,6 @@ def _training_block(run: RunFolder) -> DocumentBlock | None:
     except MissingInput:
         return None
     return block
-
-
-def _documents(text: Text, block: DocumentBlock, max_bytes: float = math.inf) -> list[bytes]:
-    """The decoded documents of a block, until `max_bytes` were read."""
-    out: list[bytes] = []
-    for doc, (length, size) in enumerate(zip(block.lengths().tolist(), block.nbytes().tolist(), strict=True)):
-        if max_bytes <= 0:
-            break
-        data = text.data(block.ids(doc, 1, length - 1).tolist())
-        if len(data) != size:
-            raise BytesDisagree(
-                f"document {doc} has {size} bytes, but its ids decode to {len(data)}",
-                limit="baselines need the exact bytes of the documents",
-                fix="check the data with slmtok verify --deep",
-            )
-        out.append(data)
-        max_bytes -= size
-    return out
 
 
 def _breakdown(run: RunFolder, source: TokenSource, scores: Scores) -> dict[str, Any]:
@@ -332,7 +303,7 @@ def _show(result: dict[str, Any]) -> None:
             ("bytes", "derived from the ids, so that they agree by construction" if is_derived else ""),
             ("windows", windows),
             ("per id", per_id),
-            ("baselines", _baseline_lines(result["baselines"]) if result["baselines"] else ""),
+            ("baselines", baseline_lines(result["baselines"]) if result["baselines"] else ""),
             *((table, _table_lines(rows)) for table, rows in result.get("breakdown", {}).items()),
             ("certificate", written["certificate"]),
             ("losses", written.get("losses", "")),
@@ -342,25 +313,6 @@ def _show(result: dict[str, Any]) -> None:
         order, bits = best_ngram(result["baselines"])
         if result["bpb_total"] >= bits:
             write_line(f"A byte {order}-gram is better, with {bits:.4f} bits per byte: train longer or larger.")
-
-
-def best_ngram(lines: dict[str, Any]) -> tuple[int, float]:
-    """Order and bits per byte of the best n-gram."""
-    order, bits = min(lines["ngram"].items(), key=lambda item: float(item[1]))
-    return int(order), float(bits)
-
-
-def _baseline_lines(lines: dict[str, Any]) -> str:
-    grams = "  ".join(f"{order}: {bits:.3f}" for order, bits in lines["ngram"].items())
-    used = lines["train_bytes"]
-    part = f", of the first {used:,} bytes" if used < lines["train_bytes_all"] else ""
-    if lines["bytes"] < MIN_COMPRESSED_BYTES:
-        return f"byte n-grams by order{part}: {grams}"
-    compressors = [
-        f"{name}: {lines[name]['after_train']:.3f} after the training text, {lines[name]['alone']:.3f} alone"
-        for name in ("bz2", "xz")
-    ]
-    return "\n".join([f"byte n-grams by order{part}: {grams}", *compressors])
 
 
 def _table_lines(rows: list[dict[str, Any]]) -> str:

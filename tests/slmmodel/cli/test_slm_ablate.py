@@ -20,6 +20,8 @@ from slmmodel.cli import main
 from slmmodel.cli.ablation_files import load_ablation, load_lock
 from slmmodel.evaluation.comparison import read_losses
 from slmmodel.models import build, config_from_dict
+from slmtok.analysis.baselines import witten_bell
+from slmtok.shards import open_shards
 from slmtok.stories import story
 
 SHAPE = ["d_model=32", "n_layers=1", "n_heads=2", "n_kv_heads=2", "d_ff=64", "seq_len=64"]
@@ -96,6 +98,12 @@ def test_the_result_has_all_arms_views_and_runs(finished: Path) -> None:
             assert len(arm["runs"]) == len(arm["bpb_by_seed"]) == 2
             assert arm["bpb"] == pytest.approx(np.mean(arm["bpb_by_seed"]), rel=1e-6)
             assert all((finished / run / "result.json").is_file() for run in arm["runs"])
+    train, val = (reference_documents(finished, split) for split in ("train", "val"))
+    bits = witten_bell(train, val)
+    assert list(found["baselines"]["ngram"].values()) == pytest.approx(bits, rel=1e-12)
+    assert found["baselines"]["train_bytes"] == sum(map(len, train))
+    page = (finished / "report.html").read_text()
+    assert "Without a model" in page and f"{min(bits):.4f}" in page
     curve = found["views"][0]["curves"][0]
     assert len(curve["bytes"]) == len(curve["bpb"]) == 4 and curve["bytes"] == sorted(curve["bytes"])
     assert found["views"][0]["breakdowns"]["b"]["by_frequency"]
@@ -105,6 +113,12 @@ def test_the_result_has_all_arms_views_and_runs(finished: Path) -> None:
     assert (
         "is better" in (finished / "report.html").read_text() or "No decision" in (finished / "report.html").read_text()
     )
+
+
+def reference_documents(ablation: Path, split: str) -> list[bytes]:
+    shards, tok = open_shards(next((ablation / "data").glob("a-*"))), slmtok.load(ablation.parent / "a.json")
+    rows = [shard.document(index) for shard in shards.shards[split] for index in range(shard.header.n_docs)]
+    return [tok.decode_bytes(ids, skip_special=True) for ids in rows]
 
 
 def test_identical_arms_have_bitwise_equal_losses(finished: Path) -> None:
