@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import click
 
 from slmtok.cli import streams
+from slmtok.cli.arguments import parameter_name, with_text_named, with_tokenizer_first
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, printable, styled
-from slmtok.cli.swapped import with_text_named, with_tokenizer_first
 from slmtok.errors import (
     DiskFull,
     InternalError,
@@ -231,15 +231,6 @@ def _value_of(name: str, arguments: Sequence[str]) -> str | None:
         if flag.replace("_", "-") == name.replace("_", "-"):
             return value if equals else None if following.startswith("-") else following
     return None
-
-
-def parameter_name(param: click.Parameter | None) -> str:
-    """The first long option, or the placeholder of an argument."""
-    if param is None:
-        return "an argument"
-    long = [option for option in param.opts if option.startswith("--")]
-    placeholder = str(getattr(param, "metavar", None) or param.name)
-    return long[0] if long else placeholder if placeholder.isupper() else str(param.name).upper()
 
 
 def system_error(error: Exception, package: str) -> SlmtokError:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import click
 
-from slmtok.cli.errors import parameter_name
+from slmtok.cli.arguments import name_swap, parameter_name
 from slmtok.cli.output import Settings
 from slmtok.errors import OptionError, SlmtokError
 
@@ -234,8 +234,6 @@ class Command(click.Command):
         try:
             return ctx.invoke(self.callback, **given)
         except SlmtokError as error:
-            from slmtok.cli.swapped import name_swap
-
             name_swap(error, ctx)
             raise
 

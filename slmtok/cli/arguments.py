@@ -1,4 +1,4 @@
-"""The remedy for a tokenizer and a text that stand in each other's place on the command line."""
+"""Arguments as they were given: what a parameter is called, and remedies for those in each other's place."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ import click
 from slmtok.errors import SlmtokError
 
 _TOKENIZER = "TOK"
+
+
+def parameter_name(param: click.Parameter | None) -> str:
+    """The first long option, or the placeholder of an argument."""
+    if param is None:
+        return "an argument"
+    long = [option for option in param.opts if option.startswith("--")]
+    placeholder = str(getattr(param, "metavar", None) or param.name)
+    return long[0] if long else placeholder if placeholder.isupper() else str(param.name).upper()
 
 
 def name_swap(error: SlmtokError, ctx: click.Context) -> None:
