@@ -136,11 +136,7 @@ class RunFolder:
     def read(self, name: str) -> bytes:
         """The bytes of a small file, as the sums have it. Raises `CorruptFile`, `Unreadable`."""
         path, listed = self.path / name, read_sums(self.path).get(name)
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            fact = f"cannot read {name}: {error.strerror}"
-            raise Unreadable(fact, where=str(path), fix="check the disk", path=str(path)) from error
+        data = read_file(path)
         if self._verifies_files and listed not in (None, hashlib.sha256(data).hexdigest()):
             raise _differs(path)
         return data
@@ -354,7 +350,7 @@ class Checkpoints:
     def best(self) -> int | None:
         """The step of the best checkpoint, where one is marked and exists."""
         path = self.folder / BEST
-        name = path.read_bytes()[:80].decode("utf-8", "replace").strip() if path.is_file() else ""
+        name = read_file(path)[:80].decode("utf-8", "replace").strip() if path.is_file() else ""
         return next((step for step in self.list() if self.path(step).name == name), None)
 
     def prune(self, keep: int, every: int = 0) -> None:
@@ -562,10 +558,31 @@ def translated_errors(path: Path, part: Path | None = None) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raises a failed read of `path` as `Unreadable`; a missing file stays `FileNotFoundError`."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        fact = f"cannot read {path.name}: {error.strerror or error}"
+        raise Unreadable(fact, where=str(path), fix="check the file and its disk", path=str(path)) from error
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file. Raises `Unreadable`, and `FileNotFoundError`."""
+    with reading(path):
+        return path.read_bytes()
+
+
 def sha256_of(path: Path, on_read: Callable[[int], None] | None = None) -> str:
-    """The SHA-256 of a file, in hexadecimal. on_read: called with the number of bytes of each chunk."""
+    """The SHA-256 of a file, in hexadecimal. on_read: called with the number of bytes of each chunk.
+
+    Raises `Unreadable`.
+    """
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
             if on_read is not None:
@@ -579,11 +596,12 @@ def sums_of(folder: Path, names: Iterable[str]) -> bytes:
 
 
 def read_sums(folder: Path) -> dict[str, str]:
-    """The sums by file name; empty where the file is missing. Raises `CorruptFile`."""
+    """The sums by file name; empty where the file is missing. Raises `CorruptFile`, `Unreadable`."""
     path = folder / SUMS
     try:
-        lines = read_bounded(path, MAX_CONFIG_BYTES).decode("utf-8").splitlines()
-    except OSError:
+        with reading(path):
+            lines = read_bounded(path, MAX_CONFIG_BYTES).decode("utf-8").splitlines()
+    except FileNotFoundError:
         return {}
     except ValueError as error:
         raise CorruptFile(f"{SUMS} {error}", where=str(path), fix="restore the file", path=str(path)) from None

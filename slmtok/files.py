@@ -153,9 +153,9 @@ def _names_source(path: str | os.PathLike[str]) -> bool:
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:
-    """sha256 (hex) of a file, read in blocks. Raises `OSError`."""
+    """sha256 (hex) of a file, read in blocks. Raises `MissingInput`, `Unreadable`."""
     state = hashlib.sha256()
-    with Path(path).open("rb", buffering=0) as file:
+    with opened(path) as file:
         while block := file.read(_BLOCK_BYTES):
             state.update(block)
     return state.hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +65,7 @@ def report(
         import torch
 
         torch.set_num_threads(threads)
-    page = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
+    page, warnings = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
     content = page.html.encode()
     with writing(output, force=force) as file:
         file.write(content)
@@ -76,13 +75,14 @@ def report(
         webbrowser.open(Path(output).absolute().as_uri())
     result = {"path": output, "subjects": list(subjects), "bytes": len(content)}
     if output == STDIO:
-        return Outcome(result)
-    return Outcome(result, summary=f"{output}: {format_bytes(len(content))}, open it in a browser")
+        return Outcome(result, warnings=warnings)
+    summary = f"{output}: {format_bytes(len(content))}, open it in a browser"
+    return Outcome(result, summary=summary, warnings=warnings)
 
 
 def write_report(subjects: Sequence[str], output: str) -> None:
     """Writes the page of runs and ablations, also over an older one. Raises what `make_page` raises."""
-    make_page(subjects).save(output, force=True)
+    make_page(subjects)[0].save(output, force=True)
 
 
 def make_page(
@@ -92,8 +92,11 @@ def make_page(
     on: Sequence[str] = (),
     prompt: str | None = None,
     device: str = "auto",
-) -> Page:
-    """The page of runs and ablations. Raises what reading them raises, and `OptionError` for a page beyond 5 MB."""
+) -> tuple[Page, tuple[str, ...]]:
+    """The page of runs and ablations, and its warnings: what it lacks, and which runs have not finished.
+
+    Raises what reading the runs raises, and `OptionError` for a page beyond 5 MB.
+    """
     runs = [path for path in subjects if not is_ablation(path)]
     labels = short_names([path.rstrip("/") for path in runs])
     sections = [
@@ -109,7 +112,9 @@ def make_page(
             sections.append(Section("evaluations", "Evaluations", list(result_sections.evaluations([], results))))
     title = "Ablation report" if not runs else "Run report"
     footer = _FOOTER.format(package_version())
-    return report_page(title, sections, footer=footer, fix="name fewer runs", option="subjects", styles=STYLES)
+    page = report_page(title, sections, footer=footer, fix="name fewer runs", option="subjects", styles=STYLES)
+    blocks = [block for section in sections for block in section.blocks]
+    return page, tuple(block.text for block in blocks if isinstance(block, Paragraph) and block.role == "warning")
 
 
 def _run_sections(
@@ -145,9 +150,9 @@ def _open(subjects: Sequence[Subject], device: str) -> tuple[list[Opened], list[
     for subject in subjects:
         run = subject.run
         if run.tokenizer is None:
-            notes.append(Paragraph(f"{subject.name} has no tokenizer file, so its text is not shown."))
+            notes.append(Paragraph(f"{subject.name} has no tokenizer file, so its text is not shown.", role="warning"))
         elif not run.finished and run.checkpoints.newest() is None:
-            notes.append(Paragraph(f"{subject.name} has no weights yet, so its text is not shown."))
+            notes.append(Paragraph(f"{subject.name} has no weights yet, so its text is not shown.", role="warning"))
         else:
             found.append(_with_weights(subject.name, run, place))
     return found, notes
@@ -159,11 +164,15 @@ def _with_weights(name: str, run: RunFolder, device: str) -> Opened:
 
 
 def _next_words(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:
-    """Words of the training text of the first run; none where it is gone."""
-    if opened:
-        with suppress(SlmmodelError):
-            text = text_sections.training_text(opened[0].context.run, opened[0].text)
-            yield from text_sections.next_words(text, prompt)
+    """Words of the training text of the first run; a warning where it is gone or cannot be read."""
+    if not opened:
+        return
+    try:
+        text = text_sections.training_text(opened[0].context.run, opened[0].text)
+    except SlmmodelError as error:
+        yield Paragraph(f"No words of the training text are listed: {error.fact}.", role="warning")
+        return
+    yield from text_sections.next_words(text, prompt)
 
 
 def _texts(opened: Sequence[Opened], on: Sequence[str], notes: list[Any]) -> list[bytes]:
@@ -175,5 +184,5 @@ def _texts(opened: Sequence[Opened], on: Sequence[str], notes: list[Any]) -> lis
     try:
         return text_sections.validation_text(opened[0].context.run, opened[0].text)
     except SlmmodelError as error:
-        notes.append(Paragraph(f"No text is coloured: {error.fact}. --on TEXT names one."))
+        notes.append(Paragraph(f"No text is coloured: {error.fact}. --on TEXT names one.", role="warning"))
         return []

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slmmodel.checkpoint import EVALUATIONS
+from slmmodel.checkpoint import EVALUATIONS, reading
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.passkey import load_result as load_passkey
 from slmmodel.cli.result_files import PROBE, PROMPT_SHEET, load_result, measure_rows
@@ -44,8 +44,12 @@ def kind_of(path: str) -> str | None:
 
 
 def results_of(subject: Subject) -> list[str]:
-    """The files of results in the folder of a run."""
-    return sorted(map(str, (subject.run.path / EVALUATIONS).glob("*.json")))
+    """The files of results in the folder of a run. Raises `Unreadable`."""
+    folder = subject.run.path / EVALUATIONS
+    if not folder.is_dir():
+        return []
+    with reading(folder):
+        return sorted(str(path) for path in folder.iterdir() if path.suffix == ".json")
 
 
 def evaluations(subjects: Sequence[Subject], more: Sequence[str]) -> Iterator[Block]:
@@ -60,7 +64,7 @@ def evaluations(subjects: Sequence[Subject], more: Sequence[str]) -> Iterator[Bl
         try:
             others += _result(name, path, certificates)
         except (SlmmodelError, SlmtokError) as error:
-            others.append(Paragraph(f"{name} is not shown: {error.fact}."))
+            others.append(Paragraph(f"{name} is not shown: {error.fact}.", role="warning"))
     for path in more:
         others += _result(path, path, certificates)
     if certificates:

@@ -213,7 +213,7 @@ def batches(subjects: Sequence[Subject]) -> Iterator[Block]:
         try:
             batch = _first_batch(subject)
         except SlmmodelError as error:
-            yield Paragraph(f"{subject.name}: no batch is drawn: {error.fact}.")
+            yield Paragraph(f"{subject.name}: no batch is drawn: {error.fact}.", role="warning")
             continue
         documents = batch.document_ids.numpy()
         rows = documents[:MAX_ROWS].tolist()

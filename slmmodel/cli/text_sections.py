@@ -103,7 +103,7 @@ def loss_map(opened: Sequence[Opened], texts: Sequence[bytes]) -> Iterator[Block
     try:
         losses = [_losses(each, texts) for each in opened[:2]]
     except SlmmodelError as error:
-        yield Paragraph(f"The text is not scored: {error.fact}.")
+        yield Paragraph(f"The text is not scored: {error.fact}.", role="warning")
         return
     if len(opened) > 2:
         yield Paragraph(f"The first two of {len(opened)} runs are shown.")
@@ -153,7 +153,7 @@ def next_tokens(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:
         try:
             logp = next_log_probabilities(each.context.model, ids)
         except SlmmodelError as error:
-            yield Paragraph(f"{each.name}: the prompt is not read: {error.fact}.")
+            yield Paragraph(f"{each.name}: the prompt is not read: {error.fact}.", role="warning")
             continue
         order = logp.sort(descending=True, stable=True).indices[:N_NEXT].tolist()
         rows = [
@@ -177,7 +177,7 @@ def samples(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:
         try:
             found = generate(each.context.model, [ids] * N_SAMPLES, options, max_new_tokens=SAMPLE_IDS)
         except SlmmodelError as error:
-            yield Paragraph(f"{each.name}: nothing is generated: {error.fact}.")
+            yield Paragraph(f"{each.name}: nothing is generated: {error.fact}.", role="warning")
             continue
         for number, sample in enumerate(found, 1):
             text = each.text.data(sample.ids).decode("utf-8", "replace")

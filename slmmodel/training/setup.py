@@ -520,13 +520,13 @@ def _branch(origin: RunFolder, step: int | None, output: Path, changes: Settings
         fingerprint["steps"] = None
     vocab = origin.read(checkpoint.VOCAB)
     tokenizer = None if origin.tokenizer is None else origin.read(checkpoint.TOKENIZER)
-    metrics = (origin.path / checkpoint.METRICS).read_bytes()[: int(state["metrics_length"])]
+    metrics = checkpoint.read_file(origin.path / checkpoint.METRICS)[: int(state["metrics_length"])]
     run.remove()
     write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint))
     copy = run.checkpoints.folder / folder.name
     copy.mkdir(parents=True)
     for file in folder.iterdir():
-        write_file(copy / file.name, file.read_bytes())
+        write_file(copy / file.name, checkpoint.read_file(file))
     # They may have changed since `checkpoint` verified them.
     checkpoint.verify_sums(copy)
     if changes:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.checkpoint import METRICS, SUMS, RunFolder
+from slmmodel.checkpoint import METRICS, SUMS, RunFolder, reading
 from slmmodel.errors import CorruptFile
 from slmmodel.folder_lock import is_locked
 from slmmodel.json_files import FaultError, parse_object, validated
@@ -162,11 +162,14 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
-    """The complete lines of `metrics.jsonl`; a running process may be writing the last one. Raises `CorruptFile`."""
+    """The complete lines of `metrics.jsonl`; a running process may be writing the last one.
+
+    Raises `CorruptFile`, `Unreadable`.
+    """
     path, found = folder / METRICS, list[dict[str, Any]]()
     if not path.is_file():
         return found
-    with path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 break

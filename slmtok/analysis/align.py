@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from slmtok.analysis.token_classes import main_class
 from slmtok.errors import CorruptFile, OptionError, missing_extra
-from slmtok.files import missing_input
+from slmtok.files import missing_input, unreadable
 
 FORMAT, VERSION = "slm-losses", 1
 _DTYPES = {"nats": np.float32, "nbytes": np.uint32, "offsets": np.uint64}
@@ -115,6 +115,8 @@ def read_losses(path: str) -> Losses:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError) as error:
         raise _corrupt(path, f"cannot be read ({error})") from None
+    except OSError as error:
+        raise unreadable(path, error) from None
     if not isinstance(about, dict) or (about.get("format"), about.get("version")) != (FORMAT, VERSION):
         raise _corrupt(path, f"is not {FORMAT}, version {VERSION}")
     if {name: array.dtype.type for name, array in arrays.items()} != _DTYPES:

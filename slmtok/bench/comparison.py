@@ -19,6 +19,7 @@ from slmtok.bench import measure
 from slmtok.bench.engines import ENGINES, installed_version
 from slmtok.bench.source import save_documents, write_source
 from slmtok.errors import InternalError, MissingExtra, OptionError, unknown_name
+from slmtok.files import opened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -161,12 +162,17 @@ def _differences(
 ) -> dict[str, Row]:
     import numpy as np
 
-    expected = np.load(folder / f"{REFERENCE}.ids.npy")
+    def ids_of(engine: str) -> NDArray[np.uint32]:
+        with opened(folder / f"{engine}.ids.npy") as file:
+            found: NDArray[np.uint32] = np.load(file)
+        return found
+
+    expected = ids_of(REFERENCE)
     lengths = {id - source.shift: len(token) for id, token in tokenizer.vocabulary.items()}
     found: dict[str, Row] = {}
     for engine, result in first.items():
         if result["sha256"] != first[REFERENCE]["sha256"]:
-            difference = first_difference(np.load(folder / f"{engine}.ids.npy"), expected, lengths, documents)
+            difference = first_difference(ids_of(engine), expected, lengths, documents)
             found[engine] = {**(difference or {}), "tokens": result["tokens"]}
     return found
 

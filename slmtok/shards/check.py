@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.files import file_digest
+from slmtok.files import file_digest, read_file
 from slmtok.shards.format import FRAMES, TOKENIZER, VOCAB, corrupt, corrupt_file, special_id, vocabulary_metadata
 from slmtok.shards.reader import Shard, Shards, open_shards
 from slmtok.shards.token_files import META
@@ -53,7 +53,7 @@ def _load_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
         fault = f"its fingerprint {tokenizer.fingerprint[:12]}… is not that of the packed data"
         raise corrupt(folder / TOKENIZER, fault, kind="tokenizer for this folder")
     table = folder / VOCAB
-    if not table.is_file() or table.read_bytes() != render_metadata(vocabulary_metadata(tokenizer)):
+    if not table.is_file() or read_file(table) != render_metadata(vocabulary_metadata(tokenizer)):
         raise corrupt(table, "it does not match the tokenizer beside it", kind="vocab.json for this folder")
     return tokenizer
 

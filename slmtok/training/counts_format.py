@@ -14,7 +14,6 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import reduce
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from slmtok import atomic, schema
@@ -153,7 +152,7 @@ def read_sums(layout: Layout, columns: int) -> Sums:
     length = 8 * (2 * columns + 3)
     if layout.body[1] - layout.body[0] < length:
         raise corrupt(layout.path, "it is too short for its sums")
-    with Path(layout.path).open("rb") as file:
+    with opened(layout.path) as file:
         file.seek(layout.body[1] - length)
         sums = file.read(length)
     if len(sums) < length:

@@ -36,13 +36,15 @@ FILES = {
 @dataclass(frozen=True)
 class Command:
     """A command line. before: commands that prepare the folder. copy: an input that it changes, and its copy below
-    `out`. stdin: the input that it reads there. writes: it writes files, not only to stdout."""
+    `out`. stdin: the input that it reads there. writes: it writes files, not only to stdout. notes: it names on stderr
+    what its output lacks because an input cannot be read."""
 
     argv: tuple[str, ...]
     before: tuple[tuple[str, ...], ...] = ()
     copy: tuple[str, str] | None = None
     stdin: str | None = None
     writes: bool = True
+    notes: bool = False
 
 
 def _split(lines: str) -> list[tuple[str, ...]]:
@@ -69,7 +71,7 @@ slm eval run --no-baselines --losses run.losses
 
 
 def _command(line: str, **more: object) -> Command:
-    quiet = () if "completion" in line else ("--quiet",)
+    quiet = () if "completion" in line or more.get("notes") else ("--quiet",)
     before = tuple((*argv, "--quiet") for argv in _split(str(more.pop("before", ""))))
     return Command((*line.split(), *quiet), before, **more)  # type: ignore[arg-type]
 
@@ -128,7 +130,7 @@ MODEL_COMMANDS: dict[str, Command] = {
     "slm probe": _command("slm probe out/run --tasks copy --steps 1 --samples 2 --threads 1", **_RUN_COPY),
     "slm prompts": _command("slm prompts out/run --max-new 2 --threads 1", **_RUN_COPY),
     "slm plot": _command("slm plot run -o out/curves.svg"),
-    "slm report": _command("slm report run -o out/report.html --threads 1"),
+    "slm report": _command("slm report run -o out/report.html --threads 1", notes=True),
     "slm bench": _command("slm bench run --batch-sizes 1 --seconds 0.05 --threads 1", **_READS),
     "slm doctor": _command("slm doctor run d", **_READS),
     "slm sample": _command("slm sample run the --max-new 4 --threads 1", **_READS),

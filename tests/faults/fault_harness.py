@@ -227,6 +227,10 @@ class Harness:
                 return f"status {ran['status']}: {ran['err']}"
         elif (found := unclear(ran)) is not None:
             return found
+        elif fault.on_inputs and "write to stdout" in ran["err"]:
+            return f"an input is taken for stdout: {ran['err']}"
+        if command.notes and fault.on_inputs and ran["status"] == 0 and "note: " in ran["err"]:
+            return None
         if fault.action in (CUT, CHANGE):
             if ran["status"] == 0 and command.writes and content(self.tried / "out") != expected:
                 return self._of_spoiled_inputs(command)

@@ -81,7 +81,8 @@ static int below_fd(int fd, char *whole) {
     ssize_t n = REAL(readlink)(link, path, sizeof path - 1);
     if (n <= 0) return 0;
     path[n] = 0;
-    return below(path, whole);
+    /* A pipe has no path. */
+    return path[0] == '/' && below(path, whole);
 }
 
 static int real_open(const char *path, int flags) { return REAL(open64)(path, flags); }

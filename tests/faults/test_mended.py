@@ -44,6 +44,11 @@ ALL = {**COMMANDS, **MODEL_COMMANDS}
         # Mapped files that became shorter: signal 7, or an internal error.
         *(("verify", "cut", share / 20) for share in range(11, 21)),
         *(("audit", "cut", share / 20) for share in range(14, 21)),
+        # The words of the training text were left out without a note.
+        *(("slm report", kind, 0.65) for kind in ("read", "mmap")),
+        # An input that could not be read was reported as stdout.
+        *((name, "read", share) for name, share in [("verify", 0.5), ("reproduce", 0.5), ("merge", 0.45)]),
+        *((name, "read", share) for name, share in [("align", 0.1), ("train", 1.0)]),
     ],
 )
 def test_a_fault_that_was_found(harness: Harness, name: str, kind: str, share: float) -> None:

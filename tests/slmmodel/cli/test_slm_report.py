@@ -149,7 +149,10 @@ def test_data_that_are_gone_are_named(slm, runs):
 
     digest = hashlib.sha256(config.read_bytes()).hexdigest()
     sums.write_text(re.sub(r"[0-9a-f]{64}  config.yaml", f"{digest}  config.yaml", sums.read_text()))
-    page = slm("report", "moved", "-o", "-", code=0).out
+    ran = slm("report", "moved", "-o", "-", code=0)
+    page = ran.out
+    for missing in ("No text is coloured: ", "No words of the training text ", "moved: no batch is drawn: "):
+        assert f"note: {missing}" in ran.err and missing in page
     assert "No text is coloured: the data of the run are not at" in page
     assert "no batch is drawn" in page
     Path("t.txt").write_text(TEXT * 400)
