@@ -61,6 +61,11 @@ def load_certificate(path: str) -> dict[str, Any]:
     return load_payload(path, KIND, _PAYLOAD, allow_floats=True)
 
 
+def format_bits(value: float | None) -> str:
+    """Bits per byte of a certificate, whose null stands for a number that is not finite."""
+    return "not finite" if value is None else f"{value:.4f}"
+
+
 def to_envelope(payload: dict[str, Any]) -> Envelope:
     """The file of a certificate. Numbers that are not finite become null."""
     inputs = {

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from slmmodel.checkpoint import METRICS, RunFolder
+from slmmodel.cli.certificates import format_bits
 from slmmodel.errors import MissingInput, OptionError, missing_package
 from slmmodel.training.summary import summary_of
 from slmtok.atomic import check_outputs, outputs
@@ -160,6 +161,6 @@ def result_rows(result: Mapping[str, Any], certificate: Mapping[str, Any] | None
     """What came of a run: rows of `slm train` and `slm info` from `result.json` and the certificate."""
     rows: list[Row] = [*summary_of(result)]
     if certificate is not None:
-        bits = f"bpb_total {certificate['bpb_total']:.4f}, bpb_content {certificate['bpb_content']:.4f}"
+        bits = ", ".join(f"{name} {format_bits(certificate[name])}" for name in ("bpb_total", "bpb_content"))
         rows.append(("scored", f"{bits}; slm eval --check recomputes it"))
     return rows

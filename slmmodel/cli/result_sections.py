@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slmmodel.checkpoint import EVALUATIONS, reading
-from slmmodel.cli.certificates import load_certificate
+from slmmodel.cli.certificates import format_bits, load_certificate
 from slmmodel.cli.passkey import load_result as load_passkey
 from slmmodel.cli.result_files import PROBE, PROMPT_SHEET, load_result, measure_rows
 from slmmodel.cli.run_sections import Subject
@@ -116,12 +116,8 @@ def _row(name: str, found: Mapping[str, Any]) -> list[str]:
         order, bits = min(baselines["ngram"].items(), key=lambda item: float(item[1]))
         ngram, xz = f"{bits:.4f} (order {order})", f"{baselines['xz']['after_train']:.4f}"
     between = "" if interval is None else f"{interval['low']:.4f} to {interval['high']:.4f}"
-    bits = [_number(found["bpb_total"]), between, _number(found["bpb_content"])]
+    bits = [format_bits(found["bpb_total"]), between, format_bits(found["bpb_content"])]
     return [name, *bits, f"{sums['bytes']:,}", f"{sums['documents']:,}", ngram, xz]
-
-
-def _number(value: float | None) -> str:
-    return "not finite" if value is None else f"{value:.4f}"
 
 
 def _pairs(name: str, path: str) -> Iterator[Block]:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine, schema
 from slmtok.envelope import Envelope, load_envelope
-from slmtok.errors import MissingInput, SlmtokError, UnsupportedVersion
+from slmtok.errors import InvalidPattern, MissingInput, SlmtokError, UnsupportedVersion
 from slmtok.files import file_digest
+from slmtok.json_files import corrupt
 from slmtok.options import CountOptions, ReadOptions, TrainOptions, build_options, option_keys
 from slmtok.schema import Check
 from slmtok.schemes import SCHEMES, Learned
@@ -193,7 +194,11 @@ def reproduce(
         found = count_corpus(list(files), options, progress)
         if found.sha256 != lock.content["counts"]["sha256"] and difference is not None:
             return difference
-    return _compare_counts(lock, found) or _compare_training(lock, found, progress)
+    try:
+        return _compare_counts(lock, found) or _compare_training(lock, found, progress)
+    except InvalidPattern as error:
+        fault = f"payload.training.forbid_regex: {error.fact}"
+        raise corrupt(lock.path, KIND, fault, "restore the lock, or train again") from None
 
 
 def _find_inputs(lock: Lock, corpus: str | os.PathLike[str] | None) -> tuple[list[str], Difference | None]:
@@ -216,7 +221,8 @@ def _find_inputs(lock: Lock, corpus: str | os.PathLike[str] | None) -> tuple[lis
     base = Path(corpus) if corpus is not None else lock.sibling(str(root))
     files = [str(base / entry["path"]) for entry in listed]
     for entry, path in zip(listed, files, strict=True):
-        if not Path(path).is_file():
+        # Unlike `Path.is_file`, it is false for names that no system takes.
+        if not os.path.isfile(path):  # noqa: PTH113
             raise MissingInput(
                 f"no file {path!r}, which the lock names",
                 where=lock.path,

@@ -81,7 +81,7 @@ class Fuzzed:
     def fault_of(self, error: dict[str, Any], edits: list[Any]) -> str | None:
         """What an error does not say."""
         text = error["message"]
-        named = any(name in text for name in (self.path.name, self.path.parent.name, *self.reader.names))
+        named = any(name in text for name in (self.path.name, self.path.parent.name, *self.reader.names) if name)
         if not named:
             return "the file is not named"
         words = {*self.keys, *self.reader.names, *(ascii(edit[2])[1:-1] for edit in edits if edit[0] == "add")}
