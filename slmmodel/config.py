@@ -53,7 +53,7 @@ from slmmodel.errors import (
     unknown_setting,
 )
 from slmmodel.json_files import FaultError, read_bounded
-from slmmodel.models import ModelConfig, arch_of, config_from_dict
+from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
 from slmmodel.sizes import parse_count, parse_time
 from slmmodel.vocab import VocabMeta
@@ -257,12 +257,21 @@ def settings_of(values: Mapping[str, Any], where: str = "settings", prefix: str 
     return settings
 
 
+def _refuse_file_of_run(path: str) -> None:
+    """Raises `InvalidConfig` for what lies beside the configuration of a run, such as its fingerprint."""
+    config = Path(path).with_name("config.yaml")
+    if Path(path).name != config.name and config.is_file() and config.with_name("SHA256SUMS").is_file():
+        fix = f"name its configuration: {config}"
+        raise InvalidConfig(f"{path} is a file of a run, not a configuration", where="--config", fix=fix, path=path)
+
+
 def read_yaml(path: str) -> Settings:
     """The settings of a YAML file. Raises `MissingInput`, `Unreadable`, `InvalidConfig`."""
     from yaml.nodes import MappingNode
 
     from slmmodel.yaml_files import compose
 
+    _refuse_file_of_run(path)
     try:
         node = compose(read_bounded(Path(path), MAX_YAML_BYTES))
     except FileNotFoundError:
@@ -273,9 +282,11 @@ def read_yaml(path: str) -> Settings:
         ) from error
     except FaultError as fault:
         fix = "replace it with spaces" if "a tab" in str(fault) else "fix the syntax"
+        if Path(path).suffix not in (".yaml", ".yml"):
+            fix += "; slm config > run.yaml writes a configuration"
         raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix=fix, path=path) from None
     if not isinstance(node, MappingNode | None):
-        raise InvalidConfig(f"{path} has no sections", where=path, fix="write sections such as optim: and run:")
+        raise InvalidConfig(f"{path} has no sections", where=path, fix="slm config > run.yaml writes a configuration")
     settings: Settings = {}
     for name, number, value in [] if node is None else _leaves(node, ""):
         if value is None and any(option.startswith(f"{name}.") for option in ("model.", *OPTIONS)):
@@ -447,9 +458,10 @@ def affects_weights(name: str) -> bool:
 def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     """Raises `InvalidConfig` for the first setting that does not exist, with the nearest one that does."""
     known = list(names)
+    of_models = dict.fromkeys(f"model.{field}" for arch in MODELS.values() for field in arch.config.model_fields)
     for name, given in settings.items():
         if name not in known and not name.startswith(("data.options.", "data.read.")):
-            raise unknown_setting(name, known, given.where)
+            raise unknown_setting(name, [*known, *of_models], given.where)
 
 
 def nested(settings: Settings) -> dict[str, Any]:

@@ -204,6 +204,11 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
     known = list(names)
     near = next((other for other in known if other.endswith(f".{name}")), None) or suggestion(name, known)
     of_section = [other for other in known if other.startswith(name.partition(".")[0] + ".")]
+    if name in {other.partition(".")[0] for other in known}:
+        fix = f"name a setting of it: {of_section[0]}"
+        return InvalidConfig(
+            f"{name!r} is a section, not a setting", where=where, limit=", ".join(of_section), fix=fix, option=name
+        )
     return InvalidConfig(
         f"unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""),
         where=where,

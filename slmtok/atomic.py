@@ -142,6 +142,8 @@ def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = F
 def _path(target: object) -> Path:
     if not isinstance(target, (str, os.PathLike)):
         raise WrongType(f"an output is named by a str or a Path, not by {type(target).__name__}", fix="'tok.json'")
+    if not os.fspath(target):
+        raise OptionError("the name of the output is empty", fix="name a file, such as 'tok.json'", option="output")
     if "\0" in os.fspath(target):
         raise OptionError(f"output {os.fspath(target)!r} holds a zero byte", fix="name it without")
     path = Path(target)

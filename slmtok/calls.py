@@ -25,6 +25,9 @@ HABITS = {
     "files": ("corpus", None),
     "overwrite": ("force", None),
     "exist_ok": ("force", None),
+    "output": ("text", "slmtok.view(tok).save('tokens.html')"),
+    "split": ("val", "val='hash:10%'"),
+    "test_size": ("val", "val='hash:10%'"),
     "num_proc": ("threads", None),
     "num_workers": ("threads", None),
     "n_jobs": ("threads", None),
@@ -34,6 +37,8 @@ HABITS = {
 """Options of other libraries whose names are not similar: ours, and the fix where that is not `ours=value`."""
 EXAMPLES = {
     "corpus": "'corpus.txt'",
+    "merge_counts.out": "'all.counts'",
+    "merge_counts.paths": "['a.counts', 'b.counts']",
     "name_or_path": "'cl100k_base'",
     "n_vocab": "4096",
     "out": "'out'",
@@ -42,6 +47,7 @@ EXAMPLES = {
     "role": "'user'",
     "text": "'<|user|>'",
     "tokenizer": "tok",
+    "tokenizers": "tok",
     "value": "tok.specials.pad",
 }
 """What an argument may be, by its name."""
@@ -92,7 +98,7 @@ def wrong_call(
     missing = [name for name in required[len(args) :] if name not in keywords]
     unknown = {name: value for name, value in keywords.items() if name not in options}
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
-    example = f"{name}({', '.join(EXAMPLES.get(each, each) for each in required)})"
+    example = f"{name}({', '.join(EXAMPLES.get(f'{name}.{each}', EXAMPLES.get(each, each)) for each in required)})"
     for option, value in unknown.items():
         meant, fix = meant_option(option, value, options)
         if not takes_any or (meant is not None and meant in missing):

@@ -73,7 +73,9 @@ def _mention(name: str, *value: int) -> Setting | str:
 
 
 def _integer_meant(value: object) -> int | None:
-    """The integer that a float or a string spells."""
+    """The integer that a float or a string spells; of several, the largest: slices of it are the others."""
+    if isinstance(value, (list, tuple)):
+        return max((each for each in value if type(each) is int), default=None)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 20:

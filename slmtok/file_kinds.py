@@ -36,6 +36,13 @@ NAMES = {
     PASSKEY: "a result of slm passkey",
 }
 """What a file of a known kind is."""
+_MAKERS = {
+    "certificate": "name a certificate: slm eval RUN writes RUN/eval/val.json",
+    "lock": "name a lock, as slmtok train writes it",
+    "tokenizer": "name a tokenizer file, as slmtok train writes it",
+    "tokenizer file": "name a tokenizer file, as slmtok train writes it",
+}
+"""What to name instead of a file of another kind."""
 _HEAD_BYTES = 4096
 _JSON = re.compile(
     rb'\s*\{\s*"kind"\s*:\s*"(lock|receipt|audit|certificate|passkey)"\s*,\s*"version"'
@@ -89,10 +96,11 @@ def wrong_kind(path: str, kind: str, wanted: str, suffix: str) -> CorruptFile | 
     if kind not in NAMES:
         return None
     beside = [Path(path).with_suffix(suffix), Path(path).with_name(f"tok{suffix}")]
-    near = next((str(each) for each in beside if each.is_file() and each != Path(path)), None)
+    wanted_kind = TOKENIZER if wanted.startswith("tokenizer") else f"slmtok-{wanted}"
+    near = next((str(each) for each in beside if each != Path(path) and kind_of_file(str(each)) == wanted_kind), None)
     return CorruptFile(
         f"{path} is {NAMES[kind]}, not a {wanted}",
         where=path,
-        fix=f"name the {wanted} beside it: {near}" if near else f"name a {wanted}, as slmtok train writes it",
+        fix=f"name the {wanted} beside it: {near}" if near else _MAKERS.get(wanted, f"name a {wanted}"),
         path=path,
     )

@@ -364,7 +364,7 @@ VAL_RULE = re.compile(r"(hash|tail):(\d+(?:\.\d{1,4})?)%")
 
 def check_val(name: str, value: object) -> str:
     """A rule for the validation split."""
-    rule = check_str(name, value, "hash:0.5%")
+    rule = check_str(name, value, f"hash:{value:.0%}" if isinstance(value, float) and 0 < value < 1 else "hash:0.5%")
     match = VAL_RULE.fullmatch(rule)
     if rule in ("auto", "none") or (rule.startswith("files:") and len(rule) > 6):
         return rule

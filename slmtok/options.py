@@ -692,8 +692,10 @@ def build_options(
     Raises `UnknownOption` for a keyword that is no field, and what the options themselves raise.
     """
     if options is not None and not isinstance(options, cls):
+        is_size = isinstance(options, int) and "vocab_size" in cls.__dataclass_fields__
         raise WrongType(
-            f"options must be {cls.__name__}, not {type(options).__name__}", fix="pass options by keyword instead"
+            f"options must be {cls.__name__}, not {type(options).__name__}",
+            fix=(Setting("vocab_size", options),) if is_size else "pass options by keyword instead",
         )
     keywords = _named_as_fields(cls, keywords or {})
     known = {name: spec.default for name, _, spec in option_specs(cls)}

@@ -24,6 +24,8 @@ FIRST_LEARNED = FIRST_BYTE + 256
 
 AllowSpecial: TypeAlias = Collection[str]
 """Roles or spellings, or the one word "all"."""
+MAX_SPELLING_CHARS = 1024
+"""Characters of the spelling of a special token."""
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
@@ -102,6 +104,13 @@ class Specials(Mapping[str, int]):
                 f"{token.role!r} is not a valid role",
                 limit="a letter, then letters, digits, '_', '.' or '-'",
                 fix="name it 'user', for instance",
+                id=token.id,
+            )
+        if len(token.text) > MAX_SPELLING_CHARS:
+            raise InvalidSpecials(
+                f"the spelling of the role {token.role!r} has {len(token.text):,} characters",
+                limit=f"{MAX_SPELLING_CHARS:,}",
+                fix=f"spell it '<|{token.role}|>', for instance",
                 id=token.id,
             )
         if not token.text or not _is_text(token.text):

@@ -45,9 +45,17 @@ if TYPE_CHECKING:
 _Path = str | os.PathLike[str]
 
 
+class _NamesConstructors(type):
+    """Says how a Tokenizer is opened or made where a class method of another library is called."""
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        hint = "" if name.startswith("_") else "; slmtok.load(path) opens one, slmtok.train(corpus) makes one"
+        raise AttributeError(f"the class {cls.__name__} has no attribute {name!r}{hint}", name=name, obj=cls)
+
+
 @final
 @explains_calls
-class Tokenizer:
+class Tokenizer(metaclass=_NamesConstructors):
     """A vocabulary that encodes. Made by `slmtok.train`, `slmtok.load` and `slmtok.from_tiktoken`.
 
     Two are equal when their files are; `hash` follows the fingerprint. Pickling carries the bytes of the file.

@@ -113,6 +113,13 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
             limit=f"fields: {', '.join(record) if isinstance(record, dict) else 'none'}",
             fix="name the fields with --good, --bad and --by",
         )
+    if record[good] == record[bad]:
+        raise CorruptFile(
+            f"the two sentences of a pair are equal: {record[good][:60]!r}",
+            where=where,
+            limit="a pair differs, so that one sentence can be likelier",
+            fix="leave the line out",
+        )
     return Pair(record[good], record[bad], record[by] if by else "")
 
 

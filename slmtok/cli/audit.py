@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.errors import error_dict
+from slmtok.cli.errors import error_dict, flag_naming
 from slmtok.cli.files import check_is_file, check_output, read_texts, require_bytes, text_files
 from slmtok.cli.options import (
     command,
@@ -19,7 +19,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, print_rows, settings, write_line
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import audit_rows
-from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens
+from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens, Setting
 from slmtok.opening import TIKTOKEN, TOKENIZER_FILES, load
 from slmtok.options import ReadOptions
 from slmtok.vocab_json import load_metadata
@@ -85,7 +85,9 @@ def audit(
         if not (settings().quiet and found.passed):
             print_rows(audit_rows(certificate.payload), title=output)
 
-    return Outcome({"path": output, **certificate.payload}, show, code=DONE if found.passed else ANSWER_NO)
+    warnings = () if found.passed or shards is None else _other_reading(shards, read)
+    code = DONE if found.passed else ANSWER_NO
+    return Outcome({"path": output, **certificate.payload}, show, code=code, warnings=warnings)
 
 
 def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any] | None, Shards | None]:
@@ -99,6 +101,16 @@ def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any]
         return load(subject), None if metadata is None else load_metadata(metadata), None
     shards = open_shards(folder)
     return load(str(shards.tokenizer)), load_metadata(metadata or str(folder / "vocab.json")), shards
+
+
+def _other_reading(shards: Shards, read: ReadOptions) -> tuple[str, ...]:
+    """A warning about options of reading that are not those with which the data were packed."""
+    packed, given = shards.manifest["plan"]["options"]["read"], read.read_record()
+    names = [name for name in ("separator", "document", "format", "text_key") if packed.get(name) != given.get(name)]
+    shown = " ".join(flag_naming(Setting(name, packed[name])) for name in names if packed.get(name))
+    return (
+        (f"the data were packed with {shown}: the same option of slmtok audit reads the text alike",) if shown else ()
+    )
 
 
 def _baselines(sources: Sequence[str], train: Sequence[str], read: ReadOptions) -> dict[str, object]:

@@ -23,7 +23,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
 from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
-from slmtok.cli.reports import unusual_warnings
+from slmtok.cli.reports import separator_note, unusual_warnings
 from slmtok.corpus import STDIN
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.errors import OptionError
@@ -184,6 +184,14 @@ class PackProgress(Progress):
 # The summary.
 
 
+def _separator_notes(manifest: dict[str, Any]) -> list[str]:
+    """The note on a separator that cut no file; the split of a lone document in two is no cut."""
+    plan, documents = manifest["plan"], sum(shard["docs"] for shard in manifest["shards"])
+    separator = plan["options"]["read"].get("separator")
+    is_cut = plan["split"].get("cut") is not None
+    return [separator_note(separator)] if separator and documents - is_cut <= len(plan["sources"]) else []
+
+
 def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]]) -> Outcome:
     results = [_result(packed, seconds) for packed, seconds, _ in done]
 
@@ -203,6 +211,7 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]]) -> Outcome:
         for name, share in (("val", "none"), ("train", "all"))
         if result["split"] != "none" and name not in result["splits"]
     ]
+    about_data += _separator_notes(done[0][0].manifest)
     # The text is the same for every tokenizer, and so are the warnings about it.
     warnings = (*about_data, *dict.fromkeys(warning for *_, about_text in done for warning in about_text))
     return Outcome(results[0] if len(results) == 1 else {"folders": results}, summary=summary, warnings=warnings)

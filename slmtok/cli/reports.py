@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,9 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
         )
     if 0 < counts.distinct <= _MAX_SPACE_PIECES and not any(piece.strip() for piece, _ in counts.items()):
         found.append(f"the text is white space alone, {counted(counts.bytes, 'byte')}: is it the right file?")
+    separator = counts.options.get("separator")
+    if separator and totals.documents and totals.documents <= len(counts.stats.files):
+        found.append(separator_note(separator))
     found += unusual_warnings(map(counts.native.occurrences, UNUSUAL.values()))
     if totals.capped_documents:
         found.append(
@@ -103,6 +107,13 @@ _REMOVED_BY = {
     "carriage return": "sed 's/\\r$//' removes those at the ends of lines",
     "byte order mark": "--encoding utf-8-sig leaves out the first of each file",
 }
+
+
+def separator_note(separator: str) -> str:
+    """The note on a separator that cuts no file."""
+    from slmtok.option_values import escape
+
+    return f"--separator {shlex.quote(escape(separator))} occurs nowhere: each file is one document"
 
 
 def unusual_warnings(numbers: Iterable[int]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import slmtok
 from slmtok import atomic
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.file_kinds import are_counts
+from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import VOCAB_PLACEHOLDER, check_is_file, check_output, corpus_files, with_spill_dir
 from slmtok.cli.options import (
     INTEGER,
@@ -145,6 +145,7 @@ def _counts_for(
 
     files = corpus_files(corpus, options)
     if are_counts(files):
+        refuse_reading(replace(options, spill_dir=None))
         return PretokenCounts.load(*files)
     pattern = tokenizer.pattern.regex if SCHEMES[tokenizer.scheme].own_pattern else None
     options = replace(options, scheme=tokenizer.scheme, pattern=pattern)

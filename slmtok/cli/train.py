@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok import atomic
 from slmtok.checks import check_recorded_names
 from slmtok.cli.errors import flag_naming
-from slmtok.cli.file_kinds import are_counts
+from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import (
     STDIO,
     check_output,
@@ -43,7 +43,7 @@ from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, counted, in_time, n
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import corpus_warnings
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, VocabularyTooSmall
-from slmtok.options import CountOptions, ReadOptions, TrainOptions, changed_options, option_specs
+from slmtok.options import CountOptions, TrainOptions
 from slmtok.schemes import SCHEMES
 from slmtok.sizes import format_bytes
 from slmtok.specials import FIRST_LEARNED
@@ -210,13 +210,7 @@ class TrainJob:
         """Raises `OptionError` for options of reading, and for another scheme or pattern than that of the counts."""
         from slmtok._engine import Pattern
 
-        if changed_options(self.options, [name for name, _, _ in option_specs(ReadOptions)]):
-            raise OptionError(
-                "options of reading with counts, whose text was read before",
-                limit="--format, --text-key and the like belong to slmtok count",
-                fix="leave them out",
-                option="corpus",
-            )
+        refuse_reading(self.options)
         pattern = self.options.pattern
         given = {"scheme": self.options.scheme, "pattern": pattern and Pattern(pattern).regex}
         found = {"scheme": counts.scheme, "pattern": counts.native.pattern.regex}

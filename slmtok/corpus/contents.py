@@ -157,6 +157,19 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
         )
 
 
+def refuse_counts(paths: Sequence[str]) -> None:
+    """Raises `OptionError` for a counts file among the sources of a text."""
+    for path in paths:
+        if path.endswith(".counts") and kind_of_file(path) == file_kinds.COUNTS:
+            raise OptionError(
+                f"{path} is a counts file, not text",
+                where="the corpus",
+                fix=f"slmtok.PretokenCounts.load({path!r}), or name the text that was counted",
+                option="corpus",
+                path=path,
+            )
+
+
 def _head(path: str, options: ReadOptions) -> bytes:
     """The first bytes of the text in a file; b"" where they are not looked at: pipes, parquet, data sets."""
     if format_of(path, options).name in ("parquet", "hugging_face"):

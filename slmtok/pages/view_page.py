@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from slmtok.calls import explains_calls
 from slmtok.errors import OptionError, Setting, WrongType
 from slmtok.pages.frame import Page, asset, examples, frame, pack
 from slmtok.pages.page_data import page_data
@@ -19,6 +20,7 @@ class View(Page):
     """A page that shows how tokenizers cut a text. A notebook draws it in place."""
 
 
+@explains_calls
 def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = None) -> View:
     """A page with an input box that shows the tokens of what one types, side by side for several tokenizers.
 
@@ -32,7 +34,9 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
     if not isinstance(named, Mapping) or not all(isinstance(each, Tokenizer) for each in named.values()) or not named:
         raise WrongType(
             f"view takes a Tokenizer, or a dict of them, not {type(tokenizers).__name__}",
-            fix='slmtok.view({"mine": tok, "gpt2": slmtok.from_tiktoken("gpt2")})',
+            fix=f"slmtok.view(slmtok.load({tokenizers!r}))"
+            if isinstance(tokenizers, str)
+            else 'slmtok.view({"mine": tok, "gpt2": slmtok.from_tiktoken("gpt2")})',
         )
     if text is not None:
         _check_size(text)

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, cast
 from slmtok import atomic
 from slmtok.calls import explains_calls
 from slmtok.checks import check_path
-from slmtok.corpus import find
+from slmtok.corpus import Sources, find
+from slmtok.corpus.contents import refuse_counts
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import mention_texts
 from slmtok.options import PackOptions, build_options, documents_options
@@ -77,11 +78,7 @@ def pack(
         raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=limit, fix=_TEXTS_FIX, option="corpus")
     options = build_options(PackOptions, options, keywords)
     out, layout = Path(check_path(out, "data")), LAYOUTS[options.output_format]
-    try:
-        sources = find(corpus, options)
-    except MissingInput as error:
-        mention_texts(error, corpus, _TEXTS_FIX)
-        raise
+    sources = _find(corpus, options)
     # Before the work, not after it.
     _check_inference(options, tokenizer, is_remote=remote is not None)
     if layout.u16_only:
@@ -131,6 +128,17 @@ def _check_inference(options: PackOptions, tokenizer: Tokenizer, *, is_remote: b
             fix="pack without a cluster",
             option="inference",
         )
+
+
+def _find(corpus: Any, options: PackOptions) -> Sources:
+    """The sources of a corpus. Raises as `slmtok.corpus.find`, and `OptionError` for a counts file."""
+    try:
+        sources = find(corpus, options)
+    except MissingInput as error:
+        mention_texts(error, corpus, _TEXTS_FIX)
+        raise
+    refuse_counts(sources)
+    return sources
 
 
 def _shard_options(options: PackOptions, layout: Layout) -> PackOptions:

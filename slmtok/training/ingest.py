@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from slmtok.batching import batched
 from slmtok.corpus import Corpus, Skipped, check_fields, find, format_of
 from slmtok.corpus.batches import PART_BYTES
+from slmtok.corpus.contents import refuse_counts
 from slmtok.corpus.streams import is_mappable
 from slmtok.errors import DocumentTooLarge
 from slmtok.options import ReadOptions
@@ -172,7 +173,9 @@ def ingest(
     stats = stats or CorpusStats()
     ingester = _Ingester(counter, stats, progress)
     if isinstance(corpus, (str, os.PathLike, list, tuple)):
-        ingester.files(find(corpus, options), options)
+        files = find(corpus, options)
+        refuse_counts(files)
+        ingester.files(files, options)
     else:
         check_fields([], options)
         for documents in _batches(select_texts(encode_texts(require_texts(corpus)), options, stats.skipped)):

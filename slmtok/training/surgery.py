@@ -95,7 +95,7 @@ def extend(
     if not isinstance(counts, PretokenCounts):
         raise WrongType(
             f"counts is {type(counts).__name__}, not PretokenCounts",
-            fix="slmtok.extend(tok, slmtok.count('corpus.txt'))",
+            fix=f"slmtok.extend(tok, slmtok.count({counts if isinstance(counts, str) else 'corpus.txt'!r}))",
         )
     _check_own(vocabulary)
     fixed = {"scheme": tokenizer.scheme, "tie_break": tokenizer.options.get("ties", "rank")}

@@ -26,6 +26,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = make_folder(tmp_path_factory.mktemp("made"))
     (folder / "few.txt").write_text("hi")
     (folder / "empty.txt").touch()
+    (folder / "equal.jsonl").write_text('{"sentence_good": "", "sentence_bad": ""}')
     return folder
 
 
@@ -53,6 +54,12 @@ REFUSED = {
     "config run --check": (2, "fix:   slm config --check run/config.yaml"),
     "info tok.json": (2, "fix:   slmtok info tok.json"),
     "info text.txt": (2, "'text.txt' is neither a run nor a vocab.json"),
+    "eval run --check tok.json": (1, "fix:   name a certificate: slm eval RUN writes RUN/eval/val.json\n"),
+    "train data -o new --config run/fingerprint.json": (1, "fix:   name its configuration: run/config.yaml\n"),
+    "train data -o new --config text.txt": (1, "slm config > run.yaml writes a configuration\n"),
+    "train data -o new --set n_layers=1": (2, "did you mean 'model.n_layers'?"),
+    "train data -o new --set optim=1": (2, "'optim' is a section, not a setting\n"),
+    "pairs run equal.jsonl": (1, "the two sentences of a pair are equal: ''\n"),
     "eval run --check run/result.json": (1, "fix:   name a certificate; "),
     "info data": (2, "fix:   slmtok info data"),
     "compare text.txt text.txt": (1, "text.txt is not a file of losses"),

@@ -279,3 +279,57 @@ def test_a_name_that_is_not_there_leads_to_one_that_is(refused, line):
 def test_an_unset_variable_names_no_file(refused, line):
     message = refused(*line.split(), "", *(["-o", "x"] if line == "merge" else []))
     assert "error: an argument is empty: " in message and "a variable of the shell that is not set" in message
+
+
+NOTES = {
+    "train a.txt --vocab 280 -o x --separator NOPE": "--separator NOPE occurs nowhere: each file is one document",
+    "count a.txt -o x --separator NOPE": "--separator NOPE occurs nowhere",
+    "pack a.txt -t tok.json -o x --separator NOPE": "--separator NOPE occurs nowhere",
+    "audit cut --on lines.txt -o x": r"the data were packed with --separator '\n': the same option of slmtok audit",
+}
+
+
+@pytest.mark.parametrize("line", NOTES)
+def test_what_has_no_effect_is_noted(slmtok, here, line):
+    (here / "lines.txt").write_text("one\ntwo\nthree")
+    assert slmtok("pack", "lines.txt", "-t", "tok.json", "-o", "cut", "--separator", r"\n").err == ""
+    assert f"note: {NOTES[line]}" in slmtok(*line.split()).err
+
+
+def test_options_without_effect_and_long_spellings_are_refused(refused):
+    message = refused("extend", "tok.json", "a.counts", "--vocab", "300", "--encoding", "utf-16", "-o", "x")
+    assert "error: --encoding utf-16 has no effect on counts" in message
+    message = refused("set-special", "tok.json", f"user={'x' * 1025}", "-o", "x")
+    assert "has 1,025 characters" in message
+
+
+PYTHON = {
+    "slmtok.count('a.counts')": r"fix:   slmtok\.PretokenCounts\.load\('a\.counts'\)",
+    "slmtok.train(['a.txt', 'a.counts'], vocab_size=280)": "a.counts is a counts file, not text",
+    "slmtok.pack('a.counts', tok, 'x')": "a.counts is a counts file, not text",
+    "slmtok.pack('a.txt', tok, 'x', val=0.1)": "fix:   val='hash:10%'",
+    "slmtok.pack('a.txt', tok, 'x', split=0.1)": "fix:   val='hash:10%'",
+    "slmtok.train('a.txt', vocab_size=[275, 280])": "fix:   vocab_size=280",
+    "slmtok.train('a.txt', 280)": "fix:   vocab_size=280",
+    "slmtok.extend(tok, 'a.txt', vocab_size=290)": r"fix:   slmtok.extend\(tok, slmtok.count\('a.txt'\)\)",
+    "slmtok.merge_counts(['a.counts'])": r"fix:   merge_counts\(\['a.counts', 'b.counts'\], 'all.counts'\)",
+    "slmtok.view(tok, output='v.html')": r"fix:   slmtok.view\(tok\).save\('tokens.html'\)",
+    "slmtok.view('tok.json')": r"fix:   slmtok.view\(slmtok.load\('tok.json'\)\)",
+    "slmtok.view()": r"view\(\) lacks 'tokenizers'",
+    "slmtok.load('cl100k')": "fix:   the public encoding cl100k_base",
+    "tok.save('')": "the name of the output is empty",
+}
+
+
+@pytest.mark.parametrize("call", PYTHON)
+def test_python_names_what_was_meant(here, call):
+    before = state(here)
+    with pytest.raises(slmtok.SlmtokError, match=PYTHON[call]):
+        eval(call, {"slmtok": slmtok, "tok": slmtok.load("tok.json")})
+    assert state(here) == before
+
+
+def test_constructors_of_other_libraries_lead_to_load():
+    for name in ("from_file", "from_pretrained"):
+        with pytest.raises(AttributeError, match=r"slmtok\.load\(path\) opens one"):
+            getattr(slmtok.Tokenizer, name)
