@@ -97,7 +97,7 @@ def test_budgets_with_units(kind, text, amount):
         ("run: {budget: {time: long}}", "run.budget.time is 'long'", "line 2"),
         ("run: {budget: {tokens: 1, steps: 2}}", "run.budget: two budgets: tokens and steps", None),
         ("run: {budget: {tokens: 0}}", "run.budget.tokens is '0'", "line 2"),
-        ("run: 3", "unknown setting 'run'", "line 2"),
+        ("run: 3", "'run' is a section", "line 2"),
         ("run: {seed: 1, seed: 2}", "has the key 'seed' twice", "line 2"),
         ("model: {n_vocab: 77}", "model.n_vocab is 77, the vocabulary of the data has 300", "line 2"),
         ("run: {", "is not YAML", "line"),
