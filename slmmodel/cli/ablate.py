@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -40,6 +41,11 @@ def _values(text: str) -> list[str]:
     return [value.strip() for value in text.split(",")]
 
 
+def _patterns(text: str) -> list[str]:
+    """Names separated by commas; or one regex with its name, which may hold commas."""
+    return _values(text) if "=" not in text else [text]
+
+
 LIST = Parsed(_values)
 AXES = "Arms that are trained from --text"
 
@@ -58,7 +64,8 @@ def _matches(text: str) -> list[str]:
 @option("--text", multiple=True, metavar="CORPUS", help="The text of all arms, which is packed with each tokenizer.")
 @option("--vocabs", metavar="N,N,...", type=LIST, panel=AXES,
         help="Arms are slices of one tokenizer: that of -t, or one that is trained.")  # fmt: skip
-@option("--patterns", metavar="NAME,...", type=LIST, panel=AXES, help="Arms differ in the pattern: slm,gpt2,o200k.")
+@option("--patterns", metavar="NAME,...|NAME=REGEX", type=Parsed(_patterns), multiple=True, panel=AXES,
+        help="Arms differ in the pattern: slm,gpt2,o200k, or a regex with a name. Repeat for several.")  # fmt: skip
 @option("--schemes", metavar="NAME,...", type=LIST, panel=AXES, help="Arms differ in the scheme: bpe,word,char.")
 @option("--data-sizes", metavar="SHARE,...", type=LIST, panel=AXES,
         help="Arms differ in the share of the documents that their tokenizer is trained on: 1%,100%.")  # fmt: skip
@@ -109,6 +116,7 @@ def ablate(
     exploratory: bool,
     output: str,
     force: bool,
+    patterns: tuple[list[str], ...],
     **axes: list[str] | None,
 ) -> Outcome:
     """Say which tokenizer is better for a model: train matched models, and compare their bits per byte.
@@ -116,7 +124,7 @@ def ablate(
     All arms read the same documents, in models that differ in nothing but the vocabulary. What is compared is locked
     before the first run. The same command continues after an interruption, to the same result.
     """
-    axis = _check_arms(data, tokenizers, text, axes)
+    axis = _check_arms(data, tokenizers, text, {"patterns": list(chain(*patterns)), **axes})
     settings = _settings(preset, budget, sets, cpu=cpu, threads=threads)
     folder = Path(output)
     from slmmodel.ablation.arms import check_same_documents

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,9 +49,14 @@ def _of_inference(value: str) -> Recipe:
     return Recipe(rule.replace(":", "-"), inference=rule)
 
 
+def _of_pattern(value: str) -> Recipe:
+    name, _, regex = value.partition("=")
+    return Recipe(name, {"pattern": regex or name})
+
+
 AXES: dict[str, Callable[[str], Recipe]] = {
     "vocabs": lambda value: Recipe(f"vocab-{value}", {"vocab_size": int(value)}),
-    "patterns": lambda value: Recipe(value, {"pattern": value}),
+    "patterns": _of_pattern,
     "schemes": lambda value: Recipe(value, {"scheme": value}, fits_text=value != "bpe"),
     "data_sizes": _of_share,
     "inference": _of_inference,
@@ -115,9 +121,13 @@ def _is_share(value: str) -> bool:
     return share is not None and 0 < share <= 1
 
 
+def _is_pattern(value: str) -> bool:
+    return re.fullmatch(r"[A-Za-z0-9_-]+(=.+)?", value, re.DOTALL) is not None
+
+
 _EXPECTED: dict[str, tuple[str, Callable[[str], bool], str]] = {
     "vocabs": ("numbers of ids", lambda value: value.isdecimal(), "1024,2048,4096"),
-    "patterns": ("names of patterns", bool, "slm,gpt2,o200k"),
+    "patterns": ("names of patterns, or NAME=REGEX", _is_pattern, "slm,gpt2,o200k"),
     "schemes": ("bpe, word and char", lambda value: value in ("bpe", "word", "char"), "bpe,word,char"),
     "data_sizes": ("shares of the training documents", _is_share, "1%,10%,100%"),
     "inference": ("merges, longest and dropout:P, with P above 0 and up to 1", _is_inference, "merges,longest,dropout"),
