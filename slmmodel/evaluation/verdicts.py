@@ -253,16 +253,17 @@ def _sentence(of: Verdict, margin: float) -> str:
         claim = f"{first} and {second} are {within}" if of.kind == "equivalent" else f"{first} is better than {second}"
         also = f", and {within}" if of.equivalent and of.kind != "equivalent" else ""
         return f"{claim}{also}: {delta}, {evidence}"
+    undecided = f"No decision between {of.arm} and {of.baseline}"
     if of.units < MIN_UNITS:
-        return f"No decision: {units} give no interval, at least {MIN_UNITS} do: evaluate on more text"
+        return f"{undecided}: {units} give no interval, at least {MIN_UNITS} do: evaluate on more text"
     if of.seeds < MIN_SEEDS:
         why = f"{_counted(of.seeds, 'seed')} an arm of at least {MIN_SEEDS}"
     else:
         why = f"the {100 * of.level:.4g} % interval{bounds} % of bpb contains 0 and reaches beyond the margin"
     decides = f"a difference of {100 * margin:g} %"
     if of.more_seeds is None:
-        return f"No decision: {why}; no number of seeds decides {decides} on {units}: evaluate on more"
-    return f"No decision: {why}; about {_counted(of.more_seeds, 'more seed')} would decide {decides}"
+        return f"{undecided}: {why}; no number of seeds decides {decides} on {units}: evaluate on more"
+    return f"{undecided}: {why}; about {_counted(of.more_seeds, 'more seed')} would decide {decides}"
 
 
 def _counted(n: int, noun: str) -> str:

@@ -187,7 +187,7 @@ def test_no_decision_says_how_many_seeds_more() -> None:
 def test_below_3_seeds_nothing_is_decided(seeds: int) -> None:
     bits, nbytes = experiment(np.random.default_rng(3), -0.5, seeds=seeds)
     found = analyse(bits, nbytes, "a", 0.0025, resamples=200).pairs[0]
-    assert found.kind == "no decision" and found.verdict.startswith(f"No decision: {seeds} seed")
+    assert found.kind == "no decision" and found.verdict.startswith(f"No decision between b and a: {seeds} seed")
     assert (found.interval is None) == (seeds == 1)
 
 
@@ -244,8 +244,7 @@ def test_too_little_text_asks_for_more_text_and_not_for_seeds() -> None:
     few = {arm: of_arm[:, :15] for arm, of_arm in bits.items()}
     found = analyse(few, nbytes[:15], "a", 0.0025, unit="4096 bytes").pairs[0]
     assert (found.kind, found.interval, found.more_seeds) == ("no decision", None, None)
-    assert (
-        found.verdict == "No decision: 15 parts of 4096 bytes give no interval, at least 20 do: evaluate on more text"
-    )
+    few_parts = "15 parts of 4096 bytes give no interval, at least 20 do: evaluate on more text"
+    assert found.verdict == f"No decision between b and a: {few_parts}"
     decided = analyse(bits, nbytes, "a", 0.0025, unit="4096 bytes").pairs[0]
     assert f"{len(nbytes)} parts of 4096 bytes" in decided.verdict
