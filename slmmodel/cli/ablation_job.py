@@ -156,11 +156,12 @@ class AblationJob:
         with TrainProgress("starting", quiet=settings().quiet) as progress:
             if not self._is_finished(name):
                 progress.line(label)
-            begun = time.monotonic()
+            begun, worked = time.monotonic(), time.process_time()
             totals = runs.train(plan, folder, device.type, verify=name not in self._times["runs"], report=progress)
             certificate, losses = self._score(plan, folder, context, progress)
             if name not in self._times["runs"]:
                 self._times["runs"][name] = round(float(totals["seconds"]), 2)
+                self._times.setdefault("processor", {})[name] = round(time.process_time() - worked, 2)
                 self._times["spent"] = round(self._times.get("spent", 0.0) + time.monotonic() - begun, 2)
                 files.write_times(self.folder, self._times)
         return Scored(plan, folder, totals, certificate, losses)
