@@ -1,0 +1,106 @@
+"""The study of vocabularies, patterns and schemes: trains its models with `slm ablate`, and writes its page.
+
+    python docs/studies/vocabulary/study.py CORPORA -o OUT
+
+CORPORA is a folder with docs_en, books, code and multi (.jsonl.zst). The command continues after an interruption.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from page import write_page
+
+VOCABS = "512,1024,2048,4096,8192"
+DIGITS = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,GROUP}+"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+"""The pattern `slm`, with digits in groups of at most GROUP."""
+BUDGET, SHORT_BUDGET = "bytes=600KB", "bytes=400KB"
+"""Text that a run reads: each takes at most 90 seconds on one core. An id of the scheme `char` is one character, so
+that question has shorter runs."""
+VALIDATION = {"docs_en": "hash:2%", "books": "hash:6%", "code": "hash:5%", "multi": "hash:0.7%"}
+"""About 200 documents of each corpus."""
+SHARED = ("--max-doc-chars", "2000", "--cpu", "--threads", "1", "--set", "run.eval_every=0")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One ablation. margin: the smallest difference that the seeds find by its power line, rounded up."""
+
+    name: str
+    title: str
+    corpus: str
+    arms: tuple[str, ...]
+    """the axis, as options of `slm ablate`"""
+    seeds: int
+    margin: str
+    budget: str = BUDGET
+
+    def command(self, corpora: Path, out: Path) -> list[str]:
+        """The command line that answers it, after `slm`."""
+        text = str(corpora / f"{self.corpus}.jsonl.zst")
+        size = ("--seeds", str(self.seeds), "--margin", self.margin, "--budget", self.budget)
+        val = ("--val", VALIDATION[self.corpus])
+        return ["ablate", *self.arms, "--text", text, *val, *SHARED, *size, "-o", str(out / self.name)]
+
+
+def _vocabs(corpus: str, title: str, *more: str) -> Question:
+    arms = ("--vocabs", VOCABS, "--baseline", "vocab-2048", *more)
+    return Question(f"vocabs-{corpus}", f"Size of the vocabulary, {title}", corpus, arms, 3, "3%")
+
+
+_GROUPS = [f"digits-{size}={DIGITS.replace('GROUP', str(size))}" for size in (2, 1, 3)]
+QUESTIONS = (
+    _vocabs("docs_en", "on technical English", "--also", "flops"),
+    Question("digits", "Digits in groups of 1, 2 or 3", "docs_en",
+             tuple(part for group in _GROUPS for part in ("--patterns", group)), 5, "1%"),
+    Question("patterns", "Patterns", "docs_en", ("--patterns", "slm,gpt2,o200k"), 5, "1%"),
+    Question("schemes", "Schemes", "docs_en", ("--schemes", "bpe,word,char"), 3, "2%", SHORT_BUDGET),
+    Question("data-sizes", "Text that the tokenizer is trained on", "docs_en",
+             ("--data-sizes", "100%,10%,1%"), 5, "1%"),
+    _vocabs("books", "on English prose"),
+    _vocabs("code", "on Python and C"),
+    _vocabs("multi", "on many languages"),
+)  # fmt: skip
+
+
+def run(question: Question, corpora: Path, out: Path) -> int:
+    """Trains what is left of a question; its output goes to a log beside its folder. Gives the exit status."""
+    command = question.command(corpora, out)
+    with (out / f"{question.name}.log").open("a") as log:
+        print(f"slm {shlex.join(command)}", file=log, flush=True)
+        return subprocess.call([sys.executable, "-m", "slmmodel", *command], stdout=log, stderr=log)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the questions and writes the page; gives the largest exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpora", type=Path, help="the folder of the corpora")
+    parser.add_argument("-o", "--output", type=Path, default=Path("study"), help="the folder of runs and results")
+    parser.add_argument("--page", type=Path, default=Path(__file__).parent, help="the folder of the page")
+    parser.add_argument("--page-only", action="store_true", help="train nothing: write the page of what is finished")
+    parser.add_argument("--jobs", type=int, default=2, help="questions at a time, one thread each (default: 2)")
+    chosen = parser.parse_args(arguments)
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    codes = [0]
+    if not chosen.page_only:
+        with ThreadPoolExecutor(chosen.jobs) as pool:
+            asked = {pool.submit(run, each, chosen.corpora, chosen.output): each for each in QUESTIONS}
+            for done in as_completed(asked):
+                codes.append(done.result())
+                sys.stdout.write(f"{asked[done].name}: exit status {done.result()}\n")
+    for note in write_page(QUESTIONS, chosen.output, chosen.page):
+        sys.stdout.write(f"{note}\n")
+    return max(codes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
