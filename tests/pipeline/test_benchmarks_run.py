@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import slmtok
 from benchmarks import corpora, runner, worker
 from benchmarks.definition import Definition, Job, definitions, small
 from slmtok.bench import engines
@@ -31,6 +35,18 @@ def test_batches_calls_counting_and_training_run() -> None:
     for definition in map(small, [*definitions("scaling-count"), *definitions("hostile-encode")]):
         one = replace(definition, jobs=definition.jobs[:1])
         assert [row["verdict"] for row in runner.run(one, 1)] == ["ok"]
+
+
+def test_loading_and_packing_have_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    from benchmarks import loading
+
+    texts = [f"Text {number} is about {'long ' * (number % 40)}words." for number in range(99)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    slmtok.train(slmtok.Texts(texts), vocab_size=280).save(tmp_path / "tok.json")
+    command = [str(tmp_path / "a.jsonl"), "-t", str(tmp_path / "tok.json"), "--rounds", "1", "--seq-len", "64"]
+    loading.main([*command, "--batch-size", "7"])
+    assert re.search(r"a\.jsonl +0\.0 MB  pack .* load/pack \d", capsys.readouterr().out)
 
 
 @pytest.mark.slow
