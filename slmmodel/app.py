@@ -229,6 +229,7 @@ def _opened(
     from slmmodel.config import settings_of
     from slmmodel.data import open_source
     from slmtok import Tokenizer
+    from slmtok.file_kinds import is_run
 
     if reading is not None and not isinstance(reading, Mapping):
         raise WrongType(f"reading is a {type(reading).__name__}, not a mapping", fix="reading={'separator': '\\n'}")
@@ -243,6 +244,9 @@ def _opened(
         if Path(path).exists():
             Text(tokenizer, open_source(path).vocab)  # raises `Mismatch` for another one
             return path
+    if isinstance(data, str | os.PathLike) and is_run(os.fspath(data)):
+        name = os.fspath(data)
+        raise MissingInput(f"{name!r} is a run, not text or packed data", fix="name what to train on", path=name)
     if tokenizer is None:
         raise MissingInput("text needs a tokenizer", where="tokenizer is None", fix="tokenizer=tok, or 'tok.json'")
     val = settings_of(settings if isinstance(settings, Mapping) else {}).get("data.val")

@@ -71,6 +71,10 @@ def _explained(function: Target) -> Target:
         required = [each for each in parameters if each.default is Parameter.empty and each.name in named]
         example = ", ".join(each.name + "=..." * (each.kind == Parameter.KEYWORD_ONLY) for each in required)
         fix = f"{name}({example})" if "missing" in reason else "give options by name"
+        positional = [each.name for each in parameters if each.kind == Parameter.POSITIONAL_OR_KEYWORD]
+        extra = args[len(positional) + ("self" in signature(function).parameters) :]
+        if "output" in named and "output" not in keywords and extra and isinstance(extra[0], str):
+            fix += f": output={extra[0]!r}"
         raise WrongType(f"{name}() {reason}", limit=f"{name}({shown})", fix=fix)
 
     return cast("Target", call)

@@ -10,9 +10,11 @@ from slmmodel.errors import OptionError, WrongType
 
 
 def check_path(name: str, value: object) -> str:
-    """`value` as a str. Raises `WrongType`."""
+    """`value` as a str. Raises `WrongType`, `OptionError` for an empty one."""
     if not isinstance(value, str | os.PathLike) or isinstance(path := os.fspath(value), bytes):
         raise WrongType(f"{name} is named by a str or a Path, not by {_described(value)}", fix=f"{name}='folder'")
+    if not path:
+        raise OptionError(f"{name} is empty", fix=f"{name}='folder'", option=name)
     return path
 
 

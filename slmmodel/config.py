@@ -262,7 +262,8 @@ def _refuse_file_of_run(path: str) -> None:
     config = Path(path).with_name("config.yaml")
     if Path(path).name != config.name and config.is_file() and config.with_name("SHA256SUMS").is_file():
         fix = f"name its configuration: {config}"
-        raise InvalidConfig(f"{path} is a file of a run, not a configuration", where="--config", fix=fix, path=path)
+        fact = f"{path} is not a configuration: it is a file of a run"
+        raise InvalidConfig(fact, where="--config", fix=fix, path=path, option="config")
 
 
 def read_yaml(path: str) -> Settings:

@@ -237,6 +237,9 @@ def train(
         raise WrongType(f"report is a {type(report).__name__}, not a function", fix="report=print")
     opened = data if isinstance(data, RunData) else None
     name = opened.name if opened else check_path("data", data)
+    if opened is None:
+        # Wrong data are named before an output that exists.
+        open_source(name)
     named = {"data.train": name or None, "model.preset": preset, "run.seed": seed, "run.device": device}
     changes = {name: Setting(value, name.rpartition(".")[2]) for name, value in named.items() if value is not None}
     changes |= {} if budget is None else read_budget(budget, "budget")

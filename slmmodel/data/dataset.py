@@ -32,6 +32,10 @@ IGNORED = -100
 """The label of a column that is not scored: `ignore_index` of torch's cross entropy."""
 
 
+_OF_DATA_LOADER = frozenset(["num_workers", "pin_memory", "drop_last", "collate_fn", "persistent_workers", "sampler"])
+"""Options of torch's DataLoader that users may expect here."""
+
+
 class _Sequences:
     """What both classes share: their arguments, and a `Loader` that each process opens for itself."""
 
@@ -39,6 +43,12 @@ class _Sequences:
         if "batch_size" in options:
             fix = "torch.utils.data.DataLoader(dataset, batch_size=N), or slmmodel.data.ShardLoader"
             raise WrongType("a ShardDataset has single sequences, and no batch_size", fix=fix)
+        for name in _OF_DATA_LOADER & options.keys():
+            what = type(self).__name__
+            fix = "leave it out: a ShardLoader reads ahead by itself"
+            if isinstance(self, ShardDataset):
+                fix = f"torch.utils.data.DataLoader(dataset, {name}=...)"
+            raise WrongType(f"{what} has no option {name!r}, which belongs to DataLoader", fix=fix, option=name)
         if options["pack"] not in STRATEGIES:
             raise unknown_name("strategy", str(options["pack"]), STRATEGIES, Argument("pack"))
         for name in options.keys() & CHOICES.keys():

@@ -274,6 +274,9 @@ def read_manifest(folder: Path) -> _Manifest:
         if not folder.exists():
             fix = "check the name; slmtok pack CORPUS -t TOK -o DIR makes packed data"
             raise MissingInput(f"no file or folder {str(folder)!r}", where=str(folder.parent), fix=fix) from None
+        if (folder / "config.yaml").is_file():
+            fix = "name packed data, as slmtok pack CORPUS -t TOK -o DIR writes them"
+            raise MissingInput(f"{folder} is a run, not token data", where=str(folder), fix=fix) from None
         raise MissingInput(
             f"{folder} is not finished token data: cannot read {MANIFEST} ({error.strerror})",
             where=str(path),

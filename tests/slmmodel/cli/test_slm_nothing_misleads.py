@@ -55,7 +55,7 @@ REFUSED = {
     "info tok.json": (2, "fix:   slmtok info tok.json"),
     "info text.txt": (2, "'text.txt' is neither a run nor a vocab.json"),
     "eval run --check tok.json": (1, "fix:   name a certificate: slm eval RUN writes RUN/eval/val.json\n"),
-    "train data -o new --config run/fingerprint.json": (1, "fix:   name its configuration: run/config.yaml\n"),
+    "train data -o new --config run/fingerprint.json": (2, "fix:   name its configuration: run/config.yaml\n"),
     "train data -o new --config text.txt": (1, "slm config > run.yaml writes a configuration\n"),
     "train data -o new --set n_layers=1": (2, "did you mean 'model.n_layers'?"),
     "train data -o new --set optim=1": (2, "'optim' is a section, not a setting\n"),
@@ -142,6 +142,23 @@ def test_python_names_what_was_wrong(here):
         with pytest.raises(WrongType, match="lengths are the numbers of ids"):
             make_packing("concat", lengths, 8)
     assert len(make_packing("concat", np.array([9, 3]), 8))
+
+
+def test_python_names_wrong_data_before_the_output(here):
+    for train in (slmmodel.train, slmmodel.app.train):
+        for data, what in (("nope", "no file or folder 'nope'"), ("run", "is a run, not t"), ("text.txt", "text")):
+            with pytest.raises(slmmodel.SlmmodelError, match=what):
+                train(data, output="run")
+    with pytest.raises(WrongType, match="fix:   give options by name: output='x'"):
+        slmmodel.train("data", "x")
+    with pytest.raises(WrongType, match="has no option 'num_workers', which belongs to DataLoader"):
+        slmmodel.data.ShardLoader("data", seq_len=8, batch_size=2, num_workers=2)
+    with pytest.raises(WrongType, match=r"DataLoader\(dataset, pin_memory"):
+        ShardDataset("data", seq_len=8, pin_memory=True)
+    with pytest.raises(slmmodel.errors.MissingInput, match="is a run, not token data"):
+        ShardDataset("run", seq_len=8)
+    with pytest.raises(OptionError, match="path is empty"):
+        ShardDataset("", seq_len=8)
 
 
 def test_python_tokenizers_refuse_masks_and_paths(here):

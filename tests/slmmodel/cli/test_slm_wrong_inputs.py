@@ -52,7 +52,7 @@ CASES = {
     "train data -o r --config a.counts": (2, "a.counts is a counts file, not a configuration"),
     "train data -o r --config run/result.json": (
         2,
-        "run/result.json is not a configuration: it has the key 'best_bpb'",
+        "run/result.json is not a configuration: it is a file of a run",
     ),
     "train data -o r --set model.d_model=abc": (2, "  where: --set model.d_model\n"),
     "train data -o r --set model.seq_len=0": (2, "error: model.seq_len is 0\n"),
