@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
+from slmmodel.cli.opening import is_text, load_torch, open_text, refuse_run
 from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
 from slmmodel.cli.reading import corpus_options, require_text, to_flags
 from slmmodel.cli.text import Text
@@ -141,6 +142,7 @@ def _open_stages(
         values["run.batch_tokens"] = Setting(seq_len * batch_size, "--batch-size")
         config = RunConfig(model={"seq_len": seq_len}, **validate(values))
         data = RunData(source, None, vocab)
+    load_torch()
     from slmmodel.training.stages import Stages
 
     return Stages(data, config), None if tokenizer is None else Text(tokenizer, vocab)
@@ -150,7 +152,6 @@ def _open_data(
     path: str, split: str, tokenizer: str | Path | None, read: ReadOptions
 ) -> tuple[TokenSource, VocabMeta, str | Path | None]:
     """A split of packed data or text, its vocabulary, and the tokenizer, if any."""
-    from slmmodel.cli.opening import is_text, open_text, refuse_run
     from slmmodel.data.opening import open_source
 
     refuse_run(path)

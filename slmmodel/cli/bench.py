@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slmmodel.checkpoint import RunFolder
+from slmmodel.cli.opening import load_torch
 from slmmodel.cli.options import DURATION, setting_option, threads_option
 from slmmodel.errors import OptionError
 from slmmodel.sizes import format_bytes, format_count, format_time
@@ -47,6 +48,7 @@ def bench(
     if run is not None and preset is not None:
         raise OptionError(f"the run {run!r} and --preset {preset} name two models", fix="give one", option="preset")
     config, optim, bytes_per_token = _model(run, preset or PRESET, optimizer)
+    load_torch()
     import torch
 
     from slmmodel.hardware import use_threads

@@ -17,6 +17,7 @@ from slmmodel.training.summary import summary_of
 from slmtok.atomic import check_outputs, outputs
 from slmtok.cli.options import argument, command, option, output_options
 from slmtok.cli.output import Outcome, Row, counted
+from slmtok.cli.progress import Progress
 
 SUFFIXES = (".png", ".svg", ".html")
 AXES = {
@@ -58,7 +59,9 @@ def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bo
     if twice := next((run for run in runs if runs.count(run) > 1), None):
         raise OptionError(f"the run {twice!r} is named twice", fix="name it once", option="runs")
     check_figure(output, force=force, option="--output")
-    curves = draw([RunFolder.open(run) for run in runs], output, against or tuple(AXES), force=force)
+    opened = [RunFolder.open(run) for run in runs]
+    with Progress("drawing"):
+        curves = draw(opened, output, against or tuple(AXES), force=force)
     result = {
         "output": output,
         "runs": [

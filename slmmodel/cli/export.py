@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from slmmodel.checkpoint import RunFolder
+from slmmodel.cli.opening import load_torch, open_run
 from slmmodel.cli.options import run_argument, step_option
+from slmmodel.errors import OptionError
 from slmtok.cli.options import choice, command, dry_run_option, option, output_options
 from slmtok.cli.output import Outcome, print_rows
 
@@ -17,15 +20,15 @@ from slmtok.cli.output import Outcome, print_rows
 @dry_run_option
 def export(run: str, output_format: str, step: int | None, output: str | None, force: bool, dry_run: bool) -> Outcome:
     """Write model and tokenizer as from_pretrained of Hugging Face reads them, with a receipt of the comparison."""
-    from slmmodel.cli.opening import open_run
-    from slmmodel.errors import OptionError
+    RunFolder.open(run)
+    if output is None and not dry_run:
+        fix = f"slm export {run} --output-format {output_format} -o FOLDER"
+        raise OptionError("--output is missing", fix=fix, option="--output")
+    load_torch()
     from slmmodel.export import architecture, hf
     from slmtok.formats.hf import files as tokenizer_files
 
-    if not dry_run:
-        if output is None:
-            fix = f"slm export {run} --output-format {output_format} -o FOLDER"
-            raise OptionError("--output is missing", fix=fix, option="--output")
+    if output is not None and not dry_run:
         hf.check_folder(Path(output), force=force)
     context = open_run(run, device="cpu", step=step)
     name = architecture(context.model.config)

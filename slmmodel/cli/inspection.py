@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from slmmodel.checkpoint import RunFolder, verify_sums
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
+from slmmodel.cli.opening import load_torch
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError, SlmmodelError
 from slmmodel.sizes import format_bytes, format_time
@@ -87,6 +88,8 @@ def _refuse_other_file(path: str) -> None:
 def _plan(preset: Preset, on: str | None) -> tuple[dict[str, Any], list[Row]]:
     """Parameters by part, memory of training by precision, and time on devices."""
     from slmmodel.models import count
+
+    load_torch()
     from slmmodel.training import estimate
 
     config = preset.config()
@@ -239,6 +242,7 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
         if not Path(path).exists():
             fix = "name a run, or packed data; without a name, slm doctor describes the machine"
             raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=fix, path=path)
+    load_torch()
     machine = _machine()
     checks = [_check(Path(path)) for path in paths]
     rows: list[Row] = [] if settings().quiet else [(name, str(value)) for name, value in machine.items()]

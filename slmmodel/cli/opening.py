@@ -49,6 +49,12 @@ class RunContext:
         return self.text
 
 
+def load_torch() -> None:
+    """Imports torch, which takes seconds, while a spinner says so."""
+    with Progress("loading torch"):
+        import torch  # noqa: F401
+
+
 def open_run(
     path: str, *, tokenizer: str | None = None, device: str = "auto", step: int | None = None, threads: int = 0
 ) -> RunContext:

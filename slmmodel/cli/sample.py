@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.opening import RunContext, check_prompt, open_assistant, open_run, prompt_ids
+from slmmodel.cli.opening import RunContext, check_prompt, load_torch, open_assistant, open_run, prompt_ids
 from slmmodel.cli.options import (
     COUNT,
     device_option,
@@ -99,6 +99,7 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
     options = SampleConfig(**values)
     check_prompt(prompt, ids)
     RunFolder.open(run)  # a wrong name is reported before torch is loaded
+    load_torch()
     from slmmodel.sampling.methods import chosen_method
 
     method = chosen_method(options, greedy=options.greedy, assistant=bool(options.assistant))

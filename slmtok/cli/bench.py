@@ -71,9 +71,9 @@ def bench(
     check_peers(peers)
     if not rounds:
         raise OptionError("--rounds 0 measures nothing", limit="at least 1", fix="--rounds 5", option="rounds")
-    documents = _read_text(on, read) if on else _stories(read.max_bytes or DEFAULT_STORY_BYTES)
-    chosen, name = _open(tokenizer, documents)
     with Progress() as progress:
+        documents = _read_text(on, read) if on else _stories(read.max_bytes or DEFAULT_STORY_BYTES)
+        chosen, name = _open(tokenizer, documents)
         found = compare(chosen, documents, peers, name=name, rounds=rounds, threads=threads, progress=progress)
     result = {
         "text": {

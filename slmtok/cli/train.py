@@ -59,7 +59,8 @@ MIN_NOTED_MERGE_BYTES = 50_000_000
 """Below this the memory of merging is only part of the summary."""
 _EXAMPLE = "slmtok train corpus.txt --vocab 8192 -o tok.json"
 
-_MODEL_OPTIONS = ("--lr", "--learning-rate", "--batch-size", "--steps", "--max-steps", "--epochs", "--num-epochs")
+_STEPS = ("--steps", "--max-steps", "--num-steps", "--max-iters", "--epochs", "--num-epochs")
+_MODEL_OPTIONS = ("--lr", "--learning-rate", "--batch-size", *_STEPS)
 
 
 def _vocab(value: str | None, arguments: Sequence[str]) -> str:

@@ -14,7 +14,8 @@ from slmmodel.cli import APP as SLM
 from slmtok.cli import APP as SLMTOK
 
 PROMISE = re.compile(
-    r"\b(takes?|in|under|within|about)\s+(?:\w+\s+){0,3}(seconds|minutes|hours)\b|# (seconds|minutes)\b", re.IGNORECASE
+    r"\b(takes?|in|under|within|about)\s+(?:\w+\s+){0,3}(seconds|minutes|hours)\b|[#=] (seconds|minutes)\b|: minutes\b",
+    re.IGNORECASE,
 )
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 FACTS = ("heartbeat for 30 seconds", "Time for each measurement")
@@ -41,4 +42,6 @@ def test_help_promises_no_time(app) -> None:
 
 
 def test_a_promise_is_found() -> None:
-    assert len(promises("runs in under three minutes\nit takes seconds\nin minutes on a CPU\n# seconds; x")) == 4
+    lines = ["runs in under three minutes", "it takes seconds", "in minutes on a CPU", "# seconds; x"]
+    lines += ["without budget= minutes", "1.0 M: minutes on two cores"]
+    assert promises("\n".join(lines)) == lines

@@ -293,6 +293,39 @@ def test_export_and_its_receipt(slm: Any, run: Path) -> None:
     assert slm("export", run, "--dry-run", "--json").json["result"]["target"] == "Qwen3ForCausalLM"
 
 
+def test_a_spinner_says_that_torch_is_loaded(run: Path) -> None:
+    """In every command that imports torch; a statement that imports it ends the command here."""
+    (run.parent / "a.txt").write_text(TEXT)
+    lines = ["sample run Once", "logprobs run", "chat run", "eval run --on a.txt", "passkey run", "export run -o x"]
+    lines += [
+        "batches a.txt -t run/tok.json",
+        "doctor run",
+        "info cpu-demo",
+        "bench run",
+        "train a.txt -t run/tok.json",
+    ]
+    code = f"""if True:
+        import builtins
+        from slmmodel.cli import main
+        from slmtok.cli.progress import Progress
+
+        def watched(name, *more, plain=builtins.__import__):
+            if name.partition(".")[0] == "torch":
+                print(line, "shown" if Progress._active else "nothing")
+                raise SystemExit
+            return plain(name, *more)
+
+        builtins.__import__ = watched
+        for line in {lines}:
+            try:
+                main(line.split())
+            except SystemExit:
+                pass
+    """
+    done = subprocess.run([sys.executable, "-c", code], cwd=run.parent, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [f"{line} shown" for line in lines], done.stderr
+
+
 def test_export_that_differs_ends_with_1(slm: Any, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from slmmodel.export import hf
 

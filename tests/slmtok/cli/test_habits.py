@@ -20,6 +20,10 @@ from shared_data import tiktoken_cache
         ("--special-tokens 8", "use --special ROLE=SPELLING\n"),
         ("--num-merges 8000", "use --vocab 8272, which counts 272 specials and bytes too\n"),
         ("--lr 0.1", "use slm train, which trains a model"),
+        *(
+            (f"{option} 8", "use slm train, which trains a model")
+            for option in ("--batch_size", "--steps", "--epochs", "--max-iters")
+        ),
     ],
 )
 def test_options_of_other_tools(option, remedy, request) -> None:
