@@ -244,10 +244,12 @@ def ablation(**changes):
         "exploratory": [],
         "scope": "tiny bodies",
     }
+    compressed = {name: {"alone": 3.5, "after_train": 2.75} for name in ("bz2", "xz")}
     found = {
         "documents": {"train": {"digest": "0" * 64, "documents": 3, "bytes": 90}},
         "arms": tokenizers,
         "views": [view],
+        "baselines": {"ngram": {"1": 4.5}, "train_bytes": 60, "train_bytes_all": 90, "bytes": 30, **compressed},
     }
     found |= {"sweep": [], "certificates": {}, "lock": {"request": {"baseline": "a"}, "views": [], "changes": []}}
     return {**content, **found, **changes}
@@ -267,6 +269,7 @@ def test_an_ablation(slm):
     assert "a margin of 0.25 %, 95% intervals" in page
     assert "bytes, a: bits by bytes" in page
     assert "1,234" in page
+    assert "1-gram of bytes" in page and "4.5000" in page and "2.7500" in page
     assert page.count("<svg") == 4, "a forest plot, and curves against bytes, ids and FLOPs"
     assert slm("report", "ab/ablation.json", "-o", "-", code=0).out.replace("ab/ablation.json", "ab") == page
 
