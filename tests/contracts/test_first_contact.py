@@ -1,7 +1,8 @@
-"""README and `make`: what somebody who cloned the project reads and types first."""
+"""README, `make` and platforms: what somebody who cloned the project reads and types first."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -20,6 +21,14 @@ def test_the_readme_begins_with_installing_and_activating() -> None:
     commands = ("make quickstart", ACTIVATE, "make install", "pip install .", "pip install '.[model]'")
     places = [first.find(command) for command in commands]
     assert -1 not in places and places == sorted(places)
+
+
+@pytest.mark.parametrize("word", ["packed", "bundle", "certificate", "receipt"])
+def test_the_readme_explains_its_words_where_it_first_uses_them(word: str) -> None:
+    """They are in italics there; text of commands does not count."""
+    prose = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", "", README, flags=re.DOTALL)
+    first = re.search(rf"\b{word}\b", prose)
+    assert first is not None and prose[first.start() - 1 : first.end() + 1] == f"*{word}*"
 
 
 def recipe(target: str, environment: Path) -> list[str]:
@@ -58,3 +67,22 @@ def test_the_script_trains_for_a_minute_and_says_how_to_activate() -> None:
     if bash is None:
         pytest.skip("bash is not installed")
     assert f"\n  {ACTIVATE}\n" in subprocess.run([bash, script, "activate"], capture_output=True, text=True).stdout
+
+
+def test_the_tests_on_aarch64_name_what_they_need(tmp_path: Path) -> None:
+    """`make test` leaves them out, since a machine seldom has a compiler and an emulator for it."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^test: check rust-test python-test ##", makefile, re.MULTILINE)
+    script, bash = ROOT / "rust/test-aarch64.sh", shutil.which("bash")
+    if bash is None:
+        pytest.skip("bash is not installed")
+    environment = {**os.environ, "AARCH64_RUSTC": str(tmp_path / "none")}
+    done = subprocess.run([bash, script], env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.startswith("not run: ")
+    assert "apt install rustc-web libstd-rust-web-dev:arm64 gcc-aarch64-linux-gnu qemu-user-static" in done.stderr
+
+
+def test_the_docs_say_which_systems_were_not_run() -> None:
+    lines = (ROOT / "docs/guide/platforms.md").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith(("| macOS arm64", "| Windows x86-64"))]
+    assert len(rows) == 2 and all(row.count("written, **not run**") == 2 for row in rows)

@@ -38,7 +38,7 @@ def test_help_lists_every_command(slm):
 def test_no_command_is_wrong_usage(slm):
     ran = slm()
     assert (ran.code, ran.out, ran.err) == (2, "", APP.help_text())
-    assert slm("--version").out.startswith("slm ")
+    assert slm("--version").out == slm("-V").out and slm("-V").out.startswith("slm ")
 
 
 def run_process(*arguments: object, without: tuple[str, ...] = ("torch",)) -> subprocess.CompletedProcess[str]:
@@ -104,6 +104,9 @@ def test_wrong_settings_are_reported_before_torch_is_loaded(options):
         ["train", "none"],
         ["plot", "none"],
         ["chat", "none"],
+        ["export", "none", "-o", "x"],
+        ["batches", "none"],
+        ["doctor", "none"],
     ],
 )
 def test_wrong_names_are_reported_before_torch_is_loaded(line):

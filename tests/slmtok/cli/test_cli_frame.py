@@ -27,7 +27,7 @@ def test_no_command_is_wrong_usage(slmtok):
 def test_version(slmtok):
     import slmtok as package
 
-    assert slmtok("--version").out == f"slmtok {package.__version__}\n"
+    assert slmtok("--version").out == slmtok("-V").out == f"slmtok {package.__version__}\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
