@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from study import Question
 
 PAGE, REPORT, LOCKS = "README.md", "report.html", "locks"
-MAX_REPORT_BYTES = 1_000_000
-"""A larger report is not kept in the repository."""
 _KINDS = {
     "better": "{} needs fewer bits than {}",
     "worse": "{} needs more bits than {}",
@@ -88,18 +86,14 @@ def _cost(questions: Sequence[Question], times: Mapping[str, Mapping[str, float]
 
 
 def _report(names: Sequence[str], out: Path, place: Path) -> Iterator[str]:
-    """Writes the report of the finished questions, and names it."""
+    """Writes the report of the first finished question, and names it; that of all would be some megabytes."""
     if not names:
         return
-    report = (place / REPORT).resolve()
-    # Names without a folder: they are titles of the report.
-    command = [sys.executable, "-m", "slmmodel", "report", *names, "-o", str(report), "--force", "--quiet"]
-    subprocess.run(command, cwd=out, check=True)
-    if report.stat().st_size <= MAX_REPORT_BYTES:
-        yield f"\n[The report]({REPORT}) of `slm report` has the curves of all runs, all verdicts and the locks.\n"
-    else:
-        report.unlink()
-        yield f"\n`slm report {shlex.join(names)}` in the folder `study` writes a page with all curves and verdicts.\n"
+    # The name without its folder is part of titles.
+    command = [sys.executable, "-m", "slmmodel", "report", names[0], "-o", str((place / REPORT).resolve())]
+    subprocess.run([*command, "--force", "--quiet"], cwd=out, check=True)
+    yield f"\n[The report]({REPORT}) of `{names[0]}` has the curves of its runs, all verdicts and the lock. "
+    yield f"`slm report {shlex.join(names)}` in the folder `study` writes that of all.\n"
 
 
 # ---------------------------------------------------------------- verdicts
@@ -163,9 +157,10 @@ def _arms(found: Mapping[str, Any], view: Mapping[str, Any]) -> Iterator[str]:
             f"| {row['name']} | {text['n_vocab']:,} | {text['bytes_per_token']:.3f} | {row['parameters']:,} | "
             f"{row['bytes']:,.0f} | {row['flops']:.3g} | {row['bpb']:.4f} | {interval} |\n"
         )
-    if ngram := (found.get("baselines") or {}).get("ngram"):
-        orders = [f"{ngram[order]:.4f} of order {order}" for order in (min(ngram, key=int), min(ngram, key=ngram.get))]
-        yield f"\nByte n-grams of the whole training text score {' and '.join(orders)}.\n"
+    if found["baselines"] is not None:
+        ngram = found["baselines"]["ngram"]
+        worst, best = (f"{ngram[order]:.4f} bpb of order {order}" for order in ("1", min(ngram, key=ngram.get)))
+        yield f"\nByte n-grams that read the whole training text score {worst} and, at best, {best}.\n"
 
 
 # ---------------------------------------------------------------- figures

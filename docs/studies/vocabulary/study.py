@@ -11,7 +11,7 @@ import argparse
 import shlex
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,12 +44,25 @@ class Question:
     margin: str
     budget: str = BUDGET
 
+    def text(self, corpora: Path) -> Path:
+        """The file of its corpus."""
+        return corpora / f"{self.corpus}.jsonl.zst"
+
     def command(self, corpora: Path, out: Path) -> list[str]:
         """The command line that answers it, after `slm`."""
-        text = str(corpora / f"{self.corpus}.jsonl.zst")
         size = ("--seeds", str(self.seeds), "--margin", self.margin, "--budget", self.budget)
         val = ("--val", VALIDATION[self.corpus])
-        return ["ablate", *self.arms, "--text", text, *val, *SHARED, *size, "-o", str(out / self.name)]
+        return [
+            "ablate",
+            *self.arms,
+            "--text",
+            str(self.text(corpora)),
+            *val,
+            *SHARED,
+            *size,
+            "-o",
+            str(out / self.name),
+        ]
 
 
 def _vocabs(corpus: str, title: str, *more: str) -> Question:
@@ -74,10 +87,25 @@ QUESTIONS = (
 
 def run(question: Question, corpora: Path, out: Path) -> int:
     """Trains what is left of a question; its output goes to a log beside its folder. Gives the exit status."""
-    command = question.command(corpora, out)
-    with (out / f"{question.name}.log").open("a") as log:
-        print(f"slm {shlex.join(command)}", file=log, flush=True)
-        return subprocess.call([sys.executable, "-m", "slmmodel", *command], stdout=log, stderr=log)
+    command, log = question.command(corpora, out), out / f"{question.name}.log"
+    sys.stdout.write(f"{question.name}: begun, progress in {log}\n")
+    with log.open("a") as output:
+        output.write(f"slm {shlex.join(command)}\n")
+        output.flush()
+        code = subprocess.call([sys.executable, "-m", "slmmodel", *command], stdout=output, stderr=output)
+    sys.stdout.write(f"{question.name}: {f'failed with exit status {code}, see {log}' if code else 'finished'}\n")
+    return code
+
+
+def run_all(corpora: Path, out: Path, jobs: int) -> int:
+    """Runs the questions, `jobs` at a time; gives the largest exit status."""
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            return max(pool.map(lambda question: run(question, corpora, out), QUESTIONS))
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            sys.stdout.write("interrupted; the same command goes on\n")
+            sys.exit(130)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -89,17 +117,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--page-only", action="store_true", help="train nothing: write the page of what is finished")
     parser.add_argument("--jobs", type=int, default=2, help="questions at a time, one thread each (default: 2)")
     chosen = parser.parse_args(arguments)
+    texts = {question.text(chosen.corpora) for question in QUESTIONS}
+    if missing := sorted(str(text) for text in texts if not (chosen.page_only or text.exists())):
+        parser.error(f"not found: {', '.join(missing)}")
     chosen.output.mkdir(parents=True, exist_ok=True)
-    codes = [0]
-    if not chosen.page_only:
-        with ThreadPoolExecutor(chosen.jobs) as pool:
-            asked = {pool.submit(run, each, chosen.corpora, chosen.output): each for each in QUESTIONS}
-            for done in as_completed(asked):
-                codes.append(done.result())
-                sys.stdout.write(f"{asked[done].name}: exit status {done.result()}\n")
+    code = 0 if chosen.page_only else run_all(chosen.corpora, chosen.output, chosen.jobs)
     for note in write_page(QUESTIONS, chosen.output, chosen.page):
         sys.stdout.write(f"{note}\n")
-    return max(codes)
+    return code
 
 
 if __name__ == "__main__":
