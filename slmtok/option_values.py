@@ -255,8 +255,8 @@ def check_memory(name: str, value: object) -> object:
 
 def parse_memory_text(text: str) -> str:
     """A size, or a percentage such as 50%, as it was given. Raises `ValueError`."""
-    if not _PERCENT.fullmatch(text.strip()):
-        parse_bytes(text)
+    if not _PERCENT.fullmatch(text.strip()) and parse_size(text) is None:
+        raise ValueError(f"takes a size such as 2GB, or a share of the memory up to 100%, not {text!r}")
     return text
 
 
@@ -306,9 +306,9 @@ def parse_weight(domain: str, value: object) -> Any:
     """A domain's weight as a `Fraction`: 0.5, "0.5", "1/3". Raises `OptionError`, `WrongType`."""
     from fractions import Fraction
 
-    fix = (Setting("mix", {"code": 0.5}),)
+    fix = (Setting("mix", {domain: 0.5}),)
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
-        raise wrong_type("mix", value, f"gives {domain!r} a number", {"code": 0.5})
+        raise wrong_type("mix", value, f"gives {domain!r} a number", {domain: 0.5})
     try:
         found = Fraction(str(value))
     except (ValueError, ZeroDivisionError):

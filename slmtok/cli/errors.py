@@ -75,6 +75,8 @@ def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
         return f"--no-{flag[2:]}"
     if value is True or not setting.has_value:
         return flag
+    if isinstance(value, dict):
+        return " ".join(f"{flag} {shlex.quote(f'{name}={each}')}" for name, each in value.items())
     text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
     if any(char in text for char in "\n\t\r\0"):
         text = escape(text)

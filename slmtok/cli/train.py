@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
@@ -30,6 +31,7 @@ from slmtok.cli.options import (
     INTEGER,
     OUTPUT,
     argument,
+    arguments_of_command,
     command,
     corpus_argument,
     dry_run_option,
@@ -75,6 +77,8 @@ _HABITS = {
         instead("an argument for the corpus: slmtok train {}", "CORPUS..."),
     ),
     **dict.fromkeys(_MODEL_OPTIONS, instead("slm train, which trains a model; a tokenizer has no such setting")),
+    "--model-type": instead("--scheme {}", "bpe"),
+    "--model-prefix": instead("-o {}.json", "NAME"),
     "--special-tokens": instead("--special ROLE=SPELLING"),
     "--num-merges": _vocab,
 }
@@ -117,6 +121,7 @@ class TrainJob:
         """Raises `OptionError` where no size is given and the scheme needs one."""
         if not self.sizes and not SCHEMES[self.options.scheme].fixed_size:
             raise OptionError("--vocab is missing", fix=_EXAMPLE, option="vocab")
+        _refuse_list(arguments_of_command())
         self.sizes = self.sizes or (None,)
         self.options = with_spill_dir(self.options, self.output)
 
@@ -359,6 +364,21 @@ def _refused(report: TrainReport) -> str:
     by_option = ", ".join(f"{number:,} by {flag_naming(Setting(name))}" for name, number in options.items())
     listed = _words(token for token, _, _ in report.refused[:MAX_LISTED_REFUSED])
     return f"{by_option}: {listed}{' …' if len(report.refused) > MAX_LISTED_REFUSED else ''}"
+
+
+def _refuse_list(arguments: Sequence[str]) -> None:
+    """Raises `OptionError` for `--vocab 300,400`, which is one number, where both parts are sizes."""
+    for before, value in pairwise(["", *arguments]):
+        flag, _, given = value.partition("=") if "=" in value else (before, "", value)
+        parts = given.split(",")
+        is_list = flag in ("--vocab", "--vocab-size") and len(parts) > 1 and all(map(str.isdecimal, parts))
+        if is_list and min(map(int, parts)) >= FIRST_LEARNED:
+            raise OptionError(
+                f"--vocab {given} is one number, {int(given.replace(',', '')):,}",
+                limit="one size an option",
+                fix=" ".join(f"--vocab {part}" for part in parts),
+                option="vocab",
+            )
 
 
 def print_sizes(paths: Sequence[str], trained: Sequence[Trained]) -> None:

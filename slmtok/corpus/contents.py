@@ -18,7 +18,7 @@ from slmtok import file_kinds
 from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, open_head, stdin
-from slmtok.errors import CorpusTooSmall, MissingInput, OptionError, Setting, Unreadable
+from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, Unreadable
 from slmtok.file_kinds import LAYOUT, MANIFEST, SHARD, is_run, kind_of_file
 from slmtok.options import ReadOptions
 
@@ -89,6 +89,8 @@ _FIXES: dict[str, str] = {
 """What the user of a file that is no text probably wanted; `name the text` of other kinds."""
 _PACKED = (SHARD, MANIFEST, LAYOUT)
 """Files of a folder in which nothing is text, so that leaving one out does not help."""
+_HF_TOKENIZER = re.compile(rb'\s*\{\s*"version"\s*:\s*"1\.0"\s*,\s*"truncation"')
+"""The beginning of a tokenizer.json of Hugging Face."""
 _OWN_MAGIC = b"SLM"
 """Of counts, digests and shards, which commands name more exactly."""
 
@@ -142,6 +144,15 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
             continue
         checks += not is_named
         kind = kind_of_file(path)
+        if kind == file_kinds.UNKNOWN and path.endswith("tokenizer.json") and _HF_TOKENIZER.match(_head(path, options)):
+            raise OptionError(
+                f"{path} is a tokenizer of Hugging Face, not text",
+                where="the corpus",
+                limit=(Setting("format", "text"), " reads such a file as text"),
+                fix="name the text" if is_named else (Setting("exclude", Path(path).name), " leaves it out"),
+                option="corpus",
+                path=path,
+            )
         is_ours = kind in file_kinds.NAMES and kind != file_kinds.COUNTS
         if not is_ours or (kind != SHARD and not path.endswith((".json", ".lock"))):
             continue
@@ -210,6 +221,17 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     )
 
 
-def no_text(found: str) -> CorpusTooSmall:
-    """The error for a corpus without a byte of text; `found` says what there is instead."""
-    return CorpusTooSmall(f"the corpus is empty: {found}", fix="name files that hold text")
+def no_text(found: str, *, malformed: int | None = 0, is_sampled: bool = False) -> CorpusTooSmall:
+    """The error for a corpus without a byte of text; `found` says what there is instead.
+
+    malformed: records that were left out, None for an unknown number. is_sampled: whether a sample left documents out.
+    """
+    fix: Message = "name files that hold text"
+    if malformed != 0:
+        number = "" if malformed is None else f"{malformed:,} "
+        found += f"; {number}malformed record{'' if malformed == 1 else 's'} left out"
+        fix = ("leave ", Setting("skip_malformed", True), " out to see the first")
+    elif is_sampled:
+        found += "; the sample left out all of them"
+        fix = ("a larger ", Setting("sample"), ", or leave it out")
+    return CorpusTooSmall(f"the corpus is empty: {found}", fix=fix)

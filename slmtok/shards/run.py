@@ -405,7 +405,7 @@ class PackRun:
             enough=split.MANY_DOCUMENTS if self.options.val == "auto" else None,
         )
         if not lengths.sizes:
-            raise _no_documents()
+            raise _no_documents(self.options, None if self.options.skip_malformed else 0)
         limited = self.options.max_tokens is not None or self.options.max_chunks is not None
         chosen = split.by_lengths(self.options.val, lengths, ids_limited=limited)
         self.corpus = replace(self.corpus, cut=chosen.cut)
@@ -439,7 +439,7 @@ class PackRun:
                 committer.save()
             raise
         if not any(committer.state.totals(name).bytes for name in SPLITS):
-            raise _no_documents()
+            raise _no_documents(self.options, committer.state.skipped)
         self._check_sources(committer.state)
         self._publish(committer.state)
 
@@ -544,5 +544,6 @@ def _cut_in_two(batches: list[Batch], cut: int) -> Batch:
     return Batch(Documents([text[:cut], text[cut:]]), 2, batch.starts, batch.skips)
 
 
-def _no_documents() -> CorpusTooSmall:
-    return no_text("it has no documents, or none with text")
+def _no_documents(options: PackOptions, malformed: int | None) -> CorpusTooSmall:
+    is_sampled = options.sample is not None
+    return no_text("it has no documents, or none with text", malformed=malformed, is_sampled=is_sampled)

@@ -124,7 +124,9 @@ def require_text(counts: PretokenCounts) -> None:
     """Raises `CorpusTooSmall` for counts without a piece of text."""
     if not counts.distinct:
         documents = counts.totals.documents
-        raise no_text(f"{documents:,} document{'' if documents == 1 else 's'} of 0 bytes")
+        skipped = counts.stats.skipped
+        found = f"{documents:,} document{'' if documents == 1 else 's'} of 0 bytes"
+        raise no_text(found, malformed=skipped.records, is_sampled=skipped.sampled > 0)
 
 
 def _check_no_reading(options: TrainOptions) -> None:

@@ -75,9 +75,9 @@ def test_a_need_beyond_the_machine_ends_it_before_merging(slmtok, tmp_path, monk
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("much", "error: --memory takes a size such as 5000, 20MB or 1GiB, not 'much'"),
+        ("much", "error: --memory takes a size such as 2GB, or a share of the memory up to 100%, not 'much'"),
         ("10MB", "error: --memory 10MB is too small to count in"),
-        ("200%", "error: --memory takes a size such as 5000, 20MB or 1GiB"),
+        ("200%", "error: --memory takes a size such as 2GB, or a share of the memory up to 100%"),
     ],
 )
 def test_what_is_no_limit_is_wrong_usage(slmtok, tmp_path, value, said):

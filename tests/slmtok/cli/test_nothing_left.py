@@ -188,12 +188,27 @@ FIXES = {
 }
 
 
+FIXES |= {
+    "train a.txt --vocab 280 --sample 1% -o x": (1, "fix:   a larger --sample, or leave it out\n"),
+    "pack a.txt -t tok.json --sample 1% -o x": (1, "the sample left out all of them\n"),
+    "train a.txt --vocab 280 --format jsonl --skip-malformed -o x": (1, "1 malformed record left out\n"),
+    "pack a.txt -t tok.json --format jsonl --skip-malformed -o x": (1, "fix:   leave --skip-malformed out to see "),
+    "train a.txt --vocab 280 --memory 200% -o x": (2, "fix:   --memory 2GB\n"),
+    "train a.txt --vocab 275,280 -o x": (2, "fix:   --vocab 275 --vocab 280\n"),
+    "train a.txt --vocab 280 --domain a=a.txt --mix a=-1 -o x": (2, "fix:   --mix a=0.5\n"),
+    "train a.txt --vocab 280 --model_prefix x": (2, "fix:   use -o x.json\n"),
+    "train tokenizer.json --vocab 280 -o x": (2, "error: tokenizer.json is a tokenizer of Hugging Face, not text\n"),
+}
+
+
 @pytest.mark.parametrize("line", FIXES)
 def test_the_fix_leads_on(slmtok, refused, here, line):
     if "dead.json" in line:
         assert slmtok("exposure", "data", "-o", "dead.json").code == 0
     if "gpt2.counts" in line:
         assert slmtok("count", "a.txt", "--pattern", "gpt2", "-o", "gpt2.counts").code == 0
+    if "train tokenizer.json" in line:
+        (here / "tokenizer.json").write_text('{\n  "version": "1.0",\n  "truncation": null}')
     if "spm.model" in line:
         (here / "spm.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02")
     if "lost" in line:
