@@ -7,7 +7,7 @@
 | `best_fit` | about 0.3 % | only those longer than `seq_len` | sequences that never cut short documents |
 | `best_fit_crop` | none | cropped, the rest is discarded | reproducing nanochat |
 | `bucket` | about 5 % | only those longer than `seq_len` | recurrent models, padded batches |
-| `stateful` | last step only | at every sequence end | recurrent models with truncated BPTT |
+| `stateful` | last step only | at every sequence end | recurrent models and `infini` with truncated BPTT |
 
 A new strategy is a `Packing` in a file of its own (or here) and one line in `PACKS`.
 """

@@ -341,6 +341,47 @@ class InfiniState(State):
         return own if self.memory is None else {**own, "memory.m": self.memory.m, "memory.z": self.memory.z}
 
 
+# ---------------------------------------------------------------- truncated BPTT
+
+
+class CarriedMemory(State):
+    """The memory before the rows of a training step and, after its forward pass, the one behind them.
+
+    Gradients do not pass from one to the other.
+    """
+
+    def __init__(self, hidden: tuple[Tensor, ...], continues: Tensor, rule: str) -> None:
+        """`hidden`: M [L, B, K, h, h] and z [L, B, K, h]; `continues` as in `Model.bptt_state`."""
+        self.memory, self.rule = Memory(*hidden), rule
+        is_filled = self.memory.z.flatten(2).amax((0, 2)) > 0
+        self.tag = torch.where(continues & is_filled, 0, NO_DOCUMENT)
+        """int64 [B]: document of the memory; the first one of a row is number 0"""
+        self.hidden = tuple(torch.empty_like(part) for part in hidden)
+        self.length = torch.zeros_like(self.tag)
+
+    def store(self, layer: int, k: Tensor, v: Tensor, memories: Memory | None, segments: Segments) -> None:
+        """Folds the last segment of one layer into the memory before it: k, v [B, N, S, K, h]."""
+        assert memories is not None and segments.writes is not None and segments.keeps is not None
+        with torch.no_grad(), torch.autocast(k.device.type, enabled=False):
+            keys, values = k[:, -1].transpose(1, 2), widened(v[:, -1].transpose(1, 2))
+            features = feature_map(keys) * segments.writes[:, -1][:, None, :, None]
+            folded = memories.at(slice(None), -1).kept(segments.keeps[:, -1]).fold(features, values, self.rule)
+            for stored, new in zip(self.hidden, folded, strict=True):
+                stored[layer] = new
+
+    def reorder(self, rows: Tensor) -> None:
+        """See `State`."""
+        raise NotImplementedError
+
+    def truncate(self, length: int) -> None:
+        """See `State`."""
+        raise NotImplementedError
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All tensors by name."""
+        return dict(zip(("memory.m", "memory.z"), self.hidden, strict=True))
+
+
 # ---------------------------------------------------------------- the model
 
 
@@ -358,13 +399,15 @@ class InfiniAttention(Attention):
         if config.memory != "off":
             self.beta = nn.Parameter(torch.empty(config.n_heads))
 
-    def forward(self, x: Tensor, cut: Segments | Columns, state: InfiniState | None) -> Tensor:  # type: ignore[override]
+    def forward(  # type: ignore[override]
+        self, x: Tensor, cut: Segments | Columns, state: InfiniState | CarriedMemory | None
+    ) -> Tensor:
         """[B, N S, d], or with `Columns` [B, T, d], to the same shape."""
         q, k, v = self.project(x)
         if isinstance(cut, Segments):
             y = self._whole_segments(q, k, v, cut, state)
         else:
-            assert state is not None
+            assert isinstance(state, InfiniState)
             y = self._within_segment(q, k, v, cut, state)
         projected: Tensor = self.o(y)
         return projected
@@ -374,7 +417,9 @@ class InfiniAttention(Attention):
         """The weight of the memory in each query head, fp32 [H]."""
         return self.gate_function(widened(self.beta))
 
-    def _whole_segments(self, q: Tensor, k: Tensor, v: Tensor, cut: Segments, state: InfiniState | None) -> Tensor:
+    def _whole_segments(
+        self, q: Tensor, k: Tensor, v: Tensor, cut: Segments, state: InfiniState | CarriedMemory | None
+    ) -> Tensor:
         """All segments at once: q [B, N S, H, h], k and v [B, N S, K, h]; gives [B, N S, H h]."""
         q, k, v = (torch.unflatten(part, 1, (cut.count, -1)) for part in (q, k, v))
         rotated = apply_rope(q, cut.rope), apply_rope(k, cut.rope), v
@@ -390,7 +435,7 @@ class InfiniAttention(Attention):
             state.store(self.layer, k, v, memories, cut)
         return y.transpose(2, 3).flatten(1, 2).flatten(2)
 
-    def _memories(self, k: Tensor, v: Tensor, cut: Segments, state: InfiniState | None) -> Memory:
+    def _memories(self, k: Tensor, v: Tensor, cut: Segments, state: InfiniState | CarriedMemory | None) -> Memory:
         """The memory before each segment, [B, N, K, ...]."""
         # Nothing reads the memory after the last segment.
         k, v = (part[:, :-1].permute(1, 0, 3, 2, 4).contiguous() for part in (k, v))  # [N - 1, B, K, S, h]
@@ -443,9 +488,9 @@ class Infini(Transformer):
         self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
     ) -> Tensor:
         """Embedding and blocks; `position_ids` have an effect on `continue` without a state alone."""
-        assert state is None or isinstance(state, InfiniState)
-        if state is None:
-            return self._train_pass(ids, position_ids, document_ids)
+        assert state is None or isinstance(state, (InfiniState, CarriedMemory))
+        if not isinstance(state, InfiniState):
+            return self._train_pass(ids, position_ids, document_ids, state)
         if torch.is_grad_enabled():
             fact = "a forward pass with a state records gradients"
             raise InvalidInput(fact, fix="use torch.inference_mode()")
@@ -465,6 +510,14 @@ class Infini(Transformer):
         zeros = widened(cache).new_zeros(config.n_layers, batch_size, heads, h, h)
         memory = None if config.memory == "off" else Memory(zeros, zeros[..., 0].clone())
         return InfiniState(cache, memory, config.memory)
+
+    def init_hidden(self, batch_size: int, device: torch.device | str) -> tuple[Tensor, ...]:
+        """The empty memory: M [L, B, K, h, h] and z [L, B, K, h], fp32; nothing without a memory."""
+        return tuple(self.init_state(batch_size, device).memory or ())
+
+    def bptt_state(self, hidden: tuple[Tensor, ...], continues: Tensor) -> CarriedMemory:
+        """See `Model`."""
+        return CarriedMemory(hidden, continues, self.config.memory)
 
     def initial_value(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:
         """As in every transformer; gates are 0 or N(0, 1); `init_std` replaces the standard deviation of all others."""
@@ -486,8 +539,14 @@ class Infini(Transformer):
 
     # ------------------------------------------------------------ rows from their beginning
 
-    def _train_pass(self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None) -> Tensor:
-        """Whole rows without a state. Padding fills up the last segment, behind everything that is returned."""
+    def _train_pass(
+        self,
+        ids: Tensor,
+        position_ids: Tensor | None,
+        document_ids: Tensor | None,
+        state: CarriedMemory | None,
+    ) -> Tensor:
+        """Whole rows. Padding fills up the last segment, behind everything that is returned."""
         seq_len, size = ids.shape[1], min(self.config.segment, ids.shape[1])
         missing = -seq_len % size
         if missing:
@@ -497,8 +556,8 @@ class Infini(Transformer):
         x = self.embed(ids)
         documents = None if document_ids is None else torch.unflatten(document_ids, 1, (-1, size))
         mask = self._segment_mask(document_ids, ids, size, x.dtype)
-        cut = self._cut(ids.shape[1] // size, size, position_ids, documents, mask)
-        return self.run_blocks(x, cut, None)[:, :seq_len]
+        cut = self._cut(ids.shape[1] // size, size, position_ids, documents, mask, state)
+        return self.run_blocks(x, cut, state)[:, :seq_len]
 
     def _segment_mask(self, document_ids: Tensor | None, ids: Tensor, size: int, dtype: torch.dtype) -> Mask:
         rows = None if document_ids is None else document_ids.reshape(-1, size)
@@ -511,7 +570,7 @@ class Infini(Transformer):
         position_ids: Tensor | None,
         documents: Tensor | None,
         mask: Mask,
-        state: InfiniState | None = None,
+        state: InfiniState | CarriedMemory | None = None,
     ) -> Segments:
         """Rows of `count` segments of `size`. documents: int [B, N, S]; None: each row is one."""
         rope = self._rope(slice(0, size))

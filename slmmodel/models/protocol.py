@@ -117,6 +117,17 @@ class Model(nn.Module):
         """An empty state for `batch_size` sequences of at most `capacity` ids (default: seq_len)."""
         raise NotImplementedError
 
+    def init_hidden(self, batch_size: int, device: torch.device | str) -> tuple[Tensor, ...]:
+        """What truncated BPTT carries from step to step, before the first one: tensors [L, B, ...]; here nothing."""
+        return ()
+
+    def bptt_state(self, hidden: tuple[Tensor, ...], continues: Tensor) -> State:
+        """A state for training that starts from `hidden`; after the forward pass its `hidden` is that behind the rows.
+
+        continues: bool [B], whether a row begins inside the document with which the row before it ended.
+        """
+        raise NotImplementedError
+
     def initial_value(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:
         """The initial value of a parameter; `normal(std)` draws its shape from N(0, std^2), keyed by seed and name.
 

@@ -101,6 +101,10 @@ class RNN(Model):
         count = 2 if self.config.arch == "lstm" else 1
         return tuple(torch.zeros(shape, dtype=self.embed.weight.dtype, device=device) for _ in range(count))
 
+    def bptt_state(self, hidden: tuple[Tensor, ...], continues: Tensor) -> RecurrentState:
+        """See `Model`. The recurrence runs on across documents."""
+        return RecurrentState(hidden)
+
     def init_state(self, batch_size: int, device: torch.device | str, capacity: int | None = None) -> RecurrentState:
         """The state of sequences without ids; `capacity` has no effect."""
         return RecurrentState(self.init_hidden(batch_size, device))

@@ -48,15 +48,17 @@ class Loss:
     def sum_nats(self, model: Model, batch: Batch, forward: Any = None, *, state: Any = None) -> Tensor:
         """Cross-entropy of all scored targets, summed, in nats: a scalar.
 
-        `forward` runs the forward pass where that is not `model` itself (DDP, a compiled model). `state` is one that a
-        recurrent model starts from and updates; positions and documents are not passed then, so the recurrence runs on
-        across documents.
+        `forward` runs the forward pass where that is not `model` itself (DDP, a compiled model). `state` is one of
+        `Model.bptt_state`; a recurrent model gets no documents with it, so the recurrence runs on across them.
         """
         forward = model if forward is None else forward
         targets = batch.targets
         if batch.n_targets != targets.numel():
             targets = targets.masked_fill(~batch.target_mask, IGNORE_INDEX)
         arguments = self._arguments(batch) if state is None else {"state": state}
+        if state is not None and not model.config.recurrent:
+            document_ids = batch.document_ids if self.doc_mask else batch.document_ids.clamp(max=0)
+            arguments |= {"position_ids": batch.position_ids, "document_ids": document_ids}
         n_vocab = model.config.n_vocab
         if targets.numel() * n_vocab <= self.max_logits:
             return _sum_nats(forward(batch.ids, **arguments).logits.flatten(0, 1), targets.flatten())

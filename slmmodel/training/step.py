@@ -139,8 +139,9 @@ class TrainStep:
         self._seq_len = config.seq_len
         self.micro_batch = -(-loader.batch_size // self._rows // world.size)
         """Sequences of `model.seq_len` in a forward pass; of shorter ones as many as have the same ids."""
-        stateful = loader.pack == "stateful" and hasattr(self.model, "init_hidden")
-        self.bptt = TruncatedBPTT(self.model, loader.batch_size, device) if stateful else None
+        stateful = loader.pack == "stateful" and bool(self.model.init_hidden(1, device))
+        opening = loader.block(0).delimiters.opening if self.loss.doc_mask else None
+        self.bptt = TruncatedBPTT(self.model, loader.batch_size, device, opening) if stateful else None
         self._dropout = bool(self.model.config.dropout)
         # Dropout draws from one generator in order, a recurrent state is written by one forward pass, fp16 is scaled.
         one_thread = stateful or self._dropout or self.scaler.is_enabled()

@@ -1,7 +1,7 @@
-"""Truncated BPTT (`data.pack: stateful`): the hidden state of a recurrent model, kept from step to step.
+"""Truncated BPTT (`data.pack: stateful`): the hidden state of a recurrent model, or a memory, kept from step to step.
 
-Row `i` of a global batch continues row `i` of the one before, from its detached hidden state; at the beginning of the
-data it starts from zeros. States are committed when the whole step has succeeded, so a replayed step starts from the
+Row `i` of a global batch continues row `i` of the one before, from its detached state; at the beginning of the data it
+starts from zeros. States are committed when the whole step has succeeded, so a replayed step starts from the
 same ones.
 """
 
@@ -13,13 +13,15 @@ import torch
 from torch import Tensor
 
 from slmmodel.data.batch import Batch
+from slmmodel.models.protocol import Model
 
 
 class TruncatedBPTT:
-    """Hidden states of the rows of a global batch: tensors [n_layers, batch_size, hidden_size]."""
+    """Hidden states of the rows of a global batch: tensors [n_layers, batch_size, ...]."""
 
-    def __init__(self, model: Any, batch_size: int, device: torch.device) -> None:
-        self._model, self._batch_size, self._device = model, batch_size, device
+    def __init__(self, model: Model, batch_size: int, device: torch.device, opening: int | None = None) -> None:
+        """`opening`: the id that every document begins with; None where the model sees each row as one document."""
+        self._model, self._batch_size, self._device, self._opening = model, batch_size, device, opening
         self.begin(0)
         self.commit()
 
@@ -32,9 +34,10 @@ class TruncatedBPTT:
     def read(self, batch: Batch) -> Any:
         """The state that the sequences of a micro-batch start from."""
         rows = self._rows(batch)
-        state = self._model.init_state(len(rows), self._device)
-        state.hidden = tuple(hidden[:, rows].contiguous() for hidden in self._committed)
-        return state
+        hidden = tuple(each[:, rows].contiguous() for each in self._committed)
+        first = batch.ids[:, 0].to(self._device)
+        continues = torch.ones_like(first, dtype=torch.bool) if self._opening is None else first != self._opening
+        return self._model.bptt_state(hidden, continues)
 
     def write(self, batch: Batch, state: Any) -> None:
         """Stores the state after a micro-batch."""

@@ -61,23 +61,72 @@ def test_smaller_micro_batches_give_the_same_curve(data, tmp_path):
     assert small.losses(tmp_path / "12") == pytest.approx(small.losses(tmp_path / "5"), rel=1e-5)
 
 
-def test_rows_continue_where_they_stopped():
+GRU = {"arch": "gru", "n_layers": 1, "d_model": 8, "hidden_size": 8}
+INFINI = {"arch": "infini", "n_layers": 2, "d_model": 16, "n_heads": 2, "n_kv_heads": 1, "segment": 8}
+
+
+@pytest.mark.parametrize(
+    ("options", "doc_mask"),
+    [(GRU, True), ({**INFINI, "memory": "linear"}, True), ({**INFINI, "memory": "delta"}, True), (INFINI, False)],
+)
+def test_rows_continue_where_they_stopped(options, doc_mask):
     """A sequence in two halves with the kept state gives the nats of the whole sequence."""
-    table = {"arch": "gru", "n_vocab": 300, "seq_len": 32, "n_layers": 1, "d_model": 8, "hidden_size": 8}
-    model = build(config_from_dict(table), seed=1)
-    torch.nn.init.normal_(model.cells.weight_hh_l0, generator=torch.Generator().manual_seed(0))
-    corpus, total = source([127, 128, 255]), {}
+    model = build(config_from_dict({"n_vocab": 300, "seq_len": 32, **options}), seed=1)
+    with torch.no_grad():
+        for number, parameter in enumerate(model.parameters()):
+            torch.nn.init.normal_(parameter, std=0.3, generator=torch.Generator().manual_seed(number))
+    # Documents end within segments, at their borders, and go on over several sequences.
+    corpus, total = source([127, 128, 13, 40, 1, 0, 255]), {}
+    opening = corpus.delimiters.opening if doc_mask else None
     for seq_len in (16, 32):
         loader = Loader(corpus, vocab(), seq_len=seq_len, batch_size=4, pack="stateful", shuffle=False)
-        kept, cursor, nats = TruncatedBPTT(model, 4, torch.device("cpu")), Cursor(), 0.0
+        kept, cursor, nats = TruncatedBPTT(model, 4, torch.device("cpu"), opening), Cursor(), 0.0
         for _ in range(len(loader.packing(0, 0)) // 4):
             taken = loader.global_batch(cursor)
             cursor = taken.next
             batch = loader.batch(taken.sequence_keys)
             kept.begin(int(taken.sequence_keys[0, 2]))
             state = kept.read(batch)
-            nats += float(Loss().sum_nats(model, batch, state=state).detach())
+            nats += float(Loss(doc_mask).sum_nats(model, batch, state=state).detach())
             kept.write(batch, state)
             kept.commit()
         total[seq_len] = nats
     assert total[16] == pytest.approx(total[32], rel=1e-5)
+
+
+def test_the_memory_of_infini_is_carried_within_a_document_alone():
+    model = build(config_from_dict({"n_vocab": 300, "seq_len": 16, **INFINI}), seed=1)
+    ids = torch.randint(16, 300, (2, 16), generator=torch.Generator().manual_seed(0))
+    before = model.init_hidden(2, "cpu")
+    continues = torch.tensor([True, False])
+    documents = torch.zeros_like(ids)
+
+    def run(hidden):
+        state = model.bptt_state(hidden, continues)
+        return model(ids, document_ids=documents, state=state).hidden, state.hidden
+
+    first, after = run(before)
+    # An empty memory changes nothing, to the bit.
+    assert torch.equal(first, model(ids, document_ids=documents).hidden)
+    second, twice = run(after)
+    assert not torch.equal(second[0], first[0])
+    assert torch.equal(second[1], first[1])
+    assert all(not part.requires_grad for part in after)
+    assert twice[1][:, 0].sum() > after[1][:, 0].sum()
+    torch.testing.assert_close(twice[1][:, 1], after[1][:, 1])
+
+
+def test_an_infini_run_keeps_its_memory_and_resumes_to_the_bit(data, tmp_path):
+    settings = small.settings(data, data__pack="stateful", run__budget__steps=6)
+    settings = {name: value for name, value in settings.items() if not name.startswith("model.")}
+    settings |= {f"model.{name}": value for name, value in {**INFINI, "seq_len": 16}.items()}
+    train(settings, output=tmp_path / "whole")
+    train(settings, output=tmp_path / "run", report=small.stop_at(3))
+    shutil.copytree(tmp_path / "run", tmp_path / "spoiled")
+    assert train(settings, output=tmp_path / "run").finished
+    assert small.weights(tmp_path / "run") == small.weights(tmp_path / "whole")
+    step = RunFolder(tmp_path / "spoiled").checkpoints.path(3)
+    small.spoil_tensor(step / "recurrent.safetensors", "hidden.0")
+    small.write_sums(step)
+    train(settings, output=tmp_path / "spoiled")
+    assert small.weights(tmp_path / "spoiled") != small.weights(tmp_path / "whole")
