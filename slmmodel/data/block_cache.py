@@ -76,7 +76,10 @@ class CachedStream(DocumentStream):
             "nbytes": np.concatenate([np.empty(0, np.int64), *(shard.nbytes.astype(np.int64) for shard in shards)]),
         }
         content = save({**arrays, _DIGEST: np.frombuffer(_digest(arrays), np.uint8)})
-        used = sum(path.stat().st_size for path in self._root.rglob("*") if path.is_file())
+        used = 0
+        for path in self._root.rglob("*.safetensors"):
+            with suppress(FileNotFoundError):  # other ranks and runs share the folder
+                used += path.stat().st_size
         if used + len(content) <= self._limit:
             self._write(file, content)
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.data.packing import check_range, prefix_sums
+from slmmodel.data.packing import Ints, check_range, prefix_sums
 from slmmodel.data.source import (
     SCAN_IDS,
     Delimiters,
@@ -109,10 +109,10 @@ class ForeignSource(DocumentBlock, TokenSource):
         is_gap[-1] |= stored != "bos"
         is_document = ~is_gap | (starts < stops)
         starts, stops = starts[is_document], stops[is_document]
-        ends = prefix_sums(vocab.token_nbytes[ids])
+        sizes = _sums(ids, starts, stops, vocab.token_nbytes)
         # Stored delimiters are cut off and added again, so that a last document without one needs no special case.
         delimiters = Delimiters(opening, closing, stores_opening=False, stores_closing=False)
-        super().__init__([Shard(ids, starts, stops, ends[stops] - ends[starts])], delimiters)
+        super().__init__([Shard(ids, starts, stops, sizes)], delimiters)
 
     @cached_property
     def digest(self) -> str:
@@ -123,6 +123,18 @@ class ForeignSource(DocumentBlock, TokenSource):
         for start in range(0, len(ids), SCAN_IDS):
             digest.update(ids[start : start + SCAN_IDS].astype("<u4").tobytes())
         return digest.hexdigest()
+
+
+def _sums(ids: NDArray[Any], starts: Ints, stops: Ints, token_nbytes: Ints) -> Ints:
+    """Bytes of the documents: sums over their ids, which are read SCAN_IDS at a time; ranges ascend."""
+    at_start, at_stop, total = np.zeros_like(starts), np.zeros_like(stops), 0
+    for first in range(0, len(ids) + 1, SCAN_IDS):
+        before = prefix_sums(token_nbytes[ids[first : first + SCAN_IDS]]) + total
+        for ends, sums in ((starts, at_start), (stops, at_stop)):
+            some = slice(*np.searchsorted(ends, (first, first + SCAN_IDS)))
+            sums[some] = before[ends[some] - first]
+        total = int(before[-1])
+    return at_stop - at_start
 
 
 def open_foreign(

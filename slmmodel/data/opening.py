@@ -95,9 +95,8 @@ class RunData:
 
     @property
     def tokens(self) -> int:
-        """Training ids of one epoch; for several blocks, an estimate from the first."""
-        first = int(self.train.block(0).lengths().sum())
-        return first * (self.train.n_blocks or 1)
+        """Training ids of one epoch; of text that comes in several blocks, those of the first."""
+        return int(self.train.block(0).lengths().sum())
 
 
 def open_data(train: str, val: str = "auto") -> RunData:
@@ -113,7 +112,8 @@ def open_data(train: str, val: str = "auto") -> RunData:
             where=f"{train} has {source.vocab.fingerprint[:8]}…, {val} has {held_out.vocab.fingerprint[:8]}…",
             fix="pack the validation text with the tokenizer of the training data",
         )
-    tokenizer, vocab = Path(train) / "tok.json", Path(train) / "vocab.json"
+    folder = Path(train) if Path(train).is_dir() else Path(train).parent
+    tokenizer, vocab = folder / "tok.json", folder / "vocab.json"
     vocab_json = _read(vocab)
     if vocab_json is not None:
         # It is parsed again: the file may have changed since the source was opened.

@@ -108,8 +108,8 @@ class Packing(ABC):
                 )
             if option in CHOICES:
                 check_choice(option, value)
-            elif not isinstance(value, bool):
-                check_range(option, value, 1, fix=(Argument(f"data.options.{option}", self.OPTIONS[option]),))
+            else:
+                _check_value(option, value, self.OPTIONS[option])
         self.n_inputs, self.seq_len, self.offset = n_inputs, seq_len, offset
         self.order: Ints = np.arange(len(n_inputs), dtype=np.int64) if order is None else order
         self.options = {**self.OPTIONS, **given}
@@ -262,6 +262,17 @@ def check_choice(option: str, value: object) -> None:
         name = "options.long" if option == "long" else option
         fix = Argument(f"data.{name}", choices[0])
         raise InvalidConfig(f"{option} is {value!r}", limit=f"one of {', '.join(choices)}", fix=(fix,))
+
+
+def _check_value(option: str, value: Any, default: bool | int) -> None:
+    """Raises `InvalidConfig` for a value that is not of the kind of the default, or a number that is too small."""
+    fix = (Argument(f"data.options.{option}", default),)
+    is_truth = isinstance(default, bool)
+    if isinstance(value, bool) != is_truth or not isinstance(value, bool | int | np.integer):
+        limit = "true or false" if is_truth else "an integer"
+        raise InvalidConfig(f"{option} is {value!r}", limit=limit, fix=fix, option=f"data.options.{option}")
+    if not is_truth:
+        check_range(option, value, min(default, 1), fix=fix)
 
 
 def check_range(name: str, value: int, least: int, most: int | None = None, *, fix: Fix) -> None:

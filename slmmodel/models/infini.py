@@ -277,8 +277,11 @@ class InfiniState(State):
         self.current = torch.where(has_ids, ends, self.current)
         self.filled = torch.where(has_ids, count - last * self.segment, self.filled)
         self.length = self.length + count
-        same = bool((self.filled == self.filled[0]).all())
-        self.columns = int(self.filled[0]) if same else None
+        self._set_columns()
+
+    def _set_columns(self) -> None:
+        is_same = bool((self.filled == self.filled[0]).all())
+        self.columns = int(self.filled[0]) if is_same else None
 
     def append(self, layer: int, k: Tensor, v: Tensor, columns: Columns) -> tuple[Tensor, Tensor]:
         """Writes k, v [B, T, K, h] of one layer; returns keys and values of the columns in use [B, C, K, h]."""
@@ -316,12 +319,12 @@ class InfiniState(State):
         """Drops ids at positions >= `length`, within the last segment, or all."""
         drop = (self.length - length).clamp(min=0)
         longest = int(self.length.max())
-        if length == 0 <= longest:
+        if length == 0:
             self.tag, self.filled = torch.full_like(self.tag, NO_DOCUMENT), torch.zeros_like(self.filled)
             self.memory = (
                 None if self.memory is None else self.memory.kept(torch.zeros_like(self.tag, dtype=torch.bool))
             )
-            self.current, self.columns = torch.zeros_like(self.current), 0
+            self.current = torch.zeros_like(self.current)
         elif not 0 <= length <= longest or bool((drop > self.filled).any()):
             raise InvalidInput(
                 f"cannot truncate to length {length}",
@@ -330,8 +333,10 @@ class InfiniState(State):
             )
         else:
             self.filled = self.filled - drop
-            self.columns = None if self.columns is None else self.columns - int(drop.max())
+            last = self.document_ids.gather(1, (self.filled - 1).clamp(min=0)[:, None])[:, 0]
+            self.current = torch.where(self.filled > 0, last, self.tag).clamp(min=0)
         self.length = self.length - drop
+        self._set_columns()
         unused = torch.arange(self.segment, device=drop.device) >= self.filled[:, None]
         self.document_ids = self.document_ids.masked_fill(unused, NO_DOCUMENT)
 

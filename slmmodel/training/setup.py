@@ -333,6 +333,7 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
             where=config.data.val if config.data.val != "auto" else data.name,
             fix=(Argument("data.val", "none"), ", or other validation data"),
         )
+    _check_positions(config, loader)
     stats = packing.stats()
     blocks = data.train.n_blocks or 1
     if data.train.n_blocks is None and config.run.budget.kind == "epochs":
@@ -349,6 +350,18 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
         "epochs": 1 / steps_per_epoch / blocks,
     }
     return RunCost(counts, per_step, stats.padding_share, sharded, min_memory)
+
+
+def _check_positions(config: RunConfig, loader: Loader) -> None:
+    """Raises `InvalidConfig` where documents are numbered beyond the positions of the model."""
+    model, longest = config_from_dict(config.model), int(loader.block(0).lengths().max(initial=0))
+    if config.data.positions == "true" and not model.recurrent and longest - 1 > config.seq_len:
+        raise InvalidConfig(
+            f"data.positions true numbers the ids of a document of {longest:,} ids to its end",
+            limit=f"positions below model.seq_len {config.seq_len:,}",
+            fix=(Argument("data.positions", "reset"),),
+            option="data.positions",
+        )
 
 
 def min_memory_of(config: RunConfig, counts: Counts, data: RunData, device: torch.device, shards: int = 1) -> int:

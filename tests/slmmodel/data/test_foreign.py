@@ -58,6 +58,16 @@ def test_documents_are_found(tmp_path: Path, layout: str, ragged: bool) -> None:
         source.block(1)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_file_is_scanned_in_chunks(tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / ("x.npy" if layout == "npy" else "x.bin"), layout, ids_of(LAYOUTS[layout].stored))
+    for size in (1, 2, 3, 7, len(ids_of(LAYOUTS[layout].stored))):
+        monkeypatch.setattr("slmmodel.data.foreign.SCAN_IDS", size)
+        source = open_source(path, layout=layout, vocab=VOCAB)
+        assert isinstance(source, DocumentBlock)
+        assert source.nbytes().tolist() == [made.raw_bytes(doc) for doc in DOCS]
+
+
 def test_meta_and_vocab_beside_the_file_are_read(tmp_path: Path) -> None:
     (tmp_path / "vocab.json").write_bytes(made.vocab_json())
     meta = {"format": "slmtok-layout", "version": 1, "layout": "npy", "dtype": "u32", "frame": "bos_eos"}

@@ -16,7 +16,7 @@ from slmmodel.data.packing import CHOICES, Packing, Span, count_inputs
 from slmmodel.data.packs import PACKS, Concat
 from slmmodel.data.strategies import make_packing
 from slmmodel.data.windows import WINDOWS
-from slmmodel.errors import InvalidConfig
+from slmmodel.errors import Argument, InvalidConfig, python_naming
 
 CONSERVING = ("concat", "first_fit", "best_fit", "bucket", "stateful")
 SIDES = range(1, 14)
@@ -155,6 +155,24 @@ def test_random_crop_offsets_differ_between_epochs_and_fixed_ones_do_not() -> No
         make_packing("concat", lengths, 64, crop_offset="elsewhere")
     with pytest.raises(InvalidConfig, match="no option 'offset'"):
         make_packing("concat", lengths, 64, offset=3)
+
+
+@pytest.mark.parametrize(
+    ("pack", "option", "value", "text"),
+    [
+        ("stream", "stride", "abc", "stride is 'abc'"),
+        ("stream", "stride", 2.5, "stride is 2.5"),
+        ("stream", "joined", 1, "joined is 1"),
+        ("first_fit", "open_rows", True, "open_rows is True"),
+        ("first_fit", "open_rows", 0, "open_rows"),
+        ("concat", "shuffle_bytes", -1, "shuffle_bytes"),
+    ],
+)
+def test_options_of_the_wrong_kind_are_refused(pack: str, option: str, value: object, text: str) -> None:
+    with pytest.raises(InvalidConfig, match=text) as caught:
+        make_packing(pack, np.array([9, 3]), 5, **{option: value})
+    default = make_packing(pack, np.array([9, 3]), 5).options[option]
+    assert caught.value.fix == python_naming(Argument(f"data.options.{option}", default))
 
 
 @pytest.mark.parametrize("name", OFFSETS)

@@ -203,6 +203,36 @@ def test_truncating_within_the_last_segment() -> None:
 
 
 @torch.inference_mode()
+def test_truncating_rows_of_different_lengths() -> None:
+    """Rows that stand in equal columns of different segments lose different numbers of ids."""
+    own, lengths = made("delta"), (2 * S + 2, 3 * S + 2)
+    rows = [ids(1, length, seed=length) for length in lengths]
+    width = max(lengths)
+    given, documents = torch.zeros(2, width, dtype=torch.int64), torch.full((2, width), -1)
+    for row, (length, alone) in enumerate(zip(lengths, rows, strict=True)):
+        given[row, width - length :], documents[row, width - length :] = alone[0], 0
+    state = own.init_state(2, "cpu")
+    own(given, document_ids=documents, state=state)
+    assert state.columns == 2
+    state.truncate(width - 1)
+    out = logits(own, torch.tensor([[5], [6]]), state=state)[:, 0]
+    for row, alone in enumerate((rows[0], rows[1][:, :-1])):
+        extended = torch.cat([alone, torch.tensor([[5 + row]])], 1)
+        torch.testing.assert_close(out[row], logits(own, extended)[0, -1], atol=1e-4, rtol=0)
+
+
+@torch.inference_mode()
+def test_ids_behind_a_truncation_belong_to_the_document_that_is_last() -> None:
+    own, given = made("linear"), ids(1, S)
+    documents = torch.tensor([[0, 0, 0, 1, 1]])
+    state = own.init_state(1, "cpu")
+    own(given, document_ids=documents, state=state)
+    state.truncate(3)
+    out = logits(own, given[:, 3:], state=state)
+    torch.testing.assert_close(out, logits(own, given)[:, 3:], atol=1e-4, rtol=0)
+
+
+@torch.inference_mode()
 def test_the_size_of_the_state_does_not_depend_on_the_length() -> None:
     own, sizes = made("delta"), []
     for length in (1, 2 * S, 64 * S):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
 import small
 import torch
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import BUDGETS, Budget
+from slmmodel.data import open_source
 from slmmodel.errors import (
     InvalidConfig,
     Mismatch,
@@ -212,3 +214,23 @@ def test_a_run_folder_of_version_1_is_refused_in_one_line(data, tmp_path):
         with pytest.raises(UnsupportedFormat, match="is a run folder of version 1"):
             call()
     assert train(small.settings(data), output=tmp_path / "old", force=True).finished
+
+
+def test_a_run_on_a_file_of_ids_keeps_its_vocabulary(data, tmp_path):
+    """`vocab.json` lies beside the file: without it the run could not be opened."""
+    source = open_source(data, "train")
+    ids = np.concatenate([source.ids(document, 0, 10**6)[1:] for document in range(source.n_docs)])
+    folder = tmp_path / "ids"
+    folder.mkdir()
+    ids.astype("<u2").tofile(folder / "train.bin")
+    (folder / "vocab.json").write_bytes((data / "vocab.json").read_bytes())
+    settings = small.settings(folder / "train.bin", data__val="none", run__budget__steps=2, run__eval_every=0)
+    assert train(settings, output=tmp_path / "run").reason == "finished"
+    assert RunFolder.open(tmp_path / "run").model().config.n_vocab == source.vocab.n_vocab
+
+
+def test_documents_that_are_numbered_beyond_the_model_are_refused(data, tmp_path):
+    settings = small.settings(data, data__positions="true", model__seq_len=8)
+    with pytest.raises(InvalidConfig, match=r"data\.positions true"):
+        train(settings, output=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
