@@ -1,4 +1,4 @@
-"""`AblationPlan`: what an ablation compares and which runs it needs, as its lock records them before the first run."""
+"""`Request`: what an ablation compares and which runs it needs, as its lock records them before the first run."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class ForeignSource(DocumentBlock, TokenSource):
         return digest.hexdigest()
 
 
-def _sums(ids: NDArray[Any], starts: Ints, stops: Ints, token_nbytes: Ints) -> Ints:
+def _sums(ids: NDArray[Any], starts: Ints, stops: Ints, token_nbytes: NDArray[np.uint32]) -> Ints:
     """Bytes of the documents: sums over their ids, which are read SCAN_IDS at a time; ranges ascend."""
     at_start, at_stop, total = np.zeros_like(starts), np.zeros_like(stops), 0
     for first in range(0, len(ids) + 1, SCAN_IDS):

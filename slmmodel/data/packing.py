@@ -272,7 +272,7 @@ def _check_value(option: str, value: Any, default: bool | int) -> None:
         limit = "true or false" if is_truth else "an integer"
         raise InvalidConfig(f"{option} is {value!r}", limit=limit, fix=fix, option=f"data.options.{option}")
     if not is_truth:
-        check_range(option, value, min(default, 1), fix=fix)
+        check_range(option, int(value), min(default, 1), fix=fix)
 
 
 def check_range(name: str, value: int, least: int, most: int | None = None, *, fix: Fix) -> None:

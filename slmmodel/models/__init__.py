@@ -2,7 +2,7 @@
 
 `MODELS` lists the architectures; `build` makes a model from a `ModelConfig`. To add one, write its file (a module
 derived from `protocol.Model`), its configuration (derived from `ModelConfig`, in a file without torch) and its line in
-`MODELS`. Its flowchart is a function registered with `diagram`, beside its configuration. With a small shape in
+`MODELS`. Its flowchart is a function of `diagram.py`, registered there. With a small shape in
 `tests/slmmodel_tiny.py`, the tests over the registry check it. Only `build` imports torch.
 """
 

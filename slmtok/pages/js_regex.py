@@ -50,7 +50,7 @@ def to_js(regex: str) -> str:
 
 
 class _Translator:
-    """Reads a regex from left to right. `self.items` holds the atoms of the branch that is being read."""
+    """Reads a regex from left to right; `at` is where it stands."""
 
     def __init__(self, regex: str) -> None:
         self.regex = regex

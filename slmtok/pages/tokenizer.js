@@ -1,5 +1,5 @@
 "use strict";
-// A tokenizer in the browser: text to pieces by the pattern, pieces to ids by merges. Its data come from page.py.
+// A tokenizer in the browser: text to pieces by the pattern, pieces to ids by merges. Its data come from page_data.py.
 // Tokens are strings of one character per byte, U+0000 to U+00FF, because only strings are keys of a Map by value.
 
 const UTF8 = new TextEncoder();
