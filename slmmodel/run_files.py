@@ -142,6 +142,8 @@ class MetricsLine(Open):
     val_bpb: float | None = None
     spike: bool | None = None
     gates: list[list[float | None]] | None = None
+    memory_norm: list[float | None] | None = None
+    memory_ids: Count | None = None
 
 
 class Heartbeat(Strict):

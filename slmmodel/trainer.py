@@ -22,7 +22,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data import Loader, RunData
 from slmmodel.data.loader import GlobalBatch
-from slmmodel.distributed import World, gather, is_restart, process_group, rank_failures
+from slmmodel.distributed import World, is_restart, process_group, rank_failures
 from slmmodel.errors import Argument, NotFinite
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
@@ -271,9 +271,7 @@ class Trainer:
             more: dict[str, Any] = {"lr": self.config.optim.lr * lr_factor, "skipped": self.train_step.guard.skipped}
             more |= {"spike": True} if result.spike else {}
             more |= {} if result.applied else {"sequences": global_batch.sequence_keys.tolist()}
-            if validation or step == self.state.steps:
-                with torch.no_grad():
-                    more |= {name: gather(value).tolist() for name, value in self.train_step.model.metrics().items()}
+            more |= self.train_step.model_metrics(global_batch.sequence_keys[:1])
             self.monitor.line(result, validation, self.loader.seconds_waited, **more)
         self.monitor.report(result, validation)
 

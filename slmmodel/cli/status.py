@@ -78,6 +78,7 @@ def status_rows(found: RunStatus) -> list[Row]:
         ("memory", f"{format_bytes(last['memory'])} at its peak" if last.get("memory") else ""),
         ("checkpoint", _checkpoint(found)),
         ("gates", "\n".join(_gates(found.gates))),
+        ("memory M", _memory_norm(found)),
     ]
 
 
@@ -110,6 +111,13 @@ def _checkpoint(found: RunStatus) -> str:
         return "none yet"
     age = "" if found.checkpoint_age is None else f", written {format_time(max(found.checkpoint_age, 0))} ago"
     return f"step {found.checkpoints[-1]:,}{age}; {counted(len(found.checkpoints), 'checkpoint')}"
+
+
+def _memory_norm(found: RunStatus) -> str:
+    if found.memory_norm is None:
+        return ""
+    norms = " ".join("not finite" if norm is None else f"{norm:.3g}" for norm in found.memory_norm)
+    return f"norm by layer {norms}, after {counted(found.memory_ids or 0, 'id')}"
 
 
 def _gates(gates: list[list[float]] | None) -> list[str]:

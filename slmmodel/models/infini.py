@@ -533,14 +533,23 @@ class Infini(Transformer):
             return normal(std / (2 * self.config.n_layers) ** 0.5 if name.endswith(RESIDUAL_PROJECTIONS) else std)
         return super().initial_value(name, parameter, normal)
 
-    def metrics(self) -> dict[str, Tensor]:
-        """`gates` [n_layers, n_heads]: the weight of the memory; empty without a memory."""
+    def metrics(self, ids: Tensor, document_ids: Tensor) -> dict[str, Tensor]:
+        """Of a memory: its weight `gates` [n_layers, n_heads], and behind the last whole segment of the row its
+        Frobenius norm `memory_norm` [n_layers], the mean over its heads, and the ids that it holds, `memory_ids`.
+        """
         if self.config.memory == "off":
             return {}
+        state = self.init_state(len(ids), ids.device)
+        self(ids, document_ids=document_ids, state=state, logits="none")
+        state.fold_full(torch.ones_like(state.tag, dtype=torch.bool))
+        assert state.memory is not None
+        is_folded = (document_ids >= 0).cumsum(1) <= (state.length - state.filled)[:, None]
+        n_ids = ((document_ids == state.tag[:, None]) & is_folded & (document_ids >= 0)).sum()
         betas = [part for name, part in self.named_parameters() if name.endswith("attention.beta")]
         # FSDP2 shards them outside the forward pass.
         whole = [beta.full_tensor() if hasattr(beta, "full_tensor") else beta for beta in betas]
-        return {"gates": GATES[self.config.gate](torch.stack(whole))}
+        gates, norms = GATES[self.config.gate](torch.stack(whole)), state.memory.m.norm(dim=(-2, -1)).mean((1, 2))
+        return {"gates": gates, "memory_norm": norms, "memory_ids": n_ids}
 
     # ------------------------------------------------------------ rows from their beginning
 

@@ -140,10 +140,11 @@ class Model(nn.Module):
             return normal(0.02)
         return torch.ones_like(parameter) if name.endswith("gain") else torch.zeros_like(parameter)
 
-    def metrics(self) -> dict[str, Tensor]:
-        """What `metrics.jsonl` records of the model at each validation: tensors [n_layers] or [n_layers, n] by name.
+    def metrics(self, ids: Tensor, document_ids: Tensor) -> dict[str, Tensor]:
+        """What lines of `metrics.jsonl` record of the model, also on a row of the step, ids and document_ids [1, T].
 
-        The name `gates` is that of gates [n_layers, n_heads] in [0, 1], which `slm status` and `slm plot` show.
+        Numbers, or tensors [n_layers] or [n_layers, n], by name. `gates` [n_layers, n_heads] in [0, 1], `memory_norm`
+        [n_layers] and `memory_ids` are what `slm status` and `slm plot` show.
         """
         return {}
 

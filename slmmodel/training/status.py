@@ -100,6 +100,10 @@ class RunStatus:
     """seconds since the newest was written"""
     gates: list[list[float]] | None
     """[n_layers][n_heads], newest"""
+    memory_norm: list[float | None] | None
+    """[n_layers], newest: Frobenius norm of the memory of infini"""
+    memory_ids: int | None
+    """newest: ids that this memory holds"""
 
     @property
     def is_healthy(self) -> bool:
@@ -157,8 +161,15 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
         spikes=[line["step"] for line in lines if line.get("spike")],
         checkpoints=checkpoints,
         checkpoint_age=_age(run, checkpoints, now),
-        gates=next((line["gates"] for line in reversed(lines) if line.get("gates")), None),
+        gates=_newest(lines, "gates"),
+        memory_norm=_newest(lines, "memory_norm"),
+        memory_ids=_newest(lines, "memory_ids"),
     )
+
+
+def _newest(lines: Sequence[Line], field: str) -> Any:
+    """The value of the last line that has one."""
+    return next((line[field] for line in reversed(lines) if line.get(field) is not None), None)
 
 
 def read_metrics(folder: Path) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ from slmmodel.data.packing import Ints
 from slmmodel.distributed import World, gather, load_tensors, replicate, shard, sync_gradients
 from slmmodel.errors import OutOfMemory
 from slmmodel.models import build, config_from_dict
+from slmmodel.models.protocol import Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
 from slmmodel.rng import splitmix64
@@ -265,6 +266,17 @@ class TrainStep:
         self.optimizer.zero_grad()
         spike = self.guard.record(loss)
         return StepResult(loss, sum_nats, grad_norm, int(n_bytes), int(documents), applied, spike)
+
+    def model_metrics(self, sequence_keys: Ints) -> dict[str, Any]:
+        """`Model.metrics` on a sequence [1, 3], as JSON values; a collective call."""
+        if type(self.model).metrics is Model.metrics:
+            return {}
+        batch = self.loader.batch(sequence_keys).to(self.world.device)
+        self.model.eval()
+        with torch.no_grad(), self._autocast():
+            found = self.model.metrics(batch.ids, batch.document_ids)
+        self.model.train()
+        return {name: gather(value).tolist() for name, value in found.items()}
 
     def validation_sum_nats(self, batch: Batch) -> Tensor:
         """Summed nats of a batch in evaluation mode, without gradients."""

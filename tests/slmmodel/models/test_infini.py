@@ -302,10 +302,33 @@ def test_gates_weigh_the_memory(name: str) -> None:
     off.load_state_dict({key: value for key, value in own.state_dict().items() if "beta" not in key})
     given = ids(1, 3 * S)
     torch.testing.assert_close(logits(own, given), logits(off, given), atol=1e-6, rtol=0)
-    gates = own.metrics()["gates"]
+    with torch.no_grad():
+        gates = own.metrics(given, torch.zeros_like(given))["gates"]
     assert gates.shape == (2, 4)
     torch.testing.assert_close(gates, torch.zeros(2, 4))
-    assert off.metrics() == {}
+    assert off.metrics(given, torch.zeros_like(given)) == {}
+
+
+@pytest.mark.parametrize(
+    ("n_ids", "documents", "held"), [(3 * S, [], 3 * S), (2 * S + 1, [], 2 * S), (3 * S, [S + 2], 2 * S - 2)]
+)
+def test_metrics_of_the_memory_are_those_of_the_folded_segments(n_ids: int, documents: list[int], held: int) -> None:
+    """Of the last document, up to the last whole segment."""
+    own = model("infini")
+    given, numbers = ids(1, n_ids), torch.zeros(1, n_ids, dtype=torch.int64)
+    for start in documents:
+        numbers[:, start:] += 1
+    with torch.no_grad():
+        found = own.metrics(given, numbers)
+        state = own.init_state(1, "cpu")
+        for column in range(n_ids):
+            own(given[:, column : column + 1], document_ids=numbers[:, column : column + 1], state=state)
+        state.fold_full(torch.tensor([True]))
+    assert int(found["memory_ids"]) == held
+    assert state.memory is not None
+    expected = torch.linalg.matrix_norm(state.memory.m).mean((1, 2))
+    torch.testing.assert_close(found["memory_norm"], expected)
+    assert expected.min() > 0
 
 
 def test_initial_values() -> None:

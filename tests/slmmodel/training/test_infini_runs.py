@@ -40,11 +40,12 @@ def trained(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) 
     return path
 
 
-def test_gates_move_and_lines_with_a_validation_show_them(trained: Path) -> None:
+def test_gates_move_and_each_line_shows_them_and_the_memory(trained: Path) -> None:
     lines = small.lines(trained)
     assert lines[-1]["loss"] < lines[0]["loss"]
-    shown = [line["gates"] for line in lines if "val_bpb" in line]
-    assert len(shown) >= 2
+    shown = [line["gates"] for line in lines]
+    assert all(len(line["memory_norm"]) == 2 and min(line["memory_norm"]) > 0 for line in lines)
+    assert {line["memory_ids"] for line in lines} <= set(range(1, 17))
     for layers in shown:
         assert [len(heads) for heads in layers] == [2, 2]
         assert all(0 < gate < 1 for heads in layers for gate in heads)
