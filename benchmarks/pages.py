@@ -12,6 +12,8 @@ import json
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,18 @@ SIZES = {"wide": (1280, 900), "phone": (390, 844)}
 MAX_TABS = 400
 CONTROLS = "button:not([disabled]), input, select, textarea, a[href], summary, [tabindex='0']"
 _NOTE_FOCUS = "(set) => document.activeElement === document.body || !set.add(document.activeElement)"
+
+
+@contextmanager
+def launch() -> Iterator[Any]:
+    """A headless Chromium, that of the PATH."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("no Chromium on the PATH")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
 
 
 def check(browser: Any, path: Path, shots: Path | None) -> bool:
@@ -89,13 +103,7 @@ def main() -> int:
     parser.add_argument("pages", nargs="+", type=Path)
     parser.add_argument("--shots", type=Path, help="folder for screenshots")
     given = parser.parse_args()
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        sys.exit("no Chromium on the PATH")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with launch() as browser:
         results = [check(browser, path, given.shots) for path in given.pages]
         return 0 if all(results) else 1
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 def page_data(tokenizer: Tokenizer, name: str) -> dict[str, Any]:
     """The data of the class `Tokenizer` in tokenizer.js. Raises `InvalidPattern` for a pattern that no browser has."""
-    head = {"name": name, "about": about(tokenizer), "pattern": to_js(tokenizer.pattern.regex)}
+    # The engine's own patterns look at few characters around a piece; of others nothing is known.
+    pattern = {"pattern": to_js(tokenizer.pattern.regex), "local": tokenizer.pattern.name is not None}
+    head = {"name": name, "about": about(tokenizer), **pattern}
     return {**head, **vocabulary_data(tokenizer)}
 
 

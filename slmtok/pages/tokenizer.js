@@ -154,26 +154,73 @@ class PieceTable {
 const VOCABULARIES = { merges: MergeList, ranks: RankTable, pieces: PieceTable };
 const POSITION = 0x100000000;
 
+/** Pieces before an edit that are split again: more than can look as far as the edit, with the patterns of the engine. */
+const CONTEXT_PIECES = 16;
+
+/** Splits text by a pattern; what it does not match is a piece of its own. */
+class Splitter {
+  constructor(pattern, isLocal = false) {
+    this.here = new RegExp(pattern, "yu");
+    this.next = new RegExp(pattern, "gu");
+    this.isLocal = isLocal;
+  }
+
+  split(text) {
+    return this.edit("", [], text).inserted;
+  }
+
+  /**
+   * What an edit changes in the pieces of a text: `inserted` replace `removed` pieces from number `first` on. A local
+   * pattern looks behind no piece and ahead only to the end of a run of letters or white space, so that pieces well
+   * before the edit stay, and those behind it from the first place on where a piece began before. Others start anew.
+   */
+  edit(before, pieces, text) {
+    const { start, end } = this.isLocal ? changed(before, text) : { start: 0, end: Infinity };
+    let first = 0, at = 0;
+    while (first < pieces.length && at + pieces[first].length <= start) at += pieces[first++].length;
+    for (let n = Math.min(first, CONTEXT_PIECES); n > 0; n--) at -= pieces[--first].length;
+    // `old` is where piece number `last` of the text before the edit would begin now.
+    let last = first, old = at + text.length - before.length;
+    const inserted = [];
+    while (at < text.length) {
+      while (last < pieces.length && old < at) old += pieces[last++].length;
+      if (at >= end && old === at) return { first, removed: last - first, inserted };
+      const stop = this.endOfPiece(text, at);
+      inserted.push(text.slice(at, stop));
+      at = stop;
+    }
+    return { first, removed: pieces.length - first, inserted };
+  }
+
+  /** The end of the piece that begins at `start`. */
+  endOfPiece(text, start) {
+    const { here, next } = this;
+    here.lastIndex = start;
+    if (here.test(text) && here.lastIndex > start) return here.lastIndex;
+    next.lastIndex = start;
+    for (let match = next.exec(text); match !== null; match = next.exec(text)) {
+      if (match[0] !== "") return match.index;
+      next.lastIndex += text.codePointAt(match.index) > 0xffff ? 2 : 1;
+    }
+    return text.length;
+  }
+}
+
+/** The part of `after` in which it differs from `before`. */
+function changed(before, after) {
+  const shorter = Math.min(before.length, after.length);
+  let start = 0, same = 0;
+  while (start < shorter && before.charCodeAt(start) === after.charCodeAt(start)) start++;
+  while (same < shorter - start && before.charCodeAt(before.length - 1 - same) === after.charCodeAt(after.length - 1 - same)) same++;
+  return { start, end: after.length - same };
+}
+
 class Tokenizer {
   constructor(data) {
     Object.assign(this, { name: data.name, about: data.about });
-    this.pattern = new RegExp(data.pattern, "gu");
+    this.splitter = new Splitter(data.pattern, data.local);
     this.vocabulary = new VOCABULARIES[data.kind](data);
     this.cache = new Map();
-  }
-
-  /** The pieces of a text; what the pattern does not match is a piece of its own. */
-  split(text) {
-    const pieces = [];
-    let end = 0;
-    for (const { 0: match, index } of text.matchAll(this.pattern)) {
-      if (match === "") continue;
-      if (index > end) pieces.push(text.slice(end, index));
-      pieces.push(match);
-      end = index + match.length;
-    }
-    if (end < text.length) pieces.push(text.slice(end));
-    return pieces;
   }
 
   /** The parts of a piece after all merges, the earliest merge first and from the left. `onMerge` sees every step. */
@@ -216,6 +263,6 @@ class Tokenizer {
 
   encode(text) {
     const { ids } = this.vocabulary;
-    return this.split(text.toWellFormed?.() ?? text).flatMap((piece) => this.parts(piece).map((part) => ids[part]));
+    return this.splitter.split(text.toWellFormed?.() ?? text).flatMap((piece) => this.parts(piece).map((part) => ids[part]));
   }
 }

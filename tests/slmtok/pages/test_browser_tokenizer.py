@@ -29,8 +29,19 @@ let tokenizer;
 function load(data) { tokenizer = new Tokenizer(JSON.parse(data)); return true; }
 function encodeAll(texts) { return JSON.stringify(JSON.parse(texts).map((text) => tokenizer.encode(text))); }
 function splitAll(pattern, texts) {
-  const own = { pattern: new RegExp(pattern, "gu") };
-  return JSON.stringify(JSON.parse(texts).map((text) => Tokenizer.prototype.split.call(own, text)));
+  const splitter = new Splitter(pattern);
+  return JSON.stringify(JSON.parse(texts).map((text) => splitter.split(text)));
+}
+// The pieces after each edit, and how many of them were split again.
+function editAll(pattern, isLocal, texts) {
+  const splitter = new Splitter(pattern, isLocal);
+  let before = "", pieces = [];
+  return JSON.stringify(JSON.parse(texts).map((text) => {
+    const { first, removed, inserted } = splitter.edit(before, pieces, text);
+    pieces = pieces.slice(0, first).concat(inserted, pieces.slice(first + removed));
+    before = text;
+    return [pieces, inserted.length];
+  }));
 }
 """
 CHARACTERS = [
@@ -88,6 +99,38 @@ def test_pieces_are_those_of_the_engine(v8: MiniRacer, regex: str) -> None:
         data = text.encode()
         bounds = pattern.split(data).tolist()
         assert pieces == [data[i:j].decode() for i, j in pairwise(bounds)], text
+
+
+def edits_of_a_text(n: int) -> list[str]:
+    """A text after each of some edits: characters inserted, removed and replaced anywhere."""
+    draw = random.Random(9)
+    texts = ["".join(draw.choices(CHARACTERS, k=300))]
+    for _ in range(n):
+        start = draw.randrange(len(texts[-1]) + 1)
+        stop = start + draw.choice([0, 0, 1, 1, 2, 40])
+        new = "".join(draw.choices(CHARACTERS, k=draw.choice([0, 1, 1, 2, 30])))
+        texts.append(texts[-1][:start] + new + texts[-1][stop:])
+    return [*texts, "", "a", texts[0]]
+
+
+@pytest.mark.parametrize("regex", [*map(str, pattern_names()), "char", "word"])
+def test_an_edit_splits_a_part_and_gives_the_same_pieces(v8: MiniRacer, regex: str) -> None:
+    pattern, texts = to_js(Pattern(regex).regex), edits_of_a_text(600)
+    whole = json.loads(str(v8.call("splitAll", pattern, json.dumps(texts))))
+    found = json.loads(str(v8.call("editAll", pattern, True, json.dumps(texts))))
+    assert [pieces for pieces, _ in found] == whole
+    split_again = sum(n for _, n in found)
+    assert split_again < sum(map(len, whole)) / 3 or regex == "whole"
+
+
+def test_an_edit_under_any_other_pattern_splits_all_of_the_text(v8: MiniRacer) -> None:
+    # The first piece depends on the last character.
+    pattern, texts = to_js(r"a(?=.*z$)|."), ["a" * 100 + "z", "a" * 100 + "y", "a" * 100 + "z"]
+    found = json.loads(str(v8.call("editAll", pattern, False, json.dumps(texts))))
+    assert [n for _, n in found] == [101] * 3
+    tok = slmtok.train(slmtok.Texts(["a b c d"]), vocab_size=272, pattern=r"\w+|\W", min_count=1)
+    named = slmtok.train(slmtok.Texts(["a b c d"]), vocab_size=272, min_count=1)
+    assert (page_data(tok, "t")["local"], page_data(named, "t")["local"]) == (False, True)
 
 
 @pytest.mark.parametrize("regex", [r"(?x) a b", r"(?i)(a)\1", r"a\k<b>"])

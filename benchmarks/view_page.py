@@ -1,0 +1,120 @@
+"""The page of `slmtok view` in a headless Chromium: `python -m benchmarks.view_page`.
+
+The ids of the page against the engine's on 10,000 texts of the four corpora, for three public encodings, and the time
+from an edit of a text of 100 kB to the next frame: edits all over the text, at its beginning, and another text pasted
+over it. Needs what benchmarks/pages.py needs, the shared corpora, and TIKTOKEN_CACHE_DIR.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import slmtok
+from benchmarks.pages import launch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from shared_data import CORPORA, corpus_documents
+
+ENCODINGS = ("gpt2", "cl100k_base", "o200k_base")
+TEXT_BYTES = 100_000
+N_TEXTS, MAX_TEXT_CHARS = 10_000, 2_000
+EDITS = 12
+_IDS = """async ({ index, texts }) => {
+  window.encodings ??= (await readData()).tokenizers.map((each) => new Tokenizer(each));
+  return texts.map((text) => window.encodings[index].encode(text));
+}"""
+_EDIT = """async ({ places, paste }) => {
+  const input = document.getElementById("text"), times = [];
+  for (const place of places) {
+    const at = Math.floor(place * input.value.length);
+    if (paste === null) input.setRangeText("x", at, at);
+    else input.value = input.value === paste[0] ? paste[1] : paste[0];
+    const begin = performance.now();
+    input.dispatchEvent(new Event("input"));
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+    times.push(performance.now() - begin);
+  }
+  return times;
+}"""
+
+
+def text_of(corpus: str, skip: int = 0) -> str:
+    """The first bytes of a corpus, or those after `skip`."""
+    return "\n".join(corpus_documents(corpus)).encode()[skip:][:TEXT_BYTES].decode(errors="ignore")
+
+
+def sample_texts() -> list[str]:
+    """Parts of random documents, equally many of each corpus."""
+    draw, texts = random.Random(20), []
+    for corpus in CORPORA:
+        for document in draw.choices(corpus_documents(corpus), k=N_TEXTS // len(CORPORA)):
+            start = draw.randrange(len(document) + 1)
+            texts.append(document[start : start + draw.randrange(MAX_TEXT_CHARS)])
+    return texts
+
+
+def open_view(browser: Any, names: tuple[str, ...], text: str) -> Any:
+    """A page with these encodings."""
+    with tempfile.NamedTemporaryFile(suffix=".html", delete=False) as file:
+        path = Path(file.name)
+    try:
+        slmtok.view({name: slmtok.from_tiktoken(name) for name in names}, text).save(path, force=True)
+        page = browser.new_page()
+        page.goto(path.as_uri())
+        page.wait_for_selector("#panels .panel")
+    finally:
+        path.unlink()
+    return page
+
+
+def compare_ids(browser: Any) -> bool:
+    """Prints how many texts have other ids in the page than in the engine."""
+    texts, wrong = sample_texts(), {}
+    page = open_view(browser, ENCODINGS, "")
+    for index, name in enumerate(ENCODINGS):
+        tok, found = slmtok.from_tiktoken(name), []
+        for first in range(0, len(texts), 500):
+            found += page.evaluate(_IDS, {"index": index, "texts": texts[first : first + 500]})
+        wrong[name] = sum(ids != tok.encode_list(text) for ids, text in zip(found, texts, strict=True))
+    page.close()
+    print(json.dumps({"texts": len(texts), "bytes": sum(len(text.encode()) for text in texts), "differ": wrong}))
+    return not any(wrong.values())
+
+
+def time_edits(browser: Any) -> None:
+    """Prints milliseconds from an edit to the next frame, one line for each corpus and number of encodings."""
+    places = [(number + 1) / (EDITS + 1) for number in range(EDITS)]
+    for names in (ENCODINGS[:1], ENCODINGS):
+        for corpus in CORPORA:
+            text, other = text_of(corpus), text_of(corpus, TEXT_BYTES)
+            page = open_view(browser, names, text)
+            looks = {"anywhere": (places, None), "at the beginning": ([0.0005] * EDITS, None)}
+            looks["another text"] = (places, [text, other])
+            line: dict[str, Any] = {"encodings": len(names), "corpus": corpus, "bytes": len(text.encode())}
+            for look, (where, paste) in looks.items():
+                times = page.evaluate(_EDIT, {"places": where, "paste": paste})
+                line[look] = {"median": round(statistics.median(times), 1), "most": round(max(times), 1)}
+            print(json.dumps(line), flush=True)
+            page.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="*", default=["ids", "time"], choices=["ids", "time"])
+    given = parser.parse_args()
+    with launch() as browser:
+        equal = "ids" not in given.what or compare_ids(browser)
+        if "time" in given.what:
+            time_edits(browser)
+    return 0 if equal else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
