@@ -380,7 +380,7 @@ def check_val(name: str, value: object) -> str:
 
 def _val_meant(rule: str) -> str:
     """The rule that a share such as `0.1` or `10%`, or the name of a file, stands for."""
-    share = re.fullmatch(r"(?:0?(\.\d+)|(\d+)%)", rule)
+    share = re.fullmatch(r"(?:0?(\.\d+)|([1-9]\d?)%)", rule)
     if share:
         return f"hash:{int(share[2]) if share[2] else round(100 * float(share[1]))}%"
     return f"files:{rule}" if Path(rule).suffix else "hash:0.5%"

@@ -15,6 +15,7 @@ from slmtok.cli.options import argument, command, option, output_options, tokeni
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.text_argument import piped
 from slmtok.errors import InvalidText, MissingInput, OptionError, UnknownId
+from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
 from slmtok.files import missing_input
 from slmtok.formats import id_files
 from slmtok.id_arrays import OFFSETS_SUFFIX, complete_error
@@ -60,10 +61,7 @@ def decode(
 
     slmtok decode DATA --docs 3:5 shows packed documents, with the tokenizer in the folder.
     """
-    if _IDS.fullmatch(source) and not Path(source).exists():
-        command = f"slmtok decode - -t {shlex.quote(tokenizer or 'tok.json')}"
-        fix = "for ids: " + piped(" ".join(re.findall(r"\d+", source)), command)
-        raise MissingInput(f"no file {source!r}", fix=fix, path=source)
+    _refuse_other_kinds(source, tokenizer)
     may_be_packed = input_format == "auto" and not id_files.has_offsets(source)
     data = packed.open_data(source) if may_be_packed else None
     name = _tokenizer_name(tokenizer, source, data, docs, split)
@@ -103,6 +101,18 @@ def decode(
         documents = counted(totals["invalid_documents"], "document")
         warnings = (f"bytes of {documents} are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes",)
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
+
+
+def _refuse_other_kinds(source: str, tokenizer: str | None) -> None:
+    """Raises `MissingInput` for ids where a file is expected, `OptionError` for a file of another kind."""
+    if _IDS.fullmatch(source) and not Path(source).exists():
+        command = f"slmtok decode - -t {shlex.quote(tokenizer or 'tok.json')}"
+        fix = "for ids: " + piped(" ".join(re.findall(r"\d+", source)), command)
+        raise MissingInput(f"no file {source!r}", fix=fix, path=source)
+    if (kind := kind_of_file(source)) in NAMES and kind != SHARD:
+        folder = Path(source).parent
+        fix = f"name the folder: {folder}" if kind in (MANIFEST, LAYOUT) else "name a file of ids, or packed data"
+        raise OptionError(f"{source} is {NAMES[kind]}, not ids", where=source, fix=fix, option="source", path=source)
 
 
 def _read_ids(source: str, input_format: str, docs: str | None, tok: Tokenizer) -> Iterable[id_files.IdRow]:

@@ -9,18 +9,29 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from slmtok import corpus
 from slmtok.batching import batched
-from slmtok.cli.files import STDIO, check_output, known_size, read_texts, writing
-from slmtok.cli.options import argument, command, option, options_of, output_options, threads_option, tokenizer_option
+from slmtok.cli.files import STDIO, check_output, known_size, read_texts, text_files, writing
+from slmtok.cli.options import (
+    argument,
+    command,
+    instead,
+    is_given,
+    option,
+    options_of,
+    output_options,
+    threads_option,
+    tokenizer_option,
+)
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.progress import Progress
 from slmtok.cli.text_argument import is_text, piped
+from slmtok.corpus.contents import refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import MissingInput, OptionError
 from slmtok.formats import id_files
@@ -43,7 +54,8 @@ IDS_PER_WRITE = 1 << 16
 """Ids that are turned into text at a time."""
 
 
-@command("encode", example="slmtok encode text.txt -t tok.json")
+@command("encode", example="slmtok encode text.txt -t tok.json",
+         habits={"--add-special-tokens": instead("--bos --eos")})  # fmt: skip
 @argument("source", metavar="[FILE|-]", default=STDIO, help="The text; stdin by default.")
 @tokenizer_option()
 @option("--output-format", choices=("ids", "tokens", "npy", "bin"), default="ids",
@@ -102,10 +114,16 @@ def encode(
     return Outcome(result, summary="" if target == STDIO else line, warnings=_record_warnings(source, read))
 
 
-def _find(source: str, read: ReadOptions, tokenizer: str) -> corpus.Sources:
-    """The source as a corpus. Raises `MissingInput`, which shows how text itself is encoded, and as `corpus.find`."""
+def _find(source: str, read: ReadOptions, tokenizer: str) -> list[str]:
+    """The source as a corpus. Raises `MissingInput`, which shows how text itself is encoded, and as `corpus.find`.
+
+    A file of slmtok or a run of slm is encoded where --format text is given.
+    """
     try:
-        return corpus.find([source], read)
+        found = text_files([source], read)
+        if not is_given("format"):
+            refuse_own_files([source], found, replace(read, format="auto"))
+        return found
     except MissingInput as error:
         if is_text(source):
             error.where, error.fix = None, "for text: " + piped(source, f"slmtok encode - -t {shlex.quote(tokenizer)}")
@@ -152,7 +170,7 @@ class EncodeJob:
     """One run of `slmtok encode`. `totals` counts what has been encoded so far."""
 
     tokenizer: Tokenizer
-    files: corpus.Sources
+    files: list[str]
     read: ReadOptions
     bos: bool
     eos: bool

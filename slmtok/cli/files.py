@@ -52,7 +52,7 @@ def held_files(folder: str) -> list[str]:
 def check_is_file(output: str) -> None:
     """Raises `OptionError` for stdout where an output consists of more than one stream of bytes."""
     if output == STDIO:
-        raise OptionError("-o - is stdout, and this output needs a file", fix="-o FILE", option="output")
+        raise OptionError("-o - is stdout, and this output needs a name", fix="-o NAME", option="output")
 
 
 def check_is_folder_name(output: str) -> None:

@@ -373,6 +373,11 @@ def arguments_of_command() -> list[str]:
     return list(click.get_current_context().meta["arguments"])
 
 
+def is_given(name: str) -> bool:
+    """Whether a parameter of the running command is on its command line."""
+    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
 def input_files() -> list[str]:
     """The files that options of the running command name as inputs."""
     return list(click.get_current_context().meta.get("input files", ()))

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.files import check_is_folder_name, dry_run_outcome, text_files
+from slmtok.cli.files import check_is_file, check_is_folder_name, dry_run_outcome, text_files
 from slmtok.cli.options import (
     TOKENIZER,
     command,
@@ -73,6 +73,7 @@ def pack(
     An interrupted run continues when the same command is given again, and ends in the same bytes. vocab.json and the
     tokenizer file lie beside the shards: the folder is all that training needs.
     """
+    check_is_file(output)
     check_is_folder_name(output)
     files = text_files(corpus, options)
     if dry_run:
@@ -206,7 +207,7 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]]) -> Outcome:
     ]
     about_data += [
         f"--val {result['split']} chose {share} of {counted(result['documents'], 'document')}: {result['path']} has no "
-        f"{name} documents; --val tail:10% or --separator makes some"
+        f"{name} documents; {'' if 'tail' in result['split'] else '--val tail:10% or '}--separator makes some"
         for result in results
         for name, share in (("val", "none"), ("train", "all"))
         if result["split"] != "none" and name not in result["splits"]

@@ -214,7 +214,7 @@ WITHOUT_TOKENIZER = {
 def test_text_is_no_tokenizer_by_its_place(two_tokenizers, slmtok) -> None:
     (two_tokenizers / "data.json").write_text('[{"text": "a cat"}]')
     assert "--tokenizer is missing" in slmtok("encode", "data.json").err
-    of_itself = slmtok("encode", "tok.json", "-t", "tok.json", "--json").json["result"]["totals"]
+    of_itself = slmtok("encode", "tok.json", "-t", "tok.json", "--json", "--format", "text").json["result"]["totals"]
     assert of_itself["bytes"] == (two_tokenizers / "tok.json").stat().st_size
 
 

@@ -197,6 +197,13 @@ FIXES |= {
     "train a.txt --vocab 275,280 -o x": (2, "fix:   --vocab 275 --vocab 280\n"),
     "train a.txt --vocab 280 --domain a=a.txt --mix a=-1 -o x": (2, "fix:   --mix a=0.5\n"),
     "train a.txt --vocab 280 --model_prefix x": (2, "fix:   use -o x.json\n"),
+    "pack a.txt -t tok.json -o -": (2, "-o - is stdout, and this output needs a name\n"),
+    "pack a.txt -t tok.json -o x --val 200%": (2, "fix:   --val hash:0.5%\n"),
+    "encode data -t tok.json": (2, "data/manifest.json is the manifest of packed data of slmtok, not text\n"),
+    "encode a.counts -t tok.json": (2, "a.counts is a counts file, not text\n"),
+    "encode a.txt -t tok.json --add-special-tokens": (2, "fix:   use --bos --eos\n"),
+    "decode data/manifest.json": (2, "fix:   name the folder: data\n"),
+    "decode small.json -t tok.json": (2, "small.json is a tokenizer file of slmtok, not ids\n"),
     "train tokenizer.json --vocab 280 -o x": (2, "error: tokenizer.json is a tokenizer of Hugging Face, not text\n"),
 }
 
@@ -249,7 +256,7 @@ def test_a_cluster_that_does_not_answer_is_named_at_once(refused, here, monkeypa
 
 
 OTHER_WAY_ROUND = {
-    "encode tok.json -t a.txt": (1, "slmtok encode a.txt -t tok.json"),
+    "encode tok.json -t a.txt": (2, "slmtok encode a.txt -t tok.json"),
     "pack tok.json -t a.txt -o x": (2, "slmtok pack a.txt -t tok.json -o x"),
     "extend a.txt tok.json --vocab 290 -o x": (1, "slmtok extend tok.json a.txt --vocab 290 -o x"),
     "audit a.txt --on tok.json": (2, "slmtok audit tok.json --on a.txt"),

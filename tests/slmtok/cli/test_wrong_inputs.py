@@ -30,7 +30,7 @@ CASES = {
     "slice tok.json --vocab 275 --vocab 276 -o x": (2, "error: --vocab is given 2 times"),
     "slice tok.json --vocab 275 -o": (2, "error: option '-o' requires an argument"),
     "slice tok.json --vocab 275 --output=": (2, "error: --output is empty\n"),
-    "export tok.json --output-format tiktoken -o -": (2, "-o - is stdout, and this output needs a file"),
+    "export tok.json --output-format tiktoken -o -": (2, "-o - is stdout, and this output needs a name"),
     "export tok.json --output-format tiktoken -o a.txt --force": (
         1,
         "output 'a.txt' is a file, and a folder is written",
