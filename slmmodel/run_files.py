@@ -120,7 +120,11 @@ class WeightIndex(Strict):
     """`STEM.safetensors.index.json`. Names of files become paths, so only the expected ones are valid."""
 
     metadata: dict[str, str]
-    weight_map: dict[str, _Tensors]
+    weight_map: dict[str, _Tensors] = Field(min_length=1)
+
+
+_Metric = Annotated[float, Field(ge=-1e40, le=1e40)]
+"""Beyond all that training measures, and far from where sums of it overflow."""
 
 
 class MetricsLine(Open):
@@ -128,21 +132,22 @@ class MetricsLine(Open):
 
     step: Count
     tokens: Count
-    seconds: float
+    seconds: _Metric
     targets: Count | None = None
     bytes: Count | None = None
     epoch: Count | None = None
-    loss: float | None = None
-    bpb_train: float | None = None
-    grad_norm: float | None = None
-    tokens_per_s: float | None = None
-    data_wait: float | None = None
+    loss: _Metric | None = None
+    bpb_train: _Metric | None = None
+    grad_norm: _Metric | None = None
+    tokens_per_s: _Metric | None = None
+    data_wait: _Metric | None = None
     skipped: Count = 0
-    val_loss: float | None = None
-    val_bpb: float | None = None
+    memory: Count | None = None
+    val_loss: _Metric | None = None
+    val_bpb: _Metric | None = None
     spike: bool | None = None
-    gates: list[list[float | None]] | None = None
-    memory_norm: list[float | None] | None = None
+    gates: list[Annotated[list[_Metric | None], Field(min_length=1)]] | None = None
+    memory_norm: list[_Metric | None] | None = None
     memory_ids: Count | None = None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -135,6 +136,8 @@ def _draw_gates(axes: Any, curves: Sequence[Curve], field: str, unit: str) -> No
         for layer, heads in enumerate(zip(*gates, strict=True)):
             style = {"color": f"C{layer % 10}", "linestyle": ("-", "--", ":", "-.")[number % 4], "marker": "."}
             label = f"layer {layer}" + (f" of {curve.name}" if len(curves) > 1 else "")
+            # None is not finite, and leaves a gap.
+            heads = tuple([math.nan if gate is None else gate for gate in each] for each in heads)
             axes.plot(x, [sum(each) / len(each) for each in heads], label=label, **style)
             axes.fill_between(x, list(map(min, heads)), list(map(max, heads)), color=style["color"], alpha=0.15)
     axes.set(xlabel=unit, ylabel="gate: weight of the memory", ylim=(0, 1))

@@ -160,7 +160,7 @@ def _progress_rows(run: RunFolder) -> list[Row]:
         last = read_curve(run).lines[-1]
     except MissingInput:
         return []
-    loss = "not finite" if last["loss"] is None else f"{last['loss']:.4f} nats per id"
+    loss = "not finite" if last.get("loss") is None else f"{last['loss']:.4f} nats per id"
     return [("reached", f"step {last['step']:,}, {last['tokens']:,} ids, loss {loss}")]
 
 

@@ -105,15 +105,14 @@ def facts(subjects: Sequence[Subject]) -> Iterator[Block]:
 
 def _wanted(parameters: int, last: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     """The text at which a larger model would be the better use of compute, in the units of this run."""
-    if not last.get("bytes"):
+    if not last.get("bytes") or not last["tokens"]:
         return ""
     ids = IDS_PER_PARAMETER * parameters
     n_bytes = ids * last["bytes"] / last["tokens"]
     text = f"{format_count(ids)} ids, {format_bytes(round(n_bytes))}"
-    documents = result.get("documents", 0)
-    return text + (
-        f", {format_count(round(n_bytes * documents / result['bytes']))} such documents" if documents else ""
-    )
+    if not result.get("documents") or not result["bytes"]:
+        return text
+    return f"{text}, {format_count(round(n_bytes * result['documents'] / result['bytes']))} such documents"
 
 
 def _unfinished(subject: Subject, last: Mapping[str, Any]) -> str:

@@ -120,10 +120,14 @@ def _memory_norm(found: RunStatus) -> str:
     return f"norm by layer {norms}, after {counted(found.memory_ids or 0, 'id')}"
 
 
-def _gates(gates: list[list[float]] | None) -> list[str]:
-    """A line for each layer: its mean, and each head or the range of many."""
+def _gates(gates: list[list[float | None]] | None) -> list[str]:
+    """A line for each layer: its mean, and each head or the range of many; None is not finite."""
     lines = []
-    for layer, heads in enumerate(gates or []):
+    for layer, listed_heads in enumerate(gates or []):
+        heads = [gate for gate in listed_heads if gate is not None]
+        if len(heads) < len(listed_heads):
+            lines.append(f"layer {layer}: {len(listed_heads) - len(heads)} of {len(listed_heads)} gates not finite")
+            continue
         listed = " ".join(f"{gate:.2f}" for gate in heads)
         if len(heads) > MAX_HEADS:
             listed = f"{min(heads):.2f} to {max(heads):.2f} over {len(heads)} heads"

@@ -98,7 +98,7 @@ class RunStatus:
     """their steps"""
     checkpoint_age: float | None
     """seconds since the newest was written"""
-    gates: list[list[float]] | None
+    gates: list[list[float | None]] | None
     """[n_layers][n_heads], newest"""
     memory_norm: list[float | None] | None
     """[n_layers], newest: Frobenius norm of the memory of infini"""
@@ -185,6 +185,10 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
             if not line.endswith(b"\n"):
                 break
             found.append(_parse_line(line, f"{path}, line {number}"))
+    shapes = {tuple(map(len, line["gates"])) for line in found if line.get("gates")}
+    if len(shapes) > 1:
+        fact, fix = f"{METRICS} has gates of {len(shapes)} shapes", "restore the file"
+        raise CorruptFile(fact, where=str(path), limit="n_layers lists of n_heads gates", fix=fix)
     return found
 
 

@@ -123,6 +123,25 @@ def test_a_run_that_has_not_finished(slm, runs):
     assert "has not finished: it has no step yet" in slm("report", "begun", "-o", "-", code=0).out
 
 
+def test_metrics_that_are_not_finite_or_do_not_fit(slm, runs):
+    shutil.copytree(runs / "running", "run")
+    metrics = Path("run/metrics.jsonl")
+
+    def write(change):
+        metrics.write_text("".join(json.dumps(line | change(line["step"])) + "\n" for line in LINES))
+
+    write(lambda step: {"gates": [[None, 0.5], [None, None]], "loss": None, "tokens": 0})
+    assert "layer 0: 1 of 2 gates not finite" in slm("status", "run").out
+    assert slm("plot", "run", "-o", "curves.svg", code=0)
+    assert slm("report", "run", "-o", "-", code=0)
+    write(lambda step: {"gates": [[0.5] * step]})
+    for arguments in (("status", "run"), ("plot", "run", "-o", "more.svg"), ("report", "run", "-o", "-")):
+        assert "metrics.jsonl has gates of 4 shapes" in slm(*arguments, code=1).err
+    for change in ({"memory": "x"}, {"seconds": 1e308}, {"gates": [[]]}):
+        write(lambda step, change=change: change)
+        assert f"metrics.jsonl, line 1 has {next(iter(change))}" in slm("status", "run", code=1).err
+
+
 def test_a_run_without_a_tokenizer_and_damaged_results(slm, runs):
     shutil.copytree(runs / "a", "ids")
     Path("ids/tok.json").unlink()
