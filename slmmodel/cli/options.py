@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
 from slmmodel.config import OPTIONS, RunSection
+from slmmodel.errors import OptionError
 from slmtok.cli.options import FLOAT, Decorator, Parsed, argument, choice, option, tokenizer_option
 
 if TYPE_CHECKING:
+    import click
     from pydantic.fields import FieldInfo
 
 SETTINGS = "Settings"
@@ -56,9 +58,21 @@ set_option = option(
     panel=SETTINGS,
     help="A setting, as in a configuration file: optim.lr=1e-3. Repeat for several.",
 )
+
+
+def _one_budget(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+    if len(values) > 1:
+        raise OptionError(
+            f"--budget is given twice: {' and '.join(values)}", fix=f"--budget {values[-1]}", option="budget"
+        )
+    return values[0] if values else None
+
+
 budget_option = option(
     "--budget",
     metavar="KIND=AMOUNT",
+    multiple=True,
+    callback=_one_budget,
     panel=SETTINGS,
     help=RunSection.model_fields["budget"].description,
 )

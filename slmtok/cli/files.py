@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from slmtok import atomic
 from slmtok.cli.file_kinds import counts_among
 from slmtok.cli.output import Outcome, Row, counted, print_rows
-from slmtok.errors import OptionError
+from slmtok.errors import OptionError, Setting
 from slmtok.file_kinds import TOKENIZER, kind_of_file
 from slmtok.opening import TIKTOKEN, public_encoding
 from slmtok.sizes import format_bytes
@@ -26,6 +27,7 @@ CountLike = TypeVar("CountLike", bound="CountOptions")
 STDIO = "-"
 VOCAB_PLACEHOLDER = "{vocab}"
 _FILE_SUFFIXES = (".json", ".jsonl", ".txt", ".bin", ".npy", ".model", ".tiktoken", ".safetensors")
+_PLACEHOLDER = re.compile(r"\{\w*\}")
 MAX_LISTED_FILES = 10
 """Files that a dry run names one by one."""
 
@@ -78,11 +80,23 @@ def writing(output: str, *, force: bool = False) -> Iterator[BinaryIO]:
         yield file
 
 
+def check_placeholders(output: str, known: str) -> None:
+    """Raises `OptionError` for a name in braces that a command does not replace, unless such a file exists."""
+    if (found := _PLACEHOLDER.search(output.replace(known, ""))) and not Path(output).exists():
+        raise OptionError(
+            f"-o {output!r} has {found[0]}, which stands for nothing here",
+            limit=f"{known} is replaced",
+            fix=f"-o {shlex.quote(output.replace(found[0], known))}",
+            option="output",
+        )
+
+
 def output_per_size(output: str, sizes: Sequence[int | None]) -> list[str]:
     """The output of each vocabulary size: `{vocab}` in the name is replaced, else `tok.json` becomes `tok-4096.json`.
 
     Raises `OptionError`.
     """
+    check_placeholders(output, VOCAB_PLACEHOLDER)
     if len(sizes) == 1:
         return [output.replace(VOCAB_PLACEHOLDER, str(sizes[0]))]
     if len(set(sizes)) < len(sizes):
@@ -144,6 +158,9 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     """
     from slmtok.corpus import find
 
+    if read.seed and read.sample is None:
+        fact = (Setting("seed", read.seed), " has no effect without ", Setting("sample"))
+        raise OptionError(fact, fix=("leave it out, or ", Setting("sample", "10%")), option="seed")
     return find(list(corpus), read)
 
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.files import check_is_file, check_is_folder_name, dry_run_outcome, text_files
+from slmtok.cli.files import check_is_file, check_is_folder_name, check_placeholders, dry_run_outcome, text_files
 from slmtok.cli.options import (
     TOKENIZER,
     command,
@@ -74,6 +74,7 @@ def pack(
     tokenizer file lie beside the shards: the folder is all that training needs.
     """
     check_is_file(output)
+    check_placeholders(output, "{name}")
     check_is_folder_name(output)
     files = text_files(corpus, options)
     if dry_run:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
@@ -158,8 +159,15 @@ class TrainJob:
         has_counts = are_counts(files)
         if self.locks:
             check_recorded_names([*files, *self.outputs])
+        inputs, force = [*files, *input_files()], self.force or self.dry_run
+        if self.save_counts is not None:
+            made = [path for path in (*self.outputs, *self.locks) if path != STDIO]
+            if Path(self.save_counts).absolute() in [Path(path).absolute() for path in made]:
+                fact, fix = f"--save-counts {self.save_counts} is also the output", "name another --save-counts"
+                raise OptionError(fact, fix=fix, option="save_counts")
+            atomic.check_outputs(self.save_counts, inputs=inputs, force=True, option="save_counts")
         beside = [*self.outputs[1:], *self.locks, *([self.save_counts] if self.save_counts else [])]
-        check_output(self.outputs[0], *beside, inputs=[*files, *input_files()], force=self.force or self.dry_run)
+        check_output(self.outputs[0], *beside, inputs=inputs, force=force)
         return files, has_counts
 
     def _complete_command(self, error: SlmtokError) -> str | None:

@@ -59,6 +59,7 @@ REFUSED = {
     "train data -o new --config text.txt": (1, "slm config > run.yaml writes a configuration\n"),
     "train data -o new --set n_layers=1": (2, "did you mean 'model.n_layers'?"),
     "train data -o new --set optim=1": (2, "'optim' is a section, not a setting\n"),
+    "train data -o new --budget steps=4 --budget steps=5": (2, "--budget is given twice: steps=4 and steps=5\n"),
     "pairs run equal.jsonl": (1, "the two sentences of a pair are equal: ''\n"),
     "eval run --check run/result.json": (1, "fix:   name a certificate; "),
     "info data": (2, "fix:   slmtok info data"),
