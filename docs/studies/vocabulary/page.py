@@ -21,7 +21,7 @@ PAGE, REPORT, LOCKS = "README.md", "report.html", "locks"
 _KINDS = {
     "better": "{} needs fewer bits than {}",
     "worse": "{} needs more bits than {}",
-    "equivalent": "{} and {} are equivalent within the margin",
+    "equivalent": "{} is equivalent to {} within the margin",
 }
 _SVG_COLOURS = "color:#1b1b1f;background:#fff;--line:#c9c9d2;--series-0:#1f5fbf"
 """Of a figure that stands alone: charts take their colours from the page they are part of."""
@@ -32,7 +32,7 @@ _HEAD = """# Vocabularies, patterns and schemes for a small model
 Each question is one `slm ablate`: models of the preset `cpu-demo` differ in the tokenizer alone, and their bits per
 byte (bpb) are compared on the same documents ([ablations](../../guide/ablations.md)). A verdict holds for models of
 this size, this text and this budget: the runs are short, and their ranking can reflect how steeply a loss begins to
-fall.
+fall. By the power that `slm ablate` prints, the seeds of a question find a difference of its margin in 80 % of cases.
 
 ```console
 $ python docs/studies/vocabulary/study.py CORPORA -o study
@@ -76,7 +76,7 @@ def _keep_lock(lock: Path, kept: Path) -> Iterator[str]:
 
 def _cost(questions: Sequence[Question], times: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     seconds = [each for runs in times.values() for each in runs.values()]
-    yield f"\n{len(times)} of {len(questions)} questions are answered"
+    yield f"\nAnswered: {len(times)} of {len(questions)} questions"
     if seconds:
         yield (
             f", by {len(seconds)} runs. With their scores they took {sum(seconds) / 60:.0f} minutes of processor time, "
@@ -122,7 +122,7 @@ def _claims(pairs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for kind, clause in _KINDS.items():
         arms = [pair["arm"] for pair in pairs if pair["kind"] == kind]
         if arms:
-            clause = clause if len(arms) == 1 else clause.replace("needs", "need").replace("and {}", "and {} each")
+            clause = clause if len(arms) == 1 else clause.replace("needs", "need").replace(" is ", " are ")
             yield clause.format(", ".join(arms), pairs[0]["baseline"])
 
 

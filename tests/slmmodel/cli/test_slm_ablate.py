@@ -324,7 +324,7 @@ def test_page_of_the_study(finished: Path, tmp_path: Path, study: ModuleType, mo
     for _ in ("without kept locks", "with them"):
         assert study.write_page([done, waiting], finished.parent, tmp_path) == []
     page = (tmp_path / "README.md").read_text()
-    assert "1 of 2 questions are answered" in page and reports == [[finished.name]] * 2
+    assert "Answered: 1 of 2 questions, by 8 runs." in page and reports == [[finished.name]] * 2
     assert "| [Question x](#question-x) | | not yet run | |" in page
     for view in result["views"]:
         assert f"| {view['match']} | nothing | same, b |" in page, "two seeds decide nothing"
@@ -345,7 +345,7 @@ def test_decisions_of_the_study_are_those_of_the_verdicts(study: ModuleType) -> 
     kinds = {"a": "worse", "b": "better", "c": "no decision", "d": "better", "e": "equivalent"}
     pairs = [{"arm": arm, "baseline": "z", "kind": kind} for arm, kind in kinds.items()]
     assert list(claims(pairs)) == [
-        "b, d need fewer bits than z", "a needs more bits than z", "e and z are equivalent within the margin"
+        "b, d need fewer bits than z", "a needs more bits than z", "e is equivalent to z within the margin"
     ]  # fmt: skip
     assert list(claims(pairs[2:3])) == []
 
