@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import re
@@ -150,6 +151,13 @@ def mention_texts(error: MissingInput, corpus: object, fix: str) -> None:
 
 def _names_source(path: str | os.PathLike[str]) -> bool:
     return str(path).startswith("hf:") or os.path.exists(path)  # noqa: PTH110 - false also for names that no system takes
+
+
+def whole_characters(part: bytes) -> bytes:
+    """The beginning of a UTF-8 text without the part of a character at its end; other bytes stay as they are."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(part)
+    return part[: len(part) - len(decoder.getstate()[0])]
 
 
 def file_digest(path: str | os.PathLike[str]) -> str:

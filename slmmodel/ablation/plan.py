@@ -49,13 +49,17 @@ class Request:
         """The configuration of the baseline. Raises `InvalidConfig` for a packing that crops documents or fills up."""
         arm = self.reference
         config, _ = resolve(self.settings, arm.data.vocab, arm.data.tokens, self.device.type)
-        if config.data.pack != "concat" or not config.data.doc_mask:
-            raise InvalidConfig(
-                f"an ablation reads whole documents, and data.pack is {config.data.pack!r}",
-                limit="concat with data.doc_mask, so that all arms read the same text: a transformer",
-                fix=(Argument("data.pack", "concat"),),
-                option="data.pack",
-            )
+        for name, value, needed in (
+            ("data.pack", config.data.pack, "concat"),
+            ("data.doc_mask", str(config.data.doc_mask).lower(), "true"),
+        ):
+            if value != needed:
+                raise InvalidConfig(
+                    f"an ablation reads whole documents, and {name} is {value}",
+                    limit="concat with data.doc_mask, so that all arms read the same text: a transformer",
+                    fix=(Argument(name, needed),),
+                    option=name,
+                )
         return config
 
     def run_settings(self) -> Settings:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, resolve, settings_of
 from slmmodel.data.source import Delimiters, DocumentBlock, Shard, TokenSource
 from slmmodel.distributed import World
-from slmmodel.errors import Argument, Mismatch, NotFinite
+from slmmodel.errors import Mismatch, NotFinite
 from slmmodel.evaluation.scoring import score, scoring_windows
 from slmmodel.training import setup
 from slmmodel.training.loss import Validator
@@ -105,7 +106,7 @@ def train(plan: RunPlan, folder: Path, device: str, *, verify: bool, report: Rep
             f"arm {plan.arm.name!r} diverged with seed {plan.seed}: {error.fact}",
             where=f"{folder}, {error.where}",
             limit="a verdict needs all runs; finished ones are kept",
-            fix=(Argument("lr", "sweep"), ", or a lower ", Argument("optim.lr", plan.lr / 2), " for all arms"),
+            fix=f"--lr sweep, or --set optim.lr={plan.lr / 2:g} for all arms",
         ) from error
     if not result.finished:
         raise KeyboardInterrupt if result.reason == "interrupted" else SystemExit(result.code)
@@ -192,5 +193,11 @@ def sweep(plan: RunPlan, score_run: Callable[[RunPlan], float]) -> tuple[float, 
     shape = replace(plan.shape, steps=max(1, round(plan.shape.steps * SWEEP_SHARE)))
     tried = [replace(plan, shape=shape, lr=plan.lr * factor) for factor in SWEEP]
     scores = [score_run(each) for each in tried]
+    if math.isinf(min(scores)):
+        raise NotFinite(
+            f"arm {plan.arm.name!r} diverged at each learning rate of the sweep",
+            where=", ".join(f"{each.lr:g}" for each in tried),
+            fix=f"--set optim.lr={tried[0].lr / 4:g}",
+        )
     rows = [{"arm": plan.arm.name, "lr": each.lr, "bpb": bpb} for each, bpb in zip(tried, scores, strict=True)]
     return tried[scores.index(min(scores))].lr, rows

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from slmmodel.ablation import plan as planning
 from slmmodel.ablation import result as results
@@ -25,12 +24,12 @@ from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.text import Text
 from slmmodel.cli.train import TrainProgress
 from slmmodel.config import Settings
-from slmmodel.errors import unknown_name
+from slmmodel.errors import NotFinite, unknown_name
 from slmmodel.evaluation import breakdown
 from slmmodel.evaluation.certificate import evaluate
 from slmmodel.evaluation.comparison import Losses, losses_to_bytes, read_losses
 from slmmodel.evaluation.verdicts import power_line
-from slmmodel.hardware import device_for
+from slmmodel.hardware import device_for, use_threads
 from slmmodel.sizes import format_bytes, format_count
 from slmmodel.training.setup import value_of
 from slmmodel.versions import versions
@@ -50,9 +49,7 @@ def make_request(arms: Sequence[Arm], *, baseline: str | None, settings: Setting
     """The request of a command line. Raises `UnknownName` for a baseline that is no arm, and what a device raises."""
     names = [arm.name for arm in arms]
     check_baseline(baseline, names)
-    threads = int(value_of(settings, "run.threads", "0"))
-    if threads:
-        torch.set_num_threads(threads)
+    use_threads(int(value_of(settings, "run.threads", "0")))
     device = device_for(value_of(settings, "run.device", "auto"))
     return Request(arms=arms, baseline=baseline or names[0], settings=settings, device=device, **given)
 
@@ -73,10 +70,11 @@ class AblationJob:
         lock = self._lock()
         views = {view["match"]: planning.run_plans(self.request, view) for view in lock["views"]}
         context = {view["match"]: planning.context_bytes(self.request, view) for view in lock["views"]}
-        self._announce(views)
         rates: list[dict[str, Any]] = []
         if self.request.lr == "sweep":
+            note(f"first the learning rates: {len(runs.SWEEP)} short runs of each arm")
             views = {match: self._swept(match, plans, context[match], rates) for match, plans in views.items()}
+        self._announce(views)
         jobs = [(match, plan) for match, plans in views.items() for plan in plans]
         scored: dict[str, list[Scored]] = {match: [] for match in views}
         try:
@@ -137,7 +135,11 @@ class AblationJob:
 
         def score(plan: RunPlan) -> float:
             label = f"learning rate {plan.lr:g} of {plan.arm.name}"
-            return float(self._scored(plan, context, label).certificate["bpb_total"])
+            try:
+                bpb = self._scored(plan, context, label).certificate["bpb_total"]
+            except NotFinite:
+                return math.inf
+            return math.inf if bpb is None else float(bpb)
 
         best: dict[str, float] = {}
         for plan in plans:

@@ -10,7 +10,7 @@ from typing import Any
 from slmmodel.cli.result_sections import breakdown_tables
 from slmtok import schema
 from slmtok.json_files import corrupt
-from slmtok.pages.charts import N_COLOURS, Interval, Line, forest_plot, line_chart
+from slmtok.pages.charts import Interval, Line, forest_plot, line_chart
 from slmtok.pages.sections import Block, Figure, Paragraph, Quote, Section, Table
 from slmtok.sizes import format_bytes
 from slmtok.strict_json import FaultError
@@ -206,7 +206,7 @@ def _curves(found: Mapping[str, Any]) -> Iterator[Block]:
                     f"{curve['arm']}, seed {curve['seed']}",
                     curve[quantity],
                     curve["bpb"],
-                    names.index(curve["arm"]) % N_COLOURS if curve["arm"] in names else 0,
+                    names.index(curve["arm"]) if curve["arm"] in names else 0,
                 )
                 for curve in view["curves"]
             ]

@@ -145,15 +145,19 @@ def check_written(path: str | None, option: str, inputs: Iterable[str | Path | N
     """Raises unless the file `path` of an option can be written; None is an option that was not given.
 
     No file of the `inputs` is replaced, not with `force` either: files, and folders with all that is in them, but what
-    earlier evaluations of a run have written there. Raises what `check_outputs` raises.
+    earlier evaluations and reports of a run have written there. Raises what `check_outputs` raises.
     """
     if path is None:
         return
     files: list[Path] = []
     for place in (Path(each) for each in inputs if each):
         inside = place.rglob("*") if place.is_dir() else [place]
-        files += (file for file in inside if file.is_file() and file.parent.name != EVALUATIONS)
+        files += (file for file in inside if file.is_file() and not _is_made_again(file))
     check_outputs(path, inputs=files, force=force, option=option)
+
+
+def _is_made_again(file: Path) -> bool:
+    return file.parent.name == EVALUATIONS or file.suffix == ".html"
 
 
 def is_text(path: str) -> bool:

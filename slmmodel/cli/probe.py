@@ -101,7 +101,7 @@ def _probe(
     from slmmodel.run import opening_ids
 
     text, opening = context.need_text("slm probe"), opening_ids(context.vocab)
-    tests = list(_tests(name, digits, samples, seed))
+    tests = _tests(name, digits, samples, seed)
     known = {question.prompt for question in tests}
 
     def ids(question: Question) -> tuple[list[int], list[int]]:
@@ -136,20 +136,18 @@ def _probe(
     }
 
 
-def _tests(name: str, digits: int, samples: int, seed: int) -> Iterator[Question]:
-    """Different questions for the test. Raises `InvalidInput` where the task has too few."""
-    random, found = Random(f"test {name} {seed}"), set[str]()
-    for _ in range(samples * _TRIES):
+def _tests(name: str, digits: int, samples: int, seed: int) -> list[Question]:
+    """Different questions for the test. Raises `InvalidInput` where the task has not as many again to learn from."""
+    random, found = Random(f"test {name} {seed}"), dict[str, Question]()
+    for _ in range(2 * samples * _TRIES):
         question = TASKS[name](random, digits)
-        if question.prompt not in found:
-            found.add(question.prompt)
-            yield question
-        if len(found) == samples:
-            return
+        found.setdefault(question.prompt, question)
+        if len(found) == 2 * samples:
+            return list(found.values())[:samples]
     raise InvalidInput(
-        f"the task {name} has fewer than {samples:,} different questions",
+        f"the task {name} has fewer than {2 * samples:,} different questions, half of them to learn from",
         where=f"--samples {samples}, --digits {digits}",
-        limit=f"{len(found):,} found in {samples * _TRIES:,} draws",
+        limit=f"{len(found):,} found in {2 * samples * _TRIES:,} draws",
         fix=f"--samples {max(1, len(found) // 4)}",
     )
 

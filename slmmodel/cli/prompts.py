@@ -174,17 +174,17 @@ class _TrainingIds:
     def __iter__(self) -> Iterator[Any]:
         from slmmodel.data.source import blocks_of
 
-        parts: list[Any] = []
+        parts, size = list[Any](), 0
         for block in blocks_of(self._source):
             for doc, length in enumerate(block.lengths().tolist()):
                 parts.append(np.asarray(block.ids(doc, 0, length)))
-                self.read += length
+                self.read, size = self.read + length, size + length
                 if self.read >= MAX_OVERLAP_IDS:
                     yield np.concatenate(parts)
                     return
-                if sum(map(len, parts)) >= _BLOCK_IDS:
+                if size >= _BLOCK_IDS:
                     yield np.concatenate(parts)
-                    parts = []
+                    parts, size = [], 0
         if parts:
             yield np.concatenate(parts)
 

@@ -9,18 +9,19 @@ from typing import Any
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import result_sections, run_sections, text_sections
 from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
-from slmmodel.cli.opening import RunContext
+from slmmodel.cli.opening import RunContext, check_written
 from slmmodel.cli.options import device_option, threads_option
 from slmmodel.cli.run_sections import Subject
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_sections import Opened
 from slmmodel.errors import OptionError, SlmmodelError
-from slmmodel.hardware import device_for
+from slmmodel.hardware import device_for, use_threads
 from slmmodel.versions import package_version
-from slmtok.cli.files import STDIO, check_output, short_names, writing
+from slmtok.cli.files import STDIO, short_names, writing
 from slmtok.cli.options import OUTPUT, argument, command, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.progress import Progress
+from slmtok.errors import SlmtokError
 from slmtok.pages.frame import Page
 from slmtok.pages.loss_map import STYLES
 from slmtok.pages.sections import Block, Paragraph, Section, report_page
@@ -60,11 +61,9 @@ def report(
     """
     if opens and output == STDIO:
         raise OptionError("--open together with -o -, which is stdout", fix="-o FILE", option="open")
-    check_output(output, inputs=[*results, *on], force=force)
-    if threads:
-        import torch
-
-        torch.set_num_threads(threads)
+    if output != STDIO:
+        check_written(output, "output", [*subjects, *results, *on], force=force)
+    use_threads(threads)
     page, warnings = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
     content = page.html.encode()
     with writing(output, force=force) as file:
@@ -169,7 +168,7 @@ def _next_words(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:
         return
     try:
         text = text_sections.training_text(opened[0].context.run, opened[0].text)
-    except SlmmodelError as error:
+    except (SlmmodelError, SlmtokError) as error:
         yield Paragraph(f"No words of the training text are listed: {error.fact}.", role="warning")
         return
     yield from text_sections.next_words(text, prompt)
@@ -183,6 +182,6 @@ def _texts(opened: Sequence[Opened], on: Sequence[str], notes: list[Any]) -> lis
         return []
     try:
         return text_sections.validation_text(opened[0].context.run, opened[0].text)
-    except SlmmodelError as error:
+    except (SlmmodelError, SlmtokError) as error:
         notes.append(Paragraph(f"No text is coloured: {error.fact}. --on TEXT names one.", role="warning"))
         return []

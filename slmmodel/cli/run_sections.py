@@ -11,7 +11,7 @@ from slmmodel.cli.curves import Curve, read_curve
 from slmmodel.errors import MissingInput, SlmmodelError
 from slmmodel.sizes import format_count, format_time
 from slmtok.cli.output import counted
-from slmtok.pages.charts import N_COLOURS, Line, line_chart
+from slmtok.pages.charts import Line, line_chart
 from slmtok.pages.pictures import mask_picture, row_bars
 from slmtok.pages.sections import Block, Figure, Paragraph, Table
 from slmtok.sizes import format_bytes
@@ -132,12 +132,11 @@ def curves(subjects: Sequence[Subject]) -> Iterator[Block]:
         lines = []
         for number, curve in drawn:
             x, y = _thinned(*curve.points(field, "bpb_train"))
-            colour = number % N_COLOURS
             if x:
-                lines.append(Line(f"{curve.name}, training", x, y, colour))
+                lines.append(Line(f"{curve.name}, training", x, y, number))
             x, y = curve.points(field, "val_bpb")
             if x:
-                lines.append(Line(f"{curve.name}, validation", x, y, colour, marked=True))
+                lines.append(Line(f"{curve.name}, validation", x, y, number, marked=True))
         if lines:
             svg = line_chart(lines, x=label, y="bits per byte")
             yield Figure(f"Bits per byte against {label}; training as means over at most {MAX_POINTS} parts", svg)

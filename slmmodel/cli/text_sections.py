@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.opening import RunContext
 from slmmodel.errors import SlmmodelError
+from slmtok.files import whole_characters
 from slmtok.pages.sections import Block, Markup, Paragraph, Quote, Table
 from slmtok.token_text import escape_token
 
@@ -77,8 +78,7 @@ def _first(documents: Any) -> list[bytes]:
     room = MAX_MAP_BYTES
     for document in documents:
         part = document[:room]
-        # A character stays whole.
-        found.append(part if len(part) == len(document) else part.decode("utf-8", "ignore").encode())
+        found.append(part if len(part) == len(document) else whole_characters(part))
         room -= len(part)
         if room <= 0:
             break
@@ -89,7 +89,7 @@ def prompt_of(texts: Sequence[bytes]) -> str:
     """The beginning of a text, without the word in which it ends and the space before that."""
     if not texts:
         return ""
-    begin = texts[0][:MAX_PROMPT_BYTES].decode("utf-8", "ignore").split("\n")[0]
+    begin = whole_characters(texts[0][:MAX_PROMPT_BYTES]).decode("utf-8", "replace").split("\n")[0]
     return begin.rpartition(" ")[0] or begin
 
 
@@ -132,7 +132,9 @@ def next_words(training: bytes, prompt: str) -> Iterator[Block]:
     words = re.findall(r"\s*\S+", prompt)[-MAX_WORDS:]
     for n in range(len(words), 0, -1):
         last = "".join(words[-n:]).strip()
-        pattern = rb"(?<!\w)" + re.escape(last.encode()) + rb"(?= |[^\w\s]|\n)([ ]?[\w'\x80-\xff]+|\s|[^\w\s])"
+        # \w of bytes is ASCII; bytes from 80 are letters of other scripts, mostly.
+        before, behind = rb"(?<![\w\x80-\xff])", rb"(?![\w\x80-\xff])([ ]?[\w'\x80-\xff]+|\s|[^\w\s])"
+        pattern = before + re.escape(last.encode()) + behind
         found = Counter(match[1] for match in re.finditer(pattern, training))
         total = sum(found.values())
         if total >= MIN_OCCURRENCES or (n == 1 and total):

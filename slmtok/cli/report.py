@@ -23,6 +23,7 @@ from slmtok.cli.output import Outcome
 from slmtok.cli.progress import Progress
 from slmtok.cli.results import is_result, read_findings
 from slmtok.errors import OptionError
+from slmtok.files import whole_characters
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
@@ -179,8 +180,8 @@ def _kept(documents: Iterable[tuple[bytes, int]], found: _Measured) -> Iterator[
         if room > 0:
             found.texts.append(text[:room])
             room -= len(text)
-        number = numbers[domain] = numbers.get(domain, 0) + 1
-        if number <= SAMPLES_PER_DOMAIN and text:
+        if text and numbers.get(domain, 0) < SAMPLES_PER_DOMAIN:
+            number = numbers[domain] = numbers.get(domain, 0) + 1
             name = found.domains[domain] if found.domains else "document"
             found.samples[f"{name} {number}"] = _beginning(text)
         yield text, domain
@@ -189,7 +190,7 @@ def _kept(documents: Iterable[tuple[bytes, int]], found: _Measured) -> Iterator[
 def _beginning(text: bytes) -> bytes:
     """The first `MAX_SAMPLE_BYTES`, without a part of a character at the end."""
     part = text[:MAX_SAMPLE_BYTES]
-    return part if len(part) == len(text) else part.decode("utf-8", "ignore").encode() or part
+    return part if len(part) == len(text) else whole_characters(part)
 
 
 def _with_evaluation(findings: Findings, measured: _Measured, on: Sequence[str]) -> Findings:
@@ -234,7 +235,8 @@ def _counts(label: str, measured: _Measured) -> dict[str, list[int]]:
     metrics = next((one for one in measured.metrics if one.name == label), None)
     if metrics is None:
         return {}
-    found = {"count": metrics.counts.sum(axis=0).tolist()}
+    total = "all domains" if "count" in measured.domains else "count"
+    found = {total: metrics.counts.sum(axis=0).tolist()}
     if len(measured.domains) > 1:
         rows = zip(measured.domains, metrics.counts, strict=False)
         found |= {name: row.tolist() for name, row in rows if row.any()}

@@ -148,12 +148,11 @@ def _number(value: float | None) -> str:
 
 
 def _sizes(subjects: Sequence[Subject], bodies: Sequence[str]) -> Iterator[Block]:
+    points = [[(size, found) for size, found, _ in each.curve if found] for each in subjects]
     curves = [
-        Line(
-            each.name, [size for size, _, _ in each.curve], [found for _, found, _ in each.curve if found], number, True
-        )
-        for number, each in enumerate(subjects)
-        if any(found for _, found, _ in each.curve)
+        Line(each.name, [size for size, _ in measured], [found for _, found in measured], number, marked=True)
+        for number, (each, measured) in enumerate(zip(subjects, points, strict=True))
+        if measured
     ]
     if curves:
         ticks = _powers_of_two([size for line in curves for size in line.x])

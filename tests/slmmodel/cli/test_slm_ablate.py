@@ -18,10 +18,12 @@ import pytest
 import torch
 
 import slmtok
+from slmmodel.ablation import runs
 from slmmodel.ablation.runs import Speed
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli import main
 from slmmodel.cli.ablation_files import load_ablation, load_lock
+from slmmodel.errors import NotFinite
 from slmmodel.evaluation.comparison import read_losses
 from slmmodel.models import build, config_from_dict
 from slmtok.analysis.baselines import witten_bell
@@ -298,7 +300,27 @@ def test_an_arm_that_diverges_is_named(finished: Path, slm) -> None:
     arm = next((finished / "data").iterdir())
     options = [*COMMON, "--set", "optim.name=adamw", "--set", "optim.lr=1e30", "--set", "optim.grad_clip=none"]
     ran = slm("ablate", arm, arm, *options, "--budget", "steps=9", "--seeds", 1, "-o", "wild", code=1)
-    assert "diverged with seed 0" in ran.err and "--lr sweep" in ran.err
+    assert "diverged with seed 0" in ran.err and "fix:   --lr sweep, or --set optim.lr=5e+29 for all arms" in ran.err
+    ran = slm("ablate", arm, arm, *COMMON, "--set", "data.doc_mask=false", "-o", "x", code=2)
+    assert "data.doc_mask is false" in ran.err and "--set data.doc_mask=true" in ran.err
+
+
+def test_a_rate_that_diverges_is_not_chosen(finished: Path, slm, monkeypatch: pytest.MonkeyPatch) -> None:
+    train = runs.train
+
+    def fragile(plan, *arguments, **options):
+        if plan.lr > limit:
+            raise NotFinite("the loss is not finite")
+        return train(plan, *arguments, **options)
+
+    monkeypatch.setattr(runs, "train", fragile)
+    arm = next((finished / "data").iterdir())
+    options = [*COMMON, "--budget", "steps=1", "--seeds", 1, "--lr", "sweep", "--threads", 1]
+    limit = 0.005
+    found = slm("ablate", arm, arm, *options, "-o", "some", "--json", code=0).json["result"]
+    assert [row["bpb"] is None for row in found["sweep"]] == [False, False, True] * 2
+    limit = 0.0
+    assert "diverged at each learning rate" in slm("ablate", arm, arm, *options, "-o", "none", code=1).err
 
 
 @pytest.fixture

@@ -113,7 +113,11 @@ def test_probe_refuses_wrong_options(folder: Path, slm, monkeypatch: pytest.Monk
     assert "above 0" in slm("probe", run, "--lr", 0, code=2).err
     monkeypatch.setattr(probe, "_TRIES", 1)
     few = slm("probe", run, "--tasks", "addition", "--digits", 2, "--samples", 500, "--steps", 0, code=1).err
-    assert "fewer than 500 different questions" in few and "--samples 1" in few
+    assert "fewer than 1,000 different questions" in few and "--samples 2" in few
+    # 8,100 sums of two digits: a test of all of them would leave none to learn from.
+    monkeypatch.setattr(probe, "_TRIES", 4)
+    none = slm("probe", run, "--tasks", "addition", "--digits", 2, "--samples", 8100, "--steps", 1, code=1).err
+    assert "fewer than 16,200 different questions, half of them to learn from" in none
 
 
 def test_prompts_writes_the_sheet(folder: Path, slm) -> None:

@@ -18,8 +18,9 @@ peer("matplotlib")
 from made_runs import write_run  # noqa: E402
 
 import slmtok  # noqa: E402
-from slmmodel.cli import ablation_sections, main, text_sections  # noqa: E402
+from slmmodel.cli import ablation_sections, main, run_sections, text_sections  # noqa: E402
 from slmtok.envelope import Envelope  # noqa: E402
+from slmtok.errors import MissingInput  # noqa: E402
 from slmtok.shards import pack  # noqa: E402
 
 TEXT = "The cat sat on the mat. A dog saw the cat, and the cat saw the dog.\n"
@@ -87,6 +88,49 @@ def test_words_after_a_prompt():
     assert table.caption == "Training text: words after 'the cat', 15 times"
     assert table.rows == [["␣ran", "5", "33.3%"], ["␣sat", "5", "33.3%"], ["'s", "5", "33.3%"]]
     assert list(text_sections.next_words(text, "zebra")) == []
+    text = "naïve na da, été, na da\n".encode() * 5
+    (table,) = text_sections.next_words(text, "na")
+    assert table.rows == [["␣da", "10", "100.0%"]]
+
+
+def test_the_first_bytes_of_a_text_are_its_own():
+    """Bytes that are not UTF-8 are text too; a character is never cut."""
+    latin = "mañana ".encode("latin-1") * 2000
+    assert text_sections._first([latin]) == [latin[: text_sections.MAX_MAP_BYTES]]
+    (cut,) = text_sections._first(["é".encode() * 4000 + b"x", "é".encode()])
+    assert cut == "é".encode() * 2500
+    (cut,) = text_sections._first([b"x" + "é".encode() * 4000])
+    assert cut == b"x" + "é".encode() * 2499
+
+
+def test_a_report_replaces_nothing_of_its_run(slm, runs):
+    shutil.copytree(runs / "a", "kept")
+    weights = Path("kept/model.safetensors").read_bytes()
+    for target in ("kept/model.safetensors", "kept/config.yaml"):
+        assert "input" in slm("report", "kept", "-o", target, "--force", code=2).err
+    assert Path("kept/model.safetensors").read_bytes() == weights
+    slm("report", "kept", "-o", "kept/report.html", code=0)
+    slm("report", "kept", "-o", "kept/report.html", "--force", code=0)
+
+
+def test_a_source_that_is_gone_is_a_warning(slm, runs, monkeypatch):
+    """Text on the fly is read by slmtok, whose errors are its own."""
+
+    def gone(*_):
+        raise MissingInput("no file 'gone.txt'")
+
+    for name in ("training_text", "validation_text"):
+        monkeypatch.setattr(text_sections, name, gone)
+    page = slm("report", runs / "a", "-o", "-", "--threads", 1, code=0).out
+    assert "No text is coloured: no file" in page and "No words of the training text" in page
+
+
+def test_lines_of_more_runs_than_colours_differ(runs, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(run_sections, "line_chart", lambda lines, **labels: drawn.append(lines) or "<svg></svg>")
+    subject = run_sections.Subject.open("a", str(runs / "a"))
+    list(run_sections.curves([subject] * 8))
+    assert len({line.colour for line in drawn[0]}) == 8
 
 
 def test_probes_and_prompts_of_a_run(slm, runs):

@@ -103,3 +103,13 @@ def test_a_package_that_is_missing_is_named(slmtok, inputs, monkeypatch):
     sections._template.cache_clear()
     assert "a report needs the package jinja2, which is not installed" in done.err
     assert "pip install jinja2" in done.err
+
+
+def test_empty_documents_are_no_samples_and_a_domain_may_be_named_count(slmtok, inputs):
+    Path("empty.jsonl").write_text('{"text": ""}\n{"text": ""}\n{"text": "the cat"}\n', "utf-8")
+    on = ["--on", "empty.jsonl", "--on", "b.txt", "--domain", "count=empty.jsonl", "--domain", "sums=b.txt"]
+    assert slmtok("report", "tok.json", *on, "-o", "r.html").code == 0
+    found = data_of(Path("r.html").read_text("utf-8"))
+    assert any(name.startswith("count 1") for name in json.dumps(found).split('"'))
+    (subject,) = found["tokenizers"]
+    assert list(subject["counts"]) == ["all domains", "count", "sums"]
