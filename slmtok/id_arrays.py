@@ -86,7 +86,9 @@ def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: i
         raise WrongType(
             f"id {id!r} is {type(id).__name__}, not an integer",
             where=_where(position, document),
-            fix="tok.decode_batch(rows)" if hasattr(id, "__len__") else "tok.encode(text) gives ids",
+            fix="tok.decode_batch(rows)"
+            if hasattr(id, "__len__") and not isinstance(id, (str, bytes))
+            else "tok.encode(text) gives ids",
         ) from None
     if not _MIN <= number <= _MAX:
         raise _unknown_id(number, n_vocab, position, document)
@@ -215,7 +217,11 @@ class StreamDecoder:
         except UnknownId as error:
             raise complete_error(error) from None
         except (OverflowError, TypeError):
-            text = self._decoder.push(_check_id(id, self._n_vocab, self._n_ids))
+            try:
+                text = self._decoder.push(_check_id(id, self._n_vocab, self._n_ids))
+            except WrongType as error:
+                error.fix = "one id a call: stream.push(id)"
+                raise
         self._n_ids += 1
         return text
 

@@ -81,7 +81,10 @@ def check_iterable(texts: object, call: str) -> Iterable[object]:
 def check_str(text: object) -> str:
     """`text`, if it is a `str`. Raises `WrongType`."""
     if not isinstance(text, str):
-        raise WrongType(f"text must be str, not {type(text).__name__}", fix="data.decode() for bytes")
+        raise WrongType(
+            f"text must be str, not {type(text).__name__}",
+            fix="encode_batch(texts)" if isinstance(text, (list, tuple)) else "data.decode() for bytes",
+        )
     return text
 
 

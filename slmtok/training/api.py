@@ -126,7 +126,10 @@ def require_text(counts: PretokenCounts) -> None:
         documents = counts.totals.documents
         skipped = counts.stats.skipped
         found = f"{documents:,} document{'' if documents == 1 else 's'} of 0 bytes"
-        raise no_text(found, malformed=skipped.records, is_sampled=skipped.sampled > 0)
+        error = no_text(found, malformed=skipped.records, is_sampled=skipped.sampled > 0)
+        if not documents and not counts.stats.files and not skipped.sampled:
+            error.fix = "give texts; an iterator that was used up gives none"
+        raise error
 
 
 def _check_no_reading(options: TrainOptions) -> None:
