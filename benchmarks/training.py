@@ -1,4 +1,4 @@
-"""Time of training steps: `python -m benchmarks.training throughput|costs [--rounds N] [--threads N] [--json]`.
+"""Time of training steps: `python -m benchmarks.training throughput|costs|long [--rounds N] [--threads N] [--json]`.
 
 throughput: our gpt2 against a plain PyTorch loop (`plain_gpt2.py`), at the shape that nanoGPT's page recommends for a
 CPU: 4 layers, 4 heads, d_model 128, seq_len 64, batch size 12, 65 ids, no biases, no dropout, AdamW, clipping at 1,
@@ -8,6 +8,9 @@ batch and the same weights the losses and all gradients must agree, and both mod
 costs: a step of each architecture, AdamW against Muon, fp32 against bf16. The models have the parameters of the llama
 of `cpu-demo` within 2 %: 4 layers of d_model 128, or 2 recurrent layers whose hidden size is chosen for it; 1,024 ids,
 seq_len 128, tied embeddings. bf16 is autocast, weights stay fp32. Ids are random, since speed does not depend on them.
+
+long: a step of `infini` with each memory against full attention, in the shape of `infini-cpu`, with two sequences of
+4,096 ids in segments of 256, fp32.
 
 All cells are interleaved within a round, so that other load on the machine affects all alike. Times are medians over
 the rounds, in CPU time of the process, which other load affects least, and in wall-clock time.
@@ -21,6 +24,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,6 +38,7 @@ from slmmodel.distributed import World
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import ModelConfig, config_from_dict, count
 from slmmodel.models.config import RecurrentConfig
+from slmmodel.models.presets import PRESETS
 from slmmodel.training.bench import make_step
 from slmmodel.training.step import TrainStep
 from slmmodel.vocab import VocabMeta
@@ -225,15 +230,60 @@ def print_costs(found: dict[str, dict[str, Timing]]) -> None:
         print(f"| {' | '.join(columns + ratios)} |")
 
 
+# --- long -------------------------------------------------------------------------------------------------------------
+
+LONG_SEQ_LEN, LONG_SEGMENT, LONG_BATCH_SIZE = 4096, 256, 2
+ATTENTIONS = ("full", "delta", "linear", "off")
+
+
+def long_config(attention: str) -> ModelConfig:
+    """`infini-cpu` at this length with a memory, or the same decoder with full attention."""
+    model = PRESETS["infini-cpu"].model
+    sizes = {**model, "n_vocab": COSTS_VOCAB, "padded_vocab": COSTS_VOCAB, "seq_len": LONG_SEQ_LEN}
+    if attention == "full":
+        return config_from_dict({**{key: sizes[key] for key in sizes if key != "segment"}, "arch": "llama"})
+    return config_from_dict({**sizes, "segment": LONG_SEGMENT, "memory": attention})
+
+
+def long(rounds: int) -> dict[str, list[Timing]]:
+    """Attention -> the timings of a step in each round; the first round is not counted."""
+    optimizer, device = OptimConfig(name="adamw", lr=1e-3), torch.device("cpu")
+    steps = {
+        name: make_step(long_config(name), optimizer, device, precision="fp32", batch_size=LONG_BATCH_SIZE)
+        for name in ATTENTIONS
+    }
+    taken = {name: step.loader.global_batch(Cursor()) for name, step in steps.items()}
+    times = interleaved({name: partial(step.run, taken[name], 0) for name, step in steps.items()}, rounds + 1)
+    for step in steps.values():
+        step.close()
+    return {name: found[1:] for name, found in times.items()}
+
+
+def print_long(found: dict[str, list[Timing]]) -> None:
+    """A Markdown table: ids a second, and the median ratio to full attention of the same round."""
+    print("| attention | ids/s | against full attention | in CPU time |")
+    print("|---|---|---|---|")
+    for name, times in found.items():
+        speed = 1000 * LONG_BATCH_SIZE * LONG_SEQ_LEN / statistics.median(each.wall_ms for each in times)
+        pairs = list(zip(found["full"], times, strict=True))
+        wall = statistics.median(full.wall_ms / own.wall_ms for full, own in pairs)
+        cpu = statistics.median(full.cpu_ms / own.cpu_ms for full, own in pairs)
+        print(f"| {name} | {speed:,.0f} | {wall:.2f}x | {cpu:.2f}x |")
+
+
 def main() -> int:
     """The command line. 1 if the results of `throughput` differ, or a side does not learn."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("throughput", "costs"))
+    parser.add_argument("action", choices=("throughput", "costs", "long"))
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    if options.action == "long":
+        times = long(options.rounds)
+        print(json.dumps(times)) if options.json else print_long(times)
+        return 0
     if options.action == "costs":
         table = costs(options.rounds)
         if options.json:

@@ -92,7 +92,8 @@ def assemble(
     shape = len(keys), max((int(part.packing.lengths(part.indices).max(initial=0)) for part in parts), default=0)
     ids, targets = (np.full(shape, vocab.pad_id, dtype=np.int64) for _ in range(2))
     mask, document_ids = np.empty(shape, dtype=np.bool_), np.empty(shape, dtype=np.int32)
-    arrays = dict(zip(TENSORS, (ids, targets, mask, document_ids, np.empty(shape, dtype=np.int64)), strict=True))
+    filled: tuple[NDArray[Any], ...] = ids, targets, mask, document_ids, np.empty(shape, dtype=np.int64)
+    arrays = dict(zip(TENSORS, filled, strict=True))
     row, single_document = 0, True
     for part in parts:
         rows = slice(row, row := row + len(part.indices))

@@ -56,10 +56,20 @@ def read_parquet(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[
 
 def check_columns(paths: Sequence[str], options: ReadOptions) -> None:
     """Raises `MalformedRecord` for the first parquet file without a column that is read; reads no rows."""
-    template = template_of(options)
+    template, columns = template_of(options), dict[str, list[str]]()
     for path in paths:
         with _open_parquet(path) as file:
-            _check_columns(template, file.schema_arrow.names, path)
+            columns[path] = file.schema_arrow.names
+    for path, names in columns.items():
+        absent = {name for name in template.fields if name not in names}
+        if other := next((other for other, theirs in columns.items() if absent & set(theirs)), None):
+            raise MalformedRecord(
+                f"there is no column {min(absent & set(columns[other]))!r}, which {other} has",
+                where=path,
+                limit=f"columns: {', '.join(names)}",
+                fix="leave this file out, or read it as a source of its own, with its own text_key",
+            )
+        _check_columns(template, names, path)
 
 
 @contextmanager
