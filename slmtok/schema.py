@@ -56,6 +56,11 @@ def number(value: Any, where: str) -> None:
     _require(type(value) in (int, float) and abs(value) <= MAX_COUNT and math.isfinite(value), value, where, "a number")
 
 
+def finite(value: Any, where: str) -> None:
+    """A finite number of any size, such as the perplexity of a model that diverged."""
+    _require(type(value) in (int, float) and math.isfinite(value), value, where, "a finite number")
+
+
 def relative_path(value: Any, where: str) -> None:
     """The path of a file below the folder of the one that names it, with `/`."""
     text(value, where)

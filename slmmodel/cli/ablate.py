@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,11 +15,12 @@ from slmmodel.cli.opening import is_text
 from slmmodel.cli.options import POSITIVE, budget_option, set_option, setting_option
 from slmmodel.cli.reading import corpus_options, require_text
 from slmmodel.cli.train import read_settings
-from slmmodel.errors import OptionError
-from slmmodel.folder_lock import locked
+from slmmodel.errors import OptionError, SlmmodelError
+from slmmodel.folder_lock import LOCK, locked
 from slmmodel.sizes import format_bytes, format_count, format_time, parse_share
 from slmtok.cli.options import INTEGER, TOKENIZER, Parsed, argument, command, option, output_options
 from slmtok.cli.output import Outcome, note, print_rows, table, write_line, write_text
+from slmtok.errors import SlmtokError
 
 if TYPE_CHECKING:
     from slmmodel.cli.ablation_arms import TextArm
@@ -131,7 +134,7 @@ def ablate(
     from slmmodel.cli import ablation_arms
     from slmmodel.cli.ablation_job import AblationJob, check_baseline, make_request
 
-    with locked(folder):
+    with locked(folder), _removing_tokenizers(folder):
         files.begin(folder, force=force)
         if data:
             require_text(read, data[0])
@@ -155,6 +158,17 @@ def ablate(
     times = files.read_times(folder)
     written = {"result": str(folder / files.RESULT), "page": page}
     return Outcome({**result, "path": output, "written": written}, lambda: show(result, times, written))
+
+
+@contextmanager
+def _removing_tokenizers(folder: Path) -> Iterator[None]:
+    """Removes the tokenizers of an ablation that is refused before it has anything else."""
+    try:
+        yield
+    except (SlmtokError, SlmmodelError):
+        if folder.is_dir() and {path.name for path in folder.iterdir()} <= {files.TOKENIZERS, LOCK}:
+            shutil.rmtree(folder / files.TOKENIZERS, ignore_errors=True)
+        raise
 
 
 def _settings(preset: str | None, budget: str | None, sets: Sequence[str], *, cpu: bool, threads: str | None) -> Any:

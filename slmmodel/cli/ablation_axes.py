@@ -85,13 +85,26 @@ def train_tokenizers(
                 try:
                     tok = slmtok.train(slmtok.Texts(_part(documents(), recipe.share)), **chosen)
                 except CorpusTooSmall as error:
-                    if not recipe.fits_text:
-                        size = sum(map(len, _part(documents(), recipe.share)))
-                        raise too_small(error, chosen["vocab_size"], ", ".join(text), size) from None
+                    size = sum(map(len, _part(documents(), recipe.share)))
+                    if not size:
+                        raise _no_share(recipe, sum(1 for _ in documents())) from None
+                    if not recipe.fits_text or "supported" not in error.fields:
+                        flag = "--vocabs" if "vocab_size" in recipe.options else "--vocab"
+                        raise too_small(error, chosen["vocab_size"], ", ".join(text), size, flag) from None
                     chosen["vocab_size"] = error.fields["supported"]
                     tok = slmtok.train(slmtok.Texts(_part(documents(), recipe.share)), **chosen)
                 tok.save(place, force=True)
     return [slmtok.load(place) for place in places]
+
+
+def _no_share(recipe: Recipe, documents: int) -> OptionError:
+    """The error for a share of the training documents that holds none."""
+    return OptionError(
+        f"--data-sizes {recipe.share:.4%} has no document: there are {documents:,} for training",
+        limit="a document or more for each share",
+        fix="a larger share, or --separator, which makes documents of one file",
+        option="data_sizes",
+    )
 
 
 def slices(whole: Tokenizer, sizes: Sequence[str]) -> list[Tokenizer]:

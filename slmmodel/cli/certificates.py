@@ -30,7 +30,7 @@ _PAYLOAD = schema.table(
                 **dict.fromkeys(("nats_content", "nats_special"), _NUMBER),
             }
         ),
-        "conversions": schema.mapping(_NUMBER),
+        "conversions": schema.mapping(schema.nullable(schema.finite)),
         "model": schema.table({"weights": schema.digest, "arch": schema.text}),
         "tokenizer": schema.table({"fingerprint": schema.digest, "file": schema.nullable(schema.digest)}),
         "documents": schema.table(

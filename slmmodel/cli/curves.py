@@ -159,6 +159,9 @@ def read_curve(run: RunFolder) -> Curve:
     lines = read_metrics(run.path)
     if not lines:
         where = str(run.path / METRICS)
+        if run.finished:
+            fix = f"restore the file; slm info {run.path} shows the result"
+            raise MissingInput(f"the run {str(run.path)!r} is finished, and its metrics are lost", where=where, fix=fix)
         raise MissingInput(f"the run {str(run.path)!r} has no step yet", where=where, fix="wait for its first step")
     return Curve(str(run.path), lines)
 

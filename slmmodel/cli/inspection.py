@@ -51,7 +51,12 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
             f"{subject!r} is {what}, not a run", fix=f"slmtok info {shlex.quote(subject)}", option="subject"
         )
     if path.is_file() and path.suffix != ".json":
-        fix = f"slm info RUN; slmtok info {shlex.quote(subject)} for a file of slmtok"
+        is_of_run = (path.parent / "config.yaml").is_file()
+        fix = (
+            f"slm info {shlex.quote(str(path.parent))}"
+            if is_of_run
+            else f"slm info RUN; slmtok info {shlex.quote(subject)} for a file of slmtok"
+        )
         raise OptionError(f"{subject!r} is neither a run nor a vocab.json", fix=fix, option="subject")
     if path.is_dir():
         return _describe_run(subject, diagram)

@@ -106,6 +106,9 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
         raise CorruptFile(f"a line is not JSON: {error}", where=where, fix="write one object a line") from None
     names = [good, bad] if by is None else [good, bad, by]
     missing = [name for name in names if not isinstance(record, dict) or not isinstance(record.get(name), str)]
+    if missing and isinstance(record, dict) and missing[0] in record:
+        fact = f"the field {missing[0]!r} of a pair is {type(record[missing[0]]).__name__}, not text"
+        raise CorruptFile(fact, where=where, fix="write the sentence in quotes, or leave the line out")
     if missing:
         raise CorruptFile(
             f"a pair has no text {missing[0]!r}",

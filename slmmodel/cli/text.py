@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from slmmodel.errors import InvalidConfig, Mismatch, OptionError
 from slmmodel.vocab import VocabMeta
 from slmtok import atomic
+from slmtok.specials import FIRST_LEARNED
 
 if TYPE_CHECKING:
     from slmmodel.sampling.automaton import TokenAutomaton
@@ -138,14 +139,14 @@ def prepare(
     pack(corpus, trained, folder, options, force=force)
 
 
-def too_small(error: CorpusTooSmall, vocab: int, corpus: str, size: int) -> OptionError:
-    """The error for training text of `size` bytes that supports fewer ids than `--vocab`."""
-    supported = error.fields["supported"]
+def too_small(error: CorpusTooSmall, vocab: int, corpus: str, size: int, flag: str = "--vocab") -> OptionError:
+    """The error for training text of `size` bytes that supports fewer ids than `flag` asks for."""
+    supported = error.fields.get("supported", FIRST_LEARNED)
     return OptionError(
-        f"the text supports {supported:,} ids, and --vocab is {vocab:,}",
+        f"the text supports {supported:,} ids, and {flag} is {vocab:,}",
         where=f"{corpus!r}: {size:,} bytes of training text",
         limit="each id must occur in the training text",
-        fix=f"--vocab {supported}, or a longer text",
+        fix=f"{'sizes up to' if flag == '--vocabs' else flag} {supported}, or a longer text",
         option="vocab",
     )
 

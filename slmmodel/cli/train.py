@@ -158,7 +158,7 @@ def named_data(given: dict[str, Any], data: str | None, tokenizer: str | None) -
 
     named = given["data.train"].value if "data.train" in given else None
     tokenizer = tokenizer or (str(given["data.tokenizer"].value) if "data.tokenizer" in given else None) or None
-    if data is None and (isinstance(named, list | tuple) or given.get("data.stages")):
+    if data is None and (isinstance(named, list | tuple) or _has_stages(given)):
         return None, tokenizer
     data = data or (None if named is None else str(named))
     if not data:
@@ -176,6 +176,10 @@ def named_data(given: dict[str, Any], data: str | None, tokenizer: str | None) -
         )
     given["data.train"] = Setting(data, "DATA")
     return data, tokenizer
+
+
+def _has_stages(given: dict[str, Any]) -> bool:
+    return "data.stages" in given and bool(given["data.stages"].value)
 
 
 def open_training_data(

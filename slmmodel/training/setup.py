@@ -171,7 +171,8 @@ def open_run_data(settings: Settings, recorded: Mapping[str, Any] | None) -> Run
     """The data named by the settings, else by the recorded configuration."""
     section = {} if recorded is None else recorded["data"]
     named = settings["data.train"].value if "data.train" in settings else section.get("train", "")
-    if not isinstance(named, str) or section.get("stages") or "data.stages" in settings:
+    stages = settings["data.stages"].value if "data.stages" in settings else section.get("stages")
+    if not isinstance(named, str) or stages:
         raise OptionError(
             "data.train is a list of sources, or has stages",
             where="settings",

@@ -26,6 +26,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = make_folder(tmp_path_factory.mktemp("made"))
     (folder / "few.txt").write_text("hi")
     (folder / "empty.txt").touch()
+    (folder / "number.jsonl").write_text('{"sentence_good": 3, "sentence_bad": ""}')
     (folder / "equal.jsonl").write_text('{"sentence_good": "", "sentence_bad": ""}')
     return folder
 
@@ -60,6 +61,14 @@ REFUSED = {
     "train data -o new --set n_layers=1": (2, "did you mean 'model.n_layers'?"),
     "train data -o new --set optim=1": (2, "'optim' is a section, not a setting\n"),
     "train data -o new --budget steps=4 --budget steps=5": (2, "--budget is given twice: steps=4 and steps=5\n"),
+    "info run/config.yaml": (2, "fix:   slm info run\n"),
+    "pairs run number.jsonl": (1, "the field 'sentence_good' of a pair is int, not text\n"),
+    "ablate --vocabs 280,9000 --text text.txt --cpu -o new": (2, "fix:   sizes up to "),
+    "ablate --vocabs 280,285 --text text.txt --cpu -o new --baseline foo": (2, "fix:   --baseline vocab-280\n"),
+    "ablate --data-sizes 0.1%,100% --text text.txt --vocab 280 --cpu -o new": (
+        2,
+        "--data-sizes 0.1000% has no ",
+    ),
     "pairs run equal.jsonl": (1, "the two sentences of a pair are equal: ''\n"),
     "eval run --check run/result.json": (1, "fix:   name a certificate; "),
     "info data": (2, "fix:   slmtok info data"),
@@ -143,6 +152,19 @@ def test_python_names_what_was_wrong(here):
         with pytest.raises(WrongType, match="lengths are the numbers of ids"):
             make_packing("concat", lengths, 8)
     assert len(make_packing("concat", np.array([9, 3]), 8))
+
+
+def test_a_configuration_of_a_run_is_used_again(slm, here):
+    assert "would train" in slm("train", "data", "--config", "run/config.yaml", "-o", "new", "--dry-run", code=0).out
+
+
+def test_a_certificate_of_a_model_that_diverged_is_valid():
+    from slmtok import schema
+    from slmtok.strict_json import FaultError
+
+    schema.finite(4.76e22, "perplexity")
+    with pytest.raises(FaultError, match="a finite number"):
+        schema.finite(float("inf"), "perplexity")
 
 
 def test_python_names_wrong_data_before_the_output(here):
