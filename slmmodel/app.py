@@ -244,6 +244,9 @@ def _opened(
         if Path(path).exists():
             Text(tokenizer, open_source(path).vocab)  # raises `Mismatch` for another one
             return path
+    if isinstance(data, TextRun):
+        fact = "data is a TextRun, not text or packed data"
+        raise WrongType(fact, fix="name what to train on; slm resume continues a run", option="data")
     if isinstance(data, str | os.PathLike) and is_run(os.fspath(data)):
         name = os.fspath(data)
         raise MissingInput(f"{name!r} is a run, not text or packed data", fix="name what to train on", path=name)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.checkpoint import METRICS, SUMS, RunFolder, reading
+from slmmodel.checkpoint import METRICS, RESULT, SUMS, RunFolder, reading
 from slmmodel.errors import CorruptFile
 from slmmodel.folder_lock import is_locked
 from slmmodel.json_files import FaultError, parse_object, validated
@@ -180,11 +180,13 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     path, found = folder / METRICS, list[dict[str, Any]]()
     if not path.is_file():
         return found
+    is_finished = (folder / RESULT).is_file()
+    fix = "remove the line" if is_finished else "slm resume cuts the file to the last checkpoint; or remove the line"
     with reading(path), path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 break
-            found.append(_parse_line(line, f"{path}, line {number}"))
+            found.append(_parse_line(line, f"{path}, line {number}", fix))
     shapes = {tuple(map(len, line["gates"])) for line in found if line.get("gates")}
     if len(shapes) > 1:
         fact, fix = f"{METRICS} has gates of {len(shapes)} shapes", "restore the file"
@@ -192,8 +194,7 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _parse_line(line: bytes, where: str) -> dict[str, Any]:
-    fix = "slm resume cuts the file to the last checkpoint; or remove the line"
+def _parse_line(line: bytes, where: str, fix: str) -> dict[str, Any]:
     try:
         table = parse_object(line)
     except FaultError as fault:

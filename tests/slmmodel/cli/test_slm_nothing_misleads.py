@@ -154,6 +154,14 @@ def test_python_names_what_was_wrong(here):
     assert len(make_packing("concat", np.array([9, 3]), 8))
 
 
+def test_metrics_of_a_finished_run_are_not_resumed(slm, here):
+    with (here / "run/metrics.jsonl").open("a") as file:
+        file.write("garbage\n")
+    assert "fix:   remove the line\n" in slm("plot", "run", "-o", "c.svg", code=1).err
+    (here / "run/metrics.jsonl").unlink()
+    assert "is finished, and its metrics are lost" in slm("plot", "run", "-o", "c.svg", code=1).err
+
+
 def test_a_configuration_of_a_run_is_used_again(slm, here):
     assert "would train" in slm("train", "data", "--config", "run/config.yaml", "-o", "new", "--dry-run", code=0).out
 
