@@ -98,6 +98,10 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
     folder = Path(path).parent
     if not str(path):
         return MissingInput("the name of a file is empty", fix="name a file", path="")
+    if Path(path).is_symlink() and not Path(path).exists():
+        target = os.readlink(path)  # noqa: PTH115  (as it is written)
+        fact = f"{str(path)!r} is a link to {target!r}, which does not exist"
+        return MissingInput(fact, fix="name a file, or make the link again", path=str(path))
     if Path(path).is_dir():
         return MissingInput(f"{str(path)!r} is a folder, not a file", fix="name a file in it", path=str(path))
     return MissingInput(

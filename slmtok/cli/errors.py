@@ -166,6 +166,8 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         else:
             swapped = with_tokenizer_first(context, error.message) if context else None
             fix = swapped or _valid_value(name, error, command) or fix
+            if context is not None and not name.startswith("-"):
+                fix = re.sub(f"^{re.escape(name)} ", f"{where} ", fix)
     elif (extra := _EXTRA.fullmatch(message)) and command:
         habit = getattr(command, "habits", {}).get(EXTRA)
         if habit:

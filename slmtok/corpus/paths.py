@@ -120,7 +120,7 @@ def _missing(path: str) -> MissingInput:
     magic = glob.has_magic(path)
     shown = path if len(path) <= MAX_SHOWN else path[: MAX_SHOWN - 1] + "…"
     fact = f"no file matches {shown!r}" if magic else f"no file or folder {shown!r}"
-    if re.match("[a-z0-9]{2,}://", path):
+    if re.match("[a-z0-9]{2,}://", path) or Path(path).is_symlink():
         return missing_input(path)
     folder = Path(path).parent
     fix = _TEXT_FIX if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK_FIX

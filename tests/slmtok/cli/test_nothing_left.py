@@ -283,6 +283,9 @@ def test_a_tokenizer_and_a_text_in_the_wrong_order(refused, line):
 
 
 NAMES = {
+    "train link --vocab 280": (1, "make the link again\n"),
+    "encode a.txt -t link": (1, "make the link again\n"),
+    "completion tcsh": (2, "slmtok completion bash\n"),
     "encode a.txt -t cl100k": (1, "fix:   the public encoding cl100k_base, "),
     "encode a.txt -t tiktoken:o200k": (2, "fix:   use 'o200k_base'\n"),
     "encode a.txt -t meta-llama/Llama-3-8B": (1, "fix:   fetch the file first: hf download meta-llama/Llama-3-8B "),
@@ -300,6 +303,7 @@ NAMES = {
 @pytest.mark.parametrize("line", NAMES)
 def test_a_name_that_is_not_there_leads_to_one_that_is(refused, line):
     code, fix = NAMES[line]
+    Path("link").symlink_to("nowhere")
     assert fix in refused(*line.split(), code=code)
 
 
