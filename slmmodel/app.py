@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from slmmodel.calls import explains_calls
 from slmmodel.checks import check_path
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
+from slmmodel.notebook import html_table
 
 if TYPE_CHECKING:
     from slmmodel.checkpoint import RunFolder
@@ -130,6 +131,47 @@ class TextRun:
 
 
 @explains_calls
+@dataclass(frozen=True)
+class Ablation:
+    """What an ablation found, for a notebook."""
+
+    path: str
+    """The file of the result."""
+    result: dict[str, Any]
+    """Its content (docs/formats/ablation.md)."""
+
+    @property
+    def verdicts(self) -> list[str]:
+        """The sentence about each pair of arms, under each match."""
+        return [f"{view['match']}: {pair['verdict']}" for view in self.result["views"] for pair in view["pairs"]]
+
+    def __repr__(self) -> str:
+        arms = ", ".join(arm["name"] for arm in self.result["arms"])
+        return f"Ablation({self.path!r}, arms {arms}, {len(self.result['seeds'])} seeds)"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [("exploratory", "; ".join(self.result["exploratory"]))]
+        for view in self.result["views"]:
+            for arm in view["arms"]:
+                low_high = "" if arm["interval"] is None else " ({:.4f} to {:.4f})".format(*arm["interval"])
+                bits = "not finite" if arm["bpb"] is None else f"{arm['bpb']:.4f} bits per byte{low_high}"
+                rows.append((f"{arm['name']}, match {view['match']}", bits))
+        rows += [("verdict", verdict) for verdict in self.verdicts]
+        return html_table(repr(self), [*rows, ("holds for", self.result["scope"])])
+
+
+def load_ablation(path: str | os.PathLike[str]) -> Ablation:
+    """The result of `slm ablate`, a folder or its file.
+
+    Raises `CorruptFile`, `UnsupportedVersion`, `Unreadable`, and `MissingInput` for one that has not finished.
+    """
+    from slmmodel.cli import ablation_files
+
+    place = Path(check_path("path", path))
+    file = str(place / ablation_files.RESULT if place.is_dir() else place)
+    return Ablation(file, ablation_files.load_ablation(file))
+
+
 def load(
     path: str | os.PathLike[str],
     *,

@@ -20,6 +20,10 @@ MANIFEST = "slmtok-shards"
 LAYOUT = "slmtok-layout"
 CERTIFICATE = "slmtok-certificate"
 PASSKEY = "slmtok-passkey"
+PROBE = "slmtok-probe"
+PROMPT_SHEET = "slmtok-prompts"
+ABLATION = "slmtok-ablation"
+ABLATION_LOCK = "slmtok-ablation-lock"
 UNKNOWN = "unknown"
 
 NAMES = {
@@ -34,8 +38,19 @@ NAMES = {
     LAYOUT: "the metadata of packed data of slmtok",
     CERTIFICATE: "a certificate of slm eval",
     PASSKEY: "a result of slm passkey",
+    PROBE: "a result of slm probe",
+    PROMPT_SHEET: "a prompt sheet of slm prompts",
+    ABLATION: "the result of an ablation",
+    ABLATION_LOCK: "the lock of an ablation",
 }
 """What a file of a known kind is."""
+_JSON_TOOL = "python -m json.tool {}"
+READERS = {
+    CERTIFICATE: "slm eval --check {}",
+    **dict.fromkeys((PASSKEY, PROBE, PROMPT_SHEET, ABLATION_LOCK), _JSON_TOOL),
+    ABLATION: "slm report {}",
+}
+"""Files of slm that no command describes: the command that shows each."""
 _MAKERS = {
     "certificate": "name a certificate: slm eval RUN writes RUN/eval/val.json",
     "lock": "name a lock, as slmtok train writes it",
@@ -45,7 +60,7 @@ _MAKERS = {
 """What to name instead of a file of another kind."""
 _HEAD_BYTES = 4096
 _JSON = re.compile(
-    rb'\s*\{\s*"kind"\s*:\s*"(lock|receipt|audit|certificate|passkey)"\s*,\s*"version"'
+    rb'\s*\{\s*"kind"\s*:\s*"(lock|receipt|audit|certificate|passkey|probe|prompts|ablation|ablation-lock)"\s*,\s*"version"'
     rb'|\s*\{[^\0]*?"format"\s*:\s*"slmtok-([a-z-]+)"'
 )
 _RANKS = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?\n")

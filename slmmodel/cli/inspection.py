@@ -76,16 +76,15 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
 
 def _refuse_other_file(path: str) -> None:
     """Raises `OptionError` for a sound file of another kind than vocab.json."""
-    from slmtok.file_kinds import CERTIFICATE, METADATA, NAMES, PASSKEY, kind_of_file
+    from slmtok.file_kinds import METADATA, NAMES, READERS, kind_of_file
 
     kind = kind_of_file(path)
     if kind not in NAMES or kind == METADATA:
         return
-    check = {CERTIFICATE: f"slm eval --check {shlex.quote(path)}", PASSKEY: f"python -m json.tool {shlex.quote(path)}"}
     raise OptionError(
         f"{path!r} is {NAMES[kind]}",
         limit="a run, a preset, or a vocab.json",
-        fix=check.get(kind, f"slmtok info {shlex.quote(path)}"),
+        fix=READERS.get(kind, "slmtok info {}").format(shlex.quote(path)),
         option="subject",
     )
 

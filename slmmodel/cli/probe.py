@@ -18,7 +18,7 @@ from slmmodel.cli.options import (
     threads_option,
 )
 from slmmodel.cli.probe_tasks import TASKS, Question
-from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, identity, save
+from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, checked, identity, load_result, save
 from slmmodel.errors import InvalidInput, OptionError, unknown_name
 from slmtok.cli.options import Parsed, command, option, output_options
 from slmtok.cli.output import Outcome, print_rows, table, write_text
@@ -50,8 +50,9 @@ NAMES = Parsed(_names, expects=f"names such as {','.join(TASKS)}")
 @run_tokenizer_option
 @device_option
 @threads_option
+@option("--check", metavar="FILE", help="Measure a result again, with these options; exit with status 3 if it differs.")
 @output_options(show_default="RUN/eval/probe.json", help="Where to write the result.")
-def probe(run: str, output: str | None, force: bool, **options: Any) -> Outcome:
+def probe(run: str, check: str | None, output: str | None, force: bool, **options: Any) -> Outcome:
     """Train copies of the model on small tasks for minutes, and print the share of right answers to new questions.
 
     The run itself stays as it is. Every share has its 95 % interval. How the tokenizer cuts a question is printed too:
@@ -60,8 +61,11 @@ def probe(run: str, output: str | None, force: bool, **options: Any) -> Outcome:
     opening = {name: options.pop(name) for name in ("step", "tokenizer", "device", "threads")}
     _check(options)
     check_written(output, "output", [run, opening["tokenizer"]], force=force)
+    stated = None if check is None else load_result(check, PROBE)
     context = open_run(run, **opening)
     result = measure(context, opening["step"], **options)
+    if check is not None and stated is not None:
+        return checked(check, stated, result)
     written = save(context.run, PROBE, result, output=output)
     return Outcome({**result, "written": {"result": written}}, lambda: _show(result, written))
 

@@ -17,7 +17,7 @@ from slmmodel.cli.options import (
     step_option,
     threads_option,
 )
-from slmmodel.cli.result_files import PROMPT_SHEET, identity, measure_rows, save
+from slmmodel.cli.result_files import PROMPT_SHEET, checked, identity, load_result, measure_rows, save
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import SlmmodelError
 from slmtok.cli.options import command, option, output_options
@@ -81,16 +81,22 @@ def _measures() -> list[Measure]:
 @run_tokenizer_option
 @device_option
 @threads_option
+@option("--check", metavar="FILE", help="Make a sheet again, with these options; exit with status 3 if it differs.")
 @output_options(show_default="RUN/eval/prompts.json", help="Where to write the sheet.")
-def prompts(run: str, output: str | None, force: bool, max_new: int, seed: int, **opening: Any) -> Outcome:
+def prompts(
+    run: str, check: str | None, output: str | None, force: bool, max_new: int, seed: int, **opening: Any
+) -> Outcome:
     """Continue 20 fixed prompts: greedily, by beam search, and by draws with T=0.8 and top-p 0.95.
 
     Of each way: the share of different runs of 1, 2 and 3 ids in a continuation, the share of repeated runs of 4, and
     the share of runs of 8 that are in the training data, with 95 % intervals over the prompts.
     """
     check_written(output, "output", [run, opening["tokenizer"]], force=force)
+    stated = None if check is None else load_result(check, PROMPT_SHEET)
     context = open_run(run, **opening)
     result, warnings = measure(context, opening["step"], max_new=max_new, seed=seed)
+    if check is not None and stated is not None:
+        return checked(check, stated, result)
     written = save(context.run, PROMPT_SHEET, result, output=output)
     return Outcome({**result, "written": {"result": written}}, lambda: _show(result, written), warnings=warnings)
 

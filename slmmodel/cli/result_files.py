@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
 from slmmodel.cli.opening import RunContext
 from slmmodel.versions import package_version
 from slmtok import atomic, schema
-from slmtok.cli.output import finite
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, print_rows
 from slmtok.envelope import Envelope, load_payload
+from slmtok.json_files import corrupt
+from slmtok.strict_json import FaultError
 
 IDENTITY = {
     "model": schema.table({"weights": schema.digest, "arch": schema.text, "seq_len": schema.integer(1)}),
@@ -97,7 +100,27 @@ def save(run: RunFolder, kind: str, result: Mapping[str, Any], *, output: str | 
 
 def load_result(path: str, kind: str) -> dict[str, Any]:
     """The result of `slm probe` or `slm prompts` in a file. Raises what `load_payload` raises."""
-    return load_payload(path, kind, _PAYLOADS[kind], allow_floats=True)
+    found = load_payload(path, kind, _PAYLOADS[kind], allow_floats=True)
+    for line in found.get("sheet", ()):
+        # A page draws one continuation of each prompt.
+        if not len(line["continuations"]) == len(line["lengths"]) == len(found["prompts"]):
+            fault = (
+                f"{line['method']!r} has {len(line['continuations'])} continuations of {len(found['prompts'])} prompts"
+            )
+            raise corrupt(path, kind, FaultError(fault), "restore the file, or run slm prompts again")
+    return found
+
+
+def checked(path: str, stated: Mapping[str, Any], computed: Mapping[str, Any]) -> Outcome:
+    """Compares a result that a file states with one that was just computed; status 3 where they differ."""
+    now = json.loads(json.dumps(finite({name: value for name, value in computed.items() if name != "path"})))
+    wrong = [name for name, value in now.items() if stated.get(name) != value]
+    rows: list[Row] = [("differs", ", ".join(wrong))]
+    return Outcome(
+        {"path": path, "proven": not wrong, "differences": wrong},
+        lambda: print_rows(rows, title=f"{path}: {'not proven' if wrong else 'proven'}"),
+        code=ANSWER_NO if wrong else DONE,
+    )
 
 
 def measure_rows(result: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:

@@ -36,11 +36,10 @@ def info(file: str) -> Outcome:
     """Describe a file: what it is, sizes, specials, hashes, and how it was made."""
     kind = file_kinds.TOKENIZER if file.startswith(TIKTOKEN) else _kind_of(file)
     if kind not in _KINDS:
-        if kind in (file_kinds.CERTIFICATE, file_kinds.PASSKEY):
-            reader = "slm eval --check" if kind == file_kinds.CERTIFICATE else "python -m json.tool"
+        if kind in file_kinds.READERS:
             raise OptionError(
                 f"{file} is {file_kinds.NAMES[kind]}, which slmtok info does not describe",
-                fix=f"{reader} {shlex.quote(file)}",
+                fix=file_kinds.READERS[kind].format(shlex.quote(file)),
                 option="file",
             )
         raise CorruptFile(

@@ -44,7 +44,10 @@ _RC: Any = {
 
 @dataclass(frozen=True)
 class Line:
-    """Points under a name. colour: the number of its colour; marked: with a marker at each point."""
+    """Points under a name; lines of one name share a place in the legend.
+
+    colour: the number of its colour; marked: with a marker at each point.
+    """
 
     name: str
     x: Sequence[float]
@@ -85,8 +88,11 @@ def line_chart(lines: Sequence[Line], *, x: str, y: str, log_x: bool = False, ti
             axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
         axes.set(xlabel=x, ylabel=y)
         axes.grid(linewidth=0.6)
-        if 1 < len(lines) <= MAX_LEGEND:
-            axes.legend(fontsize=9)
+        named = {line.name: handle for line, handle in zip(lines, axes.lines, strict=True)}
+        if len(named) > MAX_LEGEND:
+            axes.set_title(f"{len(named)} lines, too many for a legend", fontsize=9)
+        elif len(named) > 1:
+            axes.legend(named.values(), named, fontsize=9)
 
     return _svg(draw, INCHES)
 

@@ -18,6 +18,7 @@ import pytest
 import torch
 
 import slmtok
+from slmmodel import app
 from slmmodel.ablation import runs
 from slmmodel.ablation.runs import Speed
 from slmmodel.cli import ablation_files as files
@@ -27,6 +28,7 @@ from slmmodel.errors import NotFinite
 from slmmodel.evaluation.comparison import read_losses
 from slmmodel.models import build, config_from_dict
 from slmtok.analysis.baselines import witten_bell
+from slmtok.errors import MissingInput
 from slmtok.shards import open_shards
 from slmtok.stories import story
 
@@ -120,6 +122,19 @@ def test_the_result_has_all_arms_views_and_runs(finished: Path) -> None:
     assert (
         "is better" in (finished / "report.html").read_text() or "No decision" in (finished / "report.html").read_text()
     )
+
+
+def test_an_ablation_in_a_notebook(finished: Path) -> None:
+    found = app.load_ablation(finished)
+    assert found.result == app.load_ablation(finished / "ablation.json").result
+    assert len(found.verdicts) == 4 and "No decision" in found.verdicts[0]
+    page = found._repr_html_()
+    for part in ("arms a, same, b, 2 seeds", "b, match tokens", "bits per byte (", found.verdicts[0], "holds for"):
+        assert part in page
+    hostile = app.Ablation("x", {**found.result, "scope": "<script>"})
+    assert "<script>" not in hostile._repr_html_()
+    with pytest.raises(MissingInput):
+        app.load_ablation(finished / "runs")
 
 
 def reference_documents(ablation: Path, split: str) -> list[bytes]:

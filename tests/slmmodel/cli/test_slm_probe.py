@@ -102,6 +102,11 @@ def test_probe_writes_a_file_and_leaves_the_run_alone(folder: Path, slm) -> None
     again = slm("probe", "run", *options, "-o", "again.json", "--json", code=0).json["result"]
     assert again["probes"] == result["probes"]
     assert "again.json" in slm("probe", "run", *options, "-o", "again.json", code=1).err
+    proven = slm("probe", "run", *options, "--check", "again.json", "--json", code=0).json["result"]
+    assert proven == {"path": "again.json", "proven": True, "differences": []}
+    differs = slm("probe", "run", *options, "--seed", 1, "--check", "again.json", code=3).out
+    assert "not proven" in differs and "settings" in differs and "probes" in differs
+    assert "a result of slm probe" in slm("info", "again.json", code=2).err
     shown = slm("probe", "run", "--tasks", "copy", "--steps", 0, "--samples", 2, "-o", "shown.json", code=0).out
     assert "cut as 12|3" in shown and "copy" in shown
 
@@ -136,6 +141,8 @@ def test_prompts_writes_the_sheet(folder: Path, slm) -> None:
     greedy = slm("sample", "run", prompts.PROMPTS[2], "--greedy", "--max-new", 10, "--json", code=0).json["result"]
     assert len(greedy["samples"][0]["ids"]) == result["sheet"][0]["lengths"][2]
     assert greedy["samples"][0]["text"] == result["sheet"][0]["continuations"][2]
+    command = ("prompts", "run", "--max-new", 10, "--threads", 1, "--check", "run/eval/prompts.json", "--json")
+    assert slm(*command, code=0).json["result"]["proven"] is True
     assert result["training_ids"] > 1000 and "overlap_8" in result["sheet"][0]["measures"]
 
 

@@ -21,6 +21,7 @@ import slmtok  # noqa: E402
 from slmmodel.cli import ablation_sections, main, run_sections, text_sections  # noqa: E402
 from slmtok.envelope import Envelope  # noqa: E402
 from slmtok.errors import MissingInput  # noqa: E402
+from slmtok.pages.charts import Line, line_chart  # noqa: E402
 from slmtok.shards import pack  # noqa: E402
 
 TEXT = "The cat sat on the mat. A dog saw the cat, and the cat saw the dog.\n"
@@ -156,6 +157,20 @@ def test_probes_and_prompts_of_a_run(slm, runs):
     page = slm("report", "run", "-o", "-", code=0).out
     for part in ("80% (67% to 89%)", "copy|␣a", "50% (40% to 60%)", "&lt;b&gt;upon&lt;/b&gt;"):
         assert part in page, part
+
+    del sheet[0]["continuations"][0]
+    Envelope("prompts", {}, prompts, "slmmodel 0").write("run/eval/prompts.json", force=True)
+    ran = slm("report", "run", "-o", "-", code=0)
+    assert "prompts.json" in ran.err and "has 0 continuations of 1 prompts" in ran.err
+
+
+def test_a_long_legend_names_each_arm_once_or_says_that_it_is_left_out():
+    lines = [Line(f"arm {number % 3}", [1, 2], [1, number], number) for number in range(15)]
+    svg = line_chart(lines, x="x", y="y")
+    assert svg.count(">arm 1<") == 1 and "too many" not in svg
+    lines = [Line(f"arm {number}", [1, 2], [1, number], number) for number in range(15)]
+    svg = line_chart(lines, x="x", y="y")
+    assert "arm 1" not in svg and "15 lines, too many for a legend" in svg
 
 
 def test_a_run_that_has_not_finished(slm, runs):
