@@ -84,7 +84,7 @@ def encode(
     """Encode text to ids, on stdout by default, one document a line.
 
     Every file is read as text: JSON lines are encoded as they are, unless --format jsonl or auto selects the text of
-    their records.
+    their records. Files of slmtok, such as packed data, are refused unless --format text is given.
 
     The output formats npy and bin write the ids of all documents in one array, and FILE.offsets.npy beside it: where
     each document begins.
