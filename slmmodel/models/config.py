@@ -249,7 +249,7 @@ class InfiniConfig(TransformerConfig):
         return sizes._replace(vectors=vectors, attention_flops=sizes.attention_flops + memory)
 
 
-GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+MATRICES_PER_CELL = {"rnn": 1, "gru": 3, "lstm": 4}
 """Matrices of a cell for each of its two inputs; torch stacks them in one parameter."""
 
 
@@ -264,7 +264,7 @@ class RecurrentConfig(ModelConfig):
 
     def sizes(self) -> Sizes:
         """Per layer gates x hidden x (inputs + hidden) and two biases; the projection to d_model; the final norm."""
-        rows = GATES[self.arch] * self.hidden_size
+        rows = MATRICES_PER_CELL[self.arch] * self.hidden_size
         inputs = self.d_model + (self.n_layers - 1) * self.hidden_size
         matrices = rows * (inputs + self.n_layers * self.hidden_size) + self.hidden_size * self.d_model
         return Sizes(matrices, 2 * rows * self.n_layers + self.d_model, 0, 0)

@@ -41,7 +41,7 @@ MAX_PREFILL_SEGMENTS = 16
 NO_DOCUMENT = -1
 """The document of padding, and of an empty memory."""
 
-GATES: dict[str, Callable[[Tensor], Tensor]] = {
+GATE_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
     "hard_sigmoid": lambda beta: (0.2 * beta + 0.5).clamp(0, 1),
     "tanh": torch.tanh,
@@ -400,7 +400,7 @@ class InfiniAttention(Attention):
         assert isinstance(config, InfiniConfig)
         super().__init__(config, layer)
         self.memory, self.bptt_segments = config.memory, config.bptt_segments
-        self.gate_function, self.n_kv_heads = GATES[config.gate], config.n_kv_heads
+        self.gate_function, self.n_kv_heads = GATE_FUNCTIONS[config.gate], config.n_kv_heads
         if config.memory != "off":
             self.beta = nn.Parameter(torch.empty(config.n_heads))
 
@@ -548,7 +548,8 @@ class Infini(Transformer):
         betas = [part for name, part in self.named_parameters() if name.endswith("attention.beta")]
         # FSDP2 shards them outside the forward pass.
         whole = [beta.full_tensor() if hasattr(beta, "full_tensor") else beta for beta in betas]
-        gates, norms = GATES[self.config.gate](torch.stack(whole)), state.memory.m.norm(dim=(-2, -1)).mean((1, 2))
+        gates = GATE_FUNCTIONS[self.config.gate](torch.stack(whole))
+        norms = state.memory.m.norm(dim=(-2, -1)).mean((1, 2))
         return {"gates": gates, "memory_norm": norms, "memory_ids": n_ids}
 
     # ------------------------------------------------------------ rows from their beginning

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from slmmodel.config import OptimConfig
 from slmmodel.hardware import has_bf16_matmul
-from slmmodel.optim.optimizer import NamedParameters, Optimizer, adamw, gates_per_parameter, split
+from slmmodel.optim.optimizer import NamedParameters, Optimizer, adamw, matrices_per_parameter, split
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic iteration: steep at 0, so small singular values grow fast; they end between about 0.7 and 1.2."""
@@ -40,10 +40,10 @@ def orthogonalise(x: Tensor, steps: int = 5, dtype: torch.dtype | None = None) -
 class Muon(torch.optim.Optimizer):
     """Muon over matrices. Those of one shape are stacked: one batched product instead of many small ones.
 
-    `n_gates` names parameters that hold several matrices, one below the other: `gates_per_parameter`.
+    `n_matrices` names parameters that hold several matrices, one below the other: `matrices_per_parameter`.
     """
 
-    def __init__(self, matrices: NamedParameters, n_gates: Mapping[str, int], config: OptimConfig):
+    def __init__(self, matrices: NamedParameters, n_matrices: Mapping[str, int], config: OptimConfig):
         parameters = list(matrices.values())
         super().__init__(parameters, {"lr": config.lr, "weight_decay": config.weight_decay})
         self._steps, self._mu = config.ns_steps, config.momentum
@@ -52,7 +52,7 @@ class Muon(torch.optim.Optimizer):
         """by shape (rows <= columns): parameters, and how many matrices each one holds"""
         for name, parameter in matrices.items():
             self.state[parameter]["momentum"] = torch.zeros_like(parameter)
-            count = n_gates.get(name, 1)
+            count = n_matrices.get(name, 1)
             rows, columns = sorted((parameter.shape[0] // count, parameter.shape[1]))
             self._stacks.setdefault((rows, columns), []).append((parameter, count))
 
@@ -88,6 +88,6 @@ def _iteration_dtype(parameter: nn.Parameter, name: str) -> torch.dtype:
 def build(model: nn.Module, config: OptimConfig) -> Optimizer:
     """Muon for matrices, AdamW for embeddings and vectors."""
     groups = split(model)
-    muon = Muon(groups["matrices"], gates_per_parameter(model), config)
+    muon = Muon(groups["matrices"], matrices_per_parameter(model), config)
     rest = {group: named for group, named in groups.items() if group != "matrices" and named}
     return Optimizer([muon, adamw(rest, config)] if rest else [muon], groups)

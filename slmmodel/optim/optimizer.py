@@ -40,10 +40,10 @@ def split(model: nn.Module) -> dict[str, NamedParameters]:
     return groups
 
 
-def gates_per_parameter(model: nn.Module) -> dict[str, int]:
-    """The number of gates in each parameter of recurrent cells, by name.
+def matrices_per_parameter(model: nn.Module) -> dict[str, int]:
+    """How many matrices each parameter of recurrent cells holds, one for each gate of a cell, by name.
 
-    torch stores the matrices of all gates of a cell as one parameter. An update by singular values needs each of them.
+    torch stacks them in one parameter. An update by singular values needs each of them.
     """
     return {
         f"{path}.{name}" if path else name: len(parameter) // module.hidden_size

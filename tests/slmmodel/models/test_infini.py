@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy
 
 from slmmodel.errors import InvalidConfig, InvalidInput
 from slmmodel.models import build, config_from_dict, count
-from slmmodel.models.infini import GATES, InfiniState, Memory, feature_map
+from slmmodel.models.infini import GATE_FUNCTIONS, InfiniState, Memory, feature_map
 from slmmodel.models.presets import PRESETS
 from slmmodel.models.protocol import Model
 
@@ -290,7 +290,7 @@ def test_gradients_end_at_the_groups_of_bptt_segments(memory: str) -> None:
         assert reached == expected, limit
 
 
-@pytest.mark.parametrize("name", GATES)
+@pytest.mark.parametrize("name", GATE_FUNCTIONS)
 def test_gates_weigh_the_memory(name: str) -> None:
     """A gate of 0 leaves local attention alone."""
     own = model("infini", gate=name, gate_init="randn", randomise=False)

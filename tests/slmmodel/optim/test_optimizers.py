@@ -13,7 +13,7 @@ from slmmodel.distributed import load_tensors
 from slmmodel.errors import CorruptFile, InvalidConfig, UnknownName
 from slmmodel.optim import OPTIMIZERS, build, clip
 from slmmodel.optim.muon import COEFFICIENTS, Muon, orthogonalise
-from slmmodel.optim.optimizer import gates_per_parameter, split
+from slmmodel.optim.optimizer import matrices_per_parameter, split
 
 SETTINGS = OptimConfig(lr=1e-2)
 
@@ -229,7 +229,7 @@ def test_newton_schulz_moves_singular_values_to_one():
 def test_recurrent_gates_are_separate_matrices():
     """An LSTM stacks four matrices in one parameter; each gets its own update."""
     model = Toy()
-    assert gates_per_parameter(model)["lstm.weight_ih_l0"] == 4
+    assert matrices_per_parameter(model)["lstm.weight_ih_l0"] == 4
     weight = model.lstm.weight_ih_l0
     gradient = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
     optimizer = build(model, SETTINGS.model_copy(update={"name": "muon", "ns_dtype": "fp32"}))
