@@ -145,7 +145,7 @@ def _ends_group(index: int, bptt_segments: int | None) -> bool:
 
 @dataclass(frozen=True)
 class Segments:
-    """How a batch [B, N S] is cut, for all layers."""
+    """How a batch [B, N S] is divided into segments, for all layers."""
 
     count: int
     """N"""
@@ -158,7 +158,7 @@ class Segments:
     """bool [B, N, S]: positions that are folded; None: all"""
     keeps: Tensor | None
     """bool [B, N]: whether a segment adds to the memory before it, else it replaces it; None: always"""
-    tags: Tensor | None
+    memory_documents: Tensor | None
     """int [B, N]: the document of the memory before each segment; None: that of the row"""
     n_ids: Tensor | None
     """int64 [B]: of each row, ids in front of its padding; None without a state"""
@@ -209,7 +209,7 @@ class InfiniState(State):
         """keys (not rotated) and values [L, 2, B, S, K, h]; M [L, B, K, h, h] and z [L, B, K, h], or None"""
         self.document_ids = torch.full(cache.shape[2:4], NO_DOCUMENT, device=device)
         """int64 [B, S]: of the cached ids"""
-        self.tag = torch.full((batch_size,), NO_DOCUMENT, device=device)
+        self.memory_document = torch.full((batch_size,), NO_DOCUMENT, device=device)
         """int64 [B]: document of the memory"""
         self.current = torch.zeros(batch_size, dtype=torch.int64, device=device)
         """int64 [B]: document of the last id, which ids without a document continue"""
@@ -236,9 +236,9 @@ class InfiniState(State):
         if self.memory is not None:
             k, v = (part.transpose(2, 3) for part in self.cache.unbind(1))
             features = feature_map(k) * (self.document_ids == ends[:, None])[:, None, :, None]
-            folded = self.memory.kept(self.tag == ends).fold(features, widened(v), self.rule)
+            folded = self.memory.kept(self.memory_document == ends).fold(features, widened(v), self.rule)
             self.memory = folded.where(chosen, self.memory)
-        self.tag = torch.where(chosen, ends, self.tag)
+        self.memory_document = torch.where(chosen, ends, self.memory_document)
         self.filled = torch.where(chosen, 0, self.filled)
         self.document_ids = self.document_ids.masked_fill(chosen[:, None], NO_DOCUMENT)
         self.columns = 0 if self.is_plain or bool((self.filled == 0).all()) else None
@@ -266,12 +266,12 @@ class InfiniState(State):
         if self.columns is not None:
             self.columns = self.columns + seq_len if bool((count == seq_len).all()) else None
 
-    def advance_segments(self, documents: Tensor, cut: Segments) -> None:
+    def advance_segments(self, documents: Tensor, segments: Segments) -> None:
         """Counts new ids [B, N, S] that began at a border, after `store` of all layers."""
-        assert cut.n_ids is not None and cut.tags is not None
-        count, has_ids = cut.n_ids, cut.n_ids > 0
+        assert segments.n_ids is not None and segments.memory_documents is not None
+        count, has_ids = segments.n_ids, segments.n_ids > 0
         row, last = torch.arange(len(count), device=count.device), (count - 1).clamp(min=0) // self.segment
-        self.tag = torch.where(has_ids, cut.tags[row, last], self.tag)
+        self.memory_document = torch.where(has_ids, segments.memory_documents[row, last], self.memory_document)
         self.document_ids = torch.where(has_ids[:, None], documents[row, last], self.document_ids)
         ends = documents.flatten(1).gather(1, (count - 1).clamp(min=0)[:, None])[:, 0]
         self.current = torch.where(has_ids, ends, self.current)
@@ -312,7 +312,7 @@ class InfiniState(State):
         self.cache = self.cache.index_select(2, rows)
         if self.memory is not None:
             self.memory = self.memory.at(slice(None), rows)
-        for name in ("document_ids", "tag", "current", "filled", "length"):
+        for name in ("document_ids", "memory_document", "current", "filled", "length"):
             setattr(self, name, getattr(self, name)[rows])
 
     def truncate(self, length: int) -> None:
@@ -320,10 +320,10 @@ class InfiniState(State):
         drop = (self.length - length).clamp(min=0)
         longest = int(self.length.max())
         if length == 0:
-            self.tag, self.filled = torch.full_like(self.tag, NO_DOCUMENT), torch.zeros_like(self.filled)
-            self.memory = (
-                None if self.memory is None else self.memory.kept(torch.zeros_like(self.tag, dtype=torch.bool))
-            )
+            self.memory_document = torch.full_like(self.memory_document, NO_DOCUMENT)
+            self.filled = torch.zeros_like(self.filled)
+            if self.memory is not None:
+                self.memory = self.memory.kept(torch.zeros_like(self.filled, dtype=torch.bool))
             self.current = torch.zeros_like(self.current)
         elif not 0 <= length <= longest or bool((drop > self.filled).any()):
             raise InvalidInput(
@@ -334,7 +334,7 @@ class InfiniState(State):
         else:
             self.filled = self.filled - drop
             last = self.document_ids.gather(1, (self.filled - 1).clamp(min=0)[:, None])[:, 0]
-            self.current = torch.where(self.filled > 0, last, self.tag).clamp(min=0)
+            self.current = torch.where(self.filled > 0, last, self.memory_document).clamp(min=0)
         self.length = self.length - drop
         self._set_columns()
         unused = torch.arange(self.segment, device=drop.device) >= self.filled[:, None]
@@ -359,10 +359,10 @@ class CarriedMemory(State):
         """`hidden`: M [L, B, K, h, h] and z [L, B, K, h]; `continues` as in `Model.bptt_state`."""
         self.memory, self.rule = Memory(*hidden), rule
         is_filled = self.memory.z.flatten(2).amax((0, 2)) > 0
-        self.tag = torch.where(continues & is_filled, 0, NO_DOCUMENT)
+        self.memory_document = torch.where(continues & is_filled, 0, NO_DOCUMENT)
         """int64 [B]: document of the memory; the first one of a row is number 0"""
         self.hidden = tuple(torch.empty_like(part) for part in hidden)
-        self.length = torch.zeros_like(self.tag)
+        self.length = torch.zeros_like(self.memory_document)
 
     def store(self, layer: int, k: Tensor, v: Tensor, memories: Memory | None, segments: Segments) -> None:
         """Folds the last segment of one layer into the memory before it: k, v [B, N, S, K, h]."""
@@ -405,15 +405,15 @@ class InfiniAttention(Attention):
             self.beta = nn.Parameter(torch.empty(config.n_heads))
 
     def forward(  # type: ignore[override]
-        self, x: Tensor, cut: Segments | Columns, state: InfiniState | CarriedMemory | None
+        self, x: Tensor, layout: Segments | Columns, state: InfiniState | CarriedMemory | None
     ) -> Tensor:
         """[B, N S, d], or with `Columns` [B, T, d], to the same shape."""
         q, k, v = self.project(x)
-        if isinstance(cut, Segments):
-            y = self._whole_segments(q, k, v, cut, state)
+        if isinstance(layout, Segments):
+            y = self._whole_segments(q, k, v, layout, state)
         else:
             assert isinstance(state, InfiniState)
-            y = self._within_segment(q, k, v, cut, state)
+            y = self._within_segment(q, k, v, layout, state)
         projected: Tensor = self.o(y)
         return projected
 
@@ -423,37 +423,37 @@ class InfiniAttention(Attention):
         return self.gate_function(widened(self.beta))
 
     def _whole_segments(
-        self, q: Tensor, k: Tensor, v: Tensor, cut: Segments, state: InfiniState | CarriedMemory | None
+        self, q: Tensor, k: Tensor, v: Tensor, segments: Segments, state: InfiniState | CarriedMemory | None
     ) -> Tensor:
         """All segments at once: q [B, N S, H, h], k and v [B, N S, K, h]; gives [B, N S, H h]."""
-        q, k, v = (torch.unflatten(part, 1, (cut.count, -1)) for part in (q, k, v))
-        rotated = apply_rope(q, cut.rope), apply_rope(k, cut.rope), v
+        q, k, v = (torch.unflatten(part, 1, (segments.count, -1)) for part in (q, k, v))
+        rotated = apply_rope(q, segments.rope), apply_rope(k, segments.rope), v
         local_q, local_k, local_v = (part.flatten(0, 1).transpose(1, 2) for part in rotated)  # [B N, heads, S, h]
-        y = attend(local_q, local_k, local_v, cut.mask, self.dropout if self.training else 0.0)
-        y = torch.unflatten(y, 0, (-1, cut.count))
+        y = attend(local_q, local_k, local_v, segments.mask, self.dropout if self.training else 0.0)
+        y = torch.unflatten(y, 0, (-1, segments.count))
         memories = None
-        if self.memory != "off" and (cut.count > 1 or state is not None):
+        if self.memory != "off" and (segments.count > 1 or state is not None):
             with torch.autocast(q.device.type, enabled=False):
-                memories = self._memories(k, v, cut, state)
-                y = self._mix(y, q, memories, cut.reads)
+                memories = self._memories(k, v, segments, state)
+                y = self._mix(y, q, memories, segments.reads)
         if state is not None:
-            state.store(self.layer, k, v, memories, cut)
+            state.store(self.layer, k, v, memories, segments)
         return y.transpose(2, 3).flatten(1, 2).flatten(2)
 
-    def _memories(self, k: Tensor, v: Tensor, cut: Segments, state: InfiniState | CarriedMemory | None) -> Memory:
+    def _memories(self, k: Tensor, v: Tensor, segments: Segments, state: InfiniState | CarriedMemory | None) -> Memory:
         """The memory before each segment, [B, N, K, ...]."""
         # Nothing reads the memory after the last segment.
         k, v = (part[:, :-1].permute(1, 0, 3, 2, 4).contiguous() for part in (k, v))  # [N - 1, B, K, S, h]
         features, values = feature_map(k), widened(v)
-        if cut.writes is not None:
-            features = features * cut.writes[:, :-1].transpose(0, 1)[:, :, None, :, None]
+        if segments.writes is not None:
+            features = features * segments.writes[:, :-1].transpose(0, 1)[:, :, None, :, None]
         if state is None:
             shape = k.shape[1], self.n_kv_heads, self.head_dim
             start = Memory(features.new_zeros(*shape, self.head_dim), features.new_zeros(shape))
         else:
             assert state.memory is not None
             start = state.memory.at(self.layer)
-        keeps = None if cut.keeps is None else cut.keeps[:, :-1].T
+        keeps = None if segments.keeps is None else segments.keeps[:, :-1].T
         found = memories_before(features, values, start, keeps, self.memory, self.bptt_segments)
         return Memory(found.m.transpose(0, 1), found.z.transpose(0, 1))
 
@@ -465,14 +465,15 @@ class InfiniAttention(Attention):
         # With weight 0 the result is y to the bit.
         return torch.lerp(widened(y), recalled, self.gates[:, None, None] * reads).type_as(y)
 
-    def _within_segment(self, q: Tensor, k: Tensor, v: Tensor, cut: Columns, state: InfiniState) -> Tensor:
+    def _within_segment(self, q: Tensor, k: Tensor, v: Tensor, columns: Columns, state: InfiniState) -> Tensor:
         """New ids of the segment that the state holds: q [B, T, H, h], k and v [B, T, K, h]; gives [B, T, H h]."""
-        keys, values = state.append(self.layer, k, v, cut)
-        rotated = apply_rope(q, cut.rope[0]), apply_rope(keys.type_as(q), cut.rope[1])
-        y = attend(rotated[0].transpose(1, 2), rotated[1].transpose(1, 2), values.type_as(q).transpose(1, 2), cut.mask)
+        keys, values = state.append(self.layer, k, v, columns)
+        rotated = apply_rope(q, columns.rope[0]), apply_rope(keys.type_as(q), columns.rope[1])
+        local_q, local_k, local_v = (part.transpose(1, 2) for part in (*rotated, values.type_as(q)))
+        y = attend(local_q, local_k, local_v, columns.mask)
         if state.memory is not None:
             with torch.autocast(q.device.type, enabled=False):
-                y = self._mix(y, q, state.memory.at(self.layer), cut.reads)
+                y = self._mix(y, q, state.memory.at(self.layer), columns.reads)
         return y.transpose(1, 2).flatten(2)
 
 
@@ -541,10 +542,10 @@ class Infini(Transformer):
             return {}
         state = self.init_state(len(ids), ids.device)
         self(ids, document_ids=document_ids, state=state, logits="none")
-        state.fold_full(torch.ones_like(state.tag, dtype=torch.bool))
+        state.fold_full(torch.ones_like(state.memory_document, dtype=torch.bool))
         assert state.memory is not None
         is_folded = (document_ids >= 0).cumsum(1) <= (state.length - state.filled)[:, None]
-        n_ids = ((document_ids == state.tag[:, None]) & is_folded & (document_ids >= 0)).sum()
+        n_ids = ((document_ids == state.memory_document[:, None]) & is_folded & (document_ids >= 0)).sum()
         betas = [part for name, part in self.named_parameters() if name.endswith("attention.beta")]
         # FSDP2 shards them outside the forward pass.
         whole = [beta.full_tensor() if hasattr(beta, "full_tensor") else beta for beta in betas]
@@ -571,14 +572,14 @@ class Infini(Transformer):
         x = self.embed(ids)
         documents = None if document_ids is None else torch.unflatten(document_ids, 1, (-1, size))
         mask = self._segment_mask(document_ids, ids, size, x.dtype)
-        cut = self._cut(ids.shape[1] // size, size, position_ids, documents, mask, state)
-        return self.run_blocks(x, cut, state)[:, :seq_len]
+        segments = self._segments(ids.shape[1] // size, size, position_ids, documents, mask, state)
+        return self.run_blocks(x, segments, state)[:, :seq_len]
 
     def _segment_mask(self, document_ids: Tensor | None, ids: Tensor, size: int, dtype: torch.dtype) -> Mask:
         rows = None if document_ids is None else document_ids.reshape(-1, size)
         return make_mask(rows, None, ids.reshape(-1, size), dtype=dtype, backend="sdpa")
 
-    def _cut(
+    def _segments(
         self,
         count: int,
         size: int,
@@ -597,12 +598,12 @@ class Infini(Transformer):
         if documents is None:
             reads = (torch.arange(count, device=device) > 0).float()[None, :, None, None, None]
             return Segments(count, rope, mask, reads, None, None, None, None)
-        before = torch.full((len(documents),), NO_DOCUMENT, device=device) if state is None else state.tag
-        tags, after = last_documents(documents.long(), before)
-        reads = ((documents == tags[..., None]) & (documents >= 0)).float()[:, :, None, :, None]
+        before = torch.full((len(documents),), NO_DOCUMENT, device=device) if state is None else state.memory_document
+        memory_documents, after = last_documents(documents.long(), before)
+        reads = ((documents == memory_documents[..., None]) & (documents >= 0)).float()[:, :, None, :, None]
         writes = (documents == after[..., None]) & (documents >= 0)
         n_ids = None if state is None else (documents >= 0).flatten(1).sum(1)
-        return Segments(count, rope, mask, reads, writes, tags == after, tags, n_ids)
+        return Segments(count, rope, mask, reads, writes, memory_documents == after, memory_documents, n_ids)
 
     def _rope(self, indices: Tensor | slice) -> Rope:
         """Cosines and sines of positions. Those beyond the table are computed: a row may be longer than seq_len."""
@@ -640,10 +641,10 @@ class Infini(Transformer):
         x = self.embed(ids)
         mask = self._segment_mask(None if state.is_plain else documents, ids, size, x.dtype)
         position_ids = state.length[:, None] + torch.arange(ids.shape[1], device=ids.device)
-        segments = torch.unflatten(documents, 1, (-1, size))
-        cut = self._cut(segments.shape[1], size, position_ids, segments, mask, state)
-        hidden = self.run_blocks(x, cut, state)
-        state.advance_segments(segments, cut)
+        documents_by_segment = torch.unflatten(documents, 1, (-1, size))
+        segments = self._segments(documents_by_segment.shape[1], size, position_ids, documents_by_segment, mask, state)
+        hidden = self.run_blocks(x, segments, state)
+        state.advance_segments(documents_by_segment, segments)
         return hidden[:, :seq_len]
 
     def _read_columns(self, ids: Tensor, documents: Tensor, state: InfiniState) -> Tensor:
@@ -670,7 +671,7 @@ class Infini(Transformer):
         if self.config.positions == "continue":
             first = (state.length - state.filled)[:, None]
             rope = self._rope(first + columns), self._rope(first + used)
-        reads = ((documents == state.tag[:, None]) & (documents >= 0)).float()[:, None, :, None]
+        reads = ((documents == state.memory_document[:, None]) & (documents >= 0)).float()[:, None, :, None]
         hidden = self.run_blocks(x, Columns(own, new, rope, mask, reads), state)
         state.advance(documents)
         return hidden
