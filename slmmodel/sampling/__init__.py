@@ -51,8 +51,8 @@ class StepContext:
     """The rows of one step. Prompts end in the same column, so the generated ids of all rows start in the next one."""
 
     history: Tensor
-    """int64 [B, n]: prompt and generated ids; undefined where `real` is False"""
-    real: Tensor
+    """int64 [B, n]: prompt and generated ids; undefined where `attention_mask` is False"""
+    attention_mask: Tensor
     """bool [B, n]: False for padding"""
     prompt_len: int
     """columns of the prompts"""
@@ -67,18 +67,18 @@ class StepContext:
     def extended(self, ids: Tensor) -> StepContext:
         """With one more id per row: int64 [B]."""
         more = torch.ones_like(ids[:, None], dtype=torch.bool)
-        history, real = torch.cat([self.history, ids[:, None]], 1), torch.cat([self.real, more], 1)
-        return StepContext(history, real, self.prompt_len, self.sample_numbers)
+        history, attention_mask = torch.cat([self.history, ids[:, None]], 1), torch.cat([self.attention_mask, more], 1)
+        return StepContext(history, attention_mask, self.prompt_len, self.sample_numbers)
 
     def reordered(self, rows: Tensor) -> StepContext:
         """Row i becomes the former row `rows[i]`."""
-        return StepContext(self.history[rows], self.real[rows], self.prompt_len, self.sample_numbers[rows])
+        return StepContext(self.history[rows], self.attention_mask[rows], self.prompt_len, self.sample_numbers[rows])
 
 
-def _counts(ids: Tensor, real: Tensor, n_vocab: int) -> Tensor:
+def _counts(ids: Tensor, attention_mask: Tensor, n_vocab: int) -> Tensor:
     """float32 [B, V]: how often each id occurs in ids [B, n], padding excluded."""
     counts = torch.zeros(ids.shape[0], n_vocab, device=ids.device)
-    return counts.scatter_add_(1, ids.masked_fill(~real, 0), real.float())
+    return counts.scatter_add_(1, ids.masked_fill(~attention_mask, 0), attention_mask.float())
 
 
 def check_range(name: str, value: float, low: float, high: float = math.inf) -> None:
@@ -109,7 +109,7 @@ def repetition(options: SamplingOptions, context: StepContext, logits: Tensor) -
     if penalty == 1:
         return logits
     penalised = torch.where(logits > 0, logits / penalty, logits * penalty)
-    return torch.where(_counts(context.history, context.real, logits.shape[1]) > 0, penalised, logits)
+    return torch.where(_counts(context.history, context.attention_mask, logits.shape[1]) > 0, penalised, logits)
 
 
 def frequency(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
@@ -117,17 +117,17 @@ def frequency(options: SamplingOptions, context: StepContext, logits: Tensor) ->
     if options.frequency_penalty == options.presence_penalty == 0:
         return logits
     generated = slice(context.prompt_len, None)
-    counts = _counts(context.history[:, generated], context.real[:, generated], logits.shape[1])
+    counts = _counts(context.history[:, generated], context.attention_mask[:, generated], logits.shape[1])
     return logits - options.frequency_penalty * counts - options.presence_penalty * (counts > 0)
 
 
 def no_repeat_ngram(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
     """Bans each id that would complete an n-gram which the history contains."""
-    n, ids, real = options.no_repeat_ngram, context.history, context.real
+    n, ids, attention_mask = options.no_repeat_ngram, context.history, context.attention_mask
     if not 0 < n <= ids.shape[1]:
         return logits
     windows, last = ids.unfold(1, n, 1), ids.shape[1] - n + 1
-    no_padding = real.unfold(1, n, 1).all(2) & real[:, last:].all(1, keepdim=True)
+    no_padding = attention_mask.unfold(1, n, 1).all(2) & attention_mask[:, last:].all(1, keepdim=True)
     same = (windows[:, :, : n - 1] == ids[:, None, last:]).all(2) & no_padding
     hits = logits.new_zeros(logits.shape).scatter_add_(1, windows[:, :, -1].masked_fill(~same, 0), same.float())
     return logits.masked_fill(hits > 0, -math.inf)

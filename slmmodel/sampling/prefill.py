@@ -43,7 +43,7 @@ def max_new_ids(model: Model, prompt: Sequence[int], wanted: int) -> int:
 
 
 def pad_left(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Rows that end in the same column: ids int64 [B, n], real bool [B, n]."""
+    """Rows that end in the same column: ids int64 [B, n], attention_mask bool [B, n]."""
     width = max(map(len, rows))
     ids = torch.tensor([[0] * (width - len(row)) + list(row) for row in rows], device=device)
     lengths = torch.tensor([len(row) for row in rows], device=device)
@@ -52,8 +52,8 @@ def pad_left(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tenso
 
 def start_context(rows: Sequence[Sequence[int]], n_generated: int, sample_numbers: Tensor) -> StepContext:
     """The context of rows [B] whose last `n_generated` ids are generated; `sample_numbers`: int64 [B]."""
-    history, real = pad_left(rows, sample_numbers.device)
-    return StepContext(history, real, history.shape[1] - n_generated, sample_numbers)
+    history, attention_mask = pad_left(rows, sample_numbers.device)
+    return StepContext(history, attention_mask, history.shape[1] - n_generated, sample_numbers)
 
 
 def next_log_probabilities(model: Model, ids: Sequence[int]) -> Tensor:
@@ -71,9 +71,9 @@ def prefill(model: Model, rows: Sequence[Sequence[int]], max_new_tokens: int) ->
     """
     states, logits = list[Any](), list[Tensor]()
     for batch in [list(group) for _, group in groupby(rows, len)] if model.config.recurrent else [rows]:
-        ids, real = pad_left(batch, model.embed.weight.device)
+        ids, attention_mask = pad_left(batch, model.embed.weight.device)
         states.append(model.init_state(len(batch), ids.device, capacity=ids.shape[1] + max_new_tokens))
-        logits.append(read_prompts(model, states[-1], ids, None if real.all() else real.int() - 1))
+        logits.append(read_prompts(model, states[-1], ids, None if attention_mask.all() else attention_mask.int() - 1))
     state = RecurrentState.concatenate(states) if model.config.recurrent else states[0]
     return state, torch.cat(logits)
 

@@ -62,9 +62,9 @@ EVERY = pytest.mark.parametrize(("name", "options"), [(name, case) for name, cas
 def context(rows: int = 3) -> StepContext:
     """Three ragged prompts of at most 4 ids, then 3 generated ones; few distinct ids, so that they repeat."""
     ids = torch.randint(0, 5, (rows, PROMPT + 3), generator=torch.Generator().manual_seed(1))
-    real = torch.ones_like(ids, dtype=torch.bool)
-    real[1, :2] = False
-    return StepContext(ids, real, PROMPT, torch.arange(rows))
+    attention_mask = torch.ones_like(ids, dtype=torch.bool)
+    attention_mask[1, :2] = False
+    return StepContext(ids, attention_mask, PROMPT, torch.arange(rows))
 
 
 def logits(rows: int = 3) -> torch.Tensor:
@@ -147,7 +147,7 @@ def test_a_processor_equals_its_formula(name: str, options: dict[str, Any]) -> N
     given, at = SamplingOptions(**options), context()
     found = processed(given, at, logits())
     for row in range(3):
-        history = at.history[row][at.real[row]].tolist()
+        history = at.history[row][at.attention_mask[row]].tolist()
         want = expected(name, given, logits()[row].numpy(), history, at.history[row, PROMPT:].tolist())
         np.testing.assert_allclose(found[row].numpy(), want, rtol=1e-5, err_msg=f"row {row}")
 
