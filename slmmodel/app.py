@@ -167,8 +167,8 @@ def load_ablation(path: str | os.PathLike[str]) -> Ablation:
     """
     from slmmodel.cli import ablation_files
 
-    place = Path(check_path("path", path))
-    file = str(place / ablation_files.RESULT if place.is_dir() else place)
+    given = Path(check_path("path", path))
+    file = str(given / ablation_files.RESULT if given.is_dir() else given)
     return Ablation(file, ablation_files.load_ablation(file))
 
 

@@ -204,8 +204,8 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
     Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`, `OptionError` for a device that is missing,
     `WrongType`.
     """
-    folder, place = RunFolder.open(check_path("path", path)), device_for(str(device))
-    return Run(folder, folder.model(place, step=None if step is None else check_int("step", step)))
+    folder, target = RunFolder.open(check_path("path", path)), device_for(str(device))
+    return Run(folder, folder.model(target, step=None if step is None else check_int("step", step)))
 
 
 @explains_calls

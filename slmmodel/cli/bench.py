@@ -58,15 +58,15 @@ def bench(
     lines: list[dict[str, Any]] = []
     decoding: dict[str, dict[str, float]] = {}
     with Progress() as progress:
-        for number, place in enumerate(devices := _devices(device)):
+        for number, target in enumerate(devices := _devices(device)):
             for index, rows in enumerate(batch_sizes, number * len(batch_sizes)):
                 progress("measuring", index, len(devices) * len(batch_sizes), f"{rows} rows")
-                lines.append(measuring.measure(config, optim, place, rows, **given))
-            model = measuring.make_step(config, optim, place, precision="fp32", batch_size=1).model
-            cached, recomputed = measuring.decode(model, place)
+                lines.append(measuring.measure(config, optim, target, rows, **given))
+            model = measuring.make_step(config, optim, target, precision="fp32", batch_size=1).model
+            cached, recomputed = measuring.decode(model, target)
             speeds = {"tokens_per_s": cached, "recomputing_tokens_per_s": recomputed, "ratio": cached / recomputed}
-            decoding[place.type] = speeds
-    knees = {place.type: measuring.knee([line for line in lines if line["device"] == place.type]) for place in devices}
+            decoding[target.type] = speeds
+    knees = {each.type: measuring.knee([line for line in lines if line["device"] == each.type]) for each in devices}
     result: dict[str, Any] = {
         "model": config.model_dump(),
         "optimizer": optim.name,

@@ -97,7 +97,7 @@ def _plan(preset: Preset, on: str | None) -> tuple[dict[str, Any], list[Row]]:
     from slmmodel.training import estimate
 
     config = preset.config()
-    where = None if on is None else estimate.place(on)
+    devices = None if on is None else estimate.devices(on)
     parts, state = estimate.parameters_by_part(config), estimate.state_bytes(config)
     flops = float(preset.tokens) * count(config).flops_per_token
     memory = {
@@ -125,15 +125,15 @@ def _plan(preset: Preset, on: str | None) -> tuple[dict[str, Any], list[Row]]:
         "memory": {"state": state, "sequence": {name: full for name, (full, _) in memory.items()}},
     }
     result["memory"]["sequence_with_checkpointing"] = {name: less for name, (_, less) in memory.items()}
-    if where is None:
+    if devices is None:
         return result, rows
-    seconds, sharded = where.seconds(flops), state > estimate.MAX_DDP_SHARE * where.memory
-    fits = int((where.memory - (state / where.number if sharded else state)) // memory["bf16"][0])
-    how = "FSDP2 shards the state; " if sharded and where.number > 1 else ""
+    seconds, sharded = devices.seconds(flops), state > estimate.MAX_DDP_SHARE * devices.memory
+    fits = int((devices.memory - (state / devices.number if sharded else state)) // memory["bf16"][0])
+    how = "FSDP2 shards the state; " if sharded and devices.number > 1 else ""
     found = f"{how}{fits:,} sequences in bf16 fit beside it" if fits > 0 else "the state does not fit: more devices"
     share = f"{100 * estimate.USUAL_UTILISATION:.0f} % of the peak"
-    rows.append((f"on {on}", f"{format_time(seconds)} at {share}; of {format_bytes(where.memory)} each, {found}"))
-    return {**result, "on": {**where._asdict(), "seconds": seconds, "sequences": max(fits, 0)}}, rows
+    rows.append((f"on {on}", f"{format_time(seconds)} at {share}; of {format_bytes(devices.memory)} each, {found}"))
+    return {**result, "on": {**devices._asdict(), "seconds": seconds, "sequences": max(fits, 0)}}, rows
 
 
 def _describe_run(path: str, diagram: bool) -> Outcome:

@@ -41,8 +41,8 @@ def train_on_answers(
         width = max(map(len, rows))
         ids = torch.tensor([row + [0] * (width - len(row)) for row in rows], device=device)
         is_answer = torch.zeros_like(ids, dtype=torch.bool)
-        for place, (row, (question, _)) in enumerate(zip(rows, batch, strict=True)):
-            is_answer[place, len(question) : len(row)] = True
+        for index, (row, (question, _)) in enumerate(zip(rows, batch, strict=True)):
+            is_answer[index, len(question) : len(row)] = True
         logits = model(ids[:, :-1]).logits
         assert logits is not None
         loss = negative_log_likelihood(logits, ids[:, 1:])[is_answer[:, 1:]].mean()

@@ -279,9 +279,9 @@ def holm(ps: Sequence[float], alpha: float) -> tuple[list[float], list[float]]:
     count = len(ps)
     adjusted, alphas = [0.0] * count, [0.0] * count
     highest, share, rejecting = 0.0, alpha, True
-    for place, index in enumerate(sorted(range(count), key=lambda i: ps[i])):
-        highest = max(highest, min(1.0, (count - place) * ps[index]))
-        share = alpha / (count - place) if rejecting else share
+    for rank, index in enumerate(sorted(range(count), key=lambda i: ps[i])):
+        highest = max(highest, min(1.0, (count - rank) * ps[index]))
+        share = alpha / (count - rank) if rejecting else share
         rejecting = rejecting and highest < alpha
         adjusted[index], alphas[index] = highest, share
     return adjusted, alphas

@@ -25,10 +25,10 @@ __all__ = [
     "MAX_DDP_SHARE",
     "PRECISIONS",
     "USUAL_UTILISATION",
-    "Place",
+    "Devices",
+    "devices",
     "parameters_by_layer",
     "parameters_by_part",
-    "place",
     "sequence_bytes",
     "state_bytes",
 ]
@@ -40,7 +40,7 @@ USUAL_UTILISATION = 0.4
 _PARTS = {"embed": "embedding", "beta": "gates", "gain": "norms", "bias": "biases"}
 
 
-class Place(NamedTuple):
+class Devices(NamedTuple):
     """A number of devices of one kind."""
 
     name: str
@@ -55,7 +55,7 @@ class Place(NamedTuple):
         return flops / (self.flops * utilisation)
 
 
-def place(name: str) -> Place:
+def devices(name: str) -> Devices:
     """`h100`, `h100:4`. Raises `UnknownName`, `OptionError`."""
     kind, colon, number = name.lower().partition(":")
     if kind not in ACCELERATORS:
@@ -64,7 +64,7 @@ def place(name: str) -> Place:
         fact = f"--on {name!r} has no number of devices after the colon"
         raise OptionError(fact, limit="an integer >= 1", fix=f"--on {kind}:4", option="--on")
     found, n = ACCELERATORS[kind], int(number or 1)
-    return Place(kind, n, n * found.flops, found.memory)
+    return Devices(kind, n, n * found.flops, found.memory)
 
 
 def parameters_by_part(config: ModelConfig) -> dict[str, int]:

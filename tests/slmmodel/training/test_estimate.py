@@ -72,11 +72,11 @@ def test_parts_of_the_published_configuration() -> None:
 
 
 def test_devices_by_name() -> None:
-    four = estimate.place("H100:4")
+    four = estimate.devices("H100:4")
     assert (four.number, four.flops, four.memory) == (4, 4 * 989e12, 80e9)
     assert four.seconds(4 * 989e12) == pytest.approx(2.5)
     with pytest.raises(UnknownName, match="did you mean 'h100'"):
-        estimate.place("h10")
+        estimate.devices("h10")
     for wrong in ("h100:", "h100:0", "h100:x"):
         with pytest.raises(OptionError, match="number of devices"):
-            estimate.place(wrong)
+            estimate.devices(wrong)
