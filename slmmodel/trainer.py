@@ -320,10 +320,10 @@ class Trainer:
         state = self.state
         return state.best_bpb is not None and state.evals_since_best == 0 and state.validation is not None
 
-    def _settle_checkpoints(self) -> None:
+    def _mark_and_prune_checkpoints(self) -> None:
         """Marks the newest checkpoint, which holds the present state, and removes old ones."""
         if self.world.is_main:
-            self.writer.settle(self.state.counters.step, is_best=self._is_best)
+            self.writer.mark_and_prune(self.state.counters.step, is_best=self._is_best)
         self.world.barrier()
 
     def _start_checkpoint(self, suffix: str = "") -> None:
@@ -360,7 +360,7 @@ class Trainer:
         if not self.state.replanned:
             self.state.steps = steps
         # A killed process may have written this checkpoint and done no more.
-        self._settle_checkpoints()
+        self._mark_and_prune_checkpoints()
 
     def resumption(self) -> str:
         """Where a run goes on, and which damaged checkpoints were removed for it."""

@@ -39,7 +39,7 @@ class CheckpointWriter:
         self._cancelled.set()
         self._thread.shutdown()
 
-    def settle(self, step: int, *, is_best: bool) -> None:
+    def mark_and_prune(self, step: int, *, is_best: bool) -> None:
         """Marks the newest checkpoint, and removes old ones; for the main rank."""
         self._checkpoints.mark(step, is_best=is_best)
         self._checkpoints.prune(self._options.keep, self._options.keep_every)
@@ -48,5 +48,5 @@ class CheckpointWriter:
         if not snapshot.write(self._cancelled) or snapshot.train_state is None:
             return None
         if not snapshot.target.name.endswith(BAD):
-            self.settle(step, is_best=is_best)
+            self.mark_and_prune(step, is_best=is_best)
         return snapshot.target
