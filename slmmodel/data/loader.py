@@ -31,8 +31,8 @@ from slmmodel.vocab import VocabMeta
 _CACHE_SIZE = 3
 """Blocks, packings and prefetched batches that are kept: the present one, the next, and one for lookups behind."""
 
-_PERMUTED = 1 << 12
-"""Places of the order that are computed at once."""
+_CHUNK = 1 << 12
+"""Indices that are permuted at once."""
 
 
 class Cursor(NamedTuple):
@@ -173,32 +173,36 @@ class Loader:
         return GlobalBatch(np.concatenate(keys), n_targets, Cursor(epoch, block, taken))
 
     def _permuted(self, packing: Packing, indices: Ints, n_items: int, epoch: int, block: int) -> Ints:
-        """The sequences, or batches, that are taken at these places of an epoch."""
-        seed, unit = _block_seed(self.seed, block), int(packing.options.get("shuffle_bytes", 0))
-        if not unit:
+        """The sequences, or batches, at these consecutive indices of the order of an epoch.
+
+        With the option `shuffle_bytes`, units of that many bytes of text are permuted instead of sequences, so that
+        the arms of an ablation, whose sequences differ in length, read the same text at the same time.
+        """
+        seed, unit_bytes = _block_seed(self.seed, block), int(packing.options.get("shuffle_bytes", 0))
+        if not unit_bytes:
             return self._permutation(indices, n_items, seed, epoch)
         assert isinstance(packing, Concat)
 
         def order() -> Ints:
             nbytes = self.block(block).nbytes()
-            unit_of = packing.first_bytes(nbytes) // unit
-            return np.argsort(permute(unit_of, int(nbytes.sum()) // unit + 1, seed, epoch), kind="stable")
+            unit_of = packing.first_bytes(nbytes) // unit_bytes
+            return np.argsort(permute(unit_of, int(nbytes.sum()) // unit_bytes + 1, seed, epoch), kind="stable")
 
-        by_place: Ints = self._orders.get((epoch, block), order)
-        return by_place[indices]
+        sequences: Ints = self._orders.get((epoch, block), order)
+        return sequences[indices]
 
     def _permutation(self, indices: Ints, n_items: int, seed: int, epoch: int) -> Ints:
-        """`permute` of consecutive indices. Whole ranges are computed and kept for later steps: numpy calls on a few
+        """`permute` of consecutive indices. Whole chunks are computed and kept for later steps: numpy calls on a few
         numbers cost several times the arithmetic."""
 
         def images(number: int) -> Ints:
-            places = np.arange(number * _PERMUTED, min((number + 1) * _PERMUTED, n_items), dtype=np.int64)
-            found: Ints = self._orders.get((seed, epoch, number), lambda: permute(places, n_items, seed, epoch))
+            chunk = np.arange(number * _CHUNK, min((number + 1) * _CHUNK, n_items), dtype=np.int64)
+            found: Ints = self._orders.get((seed, epoch, number), lambda: permute(chunk, n_items, seed, epoch))
             return found
 
-        first, last = (int(index) // _PERMUTED for index in indices[[0, -1]])
+        first, last = (int(index) // _CHUNK for index in indices[[0, -1]])
         order: Ints = np.concatenate([images(number) for number in range(first, last + 1)])
-        return order[indices - first * _PERMUTED]
+        return order[indices - first * _CHUNK]
 
     def batch(self, sequence_keys: Ints) -> Batch:
         """The batch of these sequences [B, 3], prefetched or not: the result is the same."""

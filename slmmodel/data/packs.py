@@ -35,7 +35,7 @@ class Concat(EndToEnd):
 
     `offset` joins the ends to a ring and starts cutting `offset` inputs later, so the number of sequences and their
     padding stay the same. The sequence across the join holds two spans: the end of the last document and the beginning
-    of the first.
+    of the first. `shuffle_bytes`: size of the units of text that the loader permutes; 0 permutes sequences.
     """
 
     name = "concat"
