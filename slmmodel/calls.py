@@ -12,7 +12,7 @@ from slmmodel.errors import WrongType, suggestion
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
-HABITS = {
+FOREIGN_OPTIONS = {
     "batch_size": ("budget", "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
     "block_size": ("seq_len", "seq_len=%r"),
     "do_sample": ("max_new_tokens", "temperature=0 for the likeliest ids, 0.8 to draw"),
@@ -30,7 +30,7 @@ HABITS = {
     "stop": ("max_new_tokens", "stop_ids=(2,), the ids that end the text"),
     "steps": ("budget", "budget='steps=%s'"),
 }
-"""Options of other libraries: an option that the call has, and the fix, `%` for the value."""
+"""Options of other libraries: ours that means the same, and the fix, with `%` for the value."""
 
 
 def explains_calls(target: Target) -> Target:
@@ -61,7 +61,7 @@ def _explained(function: Target) -> Target:
         name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
         for option, value in keywords.items():
             # An option of another library for one that is missing.
-            if option in HABITS and HABITS[option][0] in set(named) - keywords.keys():
+            if option in FOREIGN_OPTIONS and FOREIGN_OPTIONS[option][0] in set(named) - keywords.keys():
                 raise unknown_option(name, option, value, named)
         if len(named) == len(parameters):
             for option, value in keywords.items():
@@ -83,10 +83,10 @@ def _explained(function: Target) -> Target:
 def unknown_option(call: str, option: str, value: object, options: Iterable[str]) -> WrongType:
     """The error for a keyword that a call does not have."""
     known = list(options)
-    anchor, fix = HABITS.get(option, ("", ""))
+    ours, fix = FOREIGN_OPTIONS.get(option, ("", ""))
     begun = next((each for each in known if len(option) > 2 and each.startswith(option)), None)
-    meant = None if anchor in known else begun or suggestion(option, known)
-    if anchor in known:
+    meant = None if ours in known else begun or suggestion(option, known)
+    if ours in known:
         instead = fix % (value,) if "%" in fix else fix
     else:
         shown = repr(value) if isinstance(value, str | int | float | list | tuple | None) else "..."

@@ -15,7 +15,7 @@ Target = TypeVar("Target", bound=Callable[..., Any])
 _CATCH = ("more", "unknown")
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
-HABITS = {
+FOREIGN_OPTIONS = {
     "add_special_tokens": ("bos", "bos=True, eos=True add them; without, none are added"),
     "disallowed_special": ("allow_special", "leave it out: what allow_special does not name is text"),
     "truncation": ("return_tensors", "slmtok.compat.as_hf(tok)(texts, truncation=True, max_length=...)"),
@@ -116,7 +116,7 @@ def wrong_call(
 
 def meant_option(name: str, value: object, options: Mapping[str, Any]) -> tuple[str | None, Message | None]:
     """The option that a wrong keyword means, and the fix. `options`: the defaults by name."""
-    ours, fix = HABITS.get(name, ("", None))
+    ours, fix = FOREIGN_OPTIONS.get(name, ("", None))
     if ours in options:
         return (None, fix) if fix else (ours, (Setting(ours, value),))
     known = [option for option in options if len(option) > 2]
