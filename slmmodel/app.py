@@ -160,6 +160,7 @@ class Ablation:
         return html_table(repr(self), [*rows, ("holds for", self.result["scope"])])
 
 
+@explains_calls
 def load_ablation(path: str | os.PathLike[str]) -> Ablation:
     """The result of `slm ablate`, a folder or its file.
 
@@ -172,6 +173,7 @@ def load_ablation(path: str | os.PathLike[str]) -> Ablation:
     return Ablation(file, ablation_files.load_ablation(file))
 
 
+@explains_calls
 def load(
     path: str | os.PathLike[str],
     *,
