@@ -113,7 +113,7 @@ class OptimConfig(Section):
 class Budget(Section):
     """How long a run is: exactly one of these; none takes the preset's."""
 
-    tokens: Count | None = option(None, "Positions, padding included.", gt=0)
+    tokens: Count | None = option(None, "Tokens, padding included.", gt=0)
     targets: Count | None = option(None, "Scored targets.", gt=0)
     bytes: Size | None = option(None, "Raw bytes of the targets.", gt=0)
     flops: Count | None = option(None, "Floating-point operations, forward and backward.", gt=0)
@@ -154,7 +154,7 @@ BUDGET_EXAMPLES = dict(zip(BUDGETS, ("2M", "2M", "2GB", "1e15", "130s", "3", "50
 class RunSection(Section):
     """Size of a step, precision, device, and when to evaluate, save and log."""
 
-    batch_tokens: Count = option(0, "Positions of the global batch; 0 takes the preset's.", le=1 << 32)
+    batch_tokens: Count = option(0, "Tokens of the global batch, padding included; 0 takes the preset's.", le=1 << 32)
     seed: Count = option(0, "Seed of the initial weights and of the order of the data.")
     precision: Literal["auto", "fp32", "bf16", "fp16", "fp64"] = option(
         "auto", "Type of matrix products; weights are fp32, or fp64 with fp64."
@@ -212,7 +212,7 @@ class RunConfig(Section):
 
     @property
     def seq_len(self) -> int:
-        """Positions of a sequence."""
+        """Tokens of a sequence."""
         return int(self.model["seq_len"])
 
     @property

@@ -110,7 +110,7 @@ class InvalidConfig(SlmmodelError, ValueError):
 
 
 class InvalidInput(SlmmodelError, ValueError):
-    """Ids or a state that a model cannot process: more positions than `seq_len`, unknown ids, documents mixed."""
+    """Ids or a state that a model cannot process: more ids than `seq_len`, unknown ids, documents mixed."""
 
 
 class MissingPackage(SlmmodelError, ImportError):

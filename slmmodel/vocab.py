@@ -62,7 +62,7 @@ class VocabMeta:
 
     @property
     def pad_id(self) -> int:
-        """The id at padding positions: `pad`, else another special, else 0. Padding is always masked."""
+        """The id in padding columns: `pad`, else another special, else 0. Padding is always masked."""
         return next((self.specials[role] for role in ("pad", "eos", "bos") if role in self.specials), 0)
 
     @classmethod

@@ -32,17 +32,17 @@ class Shape:
 
     @property
     def seq_len(self) -> int:
-        """Positions of a sequence."""
+        """Tokens of a sequence."""
         return int(self.model["seq_len"])
 
     @property
     def tokens_per_step(self) -> int:
-        """Positions of a step."""
+        """Tokens of a step, padding included."""
         return self.batch_size * self.seq_len
 
     @property
     def tokens(self) -> int:
-        """Positions of the run."""
+        """Tokens of the run."""
         return self.steps * self.tokens_per_step
 
     def config(self) -> ModelConfig:

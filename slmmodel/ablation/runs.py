@@ -118,7 +118,7 @@ def train(plan: RunPlan, folder: Path, device: str, *, verify: bool, report: Rep
 
 @dataclass(frozen=True)
 class Speed:
-    """Measured seconds of one step, and of one scored position."""
+    """Measured seconds of one step, and of one token in a scoring window."""
 
     step: float
     scored: float
@@ -161,7 +161,7 @@ def _clock(device: torch.device) -> float:
 
 
 def _scored_tokens(inputs: Any, seq_len: int) -> Any:
-    """Positions that scoring reads for each document, context included: int64 [D]."""
+    """Tokens that scoring reads for each document, context included: int64 [D]."""
     windows = scoring_windows(inputs, seq_len, max(1, seq_len // 2))
     return np.bincount(windows.doc, weights=windows.stop - windows.start, minlength=len(inputs)).astype(np.int64)
 

@@ -1,8 +1,8 @@
 """Packed data (docs/formats/shards.md): a folder with a manifest, `vocab.json` and memory-mapped shards.
 
-The manifest is written last, so a folder without one is unfinished. Sizes and sums are checked when a shard is opened;
-id ranges and delimiters once, when its ids are first read. Manifest, shard headers and `vocab.json` must agree. The
-tokenizer file in the folder is never opened.
+The manifest is written last, so a folder without one is unfinished. File sizes and totals are checked when a shard is
+opened; id ranges and delimiters once, when its ids are first read; SHA-256 by `slmmodel.training.verify`. Manifest,
+shard headers and `vocab.json` must agree. The tokenizer file in the folder is never opened.
 """
 
 from __future__ import annotations
@@ -103,15 +103,15 @@ class _Manifest(Strict):
                 raise ValueError(f"the shard {entry.name!r} stands where {name!r} belongs")
             if set(entry.sha256) != {"bin", "off", "nb", *(["dom"] if self.domains else [])}:
                 raise ValueError(f"the shard {name} has the files {', '.join(sorted(entry.sha256))}")
-        sums = {split: _sum(found) | {"shards": len(found)} for split, found in by_split.items() if found}
+        sums = {split: _totals(found) | {"shards": len(found)} for split, found in by_split.items() if found}
         if {name: split.model_dump() for name, split in self.splits.items()} != sums:
             raise ValueError("splits contradicts the entries of the shards")
-        if self.digest != _sum(self.shards)["digest"]:
+        if self.digest != _totals(self.shards)["digest"]:
             raise ValueError("digest contradicts the entries of the shards")
         return self
 
 
-def _sum(entries: list[_Entry]) -> dict[str, Any]:
+def _totals(entries: list[_Entry]) -> dict[str, Any]:
     """The fields of `_Totals` over some shards."""
     digest = sum(int(entry.digest, 16) for entry in entries) % (1 << 256)
     counts = {key: sum(getattr(entry, key) for entry in entries) for key in ("tokens", "docs", "bytes")}
@@ -119,7 +119,7 @@ def _sum(entries: list[_Entry]) -> dict[str, Any]:
 
 
 def open_shard(path: Path, header: Header, delimiters: Delimiters, *, has_domains: bool) -> Shard:
-    """The files of one shard, memory-mapped. Checks sizes, offsets and the sum of bytes, not the ids."""
+    """The files of one shard, memory-mapped. Checks sizes, offsets and the total of bytes, not the ids."""
     off, nb = path.with_suffix(".off"), path.with_suffix(".nb")
     ids = map_array(path, f"<u{header.width}", header.tokens, HEADER_BYTES)
     offsets = map_array(off, "<u8", header.docs + 1)
@@ -178,7 +178,7 @@ class ShardSource(DocumentBlock, TokenSource):
         self.documents_digest = next(found.digest for name, found in manifest.splits.items() if name == split)
         self.domain_names = tuple(manifest.domains)
         self.inference = manifest.inference
-        self._sums: list[dict[Any, str]] = [entry.sha256 for entry in entries]
+        self._digests: list[dict[Any, str]] = [entry.sha256 for entry in entries]
 
     def _read_header(self, number: int, entry: _Entry) -> Header:
         """The header of a shard, which must agree with its entry in the manifest and with the vocabulary."""
@@ -221,14 +221,14 @@ class ShardSource(DocumentBlock, TokenSource):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the sums of all files of the split, as the manifest lists them, and the tokenizer."""
-        content = {"fingerprint": self.vocab.fingerprint, "shards": self._sums}
+        """SHA-256 over the digests of all files of the split, as the manifest lists them, and the tokenizer."""
+        content = {"fingerprint": self.vocab.fingerprint, "shards": self._digests}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def files(self) -> list[tuple[Path, str]]:
         """See `TokenSource`."""
-        shards = zip(self.paths, self._sums, strict=True)
-        return [(path.with_suffix(f".{kind}"), digest) for path, sums in shards for kind, digest in sums.items()]
+        shards = zip(self.paths, self._digests, strict=True)
+        return [(path.with_suffix(f".{kind}"), digest) for path, digests in shards for kind, digest in digests.items()]
 
     def domains(self) -> Ints | None:
         """See `TokenSource`."""

@@ -1,6 +1,6 @@
 """The loss: cross-entropy summed over scored targets, in nats; the caller divides by the targets of the global batch.
 
-Where the logits of a batch would be too large, the head is applied to chunks of positions and recomputed in the
+Where the logits of a batch would be too large, the head is applied to chunks of tokens and recomputed in the
 backward pass; the sum is the same up to rounding. Validation during training uses the same sum.
 """
 
@@ -35,7 +35,7 @@ MAX_VALIDATION_SHARE = 0.1
 FORWARDS_PER_STEP = 3
 """Operations of forward and backward pass over those of the forward pass."""
 VALIDATION_TOKENS = 4096
-"""Positions of a validation batch, at most."""
+"""Of a validation batch, at most, padding included."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Validator:
     loader: Loader
     """Of the training data."""
     seq_len: int | None = None
-    """Positions of a sequence; None is that of the loader."""
+    """Tokens of a sequence; None is that of the loader."""
     max_targets: int = 1 << 21
     """The first documents up to this many targets are scored, the same ones each time."""
 

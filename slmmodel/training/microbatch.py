@@ -86,7 +86,7 @@ def free_memory() -> int:
 def estimated(batch_size: int, model: ModelConfig, memory: int) -> int:
     """The largest micro-batch whose activations are estimated to fit into `memory` bytes; at least 1.
 
-    The estimate is high: 40 vectors per layer and position, and three times the logits.
+    The estimate is high: 40 vectors per layer and token, and three times the logits.
     """
     sequence = 4 * model.seq_len * (40 * model.d_model * model.n_layers + 3 * model.n_vocab)
     return max((size for size in divisors(batch_size) if size * sequence <= MAX_ESTIMATED_SHARE * memory), default=1)

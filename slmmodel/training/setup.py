@@ -368,7 +368,7 @@ def _check_positions(config: RunConfig, loader: Loader) -> None:
 def min_memory_of(config: RunConfig, counts: Counts, data: RunData, device: torch.device, shards: int = 1) -> int:
     """Bytes that a step of one sequence takes at least, a lower bound that refuses nothing that fits.
 
-    Weights, gradients and AdamW's moments; per layer and position `_MIN_VECTORS` vectors of d_model, or one with
+    Weights, gradients and AdamW's moments; per layer and token `_MIN_VECTORS` vectors of d_model, or one with
     activation checkpointing; the logits of one chunk; outside CUDA the dense attention mask of sequences that are cut
     from several documents.
     """
@@ -430,14 +430,14 @@ def steps_of(budget: Budget, per_step: Mapping[str, float], seconds_per_step: fl
 # ---------------------------------------------------------------- fingerprints and new runs
 
 
-def fingerprint_of(config: RunConfig, data: RunData, plan_digest: str, device: torch.device) -> dict[str, Any]:
+def fingerprint_of(config: RunConfig, data: RunData, sequences_digest: str, device: torch.device) -> dict[str, Any]:
     """What a run is trained on and with."""
     return {
         "version": VERSION,
         "fingerprint": data.vocab.fingerprint,
         "data": data.train.digest,
         "val": None if data.val is None else data.val.digest,
-        "plan": plan_digest,
+        "plan": sequences_digest,
         "config": config.digest,
         "torch": str(torch.__version__),
         "device": device.type,
