@@ -19,6 +19,7 @@ import slmtok  # noqa: E402
 from slmmodel.checkpoint import RunFolder  # noqa: E402
 from slmmodel.cli import passkey_mix  # noqa: E402
 from slmmodel.cli.opening import RunContext  # noqa: E402
+from slmmodel.cli.pairs import _points  # noqa: E402
 from slmmodel.cli.passkey import measure  # noqa: E402
 from slmmodel.cli.passkey_text import TaskMaker, Template, evaluation_tasks, scores, training_tasks  # noqa: E402
 from slmmodel.cli.text import Text  # noqa: E402
@@ -304,6 +305,11 @@ def test_wrong_options(folder, slm, options, code, says):
     assert not list(Path().iterdir())
 
 
+@pytest.mark.parametrize(("nats", "points"), [((1.0, 2.0), 1.0), ((2.0, 2.0), 0.5), ((2.0, 1.0), 0.0)])
+def test_sentences_that_are_equally_likely_count_half(nats, points):
+    assert _points(*nats) == points
+
+
 def test_minimal_pairs(folder, slm):
     lines = [
         {
@@ -312,14 +318,14 @@ def test_minimal_pairs(folder, slm):
             "field": "a",
         },
         {"sentence_good": "Zq%@ #!& ^~ xx zz qq jj vv.", "sentence_bad": "Ada saw 3 birds.", "field": "a"},
-        {"sentence_good": "The same.", "sentence_bad": "The same.", "field": "b"},
+        {"sentence_good": "Ada saw a bird.", "sentence_bad": "@@ @@ ^~ !& qq #.", "field": "b"},
     ]
     Path("p.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
     groups = slm("pairs", folder / "run", "p.jsonl", "--by", "field", "--json", code=0).json["result"]["groups"]
     assert {name: (line["pairs"], line["right"], line["ties"]) for name, line in groups.items()} == {
-        "all": (3, 1.5, 1),
+        "all": (3, 2.0, 0),
         "a": (2, 1.0, 0),
-        "b": (1, 0.5, 1),
+        "b": (1, 1.0, 0),
     }
     batched = slm("pairs", folder / "run", "p.jsonl", "--by", "field", "--batch-size", 1, "--json", code=0)
     assert batched.json["result"]["groups"] == groups
@@ -328,6 +334,7 @@ def test_minimal_pairs(folder, slm):
         ("{", "a line is not JSON"),
         ('{"sentence_good": "x"}', "a pair has no text 'sentence_bad'"),
         (json.dumps({"sentence_good": "x " * 600, "sentence_bad": "y"}), "a sentence has"),
+        (json.dumps({"sentence_good": "x", "sentence_bad": "x"}), "the two sentences of a pair are equal: 'x'"),
     ]:
         Path("p.jsonl").write_text(content)
         assert says in slm("pairs", folder / "run", "p.jsonl", code=1).err
