@@ -35,7 +35,7 @@ class Batch:
     targets: Tensor
     """int64 [B, T]: the id that follows; the padding id where nothing is scored."""
     target_mask: Tensor
-    """bool [B, T]: True where the target is scored."""
+    """bool [B, T]: True where the target is scored, which means that it counts in the loss."""
     document_ids: Tensor
     """int32 [B, T]: number of the document (its span) within the sequence, 0, 1, 2, ...; -1 at padding."""
     position_ids: Tensor

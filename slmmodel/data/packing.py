@@ -1,8 +1,8 @@
 """`Packing`: how documents fill sequences of `seq_len` ids; every packing and windowing strategy derives from it.
 
-A document of n ids has n - 1 inputs: every id but the last. The target of an input is the id that follows it. A packing
-maps the index of a sequence to spans of inputs. It depends on the lengths of documents, never on their ids, and is
-never stored.
+A document of n ids has n - 1 inputs: every id but the last. The target of an input is the id that follows it; it is
+scored where it counts in the loss. A packing maps the index of a sequence to spans of inputs. It depends on the lengths
+of documents, never on their ids, and is never stored.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def blocks_of(source: TokenSource) -> Iterator[DocumentBlock]:
 
 
 class Delimiters(NamedTuple):
-    """The ids that open and close a document, and which of the two are stored."""
+    """The ids that open and close a document (BOS and EOS), and which of the two are stored."""
 
     opening: int
     closing: int
