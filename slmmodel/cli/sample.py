@@ -169,8 +169,9 @@ class SampleJob:
             for number in range(self.options.n)
         ]
         seconds = time.perf_counter() - begun
-        total, proposed = (sum(values) for values in zip(*((len(one.ids), one.proposed) for one in found), strict=True))
-        rate = sum(one.accepted for one in found) / max(proposed, 1)
+        total = sum(len(one.ids) for one in found)
+        proposed, accepted = (sum(one.numbers[name] for one in found) for name in ("proposed", "accepted"))
+        rate = accepted / max(proposed, 1)
         more = {"tokens": total, "tokens_per_s": round(total / seconds, 1), "acceptance_rate": round(rate, 4)}
         return self._print("assisted", [(one.ids, one.reason, {}) for one in found], more=more)
 

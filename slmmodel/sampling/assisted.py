@@ -10,7 +10,6 @@ depends on the small model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -18,8 +17,8 @@ from torch import Tensor
 
 from slmmodel.errors import InvalidInput
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import SamplingOptions, StepContext, check_range, draw, probabilities, uniform
-from slmmodel.sampling.prefill import check_prompts, max_new_ids, start_context
+from slmmodel.sampling import Continuation, SamplingOptions, StepContext, check_range, draw, probabilities, uniform
+from slmmodel.sampling.prefill import length_limit, start_context
 
 PROPOSE, ACCEPT, REPLACE = range(3)
 """The three kinds of random numbers of a step."""
@@ -36,16 +35,6 @@ class Random(NamedTuple):
         return uniform(self.seed, (1 << 32) + 3 * self.sample + kind, step)
 
 
-@dataclass(frozen=True)
-class Assisted:
-    """A continuation, why it ended (`stop`, `length`, `context`), and how many proposals the large model accepted."""
-
-    ids: list[int]
-    reason: str
-    proposed: int
-    accepted: int
-
-
 @torch.inference_mode()
 def assisted(
     model: Model,
@@ -56,42 +45,41 @@ def assisted(
     lookahead: int = 4,
     max_new_tokens: int = 256,
     sample: int = 0,
-) -> Assisted:
+) -> Continuation:
     """One continuation by `model`, of which `assistant` proposes `lookahead` ids at a time. All options apply.
 
     `sample` is the number of this continuation in its request; equal numbers and options give equal ids. Both models
-    have one vocabulary. One that cannot take back ids (a recurrent one) reads all ids again after a rejection.
+    have one vocabulary. One that cannot take back ids (a recurrent one) reads all ids again after a rejection. Numbers
+    of the result: ids that were `proposed`, and how many of them the large model `accepted`.
     Raises `InvalidInput`, also for an assistant with a shorter context, and `OptionError`.
     """
     check_range("lookahead", lookahead, 1)
-    check_prompts(model, [prompt])
+    limit, reason = length_limit(model, prompt, max_new_tokens)
     _check_assistant(model, assistant)
     options = options if options is not None else SamplingOptions()
-    limit = max_new_ids(model, prompt, max_new_tokens)
-    reason = "length" if limit == max_new_tokens else "context"
     large, small = (_Reader(each, len(prompt) + limit) for each in (model, assistant))
     context = start_context([prompt], 0, torch.zeros(1, dtype=torch.int64, device=large.device))
-    ids, proposed, accepted, random = list(prompt), 0, 0, Random(options.seed, sample)
+    ids, random, numbers = list(prompt), Random(options.seed, sample), dict[str, float](proposed=0, accepted=0)
     while context.step < limit:
         proposals, q = _propose(small, options, context, ids, min(lookahead, limit - context.step - 1), random)
         logits = large.read(ids + proposals, len(proposals) + 1)
-        proposed += len(proposals)
+        numbers["proposed"] += len(proposals)
         for at in range(len(proposals) + 1):
             p = probabilities(options, context, logits[at : at + 1])[0]
             is_last = at == len(proposals)
             is_accepted = not is_last and _accepts(p, q[at], proposals[at], random, context.step)
             left = p if is_last else (p - q[at]).clamp(min=0)
             id = proposals[at] if is_accepted else _draw(left if left.any() else p, random(REPLACE, context.step))
-            accepted += is_accepted
+            numbers["accepted"] += is_accepted
             if id in options.stop_ids:
-                return Assisted(ids[len(prompt) :], "stop", proposed, accepted)
+                return Continuation(ids[len(prompt) :], "stop", numbers)
             ids.append(id)
             context = context.extended(torch.tensor([id], device=large.device))
             if not is_accepted:
                 break
         for reader in (large, small):
             reader.rewind(len(ids) - 1)
-    return Assisted(ids[len(prompt) :], reason, proposed, accepted)
+    return Continuation(ids[len(prompt) :], reason, numbers)
 
 
 def _check_assistant(model: Model, assistant: Model) -> None:

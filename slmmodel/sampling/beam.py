@@ -16,7 +16,7 @@ from torch import Tensor
 from slmmodel.decoding_options import MAX_BEAMS
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import Continuation, SamplingOptions, StepContext, check_range, penalise
-from slmmodel.sampling.prefill import advance, check_prompts, max_new_ids, prefill, start_context
+from slmmodel.sampling.prefill import advance, length_limit, prefill, start_context
 
 Extension = tuple[int, int, float]
 """The row of a running beam, the id that follows, and the log-probability of both together."""
@@ -69,25 +69,36 @@ def run_beams(
     max_new_tokens: int,
     length_penalty: float,
     *,
-    early_stopping: bool,
+    early_stopping: bool = False,
+    groups: int = 1,
+    diversity_penalty: float = 0.0,
 ) -> list[Beam]:
-    """A search with one group of beams; arguments as in `beam_search`."""
+    """The finished beams of each group, best first in each; arguments as in `beam_search` and `diverse_beam_search`."""
     check_range("beam", beams, 1, MAX_BEAMS)
     check_range("length_penalty", length_penalty, -10, 10)
-    check_prompts(model, [prompt])
     options = options if options is not None else SamplingOptions()
-    limit = max_new_ids(model, prompt, max_new_tokens)
+    limit, _ = length_limit(model, prompt, max_new_tokens)
     state, logits = prefill(model, [prompt], limit)
     state.repeat(beams)
-    logits = logits.expand(beams, -1)
-    group = kind(prompt, beams, options, length_penalty, logits.device)
+    logits, size = logits.expand(beams, -1), beams // groups
+    members = [kind(prompt, size, options, length_penalty, logits.device) for _ in range(groups)]
     for step in range(1, limit + 1):
-        rows, ids = group.extend(logits, is_last=step == limit, early_stopping=early_stopping)
-        if group.is_done:
+        rows = torch.arange(beams, device=logits.device)
+        ids, taken = torch.zeros_like(rows), logits.new_zeros(logits.shape[1], dtype=torch.float64)
+        for number, group in enumerate(members):
+            if group.is_done:
+                continue
+            part, penalty = slice(number * size, (number + 1) * size), diversity_penalty * taken if number else None
+            chosen, ids[part] = group.extend(
+                logits[part], is_last=step == limit, early_stopping=early_stopping, penalty=penalty
+            )
+            rows[part] = number * size + chosen
+            taken += torch.bincount(ids[part][group.is_running], minlength=len(taken))
+        if all(group.is_done for group in members):
             break
         state.reorder(rows)
         logits, _ = advance(model, state, ids)
-    return group.finished
+    return [beam for group in members for beam in group.finished]
 
 
 class BeamGroup:

@@ -8,25 +8,14 @@ cost is a batch of k per step, and the hidden vectors of the whole sequence. alp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import SamplingOptions, check_range, largest, penalise
-from slmmodel.sampling.prefill import advance, check_prompts, max_new_ids, read, start_context
-
-
-@dataclass(frozen=True)
-class Contrastive:
-    """A continuation, why it ended (`stop`, `length`, `context`), and the similarity of hidden vectors."""
-
-    ids: list[int]
-    reason: str
-    mean_cosine: float
-    """mean over all steps and candidates of the largest cosine; near 1, a lower alpha is better"""
+from slmmodel.sampling import Continuation, SamplingOptions, check_range, largest, penalise
+from slmmodel.sampling.prefill import advance, length_limit, read, start_context
 
 
 @torch.inference_mode()
@@ -38,16 +27,18 @@ def contrastive_search(
     alpha: float = 0.6,
     k: int = 4,
     max_new_tokens: int = 256,
-) -> Contrastive:
+) -> Continuation:
     """One continuation. Of the options, bans, penalties and stop ids apply.
+
+    Its number `mean_cosine` is the mean over all steps and candidates of the largest cosine; near 1, a lower alpha is
+    better.
 
     Raises `InvalidInput`, `OptionError`.
     """
     check_range("contrastive_alpha", alpha, 0, 1)
     check_range("contrastive_k", k, 1)
-    check_prompts(model, [prompt])
+    n_ids, reason = length_limit(model, prompt, max_new_tokens)
     options = options if options is not None else SamplingOptions()
-    n_ids = max_new_ids(model, prompt, max_new_tokens)
     k = min(k, model.config.n_vocab)
     device = model.embed.weight.device
     state = model.init_state(1, device, capacity=len(prompt) + n_ids)
@@ -55,7 +46,6 @@ def contrastive_search(
     state.repeat(k)
     context = start_context([prompt], 0, torch.zeros(1, dtype=torch.int64, device=logits.device))
     history, cosines, new_ids = normalize(hidden[0].float(), dim=-1), list[Tensor](), list[int]()
-    reason = "length" if n_ids == max_new_tokens else "context"
     for n in range(n_ids):
         penalised = penalise(options, context, logits)
         candidates = penalised.sort(dim=1, descending=True, stable=True).indices[0, :k]
@@ -77,7 +67,7 @@ def contrastive_search(
         new_ids.append(int(chosen))
         context = context.extended(chosen)
     mean = float(torch.cat(cosines).mean()) if cosines else 0.0
-    return Contrastive(new_ids, reason, mean)
+    return Continuation(new_ids, reason, {"mean_cosine": mean})
 
 
 def _best(logits: Tensor, candidates: Tensor, max_cosine: Tensor, alpha: float) -> int:

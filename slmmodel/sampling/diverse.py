@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-
 from slmmodel.errors import OptionError
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions, check_range
-from slmmodel.sampling.beam import Beam, BeamGroup
-from slmmodel.sampling.prefill import advance, check_prompts, max_new_ids, prefill
+from slmmodel.sampling.beam import Beam, BeamGroup, run_beams
 
 
-@torch.inference_mode()
 def diverse_beam_search(
     model: Model,
     prompt: Sequence[int],
@@ -43,29 +39,16 @@ def diverse_beam_search(
             fix=f"{-(-beams // groups) * groups} beams",
             option="--beam-groups",
         )
-    check_prompts(model, [prompt])
-    options = options if options is not None else SamplingOptions()
-    limit = max_new_ids(model, prompt, max_new_tokens)
-    size = beams // groups
-    state, logits = prefill(model, [prompt], limit)
-    state.repeat(beams)
-    logits = logits.expand(beams, -1)
-    members = [BeamGroup(prompt, size, options, length_penalty, logits.device) for _ in range(groups)]
-    for step in range(1, limit + 1):
-        rows, ids = (
-            torch.arange(beams, device=logits.device),
-            torch.zeros(beams, dtype=torch.int64, device=logits.device),
-        )
-        taken = torch.zeros(logits.shape[1], dtype=torch.float64, device=logits.device)
-        for number, group in enumerate(members):
-            if not group.is_done:
-                part = slice(number * size, (number + 1) * size)
-                chosen, ids[part] = group.extend(logits[part], is_last=step == limit, penalty=diversity_penalty * taken)
-                rows[part] = number * size + chosen
-                taken += torch.bincount(ids[part][group.is_running], minlength=len(taken))
-        if all(group.is_done for group in members):
-            break
-        state.reorder(rows)
-        logits, _ = advance(model, state, ids)
-    found = {(tuple(beam.ids), beam.ended): beam for group in members for beam in group.finished}
-    return sorted(found.values(), key=lambda beam: -beam.score)[:beams]
+    found = run_beams(
+        model,
+        prompt,
+        options,
+        BeamGroup,
+        beams,
+        max_new_tokens,
+        length_penalty,
+        groups=groups,
+        diversity_penalty=diversity_penalty,
+    )
+    distinct = {(tuple(beam.ids), beam.ended): beam for beam in found}
+    return sorted(distinct.values(), key=lambda beam: -beam.score)[:beams]

@@ -20,7 +20,7 @@ from torch import Tensor
 from slmmodel.errors import Argument, InvalidInput, OptionError
 from slmmodel.models.protocol import Model, State
 from slmmodel.sampling import Continuation, SamplingOptions, StepContext, check_range, penalise, pick
-from slmmodel.sampling.prefill import advance, check_prompts, max_new_ids, read_prompts, start_context
+from slmmodel.sampling.prefill import advance, length_limit, read_prompts, start_context
 
 
 @torch.inference_mode()
@@ -40,7 +40,7 @@ def dola(
     and a repetition penalty of 1.2. Raises `InvalidInput`, also for a model without blocks, and `OptionError`.
     """
     check_range("alpha", alpha, 0, 1)
-    check_prompts(model, [prompt])
+    limit, reason = length_limit(model, prompt, max_new_tokens)
     blocks: Any = getattr(model, "blocks", None)
     if blocks is None:
         raise InvalidInput(
@@ -48,8 +48,6 @@ def dola(
         )
     chosen = candidate_layers(layers, len(blocks))
     options = options if options is not None else SamplingOptions()
-    limit = max_new_ids(model, prompt, max_new_tokens)
-    reason = "length" if limit == max_new_tokens else "context"
     device = model.embed.weight.device
     state = model.init_state(1, device, capacity=len(prompt) + limit)
     if len(prompt) > 1:

@@ -63,8 +63,7 @@ def _contrastive(model: Model, prompt: Sequence[int], options: DecodingOptions, 
 
     assert options.contrastive is not None
     limits = {"k": options.contrastive_k, "max_new_tokens": options.max_new_tokens}
-    found = contrastive_search(model, prompt, options, alpha=options.contrastive, **limits)
-    return [Continuation(found.ids, found.reason, {"mean_cosine": found.mean_cosine})]
+    return [contrastive_search(model, prompt, options, alpha=options.contrastive, **limits)]
 
 
 def _dola(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:

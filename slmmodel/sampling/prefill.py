@@ -37,9 +37,14 @@ def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
             raise InvalidInput(f"prompt {row} has {len(prompt)} ids", limit=limit, fix="shorten the prompt")
 
 
-def max_new_ids(model: Model, prompt: Sequence[int], wanted: int) -> int:
-    """How many ids can follow a prompt: `wanted`, or fewer where the model's seq_len ends before."""
-    return wanted if model.config.unbounded else min(wanted, model.config.seq_len - len(prompt) + 1)
+def length_limit(model: Model, prompt: Sequence[int], wanted: int) -> tuple[int, str]:
+    """How many ids can follow a prompt, and why the text ends there: `length`, or `context` for the model's seq_len.
+
+    Raises what `check_prompts` raises.
+    """
+    check_prompts(model, [prompt])
+    limit = wanted if model.config.unbounded else min(wanted, model.config.seq_len - len(prompt) + 1)
+    return limit, "length" if limit == wanted else "context"
 
 
 def pad_left(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:

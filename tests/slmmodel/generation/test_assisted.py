@@ -68,7 +68,7 @@ def test_equal_to_the_reference(name: str, options: SamplingOptions) -> None:
     large, small = model(name), model(name, seed=7)
     found = assisted(large, small, PROMPT, options, lookahead=3, max_new_tokens=12)
     assert found.ids == reference(large, small, options, 12, 3)
-    assert 0 <= found.accepted <= found.proposed
+    assert 0 <= found.numbers["accepted"] <= found.numbers["proposed"]
 
 
 @EVERY
@@ -105,7 +105,7 @@ def test_the_distribution_is_that_of_the_model_alone() -> None:
 def test_an_equal_assistant_is_always_accepted() -> None:
     large = model("llama")
     found = assisted(large, large, PROMPT, SamplingOptions(seed=4), lookahead=4, max_new_tokens=20)
-    assert found.accepted == found.proposed == 16 and len(found.ids) == 20
+    assert found.numbers == {"proposed": 16, "accepted": 16} and len(found.ids) == 20
 
 
 def test_the_end_of_the_context() -> None:

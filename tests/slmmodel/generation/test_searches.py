@@ -154,7 +154,7 @@ def test_contrastive_search_is_what_its_formula_says(name: str) -> None:
         whole.append(best[1])
     found = contrastive_search(made, PROMPT, alpha=alpha, k=k, max_new_tokens=6)
     assert found.ids == whole[len(PROMPT) :]
-    assert -1 <= found.mean_cosine <= 1
+    assert -1 <= found.numbers["mean_cosine"] <= 1
 
 
 def test_contrastive_search_never_takes_a_banned_id() -> None:
