@@ -121,8 +121,7 @@ class Run:
             if not isinstance(assistant, Run):
                 raise WrongType(f"assistant is a {type(assistant).__name__}, not a Run", fix="slmmodel.load(path)")
             assistant.vocab.require_same(self.vocab, "the assistant", str(assistant.path))
-            limits = {"max_new_tokens": limit, "lookahead": chosen.lookahead}
-            return assisted(self.model, assistant.model, prompt, chosen, **limits).ids
+            return assisted(self.model, assistant.model, prompt, chosen).ids
         if method is not None:
             return METHODS[method].decode(self.model, prompt, chosen, 1)[0].ids
         return generate(self.model, [prompt], chosen, max_new_tokens=limit, overflow=overflow)[0].ids

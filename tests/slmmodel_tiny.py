@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from slmmodel.decoding_options import DecodingOptions, SamplingOptions
 from slmmodel.models import ModelConfig, build, config_from_dict
 from slmmodel.models.protocol import Model
 
@@ -51,6 +52,11 @@ def model(name: str, *, seed: int = 0, randomise: bool = True, **changes: Any) -
             for parameter in made.parameters():
                 parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.15)
     return made
+
+
+def decoding(options: SamplingOptions = SamplingOptions(), **more: Any) -> DecodingOptions:  # noqa: B008  (frozen)
+    """Options of sampling with those of a search, as `DecodingOptions`."""
+    return DecodingOptions(**{**options.model_dump(), **more})
 
 
 def ids(rows: int, seq_len: int, seed: int = 0) -> torch.Tensor:

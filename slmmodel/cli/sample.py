@@ -162,10 +162,9 @@ class SampleJob:
         """`n` samples one after another, with ids that the assistant proposes."""
         from slmmodel.sampling.assisted import assisted
 
-        limits = {"lookahead": self.options.lookahead, "max_new_tokens": self.options.max_new_tokens}
         begun = time.perf_counter()
         found = [
-            assisted(self.context.model, assistant, self.prompt, self.options, sample=number, **limits)
+            assisted(self.context.model, assistant, self.prompt, self.options, sample=number)
             for number in range(self.options.n)
         ]
         seconds = time.perf_counter() - begun

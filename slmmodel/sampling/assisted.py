@@ -15,9 +15,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import InvalidInput
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import Continuation, SamplingOptions, StepContext, check_range, draw, probabilities, uniform
+from slmmodel.sampling import Continuation, SamplingOptions, StepContext, draw, probabilities, uniform
 from slmmodel.sampling.prefill import length_limit, start_context
 
 PROPOSE, ACCEPT, REPLACE = range(3)
@@ -37,31 +38,23 @@ class Random(NamedTuple):
 
 @torch.inference_mode()
 def assisted(
-    model: Model,
-    assistant: Model,
-    prompt: Sequence[int],
-    options: SamplingOptions | None = None,
-    *,
-    lookahead: int = 4,
-    max_new_tokens: int = 256,
-    sample: int = 0,
+    model: Model, assistant: Model, prompt: Sequence[int], options: DecodingOptions, *, sample: int = 0
 ) -> Continuation:
-    """One continuation by `model`, of which `assistant` proposes `lookahead` ids at a time. All options apply.
+    """One continuation by `model`, of which `assistant` proposes `options.lookahead` ids at a time. All options apply.
 
     `sample` is the number of this continuation in its request; equal numbers and options give equal ids. Both models
     have one vocabulary. One that cannot take back ids (a recurrent one) reads all ids again after a rejection. Numbers
     of the result: ids that were `proposed`, and how many of them the large model `accepted`.
-    Raises `InvalidInput`, also for an assistant with a shorter context, and `OptionError`.
+
+    Raises `InvalidInput`, also for an assistant with a shorter context.
     """
-    check_range("lookahead", lookahead, 1)
-    limit, reason = length_limit(model, prompt, max_new_tokens)
+    limit, reason = length_limit(model, prompt, options.max_new_tokens)
     _check_assistant(model, assistant)
-    options = options if options is not None else SamplingOptions()
     large, small = (_Reader(each, len(prompt) + limit) for each in (model, assistant))
     context = start_context([prompt], 0, torch.zeros(1, dtype=torch.int64, device=large.device))
     ids, random, numbers = list(prompt), Random(options.seed, sample), dict[str, float](proposed=0, accepted=0)
     while context.step < limit:
-        proposals, q = _propose(small, options, context, ids, min(lookahead, limit - context.step - 1), random)
+        proposals, q = _propose(small, options, context, ids, min(options.lookahead, limit - context.step - 1), random)
         logits = large.read(ids + proposals, len(proposals) + 1)
         numbers["proposed"] += len(proposals)
         for at in range(len(proposals) + 1):

@@ -1,4 +1,4 @@
-"""Beam search: approximately the likeliest continuations of one prompt.
+"""Beam search: approximately the likeliest continuations of one prompt; also diverse (Vijayakumar et al. 2018).
 
 With b beams each step takes the 2b best of b V extensions, so at least b running beams remain even if b end there. A
 finished beam scores logp / length^alpha, its stop id counted. One beam is greedy decoding.
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from slmmodel.decoding_options import MAX_BEAMS
+from slmmodel.decoding_options import DecodingOptions
+from slmmodel.errors import OptionError
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import Continuation, SamplingOptions, StepContext, check_range, penalise
+from slmmodel.sampling import Continuation, StepContext, check_range, penalise
 from slmmodel.sampling.prefill import advance, length_limit, prefill, start_context
 
 Extension = tuple[int, int, float]
@@ -39,59 +40,50 @@ class Beam:
         return Continuation(self.ids, reason, {"logp": self.logp, "score": self.score})
 
 
-def beam_search(
-    model: Model,
-    prompt: Sequence[int],
-    options: SamplingOptions | None = None,
-    *,
-    beams: int = 5,
-    max_new_tokens: int = 256,
-    length_penalty: float = 1.0,
-    early_stopping: bool = False,
-) -> list[Beam]:
-    """The `beams` best continuations, best first. Of the options, bans, penalties and stop ids apply; nothing is drawn.
+def beam_search(model: Model, prompt: Sequence[int], options: DecodingOptions) -> list[Beam]:
+    """The `options.beam` best continuations, best first. Bans, penalties and stop ids apply; nothing is drawn.
 
     The search ends when no running beam can beat the worst finished one at the present length; with `early_stopping`,
-    as soon as `beams` are finished; and at the model's seq_len. Raises `InvalidInput`, `OptionError`.
+    as soon as `beam` are finished; and at the model's seq_len. With `beam_groups` it is a diverse beam search: in each
+    step the groups choose one after another, and an extension loses `diversity_penalty` for each beam of an earlier
+    group that takes the same id in this step (Hamming diversity); what several groups find stands once.
+
+    Raises `InvalidInput`, `OptionError`.
     """
-    return run_beams(
-        model, prompt, options, BeamGroup, beams, max_new_tokens, length_penalty, early_stopping=early_stopping
-    )
+    beams, groups = options.beam, options.beam_groups
+    if beams % groups:
+        raise OptionError(
+            f"{beams} beams do not divide into {groups} groups",
+            limit="a multiple",
+            fix=f"{-(-beams // groups) * groups} beams",
+            option="--beam-groups",
+        )
+    found = run_beams(model, prompt, options, BeamGroup, beams, groups)
+    if groups > 1:
+        distinct = {(tuple(beam.ids), beam.ended): beam for beam in found}
+        found = sorted(distinct.values(), key=lambda beam: -beam.score)
+    return found
 
 
 @torch.inference_mode()
 def run_beams(
-    model: Model,
-    prompt: Sequence[int],
-    options: SamplingOptions | None,
-    kind: type[BeamGroup],
-    beams: int,
-    max_new_tokens: int,
-    length_penalty: float,
-    *,
-    early_stopping: bool = False,
-    groups: int = 1,
-    diversity_penalty: float = 0.0,
+    model: Model, prompt: Sequence[int], options: DecodingOptions, kind: type[BeamGroup], beams: int, groups: int = 1
 ) -> list[Beam]:
-    """The finished beams of each group, best first in each; arguments as in `beam_search` and `diverse_beam_search`."""
-    check_range("beam", beams, 1, MAX_BEAMS)
-    check_range("length_penalty", length_penalty, -10, 10)
-    options = options if options is not None else SamplingOptions()
-    limit, _ = length_limit(model, prompt, max_new_tokens)
+    """The finished beams of each group, best first in each."""
+    check_range("beam", beams, 1)
+    limit, _ = length_limit(model, prompt, options.max_new_tokens)
     state, logits = prefill(model, [prompt], limit)
     state.repeat(beams)
     logits, size = logits.expand(beams, -1), beams // groups
-    members = [kind(prompt, size, options, length_penalty, logits.device) for _ in range(groups)]
+    members = [kind(prompt, size, options, logits.device) for _ in range(groups)]
     for step in range(1, limit + 1):
         rows = torch.arange(beams, device=logits.device)
         ids, taken = torch.zeros_like(rows), logits.new_zeros(logits.shape[1], dtype=torch.float64)
         for number, group in enumerate(members):
             if group.is_done:
                 continue
-            part, penalty = slice(number * size, (number + 1) * size), diversity_penalty * taken if number else None
-            chosen, ids[part] = group.extend(
-                logits[part], is_last=step == limit, early_stopping=early_stopping, penalty=penalty
-            )
+            part, penalty = slice(number * size, (number + 1) * size), options.diversity_penalty * taken
+            chosen, ids[part] = group.extend(logits[part], penalty if number else None, is_last=step == limit)
             rows[part] = number * size + chosen
             taken += torch.bincount(ids[part][group.is_running], minlength=len(taken))
         if all(group.is_done for group in members):
@@ -104,10 +96,8 @@ def run_beams(
 class BeamGroup:
     """Beams that compete with one another: those that run, and the best of those that have finished."""
 
-    def __init__(
-        self, prompt: Sequence[int], beams: int, options: SamplingOptions, length_penalty: float, device: torch.device
-    ) -> None:
-        self.options, self._alpha, self._beams = options, length_penalty, beams
+    def __init__(self, prompt: Sequence[int], beams: int, options: DecodingOptions, device: torch.device) -> None:
+        self.options, self._alpha, self._beams = options, options.length_penalty, beams
         self.context = start_context([prompt] * beams, 0, torch.zeros(beams, dtype=torch.int64, device=device))
         # Equal beams would all take the same ids, so only the first counts in the first step.
         self._logp = torch.tensor([0.0] + [-math.inf] * (beams - 1), dtype=torch.float64, device=device)
@@ -130,12 +120,10 @@ class BeamGroup:
         best = zip(order[:count].tolist(), values[:count].tolist(), strict=True)
         return [(*divmod(index, logp.shape[1]), value) for index, value in best if value > -math.inf]
 
-    def extend(
-        self, logits: Tensor, *, is_last: bool, early_stopping: bool = False, penalty: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def extend(self, logits: Tensor, penalty: Tensor | None, *, is_last: bool) -> tuple[Tensor, Tensor]:
         """Adds an id to each running beam; returns their former rows and these ids, int64 [beams].
 
-        penalty: float64 [V], subtracted where extensions are chosen; scores stay without it.
+        penalty: float64 [V] or None, subtracted where extensions are chosen; scores stay without it.
         """
         beams, options, step = self._beams, self.options, self.context.step + 1
         logp = self._logp[:, None] + self.log_probabilities(logits)
@@ -157,7 +145,7 @@ class BeamGroup:
         self.finished = sorted(pool, key=lambda beam: -beam.score)[:beams]
         reached = max(value for _, _, value in padded) / step**self._alpha
         is_full = len(self.finished) == beams
-        self.is_done = is_last or (is_full and (early_stopping or reached <= self.finished[-1].score))
+        self.is_done = is_last or (is_full and (options.early_stopping or reached <= self.finished[-1].score))
         return rows, ids
 
 

@@ -12,28 +12,18 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from slmmodel.decoding_options import DecodingOptions
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import SamplingOptions, draw, probabilities, uniform
+from slmmodel.sampling import draw, probabilities, uniform
 from slmmodel.sampling.beam import Beam, BeamGroup, Extension, run_beams
 
 
-def beam_sample(
-    model: Model,
-    prompt: Sequence[int],
-    options: SamplingOptions | None = None,
-    *,
-    beams: int = 5,
-    max_new_tokens: int = 256,
-    length_penalty: float = 1.0,
-    early_stopping: bool = False,
-) -> list[Beam]:
-    """The best continuations of `beams` drawn beams, best first. All options apply; log-probabilities are theirs.
+def beam_sample(model: Model, prompt: Sequence[int], options: DecodingOptions) -> list[Beam]:
+    """The best continuations of `options.beam_sample` drawn beams, best first; log-probabilities are theirs.
 
-    The search ends as in `beam_search`. Raises `InvalidInput`, `OptionError`.
+    All options apply. The search ends as in `beam_search`. Raises `InvalidInput`, `OptionError`.
     """
-    return run_beams(
-        model, prompt, options, SampledBeams, beams, max_new_tokens, length_penalty, early_stopping=early_stopping
-    )
+    return run_beams(model, prompt, options, SampledBeams, options.beam_sample)
 
 
 class SampledBeams(BeamGroup):

@@ -13,33 +13,22 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from slmmodel.decoding_options import DecodingOptions
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import Continuation, SamplingOptions, check_range, largest, penalise
+from slmmodel.sampling import Continuation, largest, penalise
 from slmmodel.sampling.prefill import advance, length_limit, read, start_context
 
 
 @torch.inference_mode()
-def contrastive_search(
-    model: Model,
-    prompt: Sequence[int],
-    options: SamplingOptions | None = None,
-    *,
-    alpha: float = 0.6,
-    k: int = 4,
-    max_new_tokens: int = 256,
-) -> Continuation:
-    """One continuation. Of the options, bans, penalties and stop ids apply.
+def contrastive_search(model: Model, prompt: Sequence[int], options: DecodingOptions) -> Continuation:
+    """One continuation, with alpha `options.contrastive` and k `options.contrastive_k`.
 
-    Its number `mean_cosine` is the mean over all steps and candidates of the largest cosine; near 1, a lower alpha is
-    better.
-
-    Raises `InvalidInput`, `OptionError`.
+    Of the other options, bans, penalties and stop ids apply. Its number `mean_cosine` is the mean over all steps and
+    candidates of the largest cosine; near 1, a lower alpha is better. Raises `InvalidInput`.
     """
-    check_range("contrastive_alpha", alpha, 0, 1)
-    check_range("contrastive_k", k, 1)
-    n_ids, reason = length_limit(model, prompt, max_new_tokens)
-    options = options if options is not None else SamplingOptions()
-    k = min(k, model.config.n_vocab)
+    alpha, k = options.contrastive, min(options.contrastive_k, model.config.n_vocab)
+    assert alpha is not None
+    n_ids, reason = length_limit(model, prompt, options.max_new_tokens)
     device = model.embed.weight.device
     state = model.init_state(1, device, capacity=len(prompt) + n_ids)
     logits, hidden = read(model, state, torch.tensor([prompt], device=device))

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import Argument, InvalidInput, OptionError
 from slmmodel.models.protocol import Model, State
 from slmmodel.sampling import Continuation, SamplingOptions, StepContext, check_range, penalise, pick
@@ -25,29 +26,22 @@ from slmmodel.sampling.prefill import advance, length_limit, read_prompts, start
 
 @torch.inference_mode()
 def dola(
-    model: Model,
-    prompt: Sequence[int],
-    options: SamplingOptions | None = None,
-    *,
-    layers: str = "high",
-    alpha: float = 0.1,
-    max_new_tokens: int = 256,
-    sample: int = 0,
+    model: Model, prompt: Sequence[int], options: DecodingOptions, *, alpha: float = 0.1, sample: int = 0
 ) -> Continuation:
     """One continuation. All options apply; `sample` is its number in the request, as a key of its draws.
 
-    layers: candidates for M, as in `candidate_layers`. The paper advises `high` for short answers, `low` for reasoning,
-    and a repetition penalty of 1.2. Raises `InvalidInput`, also for a model without blocks, and `OptionError`.
+    options.dola: candidates for M, as in `candidate_layers`. The paper advises `high` for short answers, `low` for
+    reasoning, and a repetition penalty of 1.2. Raises `InvalidInput`, also for a model without blocks, and
+    `OptionError`.
     """
     check_range("alpha", alpha, 0, 1)
-    limit, reason = length_limit(model, prompt, max_new_tokens)
+    limit, reason = length_limit(model, prompt, options.max_new_tokens)
     blocks: Any = getattr(model, "blocks", None)
     if blocks is None:
         raise InvalidInput(
             f"the architecture {model.config.arch!r} has no blocks to contrast", limit="decoders", fix="leave out dola"
         )
-    chosen = candidate_layers(layers, len(blocks))
-    options = options if options is not None else SamplingOptions()
+    chosen = candidate_layers(options.dola, len(blocks))
     device = model.embed.weight.device
     state = model.init_state(1, device, capacity=len(prompt) + limit)
     if len(prompt) > 1:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import Argument, OptionError
@@ -30,47 +29,29 @@ class Method:
 
 def _beam(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:
     from slmmodel.sampling.beam import beam_search
-    from slmmodel.sampling.diverse import diverse_beam_search
 
-    beams = max(options.beam, n) if options.beam > 1 else options.beam
-    limits: dict[str, Any] = {"max_new_tokens": options.max_new_tokens, "length_penalty": options.length_penalty}
-    if options.beam_groups > 1:
-        limits |= {"groups": options.beam_groups, "diversity_penalty": options.diversity_penalty}
-        found = diverse_beam_search(model, prompt, options, beams=beams, **limits)
-    else:
-        limits["early_stopping"] = options.early_stopping
-        found = beam_search(model, prompt, options, beams=beams, **limits)
+    wide = max(options.beam, n) if options.beam > 1 else options.beam
+    found = beam_search(model, prompt, options.model_copy(update={"beam": wide}))
     return [beam.continuation for beam in found[:n]]
 
 
 def _beam_sample(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:
     from slmmodel.sampling.beam_sample import beam_sample
 
-    found = beam_sample(
-        model,
-        prompt,
-        options,
-        beams=max(options.beam_sample, n),
-        max_new_tokens=options.max_new_tokens,
-        length_penalty=options.length_penalty,
-        early_stopping=options.early_stopping,
-    )
-    return [beam.continuation for beam in found[:n]]
+    wide = options.model_copy(update={"beam_sample": max(options.beam_sample, n)})
+    return [beam.continuation for beam in beam_sample(model, prompt, wide)[:n]]
 
 
 def _contrastive(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:
     from slmmodel.sampling.contrastive import contrastive_search
 
-    assert options.contrastive is not None
-    limits = {"k": options.contrastive_k, "max_new_tokens": options.max_new_tokens}
-    return [contrastive_search(model, prompt, options, alpha=options.contrastive, **limits)]
+    return [contrastive_search(model, prompt, options)]
 
 
 def _dola(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:
     from slmmodel.sampling.dola import dola
 
-    limits: dict[str, Any] = {"layers": options.dola, "max_new_tokens": options.max_new_tokens}
-    return [dola(model, prompt, options, sample=number, **limits) for number in range(n)]
+    return [dola(model, prompt, options, sample=number) for number in range(n)]
 
 
 METHODS: dict[str, Method] = {

@@ -14,7 +14,7 @@ import pytest
 import regex
 import torch
 from made_runs import write_run
-from slmmodel_tiny import model
+from slmmodel_tiny import decoding, model
 
 from slmmodel import app
 from slmmodel.errors import InvalidInput, OptionError, WrongType
@@ -88,11 +88,13 @@ WAYS: dict[str, Callable[..., list[int]]] = {
     "greedy": lambda made, options: (
         generate(made, [[1]], options.model_copy(update={"temperature": 0.0}), max_new_tokens=20)[0].ids
     ),
-    "beam": lambda made, options: beam_search(made, [1], options, beams=3, max_new_tokens=20)[0].ids,
-    "beam_sample": lambda made, options: beam_sample(made, [1], options, beams=3, max_new_tokens=20)[0].ids,
-    "dola": lambda made, options: dola(made, [1], options, max_new_tokens=20).ids,
+    "beam": lambda made, options: beam_search(made, [1], decoding(options, beam=3, max_new_tokens=20))[0].ids,
+    "beam_sample": lambda made, options: (
+        beam_sample(made, [1], decoding(options, beam_sample=3, max_new_tokens=20))[0].ids
+    ),
+    "dola": lambda made, options: dola(made, [1], decoding(options, dola="high", max_new_tokens=20)).ids,
     "assisted": lambda made, options: (
-        assisted(made, model("llama", n_vocab=267, seed=2), [1], options, max_new_tokens=20).ids
+        assisted(made, model("llama", n_vocab=267, seed=2), [1], decoding(options, max_new_tokens=20)).ids
     ),
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from slmmodel_tiny import N_VOCAB, SEQ_LEN, ids, model
+from slmmodel_tiny import N_VOCAB, SEQ_LEN, decoding, ids, model
 
 from slmmodel.errors import Mismatch, MissingInput, OutputExists, UnsupportedFormat
 from slmmodel.export import exports, hf
@@ -67,7 +67,7 @@ def test_the_same_ids_are_generated(tmp_path: Path, name: str, changes: dict[str
     assert generate(made, [prompt], SamplingOptions(temperature=0), max_new_tokens=more)[0].ids == ran()
     punished = SamplingOptions(temperature=0, repetition_penalty=1.3)
     assert generate(made, [prompt], punished, max_new_tokens=more)[0].ids == ran(repetition_penalty=1.3)
-    assert beam_search(made, prompt, beams=4, max_new_tokens=more)[0].ids == ran(num_beams=4)
+    assert beam_search(made, prompt, decoding(beam=4, max_new_tokens=more))[0].ids == ran(num_beams=4)
 
 
 THEIRS = [

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 import torch
-from slmmodel_tiny import SEQ_LEN, VARIANTS, model
+from slmmodel_tiny import SEQ_LEN, VARIANTS, decoding, model
 
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.generation import generate
@@ -66,7 +66,7 @@ def reference(large: Model, small: Model, options: SamplingOptions, n: int, look
 @pytest.mark.parametrize("options", OPTIONS)
 def test_equal_to_the_reference(name: str, options: SamplingOptions) -> None:
     large, small = model(name), model(name, seed=7)
-    found = assisted(large, small, PROMPT, options, lookahead=3, max_new_tokens=12)
+    found = assisted(large, small, PROMPT, decoding(options, lookahead=3, max_new_tokens=12))
     assert found.ids == reference(large, small, options, 12, 3)
     assert 0 <= found.numbers["accepted"] <= found.numbers["proposed"]
 
@@ -79,19 +79,19 @@ def test_greedy_decoding_stays_greedy(name: str, lookahead: int) -> None:
     if large.config.unbounded:
         small = model("gru", seed=5)
     alone = generate(large, [PROMPT], options, max_new_tokens=30)[0]
-    found = assisted(large, small, PROMPT, options, lookahead=lookahead, max_new_tokens=30)
+    found = assisted(large, small, PROMPT, decoding(options, lookahead=lookahead, max_new_tokens=30))
     assert (found.ids, found.reason) == (alone.ids, alone.reason)
 
 
 def test_the_distribution_is_that_of_the_model_alone() -> None:
     """3,000 texts of three ids over a vocabulary of four, against the probability of each: a chi-squared test."""
     large, small, n = model("llama", n_vocab=4), model("llama", seed=9, n_vocab=4), 3000
-    options = [SamplingOptions(seed=seed, temperature=0.8) for seed in range(n)]
+    options = [decoding(seed=seed, temperature=0.8, lookahead=2, max_new_tokens=3) for seed in range(n)]
     prompt, expected = [1, 2, 3], {}
     for ids in itertools.product(range(4), repeat=3):
         chances = [float(distribution(large, prompt + list(ids[:at]), options[0])[ids[at]]) for at in range(3)]
         expected[ids] = n * chances[0] * chances[1] * chances[2]
-    found = Counter(tuple(assisted(large, small, prompt, each, lookahead=2, max_new_tokens=3).ids) for each in options)
+    found = Counter(tuple(assisted(large, small, prompt, each).ids) for each in options)
     cells = [(found[ids], want) for ids, want in expected.items() if want >= 5]
     rest = n - sum(count for count, _ in cells), n - sum(want for _, want in cells)
     chi2 = sum((count - want) ** 2 / want for count, want in [*cells, rest] if want > 0)
@@ -104,23 +104,23 @@ def test_the_distribution_is_that_of_the_model_alone() -> None:
 
 def test_an_equal_assistant_is_always_accepted() -> None:
     large = model("llama")
-    found = assisted(large, large, PROMPT, SamplingOptions(seed=4), lookahead=4, max_new_tokens=20)
+    found = assisted(large, large, PROMPT, decoding(seed=4, lookahead=4, max_new_tokens=20))
     assert found.numbers == {"proposed": 16, "accepted": 16} and len(found.ids) == 20
 
 
 def test_the_end_of_the_context() -> None:
     large = model("llama")
-    found = assisted(large, model("llama", seed=3), [1] * (SEQ_LEN - 2), max_new_tokens=50)
+    found = assisted(large, model("llama", seed=3), [1] * (SEQ_LEN - 2), decoding(max_new_tokens=50))
     assert (len(found.ids), found.reason) == (3, "context")
-    assert assisted(large, large, PROMPT, max_new_tokens=0).ids == []
+    assert assisted(large, large, PROMPT, decoding(max_new_tokens=0)).ids == []
 
 
 def test_what_is_refused() -> None:
     large = model("llama")
     for small in (model("llama", n_vocab=60), model("llama", seq_len=SEQ_LEN - 1)):
         with pytest.raises(InvalidInput, match="the assistant"):
-            assisted(large, small, PROMPT)
+            assisted(large, small, PROMPT, decoding())
     with pytest.raises(OptionError, match="lookahead"):
-        assisted(large, large, PROMPT, lookahead=0)
+        assisted(large, large, PROMPT, decoding(lookahead=0))
     with pytest.raises(InvalidInput, match="no ids"):
-        assisted(large, large, [])
+        assisted(large, large, [], decoding())

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 import torch
-from slmmodel_tiny import VARIANTS, model
+from slmmodel_tiny import VARIANTS, decoding, model
 
 from slmmodel.errors import OptionError
 from slmmodel.generation import generate
@@ -31,7 +31,7 @@ PROMPT = [1, 2, 3]
 def test_one_beam_with_early_stopping_is_sampling(name: str, options: SamplingOptions) -> None:
     made = model(name)
     drawn = generate(made, [PROMPT], options, max_new_tokens=12)[0]
-    found = beam_sample(made, PROMPT, options, beams=1, max_new_tokens=12, early_stopping=True)[0]
+    found = beam_sample(made, PROMPT, decoding(options, beam_sample=1, max_new_tokens=12, early_stopping=True))[0]
     assert (found.ids, found.ended) == (drawn.ids, drawn.reason == "stop")
 
 
@@ -88,7 +88,7 @@ def reference(made: Model, options: SamplingOptions, beams: int, n: int, alpha: 
 def test_equal_to_the_reference(name: str, beams: int, seed: int) -> None:
     made = model(name, n_vocab=9)
     options = SamplingOptions(seed=seed, temperature=1.3, top_k=7, stop_ids=(4,))
-    found = beam_sample(made, PROMPT, options, beams=beams, max_new_tokens=5)
+    found = beam_sample(made, PROMPT, decoding(options, beam_sample=beams, max_new_tokens=5))
     want = reference(made, options, beams, 5, 1.0)
     assert [beam.ids for beam in found] == [ids for ids, _ in want]
     assert [beam.logp for beam in found] == pytest.approx([logp for _, logp in want], abs=1e-4)
@@ -97,23 +97,20 @@ def test_equal_to_the_reference(name: str, beams: int, seed: int) -> None:
 def test_pairs_are_drawn_without_replacement() -> None:
     """2,000 pairs of first ids, against p(a) p(b) / (1 - p(a)) for a drawn before b: a chi-squared test."""
     made, n = model("llama", n_vocab=5), 2000
-    options = [SamplingOptions(seed=seed) for seed in range(n)]
+    options = [decoding(seed=seed, beam_sample=2, max_new_tokens=1) for seed in range(n)]
     p = chances(made, PROMPT, options[0])
     expected = {
         frozenset(pair): n * sum(p[a] * p[b] / (1 - p[a]) for a, b in (pair, pair[::-1]))
         for pair in itertools.combinations(range(5), 2)
     }
     assert sum(expected.values()) == pytest.approx(n)
-    found = Counter(
-        frozenset(beam.ids[0] for beam in beam_sample(made, PROMPT, each, beams=2, max_new_tokens=1))
-        for each in options
-    )
+    found = Counter(frozenset(beam.ids[0] for beam in beam_sample(made, PROMPT, each)) for each in options)
     # Nine degrees of freedom: a right sampler exceeds 27.9 once in 1,000 seeds of this test.
     assert sum((found[pair] - want) ** 2 / want for pair, want in expected.items()) < 27.9
 
 
 def test_more_beams_than_continuations() -> None:
-    found = beam_sample(model("llama", n_vocab=3), PROMPT[:2], beams=50, max_new_tokens=2)
+    found = beam_sample(model("llama", n_vocab=3), PROMPT[:2], decoding(beam_sample=50, max_new_tokens=2))
     assert len({tuple(beam.ids) for beam in found}) == len(found) == 9
     with pytest.raises(OptionError, match="beam"):
-        beam_sample(model("llama"), PROMPT, beams=0)
+        beam_sample(model("llama"), PROMPT, decoding(beam_sample=0))

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 import torch
-from slmmodel_tiny import VARIANTS, model
+from slmmodel_tiny import VARIANTS, decoding, model
 
 from slmmodel.errors import OptionError
 from slmmodel.generation import generate
@@ -49,11 +49,11 @@ def test_all_ways_of_decoding(name: str) -> None:
     options = SamplingOptions(choices=CHOICES, stop_ids=(STOP,), temperature=0)
     best = generate(made, [PROMPT, [4]], options, max_new_tokens=9)
     assert all(tuple(sample.ids) in CHOICES and sample.reason == "stop" for sample in best)
-    beams = beam_search(made, PROMPT, options, beams=4, max_new_tokens=9, length_penalty=0.0)
+    beams = beam_search(made, PROMPT, decoding(options, beam=4, max_new_tokens=9, length_penalty=0.0))
     chances = sorted(CHOICES, key=lambda choice: -chance(made, choice))
     assert [tuple(beam.ids) for beam in beams] == chances
-    drawn = options.model_copy(update={"temperature": 1.0, "seed": 4})
-    assert tuple(assisted(made, model(name, seed=3), PROMPT, drawn, max_new_tokens=9).ids) in CHOICES
+    drawn = decoding(options, temperature=1.0, seed=4, max_new_tokens=9)
+    assert tuple(assisted(made, model(name, seed=3), PROMPT, drawn).ids) in CHOICES
 
 
 def test_a_choice_wins_over_what_forbids_it() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from slmmodel_tiny import SEQ_LEN, model
+from slmmodel_tiny import SEQ_LEN, decoding, model
 
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.generation import generate
@@ -69,7 +69,7 @@ def reference(made: Model, options: SamplingOptions, layers: list[int], alpha: f
 )
 def test_equal_to_the_reference(name: str, options: SamplingOptions, layers: str, alpha: float) -> None:
     made = model(name, n_layers=N_LAYERS)
-    found = dola(made, PROMPT, options, layers=layers, alpha=alpha, max_new_tokens=10, sample=3)
+    found = dola(made, PROMPT, decoding(options, dola=layers, max_new_tokens=10), alpha=alpha, sample=3)
     assert found.ids == reference(made, options, candidate_layers(layers, N_LAYERS), alpha, 10)
     assert not any(block._forward_hooks for block in made.blocks)
 
@@ -77,9 +77,10 @@ def test_equal_to_the_reference(name: str, options: SamplingOptions, layers: str
 def test_the_contrast_has_an_effect_and_alpha_1_has_none() -> None:
     made, options = model("llama", n_layers=N_LAYERS), SamplingOptions(temperature=0)
     greedy = generate(made, [PROMPT], options, max_new_tokens=12)[0].ids
-    assert dola(made, PROMPT, options, alpha=1.0, max_new_tokens=12).ids == greedy
-    assert dola(made, PROMPT, options, alpha=0.0, max_new_tokens=12).ids != greedy
-    assert dola(made, PROMPT[:1], options, alpha=1.0, max_new_tokens=3).ids == (
+    contrasted = decoding(options, dola="high", max_new_tokens=12)
+    assert dola(made, PROMPT, contrasted, alpha=1.0).ids == greedy
+    assert dola(made, PROMPT, contrasted, alpha=0.0).ids != greedy
+    assert dola(made, PROMPT[:1], decoding(options, dola="high", max_new_tokens=3), alpha=1.0).ids == (
         generate(made, [PROMPT[:1]], options, max_new_tokens=3)[0].ids
     )
 
@@ -92,10 +93,10 @@ def test_the_divergence() -> None:
 
 
 def test_the_end_of_the_context_and_bans() -> None:
-    found = dola(model("llama"), [1] * (SEQ_LEN - 2), max_new_tokens=50)
+    found = dola(model("llama"), [1] * (SEQ_LEN - 2), decoding(dola="high", max_new_tokens=50))
     assert (len(found.ids), found.reason) == (3, "context")
-    banned = tuple(range(60))
-    assert set(dola(model("llama"), PROMPT, SamplingOptions(banned=banned), max_new_tokens=9).ids) <= set(range(60, 70))
+    options = decoding(banned=tuple(range(60)), dola="high", max_new_tokens=9)
+    assert set(dola(model("llama"), PROMPT, options).ids) <= set(range(60, 70))
 
 
 def test_layers() -> None:
@@ -109,7 +110,7 @@ def test_layers() -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(InvalidInput, match="'lstm' has no blocks"):
-        dola(model("lstm"), PROMPT)
+        dola(model("lstm"), PROMPT, decoding(dola="high"))
     for alpha in (-0.1, 1.1, math.nan):
         with pytest.raises(OptionError, match="alpha is"):
-            dola(model("llama"), PROMPT, alpha=alpha)
+            dola(model("llama"), PROMPT, decoding(dola="high"), alpha=alpha)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from slmmodel_tiny import N_VOCAB, SEQ_LEN, VARIANTS, config, ids, model
+from slmmodel_tiny import N_VOCAB, SEQ_LEN, VARIANTS, config, decoding, ids, model
 
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.generation import Generation, generate
@@ -108,8 +108,8 @@ def test_a_model_in_training_is_given_back_in_training() -> None:
 def test_prompts_that_are_refused(prompts: list[list[int]], fact: str) -> None:
     for start in (
         lambda: generate(model("llama"), prompts),
-        lambda: beam_search(model("llama"), prompts[-1]),
-        lambda: contrastive_search(model("llama"), prompts[-1]),
+        lambda: beam_search(model("llama"), prompts[-1], decoding(beam=5)),
+        lambda: contrastive_search(model("llama"), prompts[-1], decoding(contrastive=0.6)),
     ):
         with pytest.raises(InvalidInput, match=fact):
             start()
@@ -120,9 +120,9 @@ def test_options_that_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
         generate(model("llama"), [[1]], **options)
     with pytest.raises(OptionError, match="beam"):
-        beam_search(model("llama"), [1], beams=0)
-    with pytest.raises(OptionError, match="alpha"):
-        contrastive_search(model("llama"), [1], alpha=1.5)
+        beam_search(model("llama"), [1], decoding(beam=0))
+    with pytest.raises(OptionError, match="contrastive"):
+        contrastive_search(model("llama"), [1], decoding(contrastive=1.5))
 
 
 @EVERY

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 import torch
-from slmmodel_tiny import SEQ_LEN, VARIANTS, model
+from slmmodel_tiny import SEQ_LEN, VARIANTS, decoding, model
 
 from slmmodel.errors import OptionError
 from slmmodel.generation import generate
@@ -14,7 +14,6 @@ from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions
 from slmmodel.sampling.beam import beam_search
 from slmmodel.sampling.contrastive import contrastive_search
-from slmmodel.sampling.diverse import diverse_beam_search
 
 EVERY = pytest.mark.parametrize("name", VARIANTS)
 PROMPT = [1, 2, 3]
@@ -42,7 +41,7 @@ def test_a_wide_beam_is_an_exhaustive_search(name: str, alpha: float) -> None:
             every.append((logp(made, PROMPT, ids) / n**alpha, [id for id in ids if id != stop]))
     every.sort(key=lambda pair: -pair[0])
     options = SamplingOptions(stop_ids=(stop,))
-    found = beam_search(made, PROMPT, options, beams=5**4, max_new_tokens=length, length_penalty=alpha)
+    found = beam_search(made, PROMPT, decoding(options, beam=5**4, max_new_tokens=length, length_penalty=alpha))
     assert [beam.ids for beam in found[:20]] == [ids for _, ids in every[:20]]
     for beam, (score, _) in zip(found[:20], every, strict=False):
         assert beam.score == pytest.approx(score, abs=1e-5)
@@ -54,26 +53,26 @@ def test_a_wide_beam_is_an_exhaustive_search(name: str, alpha: float) -> None:
 def test_one_beam_is_greedy(name: str, stops: tuple[int, ...]) -> None:
     made, options = model(name), SamplingOptions(temperature=0, stop_ids=stops, repetition_penalty=1.1)
     greedy = generate(made, [PROMPT], options, max_new_tokens=10)[0]
-    assert beam_search(made, PROMPT, options, beams=1, max_new_tokens=10)[0].ids == greedy.ids
+    assert beam_search(made, PROMPT, decoding(options, beam=1, max_new_tokens=10))[0].ids == greedy.ids
 
 
 @EVERY
 def test_beams_are_sorted_distinct_and_score_what_they_say(name: str) -> None:
     made, options = model(name), SamplingOptions(stop_ids=tuple(range(10)))
-    found = beam_search(made, PROMPT, options, beams=4, max_new_tokens=6)
+    found = beam_search(made, PROMPT, decoding(options, beam=4, max_new_tokens=6))
     assert [beam.score for beam in found] == sorted((beam.score for beam in found), reverse=True)
     assert len({tuple(beam.ids) for beam in found if not beam.ended}) == sum(not beam.ended for beam in found)
     for beam in found:
         if not beam.ended:
             assert beam.logp == pytest.approx(logp(made, PROMPT, tuple(beam.ids)), abs=1e-4)
             assert beam.score == pytest.approx(beam.logp / 6)
-    early = beam_search(made, PROMPT, options, beams=4, max_new_tokens=6, early_stopping=True)
+    early = beam_search(made, PROMPT, decoding(options, beam=4, max_new_tokens=6, early_stopping=True))
     assert len(early) == 4
     assert early[0].score <= found[0].score + 1e-9
 
 
 def test_a_beam_ends_at_the_context() -> None:
-    found = beam_search(model("llama"), [1] * (SEQ_LEN - 2), beams=3, max_new_tokens=50)
+    found = beam_search(model("llama"), [1] * (SEQ_LEN - 2), decoding(beam=3, max_new_tokens=50))
     assert {len(beam.ids) for beam in found} == {3}
 
 
@@ -103,9 +102,8 @@ def diverse_reference(made: Model, n_vocab: int, size: int, groups: int, penalty
 @pytest.mark.parametrize(("size", "groups", "penalty"), [(2, 2, 0.5), (1, 4, 1.5), (3, 2, 0.1)])
 def test_groups_of_beams_equal_their_reference(name: str, size: int, groups: int, penalty: float) -> None:
     made, beams = model(name, n_vocab=9), size * groups
-    found = diverse_beam_search(
-        made, PROMPT, beams=beams, groups=groups, diversity_penalty=penalty, max_new_tokens=5, length_penalty=0.0
-    )
+    options = decoding(beam=beams, beam_groups=groups, diversity_penalty=penalty, max_new_tokens=5, length_penalty=0.0)
+    found = beam_search(made, PROMPT, options)
     want = diverse_reference(made, 9, size, groups, penalty, 5)
     assert [beam.ids for beam in found] == list(map(list, dict.fromkeys(map(tuple, want))))
     for beam in found:
@@ -113,19 +111,19 @@ def test_groups_of_beams_equal_their_reference(name: str, size: int, groups: int
 
 
 @EVERY
-def test_one_group_is_a_beam_search(name: str) -> None:
+def test_groups_without_a_penalty_are_a_beam_search(name: str) -> None:
     made, options = model(name), SamplingOptions(stop_ids=tuple(range(10)))
-    plain = beam_search(made, PROMPT, options, beams=4, max_new_tokens=6)
-    one = diverse_beam_search(made, PROMPT, options, beams=4, groups=1, max_new_tokens=6)
-    assert [(beam.ids, beam.score) for beam in one] == [(beam.ids, beam.score) for beam in plain]
-    equal = diverse_beam_search(made, PROMPT, options, beams=8, groups=2, diversity_penalty=0, max_new_tokens=6)
-    assert [beam.ids for beam in equal] == [beam.ids for beam in plain]
+    plain = beam_search(made, PROMPT, decoding(options, beam=4, max_new_tokens=6))
+    groups = decoding(options, beam=8, beam_groups=2, diversity_penalty=0, max_new_tokens=6)
+    assert [(beam.ids, beam.score) for beam in beam_search(made, PROMPT, groups)] == [
+        (beam.ids, beam.score) for beam in plain
+    ]
 
 
 def test_groups_that_are_refused() -> None:
-    for wrong in ({"beams": 5, "groups": 2}, {"beams": 2, "groups": 3}, {"diversity_penalty": -1.0}):
+    for wrong in ({"beam": 5, "beam_groups": 2}, {"beam": 2, "beam_groups": 3}, {"diversity_penalty": -1.0}):
         with pytest.raises(OptionError):
-            diverse_beam_search(model("llama"), PROMPT, **wrong)  # type: ignore[arg-type]
+            beam_search(model("llama"), PROMPT, decoding(**wrong))
 
 
 @EVERY
@@ -134,7 +132,9 @@ def test_contrastive_search_without_contrast_is_greedy(name: str, alpha: float, 
     made = model(name)
     for options in (GREEDY, SamplingOptions(temperature=0, stop_ids=tuple(range(30)), min_new_tokens=2)):
         greedy = generate(made, [PROMPT], options, max_new_tokens=40)[0]
-        found = contrastive_search(made, PROMPT, options, alpha=alpha, k=k, max_new_tokens=40)
+        found = contrastive_search(
+            made, PROMPT, decoding(options, contrastive=alpha, contrastive_k=k, max_new_tokens=40)
+        )
         assert (found.ids, found.reason) == (greedy.ids, greedy.reason)
 
 
@@ -152,12 +152,13 @@ def test_contrastive_search_is_what_its_formula_says(name: str) -> None:
             score = (1 - alpha) * float(p[id]) - alpha * float((hidden[:-1] @ hidden[-1]).max())
             best = max(best, (score, id), key=lambda pair: pair[0])
         whole.append(best[1])
-    found = contrastive_search(made, PROMPT, alpha=alpha, k=k, max_new_tokens=6)
+    found = contrastive_search(made, PROMPT, decoding(contrastive=alpha, contrastive_k=k, max_new_tokens=6))
     assert found.ids == whole[len(PROMPT) :]
     assert -1 <= found.numbers["mean_cosine"] <= 1
 
 
 def test_contrastive_search_never_takes_a_banned_id() -> None:
     made = model("llama", n_vocab=6)
-    found = contrastive_search(made, PROMPT, SamplingOptions(banned=(0, 1, 2, 3)), alpha=1.0, k=6, max_new_tokens=12)
+    options = decoding(banned=(0, 1, 2, 3), contrastive=1.0, contrastive_k=6, max_new_tokens=12)
+    found = contrastive_search(made, PROMPT, options)
     assert set(found.ids) <= {4, 5}
