@@ -127,7 +127,7 @@ def _check_version(content: Mapping[str, Any], kind: str, name: str) -> None:
     version = content.get("version")
     if is_old or (type(version) is int and version != VERSION):
         raise UnsupportedVersion(
-            f"{name} is {'an' if kind == 'audit' else 'a'} {kind} of version {schema.shown(version)}; "
+            f"{name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind} of version {schema.shown(version)}; "
             f"this package reads version {VERSION}",
             fix="make it again with this version of slmtok",
             path=name,

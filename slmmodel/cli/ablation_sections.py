@@ -10,7 +10,7 @@ from typing import Any
 from slmmodel.cli.result_sections import breakdown_tables
 from slmtok import schema
 from slmtok.json_files import corrupt
-from slmtok.pages.charts import MAX_LEGEND, Interval, Line, forest_plot, line_chart
+from slmtok.pages.charts import Interval, Line, forest_plot, line_chart
 from slmtok.pages.sections import Block, Figure, Paragraph, Quote, Section, Table
 from slmtok.sizes import format_bytes
 from slmtok.strict_json import FaultError
@@ -201,10 +201,9 @@ def _curves(found: Mapping[str, Any]) -> Iterator[Block]:
     for view in found["views"]:
         names = [each["name"] for each in view["arms"]]
         for quantity, label in _QUANTITIES.items():
-            is_long = len(view["curves"]) > MAX_LEGEND
             lines = [
                 Line(
-                    curve["arm"] if is_long else f"{curve['arm']}, seed {curve['seed']}",
+                    curve["arm"],
                     curve[quantity],
                     curve["bpb"],
                     names.index(curve["arm"]) if curve["arm"] in names else 0,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import html
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from slmtok.pages.frame import frame, visible
@@ -54,15 +55,39 @@ def columns(documents: Iterable[Sequence[Segment]], name_a: str, name_b: str | N
 def _column(
     title: str, documents: Sequence[Sequence[Segment]], css: Callable[[Segment], str], *, of_two: bool = True
 ) -> str:
-    texts = ("<p>" + "".join(_span(one, css, of_two) for one in document) + "</p>" for document in documents)
+    texts = (
+        "<p>" + "".join(_spans(each, css, of_two) for each in _sharing(document)) + "</p>" for document in documents
+    )
     return f'<section class="panel">\n<h2>{html.escape(title)}</h2>\n{"".join(texts)}\n</section>'
 
 
-def _span(segment: Segment, css: Callable[[Segment], str], of_two: bool) -> str:
+def _sharing(document: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """The segments of a document; those that share a character together."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    found: list[Segment] = []
+    for segment in document:
+        found.append(segment)
+        decoder.decode(segment.text)
+        if not decoder.getstate()[0]:
+            yield found
+            found = []
+    if found:
+        yield found
+
+
+def _spans(segments: Sequence[Segment], css: Callable[[Segment], str], of_two: bool) -> str:
+    """One segment as its text; several as their text, drawn once, and the bytes of each."""
+    text = html.escape(visible(b"".join(each.text for each in segments).decode("utf-8", "replace")))
+    if len(segments) == 1:
+        return _span(text, "", segments[0], css, of_two)
+    of_each = (_span(each.text.hex(" "), " hex", each, css, of_two) for each in segments)
+    return f'<span class="shared">{text}</span>{"".join(of_each)}'
+
+
+def _span(text: str, kind: str, segment: Segment, css: Callable[[Segment], str], of_two: bool) -> str:
     bits = f"{segment.bits_a:.2f} and {segment.bits_b:.2f}" if of_two else f"{segment.bits_a:.2f}"
     title = f"{bits} bits, {len(segment.text)} bytes"
-    text = html.escape(visible(segment.text.decode("utf-8", "replace")))
-    return f'<span class="{css(segment)}" title="{title}">{text}</span>'
+    return f'<span class="{css(segment)}{kind}" title="{title}">{text}</span>'
 
 
 def _shade(bits: float, segment: Segment) -> str:

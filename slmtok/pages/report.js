@@ -77,7 +77,7 @@ class Browser {
     fillSelect(byId("filter-sort"), orders);
     const head = element("tr");
     for (const title of ["id", "token", "bytes", "class", ...subject.countNames]) {
-      const cell = element("th", "", title);
+      const cell = element("th", ["token", "class"].includes(title) ? "words" : "", title);
       cell.scope = "col";
       head.append(cell);
     }

@@ -300,7 +300,7 @@ def ablation(**changes):
         "arms": arms,
         "realised": {"bytes": 0.001},
         "pairs": [pair],
-        "curves": [{"arm": name, "seed": 0, **points} for name in ("a", "b")],
+        "curves": [{"arm": name, "seed": seed, **points} for seed in (0, 1) for name in ("a", "b")],
         "breakdowns": {"a": {"by_bytes": [{"group": 0, "targets": 1234, "share_of_bits": 0.5}]}},
     }
     tokenizers = [
@@ -349,6 +349,7 @@ def test_an_ablation(slm):
     assert "1,234" in page
     assert "1-gram of bytes" in page and "4.5000" in page and "2.7500" in page
     assert page.count("<svg") == 4, "a forest plot, and curves against bytes, ids and FLOPs"
+    assert page.count(">a</text>") == page.count(">b</text>") == 3, "a legend names arms, not seeds"
     assert slm("report", "ab/ablation.json", "-o", "-", code=0).out.replace("ab/ablation.json", "ab") == page
 
 
@@ -357,6 +358,14 @@ def test_an_ablation_of_another_shape_is_refused(slm):
     broken["views"][0]["pairs"][0]["delta"] = "much"
     write("ab", broken)
     assert "views[0].pairs[0].delta is 'much', expected a number" in slm("report", "ab", "-o", "-", code=1).err
+
+
+def test_an_ablation_of_another_version_is_named(slm):
+    write("ab", ablation())
+    file = Path("ab/ablation.json")
+    file.write_text(file.read_text().replace('"version": 2', '"version": 9'))
+    ran = slm("report", "ab", "-o", "page.html", code=1)
+    assert "ab/ablation.json is an ablation of version 9" in ran.err and not Path("page.html").exists()
 
 
 def test_an_ablation_that_has_not_finished(slm):

@@ -155,6 +155,15 @@ def test_a_map_keeps_text_as_text() -> None:
     assert 'class="worse3"' in page
 
 
+def test_a_map_draws_a_shared_character_once() -> None:
+    parts = [b"hour\xe2\x80", b"\x99", b"s", b"\xff", b"\xe2\x80"]
+    page = loss_map([[Segment(part, 1.0, 1.0) for part in parts]], "a", "b")
+    assert page.count('<span class="shared">hour’</span>') == 3, "one in each column"
+    for part in ("68 6f 75 72 e2 80", "99", "s"):
+        assert page.count(f">{part}</span>") == 3
+    assert page.count("�") == 6, "bytes that are no UTF-8"
+
+
 def test_a_map_ends_at_its_limit() -> None:
     many = [[Segment(b"x" * 1000, 1.0, 1.0)] * 40] * 3
     page = loss_map(many, "a", "b")
