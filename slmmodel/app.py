@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls
-from slmmodel.checks import check_path
+from slmmodel.checks import check_bool, check_path
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.notebook import html_table
 
@@ -232,6 +232,7 @@ def train(
     """
     from slmmodel.cli.train import TrainProgress
 
+    check_bool("progress", progress)
     # Of the processes that torchrun started, only rank 0 prints.
     quiet = not progress or os.environ.get("RANK", "0") != "0"
     with TrainProgress("loading torch", quiet=quiet) as report:

@@ -27,6 +27,12 @@ FOREIGN_OPTIONS = {
     "max_tokens": ("max_new_tokens", "max_new_tokens=%r"),
     "out_dir": ("output", "output=%r"),
     "overwrite": ("force", "force=%r"),
+    "greedy": ("temperature", "temperature=0"),
+    "input_ids": ("ids", "run.generate(ids)"),
+    "inputs": ("ids", "run.generate(ids)"),
+    "n": ("max_new_tokens", "one call for each, with other seeds: seed=1"),
+    "num_beams": ("beam", "beam=%r"),
+    "num_return_sequences": ("max_new_tokens", "one call for each, with other seeds: seed=1"),
     "stop": ("max_new_tokens", "stop_ids=(2,), the ids that end the text"),
     "steps": ("budget", "budget='steps=%s'"),
 }

@@ -24,6 +24,7 @@ from slmmodel.errors import (
     Argument,
     CorruptFile,
     DiskFull,
+    Fix,
     Mismatch,
     MissingInput,
     OutputExists,
@@ -100,10 +101,14 @@ class RunFolder:
                 fact, where = "the path of the run is empty", "an empty path stands for no folder"
             elif (run.path / "manifest.json").is_file():
                 fact = f"{name!r} is packed data, not a run folder"
+            elif (run.path / "ablation.json").is_file():
+                fact, where = f"{name!r} is an ablation, not a run folder", f"its runs are in {run.path / 'runs'}"
+            elif (run.path / "config.json").is_file():
+                fact = f"{name!r} is a model of Hugging Face, not a run folder"
             inside = next((each for each in [*run.path.parents][:3] if cls(each).exists()), None)
-            fix = "slm train DATA -o RUN creates one" if inside is None else f"name the run: {inside}"
+            fix: Fix = "slm train DATA -o RUN creates one" if inside is None else f"name the run: {inside}"
             if inside is not None and (step := run.path.name.removeprefix("step-")).isdigit():
-                fix += f", with --step {step}"
+                fix = (f"name the run: {inside}, with ", Argument("step", int(step)))
             raise MissingInput(fact, where=where, fix=fix, path=name)
         # A lost tokenizer can be named with -t, and ids need none; `slm doctor` reports it.
         run._verify(run.path, [name for name in _SMALL if name != TOKENIZER or run.tokenizer is not None])
@@ -219,17 +224,21 @@ class RunFolder:
 
     def checkpoint(self, step: int | None = None) -> Path:
         """The verified folder of a checkpoint; `step` None is the newest. Raises `MissingInput`, `CorruptFile`."""
+        folder = self.checkpoints.path(self.step_of(step))
+        self._verify(folder)
+        return folder
+
+    def step_of(self, step: int | None) -> int:
+        """The step of a checkpoint that is there; None is the newest. Raises `MissingInput`."""
         number, steps = self.checkpoints.newest() if step is None else step, self.checkpoints.list()
-        if number not in steps:
+        if number is None or number not in steps:
             raise MissingInput(
                 "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}",
                 where=str(self.checkpoints.folder),
                 limit=f"steps: {', '.join(map(str, steps)) or 'none'}",
                 fix="continue training, or name a step from this list",
             )
-        folder = self.checkpoints.path(number)
-        self._verify(folder)
-        return folder
+        return number
 
     def weights(self, step: int | None = None) -> Path:
         """The verified folder with the weights: the run's own at its end, else the newest (or given) checkpoint's.

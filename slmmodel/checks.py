@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from slmmodel.errors import OptionError, WrongType
 
@@ -28,6 +28,12 @@ def check_int(name: str, value: object, least: int | None = 0) -> int:
     return number
 
 
+def check_bool(name: str, value: object) -> None:
+    """Raises `WrongType` for what is not True or False: a text such as `no` would count as True."""
+    if not isinstance(value, bool):
+        raise WrongType(f"{name} must be True or False, not {_described(value)}", fix=f"{name}=True")
+
+
 def check_ids(ids: object) -> list[int]:
     """Ids of one sequence as a list; takes lists, and arrays and tensors of one dimension. Raises `WrongType`."""
     if isinstance(ids, str | bytes):
@@ -36,7 +42,7 @@ def check_ids(ids: object) -> list[int]:
             fix="slmmodel.app.load(run) takes text; or tok.encode_list(text)",
         )
     given = ids.tolist() if hasattr(ids, "tolist") else ids
-    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+    if isinstance(given, Mapping | Set) or not isinstance(given, Iterable):
         raise WrongType(f"ids are a list of integers, not {_described(ids)}", fix="[1, 300, 301]")
     found = []
     for index, id in enumerate(given):

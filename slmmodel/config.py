@@ -12,10 +12,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -32,6 +33,7 @@ from slmmodel.config_values import (
     Device,
     Number,
     OptionalNumber,
+    PositiveCount,
     Seconds,
     Section,
     Size,
@@ -52,6 +54,7 @@ from slmmodel.errors import (
     suggestion,
     unknown_setting,
 )
+from slmmodel.foreign_names import FOREIGN_VALUES
 from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
@@ -178,7 +181,7 @@ class RunSection(Section):
     )
     save_every: AutoCount = runtime_option(0, "Steps between checkpoints; auto: a tenth of the run, at least 50.")
     log_every: AutoCount = runtime_option(0, "Steps between lines of metrics.")
-    keep: Count = runtime_option(2, "Newest checkpoints that are kept, besides the best.")
+    keep: PositiveCount = runtime_option(2, "Newest checkpoints that are kept, besides the best.")
     keep_every: Count = runtime_option(0, "Also keep checkpoints at multiples of this.")
     track: Annotated[tuple[Literal["tensorboard", "trackio", "wandb"], ...], BeforeValidator(as_list)] = runtime_option(
         (), "Also log metrics to these, separated by commas: tensorboard, trackio, wandb."
@@ -380,6 +383,9 @@ _OTHER_BUDGETS = {
 
 def _likely_budget(text: str) -> str:
     """The budget that a bare amount stands for: `2min` is a time, `2M` a number of ids, `500` of steps."""
+    kind, _, amount = re.sub("[: ]+", "=", text.strip(), count=1).partition("=")
+    if kind in BUDGETS:
+        return likely_budget(f"{kind}={{}}", amount or BUDGET_EXAMPLES[kind])
     if text.isdecimal():
         return f"steps={text}"
     if parse_count(text) is not None:
@@ -393,7 +399,7 @@ def read_budget(text: object, option: str) -> Settings:
     Raises `OptionError`.
     """
 
-    kind, equals, amount = text.partition("=") if isinstance(text, str) else ("", "", "")
+    kind, equals, amount = map(str.strip, text.partition("=")) if isinstance(text, str) else ("", "", "")
     if not equals or not amount:
         raise OptionError(
             f"{option} {text!r} is not KIND=AMOUNT",
@@ -434,6 +440,20 @@ def merged(base: Settings, changes: Settings) -> Settings:
     return {**base, **changes}
 
 
+def refuse_contradiction(settings: Settings, named: Settings) -> None:
+    """Raises `OptionError` for a setting with one value among the settings and another by its own option."""
+    for name in named.keys() & settings.keys():
+        own, other = named[name], settings[name]
+        if str(own.value) != str(other.value):
+            place = other.where if name in other.where else f"{other.where} {name}"
+            place = f"{place}={other.value}"
+            raise OptionError(
+                f"{place} and {own.where} {own.value} are the same setting",
+                fix=f"leave out {place}, or {own.where} {own.value}",
+                option=name.rpartition(".")[2],
+            )
+
+
 # ---------------------------------------------------------------- checking
 
 
@@ -459,10 +479,14 @@ def affects_weights(name: str) -> bool:
 def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     """Raises `InvalidConfig` for the first setting that does not exist, with the nearest one that does."""
     known = list(names)
-    of_models = dict.fromkeys(f"model.{field}" for arch in MODELS.values() for field in arch.config.model_fields)
     for name, given in settings.items():
         if name not in known and not name.startswith(("data.options.", "data.read.")):
-            raise unknown_setting(name, [*known, *of_models], given.where)
+            raise unknown_setting(name, [*known, *_model_options()], given.where)
+
+
+def _model_options() -> dict[str, None]:
+    """The options of all architectures, by dotted name."""
+    return dict.fromkeys(f"model.{field}" for arch in MODELS.values() for field in arch.config.model_fields)
 
 
 def nested(settings: Settings) -> dict[str, Any]:
@@ -497,19 +521,33 @@ def validate(settings: Settings) -> dict[str, Any]:
             f"{name} is {settings[name].value!r}",
             where=settings[name].where,
             limit=limit,
-            fix=_fix_of(name),
+            fix=_fix_of(name, settings[name].value),
             option=name,
         ) from None
     return parsed.model_dump(exclude_unset=True, exclude={"model"})
 
 
-def _fix_of(name: str) -> Fix:
+def _meant_value(name: str, value: Any) -> str | None:
+    """The value that one of another tool, in other letters or misspelled, stands for; None where there is none."""
+    kind, text = OPTIONS[name].annotation, str(value).lower()
+    literal = get_args(kind)[0] if get_origin(kind) is tuple else kind
+    choices = [choice for choice in get_args(literal) if isinstance(choice, str)]
+    other = FOREIGN_VALUES.get(name, {}).get(text)
+    if name == "run.device" and other is None:
+        return text if text != value and re.fullmatch(r"(auto|cpu|cuda|mps)(:\d+)?", text, re.ASCII) else None
+    return other or suggestion(text, choices)
+
+
+def _fix_of(name: str, value: Any) -> Fix:
     """A value that the setting takes, or the advice to leave it out where its default is another setting's or none."""
     if name.startswith(_BUDGET):
         kind = name.removeprefix(_BUDGET)
         return (Argument("budget", f"{kind}={BUDGET_EXAMPLES[kind]}"),)
     if name not in OPTIONS:
         return "correct it"
+    meant = _meant_value(name, value)
+    if meant is not None:
+        return (Argument(name, meant),)
     default = OPTIONS[name].default
     is_of_preset = name in ("optim.name", "optim.lr", "optim.weight_decay", "run.batch_tokens")
     if is_of_preset or default in (None, "", ()) or name.startswith("optim.schedule."):
@@ -610,16 +648,23 @@ def check_model(settings: Settings) -> None:
 
     The sizes of the vocabulary are those of the data, and are compared with them later.
     """
-    own = {name: given for name, given in _sections_of(settings)[0].items() if name not in ("n_vocab", "padded_vocab")}
+    of_models = _model_options()
+    for name, given in settings.items():
+        if name.startswith("model.") and name != "model.preset" and name not in of_models:
+            raise unknown_setting(name, [*of_models, *OPTIONS], given.where)
+    sections, others = _sections_of(settings)
+    own = {name: setting for name, setting in sections.items() if name not in ("n_vocab", "padded_vocab")}
     defaults = [name for names in _DEFAULT_PRESETS.values() for name in names.values()]
     fault: InvalidConfig | None = None
     for name in [str(own["preset"].value)] if "preset" in own else dict.fromkeys(defaults) if own else ():
         base = preset(name)
         try:
-            _resolve_model(own, base, base.config())
+            seq_len = _resolve_model(own, base, base.config()).seq_len
         except InvalidConfig as error:
             fault = fault or error
         else:
+            if own.keys() & {"preset", "seq_len"}:
+                _resolve_run(others.get("run", {}), base, seq_len, 1)
             return
     if fault is not None:
         raise fault

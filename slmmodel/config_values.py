@@ -57,6 +57,7 @@ def _text(value: Any) -> str:
 
 
 Count = Annotated[int, _parsed(parse_count, "65536 or 328M, not below 0"), Field(ge=0, lt=1 << 63)]
+PositiveCount = Annotated[int, _parsed(parse_count, "1, 65536 or 328M"), Field(ge=1, lt=1 << 63)]
 AutoCount = Annotated[Count, BeforeValidator(lambda value: 0 if value in ("auto", None) else value)]
 Size = Annotated[int, _parsed(parse_size, "2GB or 1MiB")]
 Seconds = Annotated[float, _parsed(parse_time, "130s or 2h")]

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from slmmodel.foreign_names import BATCH_TOKENS, BATCH_UNIT, own_setting
+
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
@@ -189,7 +191,7 @@ def unknown_name(what: str, name: str, choices: Iterable[str], fix: str | Argume
     It takes the place of `{}` in `fix`, or is the value of an argument.
     """
     names = list(choices)
-    near = suggestion(name, names)
+    near = suggestion(name, names) or next((other for other in names if other.startswith(f"{name}-")), None)
     return UnknownName(
         f"unknown {what} {name!r}" + (f"; did you mean {near!r}?" if near else ""),
         limit=f"one of {', '.join(names)}",
@@ -202,9 +204,12 @@ def unknown_name(what: str, name: str, choices: Iterable[str], fix: str | Argume
 def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfig:
     """The error for a setting that is not among `names`, with the nearest of them and those of its section."""
     known = list(names)
-    near = next((other for other in known if other.endswith(f".{name}")), None) or suggestion(name, known)
-    of_section = [other for other in known if other.startswith(name.partition(".")[0] + ".")]
-    if name in {other.partition(".")[0] for other in known}:
+    last, ours = name.rpartition(".")[2], own_setting(name)
+    elsewhere = next((other for other in known if other.rpartition(".")[2] == last), None)
+    near = elsewhere or (ours if ours in known else None) or suggestion(name, known)
+    inside = [other for other in known if other.startswith(f"{name}.")]
+    of_section = inside or [other for other in known if other.startswith(name.partition(".")[0] + ".")]
+    if inside:
         fix = f"name a setting of it: {of_section[0]}"
         return InvalidConfig(
             f"{name!r} is a section, not a setting", where=where, limit=", ".join(of_section), fix=fix, option=name
@@ -213,7 +218,7 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
         f"unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""),
         where=where,
         limit=f"known: {', '.join(of_section or ['model', 'data', 'optim', 'run'])}",
-        fix=f"write {near}" if near else "remove it",
+        fix=f"write {near}{BATCH_UNIT * (near == BATCH_TOKENS)}" if near else "remove it",
         option=name,
     )
 

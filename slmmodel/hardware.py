@@ -77,7 +77,7 @@ def device_for(name: str) -> torch.device:
             f"device {name!r} {'is not available' if exists else 'does not exist'}",
             where="torch on this machine",
             limit="auto, cpu, cuda, cuda:N, mps",
-            fix=(Argument("device", "auto"),),
+            fix=(Argument("device", lower if (lower := kind.lower()) != kind and count.get(lower) else "auto"),),
             option="device",
         )
     return torch.device(name)

@@ -14,13 +14,14 @@ import torch
 from slmmodel import trainer
 from slmmodel.calls import explains_calls, unknown_option
 from slmmodel.checkpoint import RunFolder
-from slmmodel.checks import check_ids, check_int, check_path
-from slmmodel.config import Setting, merged, read_budget, settings_of
+from slmmodel.checks import check_bool, check_ids, check_int, check_path
+from slmmodel.config import Setting, merged, read_budget, refuse_contradiction, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.opening import open_source
 from slmmodel.data.source import TokenSource
 from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import InvalidInput, OptionError, WrongType
+from slmmodel.evaluation.certificate import check_run
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import generate
 from slmmodel.hardware import device_for
@@ -110,7 +111,7 @@ class Run:
         """
         for name, value in options.items():
             if name not in DecodingOptions.model_fields:
-                raise unknown_option("generate", name, value, ["assistant", *DecodingOptions.model_fields])
+                raise unknown_option("generate", name, value, ["ids", "assistant", *DecodingOptions.model_fields])
         prompt = check_ids(ids) or opening_ids(self.vocab)
         limit = check_int("max_new_tokens", max_new_tokens)
         given = {**special_ids(self.vocab), **options, "max_new_tokens": limit, "overflow": overflow}
@@ -178,6 +179,7 @@ class Run:
         elif split is not None:
             fact = f"split={split!r} with a source that is open"
             raise OptionError(fact, fix=f"leave split out, or open_source(path, {split!r})", option="split")
+        check_run(self.folder, data, stateful)
         if seq_len is not None and check_int("seq_len", seq_len, 1) > self.seq_len:
             raise OptionError(
                 f"seq_len is {seq_len}",
@@ -242,7 +244,10 @@ def train(
     named = {"data.train": name or None, "model.preset": preset, "run.seed": seed, "run.device": device}
     changes = {name: Setting(value, name.rpartition(".")[2]) for name, value in named.items() if value is not None}
     changes |= {} if budget is None else read_budget(budget, "budget")
-    given = merged(settings_of(settings or {}), changes)
+    check_bool("force", force)
+    from_settings = settings_of(settings or {})
+    refuse_contradiction(from_settings, changes)
+    given = merged(from_settings, changes)
     result = trainer.train(given, data=opened, output=check_path("output", output), force=force, report=report)
     if not result.finished:
         at = f"is saved at step {result.step} of {result.steps}; the same call continues it"

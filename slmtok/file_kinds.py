@@ -15,7 +15,6 @@ COUNTS = "slmtok-counts"
 LOCK = "slmtok-lock"
 RECEIPT = "slmtok-receipt"
 AUDIT = "slmtok-audit"
-DIGESTS = "slmtok-digests"
 SHARD = "slmtok-shard"
 MANIFEST = "slmtok-shards"
 LAYOUT = "slmtok-layout"
@@ -34,7 +33,6 @@ NAMES = {
     LOCK: "the lock of a tokenizer of slmtok",
     RECEIPT: "a receipt of slmtok",
     AUDIT: "an audit of slmtok",
-    DIGESTS: "a file of document digests of slmtok count",
     SHARD: "a shard of packed data of slmtok",
     MANIFEST: "the manifest of packed data of slmtok",
     LAYOUT: "the metadata of packed data of slmtok",
@@ -60,6 +58,8 @@ _MAKERS = {
     "tokenizer file": "name a tokenizer file, as slmtok train writes it",
 }
 """What to name instead of a file of another kind."""
+_RESULTS = ("passkey", "probe", "prompts", "ablation")
+"""Kinds of results, which are called by their names in `NAMES`."""
 _HEAD_BYTES = 4096
 _JSON = re.compile(
     rb'\s*\{\s*"kind"\s*:\s*"(lock|receipt|audit|certificate|passkey|probe|prompts|ablation|ablation-lock)"\s*,\s*"version"'
@@ -84,8 +84,6 @@ def kind_of(head: bytes) -> str:
         return COUNTS
     if head.startswith(b"SLMSHARD"):
         return SHARD
-    if head.startswith(b"SLMDOCS1"):
-        return DIGESTS
     if match := _JSON.match(head[:_HEAD_BYTES]):
         return f"slmtok-{(match[1] or match[2]).decode()}"
     return RANKS if _RANKS.match(head) else UNKNOWN
@@ -116,10 +114,11 @@ def wrong_kind(path: str, kind: str, wanted: str, suffix: str) -> CorruptFile | 
         return None
     beside = [Path(path).with_suffix(suffix), Path(path).with_name(f"tok{suffix}")]
     wanted_kind = TOKENIZER if wanted.startswith("tokenizer") else f"slmtok-{wanted}"
+    noun = NAMES[wanted_kind] if wanted in _RESULTS else f"a {wanted}"
     near = next((str(each) for each in beside if each != Path(path) and kind_of_file(str(each)) == wanted_kind), None)
     return CorruptFile(
-        f"{path} is {NAMES[kind]}, not a {wanted}",
+        f"{path} is {NAMES[kind]}, not {noun}",
         where=path,
-        fix=f"name the {wanted} beside it: {near}" if near else _MAKERS.get(wanted, f"name a {wanted}"),
+        fix=f"name the {wanted} beside it: {near}" if near else _MAKERS.get(wanted, f"name {noun}"),
         path=path,
     )

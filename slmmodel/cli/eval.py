@@ -14,14 +14,15 @@ from click.core import ParameterSource
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
-from slmmodel.cli.opening import STDIN, check_written, is_text, note_unfinished, open_any
-from slmmodel.cli.options import COUNT, POSITIVE, device_option, run_tokenizer_option, step_option
+from slmmodel.cli.opening import STDIN, check_distinct, check_written, is_text, note_unfinished, open_any
+from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import open_split
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
 from slmtok import atomic
-from slmtok.cli.options import OUTPUT, argument, choice, command, option
+from slmtok.cli.errors import EXTRA
+from slmtok.cli.options import OUTPUT, argument, choice, command, instead, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, write_line
 from slmtok.cli.progress import Progress
 from slmtok.options import ReadOptions, option_specs
@@ -34,7 +35,20 @@ if TYPE_CHECKING:
 NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
 
 
-@command("eval", example="slm eval run --on data")
+_HABITS = {
+    EXTRA: instead("--on {}"),
+    **dict.fromkeys(("--data", "--dataset", "--val", "--text"), instead("--on {}", "DATA")),
+    **dict.fromkeys(("--checkpoint", "--ckpt"), instead("--step {}", "N")),
+    **dict.fromkeys(("--model", "--run"), instead("an argument for the run: slm eval {}", "RUN")),
+    **dict.fromkeys(("--context", "--block-size", "--max-seq-len", "--max-length"), instead("--seq-len {}", "N")),
+    "--tasks": instead("slm pairs RUN FILE, slm passkey or slm probe: slm eval scores text"),
+    "--output": instead("--certificate {}", "FILE"),
+    "-o": instead("--certificate {}", "FILE"),
+}
+"""Options of other programs that evaluate, each with what stands for it here."""
+
+
+@command("eval", example="slm eval run --on data", habits=_HABITS)
 @argument("run", metavar="[RUN]", required=False, help="The folder of a run; with --check, by default that of FILE.")
 @option("--on", metavar="DATA|TEXT|-", help="Packed data; or text, all of it; - is stdin. By default that of training.")
 @option("--split", metavar="NAME", show_default="val where there is one, else train; of --on TEXT, all",
@@ -74,12 +88,16 @@ def eval(
     if run is None and check is not None and Path(check).resolve().parent.name == "eval":
         run = str(Path(check).resolve().parents[1])
     if run is None:
+        if check is not None and Path(check).exists():
+            load_certificate(check)
         fact = "RUN is missing" + (f"; {tokenizer} is a tokenizer" if tokenizer else "")
         fix = "slm eval RUN" + ("" if check is None else f" --check {shlex.quote(check)}")
         fix += f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else ""
         raise OptionError(fact, fix=fix, option="run")
     folder = RunFolder.open(run)
     require_text(read, on)
+    if scoring["step"] is not None:
+        folder.step_of(scoring["step"])
     _check_windows(folder, scoring["seq_len"], scoring["seq_bytes"], scoring["stride"])
 
     def documents(split: str | None) -> TokenSource:
@@ -91,6 +109,8 @@ def eval(
     trained = folder.config["data"]["train"]
     sources = [trained] if isinstance(trained, str) else [source.get("path") for source in trained]
     inputs = [folder.path, tokenizer, *(sources if on is None else [on])]
+    check_distinct(losses=losses, certificate=certificate)
+    _refuse_certificate_name(folder, losses)
     check_written(losses, "losses", inputs, force=force)
     check_written(certificate, "certificate", inputs, force=force)
     source = documents(split)
@@ -106,6 +126,14 @@ def eval(
         written["losses"] = losses
     result["written"] = written
     return Outcome(result, lambda: _show(result))
+
+
+def _refuse_certificate_name(run: RunFolder, losses: str | None) -> None:
+    """Raises `OptionError` for losses at a path where certificates of the run are written."""
+    path = Path(losses or "losses").resolve()
+    if path.suffix == ".json" and path.parent == (run.path / "eval").resolve():
+        fix = f"--losses {Path(str(losses)).with_suffix('.losses')}"
+        raise OptionError(f"--losses {losses!r} has the name of a certificate", fix=fix, option="losses")
 
 
 def _check_windows(run: RunFolder, seq_len: int | None, seq_bytes: int | None, stride: int | None) -> None:
@@ -325,14 +353,14 @@ def _table_lines(rows: list[dict[str, Any]]) -> str:
 @command("compare", example="slm compare a.losses b.losses")
 @argument("a", metavar="A", help="Losses of one model, from slm eval RUN --losses A.")
 @argument("b", metavar="B", help="Losses of the other one.")
-@option("--resamples", metavar="N", type=COUNT, default=10_000, help="Resamples of the bootstrap.")
+@option("--resamples", metavar="N", type=POSITIVE, default=10_000, help="Resamples of the bootstrap.")
 @option("--content", is_flag=True, help="Leave out closing specials: compare bpb_content.")
 def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
     """Compare the bits per byte of two models, document by document, with a confidence interval."""
     from slmmodel.evaluation import comparison
 
     first, second = comparison.read_losses(a), comparison.read_losses(b)
-    found = comparison.compare(first, second, content=content, resamples=max(1, resamples))
+    found = comparison.compare(first, second, content=content, resamples=resamples)
     interval = found.interval
     verdict = verdict_of(interval)
     name = "bpb_content" if content else "bpb_total"

@@ -60,6 +60,8 @@ def open_run(
 ) -> RunContext:
     """Opens a run. Raises what `RunFolder` and `Text` raise, and `OptionError` for a device that is not available."""
     run = RunFolder.open(path)
+    if step is not None:
+        run.step_of(step)
     with Progress("loading the model") as progress:
         note_unfinished(run, step, progress)
         use_threads(threads)
@@ -156,6 +158,14 @@ def check_written(path: str | None, option: str, inputs: Iterable[str | Path | N
     check_outputs(path, inputs=files, force=force, option=option)
 
 
+def check_distinct(**outputs: str | None) -> None:
+    """Raises `OptionError` where two options name one file to write."""
+    files: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is not None and (first := files.setdefault(Path(path).resolve(), option)) != option:
+            raise OptionError(f"--{first} and --{option} are both {path!r}", fix=f"another --{option}", option=option)
+
+
 def _is_made_again(file: Path) -> bool:
     return file.parent.name == EVALUATIONS or file.suffix == ".html"
 
@@ -171,8 +181,8 @@ def is_text(path: str) -> bool:
     return path == STDIN or path.startswith("hf:") or has_magic(path)
 
 
-def refuse_run(path: str) -> None:
-    """Raises `OptionError` for a run, or a checkpoint of one, where data are meant."""
+def refuse_run(path: str, fix: str = "name the text") -> None:
+    """Raises `OptionError` for a run, or a checkpoint of one, where data are meant; `fix` is that of a run."""
     folder = Path(path)
     runs = [folder, *([folder.parent.parent] if (folder / "model.safetensors").is_file() else [])]
     for run in runs:
@@ -180,9 +190,18 @@ def refuse_run(path: str) -> None:
             raise OptionError(
                 f"{path!r} is a {'run' if run == folder else 'checkpoint'} of slm, not text",
                 limit="text, packed data, or a file of ids",
-                fix="name the text" + ("" if run == folder else f", or the run: {run}"),
+                fix=fix if run == folder else f"name the text, or the run: {run}",
                 option="data",
             )
+
+
+def check_text(path: str, read: ReadOptions | None) -> None:
+    """Raises `OptionError` for a file that exists and is no text, and for files of slmtok."""
+    if Path(path).exists():
+        from slmtok.cli.files import text_files
+        from slmtok.options import ReadOptions
+
+        text_files([path], read or ReadOptions())
 
 
 def open_any(
@@ -201,6 +220,7 @@ def open_any(
         from slmmodel.cli.text_source import ALL, Corpus, text_source
 
         if tokenizer is None:
+            check_text(path, read)
             raise MissingInput(
                 f"{path!r} is text, and there is no tokenizer", where="the run has none", fix="-t TOK", path=path
             )
@@ -212,6 +232,9 @@ def open_any(
         return text_source(corpus, vocab, split or ALL, corpus.split("none" if split in (None, ALL) else "auto"))
     from slmmodel.data.opening import open_source
 
+    if any(map(str.isspace, path)) and not Path(path).exists():
+        instead = "for text itself name - and pipe it in; in Python slmtok.Texts(texts)"
+        raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=instead, path=path)
     try:
         return open_source(path, split or "val", vocab=vocab)
     except MissingInput:

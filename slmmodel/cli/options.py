@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
@@ -41,9 +41,12 @@ run_tokenizer_option = tokenizer_option(required=False, help="The tokenizer, whe
 prompt_option = option("--prompt", "-p", metavar="TEXT|-", help="The text to continue; - is stdin.")
 ids_option = option("--ids", metavar="IDS", help="The prompt as ids, such as '1 340 27'.")
 step_option = option("--step", metavar="N", type=STEP, help="A saved step instead of the end.")
+MISMATCHES = ("files", "tokenizer", "data", "plan", "config", "torch", "device", "threads")
+"""What may differ from what a run recorded: its files, and `FINGERPRINT_FIELDS`, whose module imports torch."""
 allow_mismatch_option = option(
     "--allow-mismatch",
     metavar="NAME",
+    type=choice(*MISMATCHES),
     multiple=True,
     help="Continue although this differs from what the run recorded. Repeat for several.",
 )
@@ -58,6 +61,13 @@ set_option = option(
     panel=SETTINGS,
     help="A setting, as in a configuration file: optim.lr=1e-3. Repeat for several.",
 )
+
+
+def set_in_two(value: str | None, arguments: Sequence[str]) -> str:
+    """For an argument too many that is the value of `--set NAME VALUE`: the option in one word; else nothing."""
+    pairs = zip(arguments, arguments[1:], arguments[2:], strict=False)
+    name = next((name for flag, name, last in pairs if flag == "--set" and last == value and "=" not in name), None)
+    return f"--set {name}={value}" if name else ""
 
 
 def _one_budget(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:

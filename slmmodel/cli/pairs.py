@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from slmmodel.cli.opening import STDIN, open_run, stdin_lines
@@ -49,6 +51,9 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
     """
     if good == bad:
         raise OptionError(f"--good and --bad are both {good!r}", fix="name two fields", option="good")
+    if Path(file).is_dir() and Path(run).is_file():
+        swapped = f"slm pairs {shlex.quote(file)} {shlex.quote(run)}"
+        raise OptionError(f"{run!r} is named as the run, and {file!r} as the file", fix=swapped, option="run")
     listed = read_pairs(file, good, bad, by)
     context = open_run(run, **opening)
     from slmmodel.evaluation.retrieval import sequence_nats

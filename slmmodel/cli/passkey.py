@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.curves import check_figure, save_figure
-from slmmodel.cli.opening import RunContext, check_written, open_run
+from slmmodel.cli.opening import RunContext, check_distinct, check_written, open_run
 from slmmodel.cli.options import (
     COUNT,
     POSITIVE,
@@ -89,6 +89,7 @@ def passkey(
     """
     from slmmodel.cli.passkey_text import Template, load_template
 
+    check_distinct(output=output, plot=plot)
     check_written(output, "output", [run, template, options["tokenizer"]], force=force)
     if plot is not None:
         check_figure(plot, force=force, option="--plot")

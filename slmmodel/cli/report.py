@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from slmtok.cli.files import STDIO, short_names, writing
 from slmtok.cli.options import OUTPUT, argument, command, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.progress import Progress
+from slmtok.errors import OptionError as NotText
 from slmtok.errors import SlmtokError
 from slmtok.pages.frame import Page
 from slmtok.pages.loss_map import STYLES
@@ -61,8 +63,16 @@ def report(
     """
     if opens and output == STDIO:
         raise OptionError("--open together with -o -, which is stdout", fix="-o FILE", option="open")
+    if twice := next((each for each in subjects if subjects.count(each) > 1), None):
+        raise OptionError(f"{twice!r} is named twice", fix="name it once", option="subjects")
     if output != STDIO:
         check_written(output, "output", [*subjects, *results, *on], force=force)
+    if output != STDIO and not output.endswith((".html", ".htm")):
+        fact, fix = (
+            f"--output {output!r} is not a page",
+            f"--output {shlex.quote(str(Path(output).with_suffix('.html')))}",
+        )
+        raise OptionError(fact, limit=".html, .htm", fix=fix, option="output")
     use_threads(threads)
     page, warnings = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
     content = page.html.encode()
@@ -177,7 +187,12 @@ def _next_words(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:
 def _texts(opened: Sequence[Opened], on: Sequence[str], notes: list[Any]) -> list[bytes]:
     """The text of the page; where the data of the run are gone, a note says so."""
     if on:
-        return text_sections.text_of(on)
+        try:
+            return text_sections.text_of(on)
+        except NotText as error:
+            # The fix of slmtok names options of a corpus, which a report has not.
+            fix = "name text in UTF-8, or records: .jsonl, .json, .csv, .tsv, .parquet"
+            raise OptionError(error.fact, where="--on", fix=fix, option="on") from None
     if not opened:
         return []
     try:

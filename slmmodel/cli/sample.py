@@ -75,6 +75,8 @@ _HABITS = {
     "--start": instead("--prompt {}", "TEXT"),
     **dict.fromkeys(("--num-samples", "--num-return-sequences"), instead("--n {}", "3")),
     **dict.fromkeys(("--max-tokens", "--max-length", "--length"), instead("--max-new {}", "256")),
+    "--do-sample": instead("--temperature 0.8; it draws by default"),
+    "--num-beams": instead("--beam {}", "4"),
     **dict.fromkeys(("--out-dir", "--checkpoint", "--ckpt"), instead("the run as an argument: slm sample {}", "RUN")),
 }
 """Options of other samplers, each with what stands for it here."""
@@ -97,8 +99,8 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
     prompt = prompt if text is None else text
     opening = {name: values.pop(name) for name in _OPENING}
     options = SampleConfig(**values)
-    check_prompt(prompt, ids)
-    RunFolder.open(run)  # a wrong name is reported before torch is loaded
+    given = check_prompt(prompt, ids)
+    _check_early(options, given, RunFolder.open(run))
     load_torch()
     from slmmodel.sampling.methods import chosen_method
 
@@ -108,6 +110,26 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
     if options.assistant:
         return job.assisted(open_assistant(options.assistant, context, opening["device"]))
     return job.draw() if method is None else job.search(method)
+
+
+def _check_early(options: SampleConfig, ids: list[int] | None, run: RunFolder) -> None:
+    """Raises `OptionError` for texts and ids that cannot be meant, before torch is imported."""
+    for flag, texts, example in (("--choice", options.choice, "' yes'"), ("--stop", options.stop, "'.'")):
+        if "" in texts:
+            raise OptionError(f"{flag} is empty", fix=f"{flag} {example}", option=flag)
+    if options.greedy and options.n > 1:
+        fact = f"--n {options.n} has no effect with --greedy: the samples would be equal"
+        raise OptionError(fact, fix="leave out --n or --greedy", option="--n")
+    unknown = next((id for id in ids or () if id >= run.vocab.n_vocab), None)
+    if ids == [] or unknown is not None:
+        raise OptionError(
+            "--ids is empty" if unknown is None else f"--ids has the id {unknown}",
+            limit=f"ids 0 to {run.vocab.n_vocab - 1}",
+            fix="leave it out: a sample then begins a document"
+            if unknown is None
+            else "encode the prompt with the tokenizer of the run: -p TEXT",
+            option="--ids",
+        )
 
 
 def _resolved(options: SampleConfig, context: RunContext) -> SampleConfig:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from slmmodel.checkpoint import METRICS, RunFolder, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
-from slmmodel.cli.opening import is_text, open_text
+from slmmodel.cli.opening import check_text, is_text, open_text, refuse_run
 from slmmodel.cli.options import (
     SETTINGS,
     STEP,
@@ -24,19 +24,23 @@ from slmmodel.cli.options import (
     flag_of,
     no_verify_option,
     run_argument,
+    set_in_two,
     set_option,
     setting_option,
 )
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
-from slmmodel.config import BUDGET_EXAMPLES, likely_budget
-from slmmodel.errors import MissingInput, OptionError, OutputExists, SlmmodelError
+from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, likely_budget
+from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
+from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import format_bytes, format_count, parse_count
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import (
     OUTPUT,
     TOKENIZER,
+    Habit,
     argument,
     command,
     dry_run_option,
@@ -73,16 +77,42 @@ def _budget(kind: str) -> Callable[[str | None, Sequence[str]], str]:
     return lambda value, arguments: f"--budget {likely_budget(kind + '={}', value or BUDGET_EXAMPLES[kind])}"
 
 
+def _setting(name: str) -> Habit:
+    """Names the setting with the value that was given, in our words, else with its default."""
+    default = OPTIONS[name].default if name in OPTIONS else None
+    ours = FOREIGN_VALUES.get(name, {})
+    return lambda value, arguments: instead(f"--set {name}={{}}", "VALUE" if default in (None, ()) else str(default))(
+        value if value is None else ours.get(value.lower(), value), arguments
+    )
+
+
 _HABITS = {
+    EXTRA: set_in_two,
+    **{"--" + name.rpartition(".")[2].replace("_", "-"): _setting(name) for name in OPTIONS},
+    **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
     **dict.fromkeys(("--lr", "--learning-rate"), instead("--set optim.lr={}", "0.003")),
     **dict.fromkeys(("--batch-size", "--batch", "--per-device-train-batch-size"), _batch_tokens),
-    **dict.fromkeys(("--steps", "--max-steps", "--max-iters", "--num-steps"), _budget("steps")),
+    **dict.fromkeys(("--steps", "--max-steps", "--max-iters", "--num-steps", "--num-iterations"), _budget("steps")),
     **dict.fromkeys(("--epochs", "--num-epochs", "--num-train-epochs"), _budget("epochs")),
     **dict.fromkeys(
         ("--dataset", "--data", "--train-file"), instead("an argument for the data: slm train {} -o RUN", "DATA")
     ),
     **dict.fromkeys(("--context", "--block-size", "--max-seq-len"), instead("--set model.seq_len={}", "256")),
     **dict.fromkeys(("--out-dir", "--output-dir"), instead("-o {}", "RUN")),
+    **{f"--{name}": instead(f"--precision {name}") for name in ("bf16", "fp16")},
+    **dict.fromkeys(("--wandb", "--wandb-log"), instead("--set run.track=wandb")),
+    **dict.fromkeys(
+        ("--resume", "--resume-from-checkpoint", "--init-from", "--continue"),
+        instead("slm resume RUN, or the same command again: it continues an interrupted run"),
+    ),
+    **dict.fromkeys(
+        ("--gradient-accumulation-steps", "--grad-accum-steps"),
+        instead("--set run.batch_tokens=N for the ids of a step; --micro-batch divides it"),
+    ),
+    **dict.fromkeys(
+        ("--nproc-per-node", "--gpus", "--num-processes", "--num-gpus"),
+        instead("torchrun --nproc-per-node {} -m slmmodel train DATA", "N"),
+    ),
 }
 """Options of other trainers, each with what stands for it here."""
 
@@ -135,12 +165,15 @@ def train(
     values = {"data.train": data, "data.val": val, "model.preset": named.pop("preset")}
     values |= {f"run.{name}": value for name, value in named.items()}
     given = read_settings(config, sets, budget, values)
-    data, tokenizer = named_data(given, data, tokenizer)
+    data, tokenizer = named_data(given, data, tokenizer, read)
     given, read = reading.merge(given, read)
     if data is not None:
         reading.require_text(read, data)
     if plot is not None:
         check_figure(plot, force=force, option="--plot")
+    folder = RunFolder(Path(output))
+    if not folder.exists() and not folder.is_version_1():
+        folder.refuse_other_content()
     opened = open_training_data(given, data, tokenizer, read)
     if dry_run:
         return _plan(given, opened)
@@ -148,7 +181,9 @@ def train(
     return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
 
 
-def named_data(given: dict[str, Any], data: str | None, tokenizer: str | None) -> tuple[str | None, str | None]:
+def named_data(
+    given: dict[str, Any], data: str | None, tokenizer: str | None, read: ReadOptions | None = None
+) -> tuple[str | None, str | None]:
     """Training data and tokenizer of the command line, else of the settings; the data are put into `given`.
 
     The data are None where the settings name several sources or stages. Raises `OptionError` for no data,
@@ -167,7 +202,7 @@ def named_data(given: dict[str, Any], data: str | None, tokenizer: str | None) -
             fact, fix = f"{fact}: {tokenizer!r} is a tokenizer", f"slm train TEXT -t {shlex.quote(tokenizer)}"
         raise OptionError(fact, fix=fix, option="data")
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
-        raise _no_token_data(data)
+        raise _no_token_data(data, read)
     if tokenizer is not None and Path(data).exists() and not is_text(data):
         raise OptionError(
             f"{data!r} is token data, and --tokenizer is for text",
@@ -204,18 +239,30 @@ def open_training_data(
     return with_passkeys(opened, resolve(given, opened.vocab, opened.tokens, device.type)[0])
 
 
-def _no_token_data(data: str) -> MissingInput:
-    """The error for a corpus without `-t`, and for data that does not exist."""
-    name = shlex.quote(data)
-    if is_text(data):
-        fact, where = f"{data!r} is not finished token data", "it has no manifest.json" if Path(data).is_dir() else data
-        fix = (
-            f"slm train {name} -t TOK tokenizes it while training; slmtok pack {name} -t TOK -o DATA writes token data"
-        )
-    else:
-        fact, where = f"no file or folder {data!r}", str(Path(data).parent)
+def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
+    """The error for a corpus without `-t`, and for data that does not exist.
+
+    Raises `OptionError` for a run and for files of slmtok, which are no corpus.
+    """
+    name, folder = shlex.quote(data), Path(data).parent
+    if data.endswith((".yaml", ".yml")) and Path(data).is_file():
+        fact, fix = f"{data!r} is a configuration, not data", f"slm train DATA --config {name}"
+        return OptionError(fact, fix=fix, option="data")
+    if not is_text(data):
         fix = f"slmtok pack CORPUS -t TOK -o {name}; or name token data that exists"
-    return MissingInput(fact, where=where, fix=fix, path=data)
+        if Path(data).suffix:
+            fix = "check the name"
+        if (folder / "manifest.json").is_file():
+            fix = f"slm train {shlex.quote(str(folder))}"
+        return MissingInput(f"no file or folder {data!r}", where=str(folder), fix=fix, path=data)
+    refuse_run(data, f"slm resume {name} continues a run; or name the text")
+    check_text(data, read)
+    return MissingInput(
+        f"{data!r} is not finished token data",
+        where="it has no manifest.json" if Path(data).is_dir() else data,
+        fix=f"slm train {name} -t TOK tokenizes it while training; slmtok pack {name} -t TOK -o DATA writes token data",
+        path=data,
+    )
 
 
 def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:
@@ -234,6 +281,8 @@ def plan_rows(given: dict[str, Any], data: RunData | None) -> tuple[dict[str, An
     def amount(name: str, form: Callable[[float], str] = format_count) -> str:
         return "limited by time" if numbers[name] is None else form(numbers[name])
 
+    each_step = f"of {numbers['batch_size']:,} sequences, {numbers['tokens_per_step']:,.0f} ids"
+    is_timed = numbers["steps"] is None
     share = f"embedding share {numbers['embedding_share']:.1%}; 8-15 % is usual near the optimum"
     seen_bytes = "" if numbers["bytes"] is None else format_bytes(numbers["bytes"])
     memory = f"{format_bytes(numbers['memory_bytes'])} for weights, gradients and optimizer"
@@ -242,8 +291,8 @@ def plan_rows(given: dict[str, Any], data: RunData | None) -> tuple[dict[str, An
         ("model", f"{numbers['arch']}, preset {numbers['preset'] or 'none'}, seq_len {numbers['seq_len']}"),
         ("parameters", f"{format_count(numbers['parameters'])}; {share}"),
         ("optimizer", f"{numbers['optimizer']}, peak learning rate {numbers['lr']:g}"),
-        ("steps", f"{amount('steps')} of {numbers['batch_size']:,} sequences, {numbers['tokens_per_step']:,.0f} ids"),
-        ("seen", f"{amount('tokens')} ids, {seen_bytes}"),
+        ("steps", f"{amount('steps')}{', each' * is_timed} {each_step}"),
+        ("seen", amount("tokens") if is_timed else f"{amount('tokens')} ids, {seen_bytes}"),
         ("epochs", amount("epochs", "{:.2f}".format)),
         ("padding", f"{numbers['padding_share']:.2%} of ids"),
         ("FLOPs", amount("flops", "{:.3g}".format)),
@@ -252,7 +301,7 @@ def plan_rows(given: dict[str, Any], data: RunData | None) -> tuple[dict[str, An
     return numbers, rows
 
 
-@command("resume", example="slm resume run")
+@command("resume", example="slm resume run", habits={EXTRA: set_in_two})
 @run_argument
 @option("--step", metavar="N", type=STEP, help="The checkpoint, as in RUN/checkpoints, at which a new run starts.")
 @option("--data", metavar="DATA", help="Where the data are now, if they were moved.")
@@ -335,7 +384,7 @@ def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget:
     if model is not None:
         raise OptionError(
             f"--set {model}: the model of a run does not change",
-            limit="settings of data, optim and run",
+            limit="settings of optim and run",
             fix="slm train DATA -o NEW with another model",
             option="set",
         )
@@ -373,13 +422,24 @@ def _open_recorded(run: RunFolder, data: str | None) -> RunData | None:
     if opened is not None:
         return opened
     path = data or str(run.config["data"]["train"])
-    if data is None and not is_text(path) and not Path(path).exists():
+    if not is_text(path) and not Path(path).exists():
         raise MissingInput(
-            f"the data {path!r} of the run are not there",
-            where=str(run.path),
+            f"the data {path!r} of the run are not there" if data is None else f"no file or folder {path!r}",
+            where=str(run.path) if data is None else "--data",
             fix="--data DATA names where they are now",
             path=path,
         )
+    if data is not None and Path(path, "manifest.json").is_file():
+        from slmmodel.data.opening import open_source
+
+        vocab = open_source(path).vocab
+        if vocab.fingerprint != run.vocab.fingerprint:
+            raise Mismatch(
+                f"the data {path!r} were made with another tokenizer than the run",
+                where=str(run.path),
+                limit=f"fingerprints {vocab.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
+                fix="--data names the data of the run, at their new place",
+            )
     tokenizer = run.tokenizer if is_text(path) else None
     return open_text(path, tokenizer, run.config["data"].get("val", "auto"), reading.recorded(run))
 
@@ -414,7 +474,15 @@ def read_settings(
     Names and values are checked here, before torch is imported. Raises `InvalidConfig`, `UnknownName`, and
     `OptionError` for a file that is no configuration.
     """
-    from slmmodel.config import Setting, check_model, merged, read_assignments, read_budget, read_yaml
+    from slmmodel.config import (
+        Setting,
+        check_model,
+        merged,
+        read_assignments,
+        read_budget,
+        read_yaml,
+        refuse_contradiction,
+    )
 
     if config is not None:
         _refuse_other_file(config)
@@ -423,6 +491,7 @@ def read_settings(
     if budget is not None:
         from_options |= read_budget(budget, "--budget")
     named = {name: Setting(str(value), flag_of(name)) for name, value in values.items() if value is not None}
+    refuse_contradiction(from_options, named)
     given = merged(from_file, {**from_options, **named})
     check_model(given)
     return given

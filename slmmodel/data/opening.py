@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -33,10 +34,13 @@ def open_source(
     """
     folder = Path(path)
     if not folder.exists():
+        fix = "check the name; slmtok pack CORPUS -t TOK -o DIR writes packed data"
+        if re.fullmatch(r"0?\.\d+|\d+%|(tail|hash|files):.*", folder.name):
+            fix = "slmtok pack CORPUS -t TOK -o DATA --val RULE divides documents; slm takes the split val of DATA"
         raise MissingInput(
             f"no file or folder {os.fspath(path)!r}",
             where=str(folder.parent),
-            fix="check the name; slmtok pack CORPUS -t TOK -o DIR writes packed data",
+            fix=fix,
             path=os.fspath(path),
         )
     file = folder if folder.is_file() else None

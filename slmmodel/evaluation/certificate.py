@@ -14,7 +14,7 @@ import numpy as np
 
 from slmmodel.checkpoint import sha256_of, weights_digest
 from slmmodel.data.source import TokenSource
-from slmmodel.errors import Mismatch, OptionError
+from slmmodel.errors import Argument, Mismatch, OptionError
 from slmmodel.evaluation.comparison import interval, units
 from slmmodel.evaluation.scoring import Progress, Scores, check_stride, score
 from slmmodel.models import MODELS, arch_of
@@ -60,7 +60,7 @@ def evaluate(
     Raises what opening raises, `Mismatch` for ids of another tokenizer, `OptionError` for a seq_len above that of
     training where the architecture limits it, and what `Scores.check` raises.
     """
-    _check_run(run, source, stateful)
+    check_run(run, source, stateful)
     length = _resolve_seq_len(run, source, seq_len, seq_bytes)
     stride = check_stride(length, stride)
     scores = score(
@@ -96,21 +96,22 @@ def evaluate(
     return Evaluation(content, scores)
 
 
-def _check_run(run: RunFolder, source: TokenSource, stateful: bool) -> None:
+def check_run(run: RunFolder, source: TokenSource, stateful: bool) -> None:
+    """Raises `Mismatch` for documents of another tokenizer, `OptionError` for a model without a state to carry."""
     theirs, arch = source.vocab, run.config["model"]["arch"]
     if theirs is not None and theirs.fingerprint != run.vocab.fingerprint:
         raise Mismatch(
             "the data were made with another tokenizer than the model",
             where=str(run.path),
             limit=f"fingerprints {theirs.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
-            fix="pack the text with the tokenizer of the run: slmtok pack CORPUS -t RUN/tok.json -o DATA",
+            fix=f"pack the text with the tokenizer of the run: slmtok pack CORPUS -t {run.tokenizer or 'TOK'} -o DATA",
         )
     if stateful and not arch_of(arch).config.unbounded:
         names = [name for name, entry in MODELS.items() if entry.config.unbounded]
         raise OptionError(
             f"the architecture {arch!r} has no state to carry through a document",
             limit=f"architectures with a state of fixed size: {', '.join(names)}",
-            fix="leave out --stateful",
+            fix=("leave out ", Argument("stateful")),
             option="stateful",
         )
 

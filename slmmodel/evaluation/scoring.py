@@ -137,7 +137,7 @@ class Scores:
             )
         if not self.n_bytes:
             raise InvalidConfig(
-                f"the data have no text to score, in {self.n_docs:,} documents",
+                f"the data have no text to score, in {self.n_docs:,} document{'s' if self.n_docs != 1 else ''}",
                 limit="bits per byte need at least one byte",
                 fix="score other data, or pack a corpus with text in it",
             )

@@ -80,6 +80,12 @@ def chosen_method(options: DecodingOptions, *, greedy: bool = False, assistant: 
     chosen = [name for name in METHODS if name in changed]
     name = chosen[0] if chosen else None
     draws = name is None or METHODS[name].draws
+    if options.min_new_tokens > options.max_new_tokens:
+        raise OptionError(
+            f"min_new_tokens {options.min_new_tokens} is more than max_new_tokens {options.max_new_tokens}",
+            fix=(Argument("max_new_tokens", options.min_new_tokens), ", or more"),
+            option="min_new_tokens",
+        )
     ways = ["assistant"] * assistant + ["greedy"] * (greedy and not draws) + chosen
     if len(ways) > 1:
         raise _contradiction(f"{ways[0]} and {ways[1]} together", ways[1], ways[0])

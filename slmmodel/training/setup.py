@@ -204,7 +204,7 @@ def configure(
         name, now, before = wrong[0]
         raise OptionError(
             f"{name}={now} contradicts the run, which has {before}",
-            limit=f"{len(wrong)} settings differ: {', '.join(item[0] for item in wrong)}",
+            limit=f"what differs: {', '.join(item[0] for item in wrong)}",
             fix=("leave it out, another ", Argument("output"), ", or ", Argument("force", True), " to train again"),
             option=name,
         )
@@ -327,7 +327,8 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
     _check_memory(config, min_memory, world, memory_of)
     packing = loader.packing(0, 0)
     if not len(packing) or not loader.block(0).nbytes().any():
-        raise InvalidConfig("the data have no text to train on", where=data.name, fix="pack a corpus with text in it")
+        where, fix = (data.name, "name data with text in it") if data.name != "-" else ("stdin", "send text to stdin")
+        raise InvalidConfig("the data have no text to train on", where=where, fix=fix)
     if data.val is not None and not any(block.nbytes().any() for block in blocks_of(data.val)):
         raise InvalidConfig(
             "the validation data have no text",

@@ -11,7 +11,7 @@ import slmmodel
 import slmtok
 from slmmodel import app
 from slmmodel.data import ShardDataset, ShardLoader
-from slmmodel.errors import InvalidConfig, MissingInput, OptionError, SlmmodelError, UnknownName, WrongType
+from slmmodel.errors import InvalidConfig, Mismatch, MissingInput, OptionError, SlmmodelError, UnknownName, WrongType
 from slmmodel.models import config_from_dict
 
 TEXTS = [f"once upon a time there was a little fox. the fox saw tree {number}." for number in range(60)]
@@ -48,6 +48,20 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.load("run").generate([1], eos_token_id=2), "stop_ids=(2,)"),
     (lambda: app.load("run").generate("a", max_tokens=5), "max_new_tokens=5"),
     (lambda: app.load("run").generate("a", stop="."), "stop_ids=(2,), the ids that end the text"),
+    (lambda: slmmodel.load("run").generate([1], num_beams=4), "beam=4"),
+    (lambda: slmmodel.load("run").generate([1], greedy=True), "temperature=0"),
+    (lambda: slmmodel.load("run").generate(input_ids=[1]), "run.generate(ids)"),
+    (lambda: slmmodel.load("run").generate([1], n=3), "one call for each, with other seeds: seed=1"),
+    (lambda: slmmodel.load("run").generate({1, 2}), "[1, 300, 301]"),
+    (lambda: slmmodel.load("run/checkpoints/step-2"), "name the run: run, with step=2"),
+    (lambda: slmmodel.load("run").evaluate("data", stateful=True), "leave out stateful"),
+    (lambda: app.load("run").evaluate("The fox is red."), "for text itself name - and pipe it in; in Python"),
+    (lambda: slmmodel.train("data", output="new", force="no"), "force=True"),
+    (lambda: slmmodel.train("data", output="new", device="CPU"), "device='cpu'"),
+    (
+        lambda: slmmodel.train("data", output="new", seed=1, settings={"run.seed": 2}),
+        "leave out settings run.seed=2, or",
+    ),
     (lambda: slmmodel.train("data", output="new", max_iters=100), "budget='steps=100'"),
     (lambda: slmmodel.train("data", output="new", learning_rate=0.1), "settings={'optim.lr': 0.1}"),
     (lambda: app.train("text.txt", tokenizer="tok.json", output="new", epochs=3), "budget='epochs=3'"),
@@ -166,3 +180,11 @@ def test_a_callback_fails_as_it_is(inside: Path, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="positional argument") as caught:
         slmmodel.train("data", output=tmp_path / "new", report=report)  # type: ignore[arg-type]
     assert not isinstance(caught.value, SlmmodelError | UnknownName)
+
+
+def test_documents_of_another_tokenizer_are_not_scored(inside):
+    slmtok.train(slmtok.Texts(TEXTS), vocab_size=280).save("tok2.json", force=True)
+    slmtok.pack("text.txt", slmtok.load("tok2.json"), "data2", document="line", val="hash:20%")
+    for run in (slmmodel.load("run"), app.load("run")):
+        with pytest.raises(Mismatch, match="the data were made with another tokenizer than the model"):
+            run.evaluate("data2")

@@ -11,13 +11,16 @@ import pytest
 pytest.importorskip("torch")
 
 import numpy as np
-from slm_folder import TEXT, make_folder
+from slm_folder import TEXT, TRAIN, make_folder
 
 import slmmodel
 import slmmodel.app
 import slmtok
+from slmmodel.cli.options import MISMATCHES
+from slmmodel.config import check_model, read_assignments
 from slmmodel.data import ShardDataset, make_packing
-from slmmodel.errors import InvalidInput, OptionError, UnknownName, WrongType
+from slmmodel.errors import InvalidConfig, InvalidInput, OptionError, UnknownName, WrongType
+from slmmodel.training.setup import FINGERPRINT_FIELDS
 
 
 @pytest.fixture(scope="module")
@@ -222,3 +225,153 @@ def test_the_fix_of_an_empty_budget_is_a_budget(given, meant):
     with pytest.raises(OptionError) as caught:
         read_budget(given, "--budget")
     assert meant in str(caught.value)
+
+
+OF_OTHER_TRAINERS = {
+    "--n_layer 4": "--set model.n_layers=4",
+    "--weight_decay 0.1": "--set optim.weight_decay=0.1",
+    "--warmup_steps 100": "--set optim.schedule.warmup=100",
+    "--dtype bfloat16": "--set run.precision=bf16",
+    "--bf16": "--precision bf16",
+    "--wandb": "--set run.track=wandb",
+    "--eval_interval 50": "--set run.eval_every=50",
+    "--resume": "slm resume RUN, or the same command again",
+    "--gradient_accumulation_steps 4": "--set run.batch_tokens=N for the ids of a step",
+    "--nproc_per_node 2": "torchrun --nproc-per-node 2 -m slmmodel train DATA",
+}
+WRONG_SETTINGS = {
+    "batch_size=4": "write run.batch_tokens, which is in ids: sequences times ids of a sequence\n",
+    "model.batch_size=4": "write run.batch_tokens, which",
+    "optim.learning_rate=1": "write optim.lr\n",
+    "model.lr=1": "write optim.lr\n",
+    "model.n_embd=32": "write model.d_model\n",
+    "steps=5": "write run.budget.steps\n",
+    "run.budget=steps=5": "name a setting of it: run.budget.tokens\n",
+    "optim.schedule=cosine": "name a setting of it: optim.schedule.kind\n",
+    "run.precision=float32": "--precision fp32\n",
+    "run.device=CPU": "--device cpu\n",
+    "run.device=gpu": "--device cuda\n",
+    "run.track=tensorbord": "--set run.track=tensorboard\n",
+    "run.keep=0": "--set run.keep=2\n",
+    "optim.lr 1e-3": "use --set optim.lr=1e-3\n",
+}
+NO_DATA = {
+    "a.counts": (2, "is a counts file, not text\n", "name the text that was counted\n"),
+    "run": (2, "'run' is a run of slm, not text\n", "slm resume run continues a run; or name the text\n"),
+    "run/config.yaml": (2, "is a configuration, not data\n", "slm train DATA --config run/config.yaml\n"),
+    "config.yaml": (1, "no file or folder 'config.yaml'\n", "check the name\n"),
+    "data/train": (1, "no file or folder 'data/train'\n", "slm train data\n"),
+    "nope": (1, "no file or folder 'nope'\n", "slmtok pack CORPUS -t TOK -o nope; "),
+}
+BUDGETS = {"steps:10": "steps=10", "steps 10": "steps=10", "time:": "time=130s", "steps:x": "steps=3"}
+
+
+@pytest.mark.parametrize("options", OF_OTHER_TRAINERS)
+def test_an_option_of_another_trainer_has_its_setting(slm, here, options):
+    err = slm("train", "data", "-o", "new", *options.split(), code=2).err
+    assert f"fix:   use {OF_OTHER_TRAINERS[options]}" in err
+
+
+@pytest.mark.parametrize("setting", WRONG_SETTINGS)
+def test_a_setting_of_another_trainer_has_its_own(slm, here, setting):
+    err = slm("train", "data", "-o", "new", "--set", *setting.split(), code=2).err
+    assert f"fix:   {WRONG_SETTINGS[setting]}" in err and not (here / "new").exists()
+
+
+@pytest.mark.parametrize("data", NO_DATA)
+def test_what_is_no_data_is_named(slm, here, data):
+    slmtok.count(str(here / "text.txt")).save(here / "a.counts")
+    code, fact, fix = NO_DATA[data]
+    err = slm("train", data, "-o", "new", code=code).err
+    assert fact in err and f"fix:   {fix}" in err
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_budget_in_another_form_has_its_own(slm, here, budget):
+    err = slm("train", "data", "-o", "new", "--budget", budget, code=2).err
+    assert f"fix:   --budget {BUDGETS[budget]}\n" in err
+    assert "1 of 2 sequences" in slm("train", "data", "--budget", "steps = 1", "--dry-run", *TRAIN).out
+
+
+def test_one_setting_has_one_value(slm, here):
+    err = slm("train", "data", "-o", "new", "--set", "model.preset=cpu-demo", "--preset", "tiny-3m", code=2).err
+    assert "--set model.preset=cpu-demo and --preset tiny-3m are the same setting" in err
+    equal = ["--set", "run.seed=3", "--seed", "3", "--dry-run", "--budget", "steps=1"]
+    assert "would train" in slm("train", "data", *equal, *TRAIN, code=0).out
+
+
+def test_what_may_differ_has_a_name(slm, here):
+    err = slm("train", "data", "-o", "new", "--allow-mismatch", "fingerprint", code=2).err
+    assert "--allow-mismatch takes one of files, tokenizer, data," in err and not (here / "new").exists()
+    assert set(MISMATCHES) == {"files", *(name for name, _ in FINGERPRINT_FIELDS.values())}
+
+
+def test_refusals_before_torch(slm, here):
+    other = slm("train", "data", "-o", "text.txt", "--dry-run", code=1).err
+    assert "output 'text.txt' exists and is not a run folder" in other and "preparing" not in other
+    lengths = ["--set", "model.seq_len=64", "--set", "run.batch_tokens=65"]
+    with pytest.raises(InvalidConfig, match="65 is not a whole number of sequences"):
+        check_model(read_assignments(lengths[1::2]))
+    assert "fix:   --set run.batch_tokens=64\n" in slm("train", "data", "-o", "new", *lengths, code=2).err
+
+
+def test_validation_by_a_rule_is_of_packing(slm, here):
+    for rule in ("0.1", "10%", "tail:10%"):
+        err = slm("train", "data", "-o", "new", "--val", rule, *TRAIN, code=1).err
+        assert "fix:   slmtok pack CORPUS -t TOK -o DATA --val RULE divides documents" in err
+    assert "fix:   --preset gpt2-124m\n" in slm("train", "data", "-o", "new", "--preset", "gpt2", code=2).err
+
+
+EVALUATIONS = {
+    "eval run data": (2, "use --on data\n"),
+    "eval run --data data": (2, "use --on data\n"),
+    "eval run --tasks piqa": (2, "use slm pairs RUN FILE, slm passkey or slm probe: slm eval scores text\n"),
+    "eval run --certificate x.json --losses x.json": (2, "another --certificate\n"),
+    "eval run --losses run/eval/val.json --force": (2, "--losses run/eval/val.losses\n"),
+    "sample run hi --min-new 9 --max-new 5": (2, "--max-new-tokens 9, or more\n"),
+    "pairs pairs.jsonl run": (2, "slm pairs run pairs.jsonl\n"),
+    "batches picture.png": (2, "convert it to text or .jsonl"),
+    "prompts run --check run/eval/val.json": (1, "name a prompt sheet of slm prompts\n"),
+    "report run -o x.pdf": (2, "--output x.html\n"),
+    "report run -o text.txt --force": (2, "--output text.html\n"),
+    "report run run -o x.html": (2, "name it once\n"),
+    "report run -o x.html --on picture.png": (2, "name text in UTF-8, or records: "),
+    "sample run hi --choice=": (2, "--choice ' yes'\n"),
+    "sample run hi --stop=": (2, "--stop '.'\n"),
+    "sample run hi --greedy --n 3": (2, "leave out --n or --greedy\n"),
+    "sample run --ids 1,99999": (2, "encode the prompt with the tokenizer of the run: -p TEXT\n"),
+    "sample run --ids=": (2, "leave it out: a sample then begins a document\n"),
+    "sample run hi --num_beams 3": (2, "use --beam 3\n"),
+    "compare a b --resamples 0": (2, "--resamples 1\n"),
+    "passkey run -o x.html --plot x.html": (2, "another --plot\n"),
+    "eval run --step 7": (1, "continue training, or name a step from this list\n"),
+    "eval --check tok.json": (1, "name a certificate: slm eval RUN writes RUN/eval/val.json\n"),
+    "resume run --data nope -o new --budget steps=4": (1, "--data DATA names where they are now\n"),
+    "resume run --step 2 -o new --budget steps=9 --set model.n_layers=2": (
+        2,
+        "slm train DATA -o NEW with another model\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("line", EVALUATIONS)
+def test_an_evaluation_names_what_to_do_instead(slm, here, line):
+    (here / "pairs.jsonl").touch()
+    (here / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    before = {file: file.stat().st_mtime_ns for file in here.rglob("*") if file.is_file()}
+    code, fix = EVALUATIONS[line]
+    assert f"fix:   {fix}" in slm(*line.split(), code=code).err
+    assert {file: file.stat().st_mtime_ns for file in here.rglob("*") if file.is_file()} == before
+
+
+def test_a_sentence_is_scored_from_stdin(slm, here):
+    err = slm("eval", "run", "--on", "The fox is red.", code=1).err
+    assert "fix:   for text itself name - and pipe it in" in err
+
+
+def test_data_of_another_tokenizer_are_named_when_a_run_goes_on(slm, here):
+    slmtok.train(str(here / "text.txt"), vocab_size=280).save(here / "tok2.json")
+    slmtok.pack([str(here / "text.txt")], slmtok.load(here / "tok2.json"), here / "data2")
+    err = slm("resume", "run", "--data", "data2", "-o", "new", "--budget", "steps=4", code=1).err
+    assert "the data 'data2' were made with another tokenizer than the run" in err
+    assert "fix:   --data names the data of the run, at their new place\n" in err and not (here / "new").exists()

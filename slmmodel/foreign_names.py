@@ -1,0 +1,64 @@
+"""Names and values of other trainers (nanoGPT, nanochat, Hugging Face), each with what stands for it here."""
+
+from __future__ import annotations
+
+BATCH_TOKENS, BATCH_UNIT = "run.batch_tokens", ", which is in ids: sequences times ids of a sequence"
+FOREIGN_SETTINGS = {
+    **dict.fromkeys(("learning_rate", "peak_lr", "matrix_lr"), "optim.lr"),
+    **dict.fromkeys(("adam_beta1", "adam_beta2", "beta1", "beta2"), "optim.betas"),
+    **dict.fromkeys(("adam_epsilon", "epsilon"), "optim.eps"),
+    **dict.fromkeys(("max_grad_norm", "gradient_clipping", "clip_grad"), "optim.grad_clip"),
+    **dict.fromkeys(("optimizer", "optim", "optimizer_type"), "optim.name"),
+    **dict.fromkeys(("lr_scheduler", "lr_scheduler_type", "scheduler", "lr_decay_style"), "optim.schedule.kind"),
+    **dict.fromkeys(("warmup_iters", "warmup_steps", "warmup_ratio", "num_warmup_steps"), "optim.schedule.warmup"),
+    **dict.fromkeys(("min_lr", "final_lr_frac"), "optim.schedule.final"),
+    **dict.fromkeys(("n_layer", "depth", "layers", "num_layers", "num_hidden_layers"), "model.n_layers"),
+    **dict.fromkeys(("n_head", "heads", "num_heads", "num_attention_heads"), "model.n_heads"),
+    **dict.fromkeys(("n_kv_head", "num_kv_heads", "num_key_value_heads"), "model.n_kv_heads"),
+    **dict.fromkeys(("n_embd", "dim", "d_embed", "embed_dim", "hidden_dim"), "model.d_model"),
+    **dict.fromkeys(("intermediate_size", "ffn_dim", "n_inner"), "model.d_ff"),
+    **dict.fromkeys(
+        ("block_size", "context_length", "context", "max_seq_len", "max_length", "max_position_embeddings"),
+        "model.seq_len",
+    ),
+    **dict.fromkeys(("rope_theta", "theta"), "model.rope_base"),
+    **dict.fromkeys(("tie_word_embeddings", "weight_tying"), "model.tie_embeddings"),
+    **dict.fromkeys(("architecture", "model_type"), "model.arch"),
+    **dict.fromkeys(("gradient_checkpointing", "grad_checkpointing"), "model.activation_checkpointing"),
+    **dict.fromkeys(
+        ("batch_size", "batch", "total_batch_size", "global_batch_size", "per_device_train_batch_size"),
+        BATCH_TOKENS,
+    ),
+    **dict.fromkeys(("device_batch_size", "micro_batch_size"), "run.micro_batch"),
+    **dict.fromkeys(("dtype", "torch_dtype", "mixed_precision"), "run.precision"),
+    **dict.fromkeys(("eval_interval", "eval_steps", "val_interval"), "run.eval_every"),
+    **dict.fromkeys(("save_interval", "save_steps", "ckpt_interval", "checkpoint_every"), "run.save_every"),
+    **dict.fromkeys(("log_interval", "logging_steps"), "run.log_every"),
+    **dict.fromkeys(("save_total_limit",), "run.keep"),
+    **dict.fromkeys(("early_stopping", "early_stopping_patience"), "run.patience"),
+    **dict.fromkeys(("wandb", "wandb_log", "report_to", "logger"), "run.track"),
+    **dict.fromkeys(("torch_compile", "compile_model"), "run.compile"),
+    **dict.fromkeys(("max_iters", "iters", "max_steps", "num_iterations", "train_steps"), "run.budget.steps"),
+    **dict.fromkeys(("epochs", "num_epochs", "num_train_epochs"), "run.budget.epochs"),
+}
+"""Settings of other trainers by the last part of their name: the setting that means the same, or most nearly."""
+
+_PRECISIONS = {
+    "fp32": ("float32", "float", "single", "32", "32-true", "no"),
+    "bf16": ("bfloat16", "bf16-mixed", "bf16-true"),
+    "fp16": ("float16", "half", "16", "16-mixed"),
+    "fp64": ("float64", "double", "64", "64-true"),
+}
+FOREIGN_VALUES = {
+    "run.precision": {other: ours for ours, others in _PRECISIONS.items() for other in others},
+    "run.device": {"gpu": "cuda", "metal": "mps"},
+    "run.parallel": dict.fromkeys(("fsdp2", "fsdp1", "zero"), "fsdp"),
+    "optim.name": dict.fromkeys(("adam", "adamw_torch", "adamw_torch_fused"), "adamw"),
+    "optim.schedule.kind": {"constant": "const", "constant_with_warmup": "const", "cos": "cosine"},
+}
+"""Values of other tools, in lower case, by setting: our value that means the same."""
+
+
+def own_setting(name: str) -> str | None:
+    """The setting that means what a setting of another trainer does, with or without a section; None for others."""
+    return FOREIGN_SETTINGS.get(name.rpartition(".")[2].lower().replace("-", "_"))
