@@ -80,8 +80,12 @@ def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("slmtok._engine").VERSION
     if name not in _MODULES:
-        hint = "" if name.startswith("_") else "; slmtok.compat has the names of other libraries"
-        raise AttributeError(f"module 'slmtok' has no attribute {name!r}{hint}")
+        hint = "; slmtok.load(path) gives a Tokenizer, slmtok.compat has the names of other libraries"
+        raise AttributeError(
+            f"module 'slmtok' has no attribute {name!r}{'' if name.startswith('_') else hint}",
+            name=name,
+            obj=import_module(__name__),
+        )
     value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value

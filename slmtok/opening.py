@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.calls import explains_calls
-from slmtok.checks import check_path
+from slmtok.checks import check_bool, check_path
 from slmtok.errors import CorruptFile, MissingInput, begun_name, suggestion
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
     from slmtok.tokenizer import read_tokenizer
 
     name = check_path(path, "tok.json")
+    check_bool("verify", verify)
     file = Path(name)
     if file.is_dir():
         held = [file / each for each in TOKENIZER_FILES if (file / each).is_file()]

@@ -379,11 +379,12 @@ def check_val(name: str, value: object) -> str:
 
 
 def _val_meant(rule: str) -> str:
-    """The rule that a share such as `0.1` or `10%`, or the name of a file, stands for."""
-    share = re.fullmatch(r"(?:0?(\.\d+)|([1-9]\d?)%)", rule)
+    """The rule that a share such as `0.1`, `1.5`, `10%` or `tail:0.1`, or the name of a file, stands for."""
+    share = re.fullmatch(r"(?:(hash|tail):)?(-?\d*\.?\d+)(%?)", rule, re.ASCII)
     if share:
-        return f"hash:{int(share[2]) if share[2] else round(100 * float(share[1]))}%"
-    return f"files:{rule}" if Path(rule).suffix else "hash:0.5%"
+        percent = float(share[2]) * (1 if share[3] or float(share[2]) >= 1 else 100)
+        return f"{share[1] or 'hash'}:{round(percent, 4):g}%" if 0.0001 <= percent < 100 else "hash:0.5%"
+    return f"files:{rule}" if Path(rule).suffix and ":" not in rule else "hash:0.5%"
 
 
 DEFAULT_DROPOUT = 0.1

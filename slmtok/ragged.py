@@ -36,6 +36,15 @@ class Ragged:
     ids: Ids
     offsets: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        if not (hasattr(self.ids, "dtype") and hasattr(self.offsets, "dtype")):
+            wrong = self.offsets if hasattr(self.ids, "dtype") else self.ids
+            raise WrongType(
+                f"a Ragged is made of two arrays of numpy, not of {type(wrong).__name__}",
+                limit="ids of all documents end to end, and n + 1 offsets",
+                fix="tok.encode_batch(texts), or Ragged(np.array([20, 21]), np.array([0, 1, 2]))",
+            )
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

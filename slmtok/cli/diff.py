@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slmtok.cli.file_kinds import are_counts
-from slmtok.cli.files import corpus_files
+from slmtok.cli.files import corpus_files, require_bytes
 from slmtok.cli.options import (
     INTEGER,
     argument,
@@ -52,6 +52,8 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
         text = ((document.text, document.domain) for document in read_corpus(sources, read))
     with Progress() as progress:
         compared = compare(one, other, text, domains=read.domain_names, threads=threads, progress=progress)
+    if sources:
+        require_bytes(compared.total.bytes, on)
     result = {"same": compared.same, "a": a, "b": b, **compared.to_dict(top)}
     code = ANSWER_NO if expect_same and not compared.same else DONE
     return Outcome(result, summary=lambda: write_text(_text(result)), code=code)

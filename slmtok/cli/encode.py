@@ -31,7 +31,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.progress import Progress
 from slmtok.cli.text_argument import is_text, piped
-from slmtok.corpus.contents import refuse_own_files
+from slmtok.corpus.contents import check_texts, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import MissingInput, OptionError
 from slmtok.formats import id_files
@@ -84,7 +84,8 @@ def encode(
     """Encode text to ids, on stdout by default, one document a line.
 
     Every file is read as text: JSON lines are encoded as they are, unless --format jsonl or auto selects the text of
-    their records. Files of slmtok, such as packed data, are refused unless --format text is given.
+    their records. Files of slmtok, such as packed data, and files that are not text are refused unless --format
+    text is given.
 
     The output formats npy and bin write the ids of all documents in one array, and FILE.offsets.npy beside it: where
     each document begins.
@@ -117,12 +118,14 @@ def encode(
 def _find(source: str, read: ReadOptions, tokenizer: str) -> list[str]:
     """The source as a corpus. Raises `MissingInput`, which shows how text itself is encoded, and as `corpus.find`.
 
-    A file of slmtok or a run of slm is encoded where --format text is given.
+    A file of slmtok, a run of slm, or a file that is not text is encoded where --format text is given.
     """
     try:
         found = text_files([source], read)
         if not is_given("format"):
-            refuse_own_files([source], found, replace(read, format="auto"))
+            by_content = replace(read, format="auto")
+            refuse_own_files([source], found, by_content)
+            check_texts(found, by_content)
         return found
     except MissingInput as error:
         if is_text(source):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok.cli.files import document_range
+from slmtok.cli.options import is_given
 from slmtok.cli.output import Row, counted
 from slmtok.errors import CorruptFile, MissingInput, OptionError
 from slmtok.file_kinds import SHARD, is_run, kind_of_file
@@ -141,7 +143,9 @@ def read_documents(path: str, data: Data, docs: str | None, split: str | None, t
         raise OptionError(
             f"{path} was packed with another tokenizer: {(data.fingerprint or '')[:8]}…, "
             f"not {tokenizer.fingerprint[:8]}…",
-            fix="leave --tokenizer out: the folder contains the right one",
+            fix="leave --tokenizer out: the folder contains the right one"
+            if is_given("tokenizer")
+            else f"slmtok decode {quote(path)} -t TOK with that one; the tokenizer in the folder was replaced",
             option="tokenizer",
         )
     name = split or data.splits[0]

@@ -48,10 +48,10 @@ _EXTEND_SKIPS = ("vocab_size", "scheme", "pattern", "tie_break", "special", "spi
 _mapped_output = output_options(required=True, help="Where to write; FILE.ids.npy beside it maps old ids to new ones.")
 
 
-def _check(tokenizer: str, *outputs: str, force: bool) -> None:
+def _check(inputs: Sequence[str], *outputs: str, force: bool) -> None:
     """Raises unless the outputs can be written."""
     check_is_file(outputs[0])
-    check_output(*outputs, inputs=[tokenizer], force=force)
+    check_output(*outputs, inputs=inputs, force=force)
 
 
 def _write(tokenizer: Tokenizer, output: str, id_map: NDArray[np.int64], *, force: bool) -> dict[str, str]:
@@ -96,7 +96,7 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
             f"--vocab is given {given} times", limit="one size", fix="one slmtok slice for each", option="vocab_size"
         )
     output = output.replace(VOCAB_PLACEHOLDER, str(options.n_vocab))
-    _check(tokenizer, output, output + _ID_MAP_SUFFIX, force=force)
+    _check([tokenizer], output, output + _ID_MAP_SUFFIX, force=force)
     before = load(tokenizer)
     after = slmtok.slice(before, options.n_vocab)
     ids = np.arange(before.n_vocab, dtype=np.int64)
@@ -117,12 +117,12 @@ def extend(
     """Append tokens that are learned on text or counts. The ids of the tokenizer do not change."""
     from slmtok.training.surgery import check_larger
 
-    _check(tokenizer, output, force=force)
+    _check([tokenizer], output, force=force)
     before = load(tokenizer)
     check_larger(size, before.n_vocab)
     options = replace(options, vocab_size=size)
     with Progress() as progress:
-        counts = _counts_for(before, corpus, with_spill_dir(options, output), progress)
+        counts = _counts_for(before, corpus, with_spill_dir(options, output), progress, outputs=[output])
         extended = slmtok.extend(before, counts, options, progress=progress)
     extended.tokenizer.save(output, force=force)
     changes = extended.changes
@@ -136,14 +136,18 @@ def extend(
 
 
 def _counts_for(
-    tokenizer: Tokenizer, corpus: Sequence[str], options: CountOptions, progress: Progress
+    tokenizer: Tokenizer, corpus: Sequence[str], options: CountOptions, progress: Progress, *, outputs: Sequence[str]
 ) -> PretokenCounts:
-    """The counts that `corpus` names, or those of its text with the scheme and pattern of the tokenizer."""
+    """The counts that `corpus` names, or those of its text with the scheme and pattern of the tokenizer.
+
+    Raises `OptionError` for a corpus with one of the `outputs`, which was checked with `force` before.
+    """
     from slmtok.schemes import SCHEMES
     from slmtok.training import PretokenCounts
     from slmtok.training.counting import count_corpus
 
     files = corpus_files(corpus, options)
+    check_output(*outputs, inputs=files, force=True)
     if are_counts(files):
         refuse_reading(replace(options, spill_dir=None))
         return PretokenCounts.load(*files)
@@ -173,7 +177,7 @@ def prune(
     force: bool,
 ) -> Outcome:
     """Remove tokens from a tokenizer; a token that is part of another one stays until that one is removed."""
-    _check(tokenizer, output, output + _ID_MAP_SUFFIX, force=force)
+    _check([tokenizer, *filter(None, [ids])], output, output + _ID_MAP_SUFFIX, force=force)
     if ids is not None and (unused_on or keep is not None):
         other = "--unused-on" if unused_on else "--keep"
         raise OptionError(
@@ -194,7 +198,8 @@ def prune(
         pruned = slmtok.prune(before, ids=read_id_list(ids, before.fingerprint))
     else:
         with Progress() as progress:
-            counts = _counts_for(before, unused_on, with_spill_dir(options, output), progress)
+            outputs = [output, output + _ID_MAP_SUFFIX]
+            counts = _counts_for(before, unused_on, with_spill_dir(options, output), progress, outputs=outputs)
         pruned = slmtok.prune(before, unused_on=counts, keep=keep)
     after, kept = pruned.tokenizer, pruned.kept_as_parts
     id_map = _write(after, output, pruned.id_map, force=force)
@@ -248,7 +253,7 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     """Give reserved special ids a role, or another spelling to special tokens. No id changes; shards and models stay
     valid.
     """
-    _check(tokenizer, output, force=force)
+    _check([tokenizer], output, force=force)
     before = after = load(tokenizer)
     for role, spelling in names.items():
         try:

@@ -45,12 +45,10 @@ def expand(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
     arguments = [corpus] if isinstance(corpus, (str, os.PathLike)) else list(corpus)
     if not arguments:
         raise MissingInput("the list of paths is empty", fix="name a file, a folder or a glob")
-    files: list[str] = []
     for index, argument in enumerate(arguments, 1):
         if not isinstance(argument, (str, os.PathLike)):
             raise WrongType(f"corpus path {index} is {type(argument).__name__}, not str or Path", fix=_TEXTS_FIX)
-        files.extend(_expand_one(os.fspath(argument)))
-    return files
+    return [file for argument in arguments for file in _expand_one(os.fspath(argument))]
 
 
 def _expand_one(path: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -181,7 +182,9 @@ def _failure(path: str, os_error: int | None, reason: str) -> SlmtokError:
     return Unreadable(
         f"cannot read {'stdin' if path == STDIN else repr(path)}: {os.strerror(os_error) if os_error else reason}",
         where=path,
-        fix="check that it is a file of the kind that its name says",
+        fix=f"check who may read it: ls -l {shlex.quote(path)}"
+        if os_error in (errno.EACCES, errno.EPERM)
+        else "check that it is a file of the kind that its name says",
         path=path,
     )
 

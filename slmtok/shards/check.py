@@ -12,8 +12,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from slmtok.errors import CorruptShard
 from slmtok.files import file_digest, read_file
 from slmtok.shards.format import FRAMES, TOKENIZER, VOCAB, corrupt, corrupt_file, special_id, vocabulary_metadata
 from slmtok.shards.reader import Shard, Shards, open_shards
@@ -53,7 +55,10 @@ def _load_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
         fault = f"its fingerprint {tokenizer.fingerprint[:12]}… is not that of the packed data"
         raise corrupt(folder / TOKENIZER, fault, kind="tokenizer for this folder")
     table = folder / VOCAB
-    if not table.is_file() or read_file(table) != render_metadata(vocabulary_metadata(tokenizer)):
+    if not table.is_file():
+        fix = f"slmtok vocab {quote(str(folder / TOKENIZER))} --metadata -o {quote(str(table))}"
+        raise CorruptShard(f"{table} is missing", where=str(folder), fix=fix, path=str(table))
+    if read_file(table) != render_metadata(vocabulary_metadata(tokenizer)):
         raise corrupt(table, "it does not match the tokenizer beside it", kind="vocab.json for this folder")
     return tokenizer
 

@@ -82,6 +82,14 @@ class PretokenCounts:
     scale: int = 1
     """The factor of every count, which makes weights exact: see `mixed`."""
 
+    def __post_init__(self) -> None:
+        if not hasattr(self.native, "pattern"):
+            path = repr(str(self.native)) if isinstance(self.native, (str, os.PathLike)) else "'all.counts'"
+            raise WrongType(
+                f"PretokenCounts is made of counts of the engine, not of {type(self.native).__name__}",
+                fix=f"slmtok.PretokenCounts.load({path}), or slmtok.count(corpus)",
+            )
+
     def __len__(self) -> int:
         """Number of distinct pieces."""
         return self.native.distinct

@@ -20,7 +20,7 @@ from slmtok.options import TrainOptions, build_options
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED
 from slmtok.tokenizer import Tokenizer, check_tokenizer
-from slmtok.training.api import count
+from slmtok.training.api import count, require_text
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.learn import learn_more
 from slmtok.vocabulary import vocabulary_too_small
@@ -101,6 +101,7 @@ def extend(
     fixed = {"scheme": tokenizer.scheme, "tie_break": tokenizer.options.get("ties", "rank")}
     options = build_options(TrainOptions, options, {**keywords, **fixed})
     check_larger(options.n_vocab, vocabulary.n_vocab)
+    require_text(counts)
     larger, learned = learn_more(tokenizer, counts, options, progress)
     return Extended(larger, learned, compare_segmentation(tokenizer, larger, counts))
 
@@ -172,7 +173,9 @@ def prune(
     if ids is not None:
         wanted = _check_ids(ids, vocabulary)
     else:
-        used = [int(number) for number in usage(tokenizer, _counts_of(tokenizer, unused_on))]
+        counts = _counts_of(tokenizer, unused_on)
+        require_text(counts)
+        used = [int(number) for number in usage(tokenizer, counts)]
         wanted = {id for id in range(FIRST_LEARNED, vocabulary.n_vocab) if not used[id]}
     if keep is None:
         pruning.remove(wanted)

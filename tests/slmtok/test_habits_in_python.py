@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import errno
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import slmtok
-from slmtok.errors import MissingInput, OptionError, SlmtokError, UnknownOption, WrongType
+from slmtok.corpus.streams import explained
+from slmtok.errors import CorpusTooSmall, MissingInput, OptionError, SlmtokError, UnknownOption, WrongType
 
 TEXTS = ["low low low lower", "newest newest widest"] * 30
 
@@ -61,6 +65,10 @@ def test_fixes(call, fix, bpe) -> None:
         lambda tok, wrong: slmtok.train(wrong),
         lambda tok, wrong: slmtok.count(wrong),
         lambda tok, wrong: slmtok.load(wrong),
+        lambda tok, wrong: slmtok.load("tok.json", wrong),
+        lambda tok, wrong: slmtok.train(["corpus.txt", wrong]),
+        lambda tok, wrong: slmtok.Ragged(wrong, wrong),
+        lambda tok, wrong: slmtok.PretokenCounts(wrong),
         lambda tok, wrong: slmtok.from_tiktoken(wrong),
         lambda tok, wrong: slmtok.merge_counts(wrong, "out.counts"),
         lambda tok, wrong: slmtok.slice(wrong, 280),
@@ -147,3 +155,39 @@ def test_unknown_options_are_type_errors(bpe) -> None:
     with pytest.raises(UnknownOption, match=r"limit: options: x, bos, eos, allow_special, dtype, return_tensors"):
         bpe.encode("a", nonsense=1)
     assert issubclass(UnknownOption, TypeError)
+
+
+def test_a_list_of_texts_with_another_value_names_that_value() -> None:
+    with pytest.raises(WrongType, match="corpus path 2 is NoneType, not str or Path") as caught:
+        slmtok.train(["the cat", None])
+    assert caught.value.fix is not None and "slmtok.Texts(texts)" in caught.value.fix
+
+
+def test_constructors_of_results_name_the_function_that_makes_them(tmp_path: Path) -> None:
+    rows = slmtok.Ragged(np.array([20, 21]), np.array([0, 1, 2]))
+    made = "tok.encode_batch(texts), or Ragged(np.array([20, 21]), np.array([0, 1, 2]))"
+    assert fix_of(lambda: slmtok.Ragged([20, 21], [0, 1, 2])) == made
+    assert len(rows) == 2
+    slmtok.count(slmtok.Texts(TEXTS)).save(tmp_path / "all.counts")
+    path = str(tmp_path / "all.counts")
+    assert fix_of(lambda: slmtok.PretokenCounts(path)).startswith(f"slmtok.PretokenCounts.load({path!r})")
+    assert len(slmtok.PretokenCounts.load(path)) > 0
+
+
+def test_a_misspelled_name_of_the_package_is_suggested() -> None:
+    with pytest.raises(AttributeError, match=r"slmtok\.load\(path\) gives a Tokenizer"):
+        slmtok.encode  # noqa: B018
+    ran = subprocess.run([sys.executable, "-c", "import slmtok; slmtok.tarin"], capture_output=True, text=True)
+    assert "Did you mean: 'train'?" in ran.stderr
+
+
+def test_pruning_on_an_empty_text_removes_nothing(bpe, tmp_path: Path) -> None:
+    with pytest.raises(CorpusTooSmall, match="the corpus is empty: 1 document of 0 bytes"):
+        slmtok.prune(bpe, unused_on=slmtok.Texts([""]))
+
+
+def test_a_file_without_permission_names_the_permission(tmp_path: Path) -> None:
+    path = str(tmp_path / "a text")
+    with pytest.raises(SlmtokError) as caught, explained(path):
+        raise PermissionError(errno.EACCES, "Permission denied")
+    assert caught.value.fix == f"check who may read it: ls -l '{path}'"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 CASES = {
@@ -27,6 +29,18 @@ CASES = {
     "prune tok.json --ids empty.txt -o x": (1, "empty.txt is not a list of ids"),
     "prune tok.json --ids a.txt --unused-on a.txt -o x": (2, "error: --ids together with --unused-on\n"),
     "prune tok.json --unused-on a.txt --keep 9 -o x": (2, "fix:   --keep 272, or another size from the limit up\n"),
+    "prune tok.json --unused-on empty.txt -o x": (1, "error: the corpus is empty: 1 document of 0 bytes\n"),
+    "prune tok.json --unused-on a.txt -o a.txt --force": (2, "error: output 'a.txt' is also the input\n"),
+    "prune tok.json --ids a.txt -o a.txt --force": (2, "error: output 'a.txt' is also the input\n"),
+    "extend tok.json a.txt --vocab 290 -o a.txt --force": (2, "error: output 'a.txt' is also the input\n"),
+    "extend tok.json empty.txt --vocab 290 -o x": (1, "error: the corpus is empty: 1 document of 0 bytes\n"),
+    "diff tok.json packed --on empty.txt": (1, "error: the corpus is empty: empty.txt has no byte of text\n"),
+    "encode a.zip -t tok.json": (2, "fix:   unpack it and name its files, or --format text to read"),
+    "encode wide.txt -t tok.json": (2, "fix:   --encoding utf-16, or --format text to read its bytes as they are\n"),
+    "pack a.txt -t tok.json -o x --val 1.5": (2, "fix:   --val hash:1.5%\n"),
+    "pack a.txt -t tok.json -o x --val 0.5%": (2, "fix:   --val hash:0.5%\n"),
+    "pack a.txt -t tok.json -o x --val -0.1": (2, "fix:   --val hash:0.5%\n"),
+    "pack a.txt -t tok.json -o x --val tail:0.1": (2, "fix:   --val tail:10%\n"),
     "slice tok.json --vocab 275 --vocab 276 -o x": (2, "error: --vocab is given 2 times"),
     "slice tok.json --vocab 275 -o": (2, "error: option '-o' requires an argument"),
     "slice tok.json --vocab 275 --output=": (2, "error: --output is empty\n"),
@@ -60,21 +74,64 @@ CASES = {
 }
 
 
+def contents(folder: Path) -> dict[Path, bytes | None]:
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
 @pytest.mark.parametrize("line", CASES)
 def test_the_message_names_the_cause(slmtok, tmp_path, line, monkeypatch):
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty.txt").touch()
+    (tmp_path / "a.zip").write_bytes(b"PK\x03\x04" + bytes(40))
+    (tmp_path / "wide.txt").write_text("the cat", encoding="utf-16")
     assert slmtok("count", "a.txt", "-o", "a.counts").code == 0
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     assert slmtok("vocab", "tok.json", "--metadata", "-o", "vocab.json").code == 0
     assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "packed", "--val", "none").code == 0
-    before = sorted(tmp_path.rglob("*"))
+    before = contents(tmp_path)
     ran = slmtok(*line.split())
     status, message = CASES[line]
     assert ran.code == status and message in ran.err, ran.err
-    assert sorted(tmp_path.rglob("*")) == before
+    assert contents(tmp_path) == before
+
+
+def test_what_is_not_text_is_encoded_where_it_is_asked_for(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    (tmp_path / "wide.txt").write_text("the cat", encoding="utf-16")
+    assert slmtok("train", "a.txt", "--vocab", "272", "-o", "tok.json").code == 0
+    as_text = slmtok("encode", "wide.txt", "-t", "tok.json", "--encoding", "utf-16")
+    assert len(as_text.out.split()) == 7
+    as_bytes = slmtok("encode", "wide.txt", "-t", "tok.json", "--format", "text")
+    assert len(as_bytes.out.split()) == 16
+
+
+def test_a_lost_vocab_json_is_named_and_its_fix_restores_it(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "data").code == 0
+    (tmp_path / "data/vocab.json").unlink()
+    ran = slmtok("verify", "data")
+    assert ran.code == 3 and "data: INVALID: data/vocab.json is missing\n" in ran.out
+    fix = "slmtok vocab data/tok.json --metadata -o data/vocab.json"
+    assert f"fix:   {fix}\n" in ran.out
+    assert slmtok(*fix.split()[1:]).code == 0
+    assert slmtok("verify", "data").code == 0
+
+
+def test_a_replaced_tokenizer_of_packed_data_is_not_blamed_on_an_option(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    assert slmtok("slice", "tok.json", "--vocab", "275", "-o", "other.json").code == 0
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "data", "--val", "none").code == 0
+    (tmp_path / "data/tok.json").write_bytes((tmp_path / "other.json").read_bytes())
+    ran = slmtok("decode", "data")
+    assert ran.code == 2
+    assert "fix:   slmtok decode data -t TOK with that one; the tokenizer in the folder was replaced\n" in ran.err
+    assert slmtok("decode", "data", "-t", "tok.json").code == 0
+    ran = slmtok("decode", "data", "-t", "other.json")
+    assert ran.code == 2 and "was packed with another tokenizer" in ran.err
 
 
 def test_the_fix_of_a_missing_rank_file_installs_tiktoken(slmtok, tmp_path, monkeypatch):
