@@ -15,6 +15,7 @@ COUNTS = "slmtok-counts"
 LOCK = "slmtok-lock"
 RECEIPT = "slmtok-receipt"
 AUDIT = "slmtok-audit"
+DIGESTS = "slmtok-digests"
 SHARD = "slmtok-shard"
 MANIFEST = "slmtok-shards"
 LAYOUT = "slmtok-layout"
@@ -33,6 +34,7 @@ NAMES = {
     LOCK: "the lock of a tokenizer of slmtok",
     RECEIPT: "a receipt of slmtok",
     AUDIT: "an audit of slmtok",
+    DIGESTS: "a file of document digests of slmtok count",
     SHARD: "a shard of packed data of slmtok",
     MANIFEST: "the manifest of packed data of slmtok",
     LAYOUT: "the metadata of packed data of slmtok",
@@ -84,6 +86,8 @@ def kind_of(head: bytes) -> str:
         return COUNTS
     if head.startswith(b"SLMSHARD"):
         return SHARD
+    if head.startswith(b"SLMDOCS1"):
+        return DIGESTS
     if match := _JSON.match(head[:_HEAD_BYTES]):
         return f"slmtok-{(match[1] or match[2]).decode()}"
     return RANKS if _RANKS.match(head) else UNKNOWN

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _TEXT = (str, bytes, bytearray, memoryview)
 OFFSETS_SUFFIX = ".offsets.npy"
 """Of the file beside a file of ids: where each document begins, int64, one more than documents."""
+ID_MAP_SUFFIX = ".ids.npy"
+"""Of the file beside a tokenizer that was cut: the new id of each old one, int64, -1 where it is gone."""
 _MASK_IDS = 16
 """Ids of a list that are looked at to refuse a mask; looking at all would take as long as decoding."""
 _MIN, _MAX = -(1 << 63), (1 << 63) - 1

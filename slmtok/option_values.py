@@ -422,5 +422,7 @@ def check_subsets(name: str, value: object) -> tuple[int, ...]:
         raise wrong_type(name, value, "takes numbers of documents", [20000])
     numbers = [check_int(name, number, 1) for number in value]
     if len(set(numbers)) < len(numbers):
-        raise OptionError((Setting(name), " names a number twice"), fix=(Setting(name, [20000, 200000]),), option=name)
+        raise OptionError(
+            (Setting(name), " names a number twice"), fix=(Setting(name, sorted(set(numbers))),), option=name
+        )
     return tuple(sorted(numbers))

@@ -655,6 +655,12 @@ class PackOptions(ReadOptions):
                     fix=(Setting("val", "hash:10%"), ", or ", Setting("max_bytes"), " instead of ", Setting(name)),
                     option="val",
                 )
+        if self.dropout_seed and not self.inference.startswith("dropout"):
+            raise OptionError(
+                (Setting("dropout_seed", self.dropout_seed), " has no effect without dropout"),
+                fix=(Setting("inference", "dropout:0.1"), ", or leave it out"),
+                option="dropout_seed",
+            )
         if self.chunk_size is not None and self.output_format != "npy":
             raise OptionError(
                 (

@@ -113,6 +113,11 @@ def _refuse_other_kinds(source: str, tokenizer: str | None) -> None:
         folder = Path(source).parent
         fix = f"name the folder: {folder}" if kind in (MANIFEST, LAYOUT) else "name a file of ids, or packed data"
         raise OptionError(f"{source} is {NAMES[kind]}, not ids", where=source, fix=fix, option="source", path=source)
+    beside = id_files.companion_of(source)
+    if beside is not None:
+        raise OptionError(
+            f"{source} is {beside.name}, not ids", where=source, fix=beside.fix, option="source", path=source
+        )
 
 
 def _read_ids(source: str, input_format: str, docs: str | None, tok: Tokenizer) -> Iterable[id_files.IdRow]:

@@ -134,7 +134,18 @@ def _find(source: str, read: ReadOptions, tokenizer: str) -> list[str]:
 
 
 def _names(values: Iterable[str]) -> tuple[str, ...]:
-    """The names of `--allow-special`: repeated, or several in one value with commas between."""
+    """The names of `--allow-special`: repeated, or several in one value with commas between.
+
+    Raises `OptionError` for a value without a name.
+    """
+    values = list(values)
+    if "" in values:
+        raise OptionError(
+            "--allow-special is empty",
+            limit="roles or spellings, or all",
+            fix="--allow-special all, or leave it out",
+            option="allow_special",
+        )
     return tuple(name for value in values for name in ([value] if value == "," else value.split(",")) if name)
 
 

@@ -35,6 +35,8 @@ _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 _EXAMPLE = re.compile(r"such as ([^\s,]+)|>= ([1-9]\d*)")
 """In the message of a value: an example, or the least one; 0 may have a meaning of its own."""
+_NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
+"""Several numbers where one is taken."""
 _PAIR = re.compile(r"takes (\S+=\S+), not ")
 _LABEL_COLUMNS = len("  limit: ")
 
@@ -147,9 +149,10 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     message = error.message.rstrip(".")
     fact, fix, name = message[:1].lower() + message[1:], f"{where} --help", ""
     if isinstance(error, click.NoSuchOption):
-        name = error.option_name
         known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
+        name = _with_one_dash(error.option_name, known, context) or error.option_name
         habit, meant = getattr(command, "habits", {}).get(name.replace("_", "-")), suggestion(name, known)
+        meant = f"-{name}" if f"-{name}" in known else meant
         fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
         fix = f"use {meant}" if meant else fix
         if habit:
@@ -184,6 +187,13 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     return OptionError(fact, where=where, fix=fix, option=name)
 
 
+def _with_one_dash(letter: str, known: Sequence[str], context: click.Context | None) -> str | None:
+    """The argument that is a long option with one dash, such as `-vocab`, which click reads as `-v -o ...`."""
+    arguments: list[str] = context.meta["arguments"] if context is not None else []
+    words = (argument.partition("=")[0] for argument in arguments)
+    return next((word for word in words if word.startswith(letter) and f"-{word}" in known), None)
+
+
 def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, str | None]:
     """(fact, fix) for the parameter `name`, which is required; the fix uses what was given."""
     from slmtok.cli.options import INTEGER
@@ -215,7 +225,13 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     wrong = error.__cause__
     if isinstance(wrong, UnknownChoiceError):
         named = command.params if command and wrong.value else []
-        others = [param for param in named if wrong.value in str(param.metavar or "").split("|")]
+        others = [
+            param
+            for param in named
+            if wrong.value in str(param.metavar or "").split("|")
+            # The format of a corpus is not one of ids.
+            and not (name.endswith("-format") and parameter_name(param) == "--format")
+        ]
         if others:
             return f"{parameter_name(others[0])} {wrong.value}"
         return f"{name} {suggestion(wrong.value, wrong.names, cutoff=0.6) or wrong.names[0]}"
@@ -223,6 +239,8 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
         return "--threads 0, which is all"
     if pair := _PAIR.match(error.message):
         return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
+    if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
+        return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
     found = _EXAMPLE.search(error.message)
     return f"{name} {found[1] or found[2]}" if found else None
 

@@ -363,7 +363,7 @@ def collector(name: str, collect: Callable[[list[Any]], Any]) -> Callable[..., A
         try:
             return collect(list(values))
         except ValueError as error:
-            raise click.UsageError(f"{name} {error}", ctx) from None
+            raise OptionError(f"{name} {error}", where=ctx.command_path, fix="leave one out", option=name) from None
 
     return callback
 

@@ -23,9 +23,10 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
 from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
-from slmtok.cli.reports import separator_note, unusual_warnings
+from slmtok.cli.reports import domain_note, separator_note, unusual_warnings
 from slmtok.corpus import STDIN
 from slmtok.corpus.contents import UNUSUAL
+from slmtok.corpus.paths import matches
 from slmtok.errors import OptionError
 from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions
@@ -194,6 +195,18 @@ def _separator_notes(manifest: dict[str, Any]) -> list[str]:
     return [separator_note(separator)] if separator and documents - is_cut <= len(plan["sources"]) else []
 
 
+def _domain_notes(manifest: dict[str, Any]) -> list[str]:
+    """Notes on domains whose globs match no source."""
+    plan = manifest["plan"]
+    names = [source["name"] for source in plan["sources"]]
+    domains = plan["options"]["read"].get("domains", {})
+    return [
+        domain_note(domain)
+        for domain, globs in domains.items()
+        if not any(matches(name, glob) for name in names for glob in globs)
+    ]
+
+
 def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]]) -> Outcome:
     results = [_result(packed, seconds) for packed, seconds, _ in done]
 
@@ -213,7 +226,7 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]]) -> Outcome:
         for name, share in (("val", "none"), ("train", "all"))
         if result["split"] != "none" and name not in result["splits"]
     ]
-    about_data += _separator_notes(done[0][0].manifest)
+    about_data += _separator_notes(done[0][0].manifest) + _domain_notes(done[0][0].manifest)
     # The text is the same for every tokenizer, and so are the warnings about it.
     warnings = (*about_data, *dict.fromkeys(warning for *_, about_text in done for warning in about_text))
     return Outcome(results[0] if len(results) == 1 else {"folders": results}, summary=summary, warnings=warnings)

@@ -93,11 +93,7 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     if not counts.stats.complete:
         found.append("--max-docs, --max-bytes or --max-chars ended the reading before the end of the corpus")
     # Usually a wrong glob.
-    found += [
-        f"domain {part.name!r} has no document: --domain {part.name}=GLOB matches no file of the corpus"
-        for part in counts.parts
-        if not part.documents and part.name != OTHER_DOMAIN
-    ]
+    found += [domain_note(part.name) for part in counts.parts if not part.documents and part.name != OTHER_DOMAIN]
     return tuple(found)
 
 
@@ -114,6 +110,11 @@ def separator_note(separator: str) -> str:
     from slmtok.option_values import escape
 
     return f"--separator {shlex.quote(escape(separator))} occurs nowhere: each file is one document"
+
+
+def domain_note(name: str) -> str:
+    """The note on a domain whose globs match no file."""
+    return f"domain {name!r} has no document: --domain {name}=GLOB matches no file of the corpus"
 
 
 def unusual_warnings(numbers: Iterable[int]) -> list[str]:

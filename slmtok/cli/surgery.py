@@ -32,6 +32,7 @@ from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.errors import CorruptFile, InvalidSpecials, OptionError
 from slmtok.files import read_limited
+from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
 from slmtok.option_values import collect_once, parse_pair
 from slmtok.options import CountOptions, TrainOptions
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
     from slmtok.training import PretokenCounts
 
-_ID_MAP_SUFFIX = ".ids.npy"
 _EXTEND_SKIPS = ("vocab_size", "scheme", "pattern", "tie_break", "special", "spill_dir")
 _mapped_output = output_options(required=True, help="Where to write; FILE.ids.npy beside it maps old ids to new ones.")
 
@@ -60,8 +60,8 @@ def _write(tokenizer: Tokenizer, output: str, id_map: NDArray[np.int64], *, forc
 
     buffer = io.BytesIO()
     np.save(buffer, id_map, allow_pickle=False)
-    atomic.write_all([(output, tokenizer.to_bytes()), (output + _ID_MAP_SUFFIX, buffer.getvalue())], force=force)
-    return {"id_map": output + _ID_MAP_SUFFIX, "id_map_sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
+    atomic.write_all([(output, tokenizer.to_bytes()), (output + ID_MAP_SUFFIX, buffer.getvalue())], force=force)
+    return {"id_map": output + ID_MAP_SUFFIX, "id_map_sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
 
 
 def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], more: dict[str, Any]) -> Outcome:
@@ -96,7 +96,7 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
             f"--vocab is given {given} times", limit="one size", fix="one slmtok slice for each", option="vocab_size"
         )
     output = output.replace(VOCAB_PLACEHOLDER, str(options.n_vocab))
-    _check([tokenizer], output, output + _ID_MAP_SUFFIX, force=force)
+    _check([tokenizer], output, output + ID_MAP_SUFFIX, force=force)
     before = load(tokenizer)
     after = slmtok.slice(before, options.n_vocab)
     ids = np.arange(before.n_vocab, dtype=np.int64)
@@ -177,7 +177,7 @@ def prune(
     force: bool,
 ) -> Outcome:
     """Remove tokens from a tokenizer; a token that is part of another one stays until that one is removed."""
-    _check([tokenizer, *filter(None, [ids])], output, output + _ID_MAP_SUFFIX, force=force)
+    _check([tokenizer, *filter(None, [ids])], output, output + ID_MAP_SUFFIX, force=force)
     if ids is not None and (unused_on or keep is not None):
         other = "--unused-on" if unused_on else "--keep"
         raise OptionError(
@@ -198,7 +198,7 @@ def prune(
         pruned = slmtok.prune(before, ids=read_id_list(ids, before.fingerprint))
     else:
         with Progress() as progress:
-            outputs = [output, output + _ID_MAP_SUFFIX]
+            outputs = [output, output + ID_MAP_SUFFIX]
             counts = _counts_for(before, unused_on, with_spill_dir(options, output), progress, outputs=outputs)
         pruned = slmtok.prune(before, unused_on=counts, keep=keep)
     after, kept = pruned.tokenizer, pruned.kept_as_parts

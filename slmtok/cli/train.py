@@ -72,13 +72,18 @@ def _vocab(value: str | None, arguments: Sequence[str]) -> str:
     return f"--vocab {n_vocab}, which counts {FIRST_LEARNED} specials and bytes too"
 
 
+def _scheme(value: str | None, arguments: Sequence[str]) -> str:
+    """`--scheme` for the model type of SentencePiece; a type that does not exist here becomes the default."""
+    return f"--scheme {value if value in SCHEMES else 'bpe'}"
+
+
 _HABITS = {
     **dict.fromkeys(
         ("--dataset", "--input", "--files", "--data"),
         instead("an argument for the corpus: slmtok train {}", "CORPUS..."),
     ),
     **dict.fromkeys(_MODEL_OPTIONS, instead("slm train, which trains a model; a tokenizer has no such setting")),
-    "--model-type": instead("--scheme {}", "bpe"),
+    "--model-type": _scheme,
     "--model-prefix": instead("-o {}.json", "NAME"),
     "--special-tokens": instead("--special ROLE=SPELLING"),
     "--num-merges": _vocab,

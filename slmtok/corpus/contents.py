@@ -6,8 +6,10 @@ bytes.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
+import shlex
 import stat
 from codecs import BOM_UTF8
 from collections.abc import Sequence
@@ -17,9 +19,9 @@ from typing import NamedTuple
 from slmtok import file_kinds
 from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, format_of
 from slmtok.corpus.paths import STDIN
-from slmtok.corpus.streams import UTF_8, open_head, stdin
+from slmtok.corpus.streams import UTF_8, compression, open_head, stdin
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, Unreadable
-from slmtok.file_kinds import LAYOUT, MANIFEST, SHARD, is_run, kind_of_file
+from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_run, kind_of_file
 from slmtok.options import ReadOptions
 
 HEAD_BYTES = 512
@@ -43,6 +45,10 @@ def _text_in(encoding: str) -> Content:
     return Content(f"text in {encoding.upper()}", Setting("encoding", encoding), encoded=True)
 
 
+def _suffixed(suffix: str) -> str:
+    return f"give its name the suffix {suffix}"
+
+
 _BINARY = Content("binary data (it has zero bytes)", encoded=True)
 _PICKLE = Content("a pickle")
 _MAGIC_NUMBERS = {
@@ -64,9 +70,9 @@ _MAGIC_NUMBERS = {
     b"BZh": Content("bzip2 data", packed=True),
     b"7z\xbc\xaf": Content("a 7z archive", packed=True),
     b"Rar!\x1a\x07": Content("a rar archive", packed=True),
-    b"\x1f\x8b": Content("gzip data", "give its name the suffix .gz"),
-    b"\x28\xb5\x2f\xfd": Content("zstd data", "give its name the suffix .zst"),
-    b"\xfd7zXZ": Content("xz data", "give its name the suffix .xz"),
+    b"\x1f\x8b": Content("gzip data", _suffixed(".gz")),
+    b"\x28\xb5\x2f\xfd": Content("zstd data", _suffixed(".zst")),
+    b"\xfd7zXZ": Content("xz data", _suffixed(".xz")),
     # Longer marks first: that of UTF-16 begins that of UTF-32.
     b"\xff\xfe\0\0": _text_in("utf-32"),
     b"\0\0\xfe\xff": _text_in("utf-32"),
@@ -78,12 +84,13 @@ _PICKLE_0 = re.compile(rb"\([ld]p0\n|\(?V[^\n]*\np0\n|c\w+\n\w+\np0\n")
 """A pickle of protocol 0 is ASCII: a list, a dict, a text, a tuple or an object."""
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 """Suffixes of documents that are zip archives of XML."""
-_OWN_SUFFIXES = (".json", ".lock", ".bin")
+_OWN_SUFFIXES = (".json", ".lock", ".bin", ".digests")
 _MAX_FOLDER_CHECKS = 256
 """Files of a folder that are opened to refuse those of slmtok."""
 _FIXES: dict[str, str] = {
     file_kinds.TOKENIZER: "name the text; slmtok slice and slmtok extend make other sizes of one",
     file_kinds.LOCK: "slmtok reproduce trains it again",
+    DIGESTS: "name the counts or the text; slmtok audit --leak reads digests",
     **dict.fromkeys((SHARD, MANIFEST, LAYOUT), "name the text that was packed"),
 }
 """What the user of a file that is no text probably wanted; `name the text` of other kinds."""
@@ -114,7 +121,13 @@ def content_of(head: bytes) -> Content | None:
 
 
 def check_texts(paths: Sequence[str], options: ReadOptions) -> None:
-    """Raises `OptionError` for files that are not text. Files that cannot be read are left to their reader."""
+    """Raises `OptionError` for files that are not text. Files that cannot be read are left to their reader.
+
+    Raises `Unreadable` for a file whose name alone says that it is compressed.
+    """
+    for path in paths:
+        if compression(path) != "plain":
+            _check_compressed(path)
     if options.format in ("text", "lines") and options.encoding == UTF_8:
         return
     zeros_are_text = options.encoding != UTF_8 or "\0" in (options.separator or "")
@@ -125,6 +138,38 @@ def check_texts(paths: Sequence[str], options: ReadOptions) -> None:
             found[path] = content
     if found:
         raise _not_text(found, len(paths), options)
+
+
+def _check_compressed(path: str) -> None:
+    """Raises `Unreadable` for text, or another kind of file, under a name for compressed data."""
+    try:
+        with Path(path).open("rb", buffering=0) as file:
+            head = file.read(HEAD_BYTES) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except OSError:
+        return
+    content, suffix = content_of(head), Path(path).suffix
+    if not head or (content is not None and (content.encoded or content.read_by == _suffixed(suffix.lower()))):
+        return
+    if content is None and not _is_utf_8(head):
+        return
+    bare = path.removesuffix(suffix)
+    raise Unreadable(
+        f"{path!r} is {content.name if content else 'text'}, and its name ends in {suffix}, which is compressed data",
+        where=path,
+        fix=content.read_by
+        if content and isinstance(content.read_by, str)
+        else f"mv {shlex.quote(path)} {shlex.quote(bare)}",
+        path=path,
+    )
+
+
+def _is_utf_8(head: bytes) -> bool:
+    """Whether the beginning of a file is UTF-8; its last character may be incomplete."""
+    try:
+        codecs.getincrementaldecoder(UTF_8)().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadOptions) -> None:
@@ -154,7 +199,7 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
                 path=path,
             )
         is_ours = kind in file_kinds.NAMES and kind != file_kinds.COUNTS
-        if not is_ours or (kind != SHARD and not path.endswith((".json", ".lock"))):
+        if not is_ours or (kind not in (SHARD, DIGESTS) and not path.endswith((".json", ".lock"))):
             continue
         raise OptionError(
             f"{path} is {file_kinds.NAMES[kind]}, not text",

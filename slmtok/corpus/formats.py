@@ -6,7 +6,7 @@ parser for its lines, or reads its files in Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -132,9 +132,29 @@ def format_of(path: str, options: ReadOptions) -> Format:
     return found
 
 
+def _check_hub_options(found: Sequence[Format], options: ReadOptions) -> None:
+    """Raises `OptionError` for options of Hugging Face data sets without one."""
+    name = "streaming" if options.streaming else "cache_dir" if options.cache_dir is not None else None
+    if name is not None and all(entry.name != "hugging_face" for entry in found):
+        raise OptionError(
+            (Setting(name, getattr(options, name)), " has no effect without a data set of Hugging Face"),
+            limit="hf:NAME",
+            fix=("leave ", Setting(name), " out"),
+            option=name,
+        )
+
+
 def check_fields(paths: Iterable[str], options: ReadOptions) -> None:
-    """Raises `OptionError` for `text_key`, `text_template` or `separator` that no file uses."""
+    """Raises `OptionError` for options of one kind of source that the corpus does not have."""
     found = [format_of(path, options) for path in paths]
+    _check_hub_options(found, options)
+    if options.document == "line" and all(entry.records for entry in found):
+        raise OptionError(
+            (Setting("document", "line"), " splits text files, and the corpus has none"),
+            limit="text; a record is a document",
+            fix=("leave ", Setting("document"), " out"),
+            option="document",
+        )
     if options.separator is not None and all(entry.name != "text" for entry in found):
         raise OptionError(
             (Setting("separator", options.separator), " splits text files, and the corpus has none"),

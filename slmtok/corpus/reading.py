@@ -73,12 +73,12 @@ def is_excluded(source: str, options: ReadOptions) -> bool:
 
 def _refuse_duplicates(sources: Sequence[str]) -> None:
     """Raises `OptionError` for a source that is named twice: its documents would count twice."""
-    seen: dict[str, str] = {}
+    seen: dict[object, str] = {}
     for source in sources:
-        path = source if source == STDIN or source.startswith(HUGGING_FACE) else os.path.abspath(source)  # noqa: PTH100
-        if path in seen:
-            same = seen[path] == source
-            names = f"{source!r} is" if same else f"{seen[path]!r} and {source!r} are one file,"
+        identity = _identity(source)
+        if identity in seen:
+            same = seen[identity] == source
+            names = f"{source!r} is" if same else f"{seen[identity]!r} and {source!r} are one file,"
             raise OptionError(
                 f"{names} named twice in the corpus",
                 limit="each file once; --mix gives a domain more weight in training",
@@ -86,7 +86,18 @@ def _refuse_duplicates(sources: Sequence[str]) -> None:
                 option="corpus",
                 path=source,
             )
-        seen[path] = source
+        seen[identity] = source
+
+
+def _identity(source: str) -> object:
+    """Equal for two names of one source: links to a file are the file."""
+    if source == STDIN or source.startswith(HUGGING_FACE):
+        return source
+    try:
+        found = os.stat(source)  # noqa: PTH116  (a corpus may have 100,000 files)
+    except OSError:
+        return os.path.abspath(source)  # noqa: PTH100
+    return (found.st_dev, found.st_ino)
 
 
 def read(

@@ -20,8 +20,9 @@ from slmtok import atomic
 from slmtok.checks import U32
 from slmtok.corpus import STDIN, expand
 from slmtok.corpus.streams import open_bytes
-from slmtok.errors import CorruptFile, MalformedRecord, MissingInput, UnknownId
-from slmtok.id_arrays import OFFSETS_SUFFIX, UNKNOWN_ID_FIX, join_ids, write_npy
+from slmtok.errors import CorruptFile, MalformedRecord, MissingInput, OptionError, Setting, UnknownId
+from slmtok.files import read_file
+from slmtok.id_arrays import ID_MAP_SUFFIX, OFFSETS_SUFFIX, UNKNOWN_ID_FIX, join_ids, write_npy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +64,14 @@ def read_ids(source: str, input_format: str = "auto", *, itemsize: int = 2) -> I
         )
     if input_format == "auto":
         input_format = _FORMAT_OF_SUFFIX.get(Path(source).suffix.lower(), "ids")
+    elif input_format != "npy" and source != STDIN and read_file(source, len(_NPY_MAGIC)) == _NPY_MAGIC:
+        raise OptionError(
+            (f"{source} is a numpy array, not what ", Setting("input_format", input_format), " names"),
+            where=source,
+            fix=(Setting("input_format", "npy"),),
+            option="input_format",
+            path=source,
+        )
     if input_format == "ids":
         return _read_lines(source)
     return _split_documents(source, _read_array(source, input_format, itemsize))
@@ -71,6 +80,22 @@ def read_ids(source: str, input_format: str = "auto", *, itemsize: int = 2) -> I
 def has_offsets(source: str) -> bool:
     """Whether document offsets lie beside a file of ids, as `slmtok encode` writes them."""
     return source != STDIN and Path(source + OFFSETS_SUFFIX).is_file()
+
+
+class Companion(NamedTuple):
+    """What an array beside a file of ids or a tokenizer is, and what to name instead."""
+
+    name: str
+    fix: str
+
+
+def companion_of(source: str) -> Companion | None:
+    """What a file beside another one is, by its name and that of the other; None for any other file."""
+    if source.endswith(OFFSETS_SUFFIX) and Path(ids := source.removesuffix(OFFSETS_SUFFIX)).is_file():
+        return Companion(f"the document offsets of {ids}", f"name the ids: {ids}")
+    if source.endswith(ID_MAP_SUFFIX) and Path(tokenizer := source.removesuffix(ID_MAP_SUFFIX)).is_file():
+        return Companion(f"the map from old to new ids of {tokenizer}", "name a file of ids, or packed data")
+    return None
 
 
 def _read_lines(source: str) -> Iterator[IdRow]:

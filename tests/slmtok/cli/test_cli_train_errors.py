@@ -65,7 +65,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {
     "special twice": (
         f"corpus.txt --vocab 400 {TWO_SPELLINGS}",
         2,
-        "--special names 'user' twice\n  where: slmtok train\n  fix:   slmtok train --help",
+        "--special names 'user' twice\n  where: slmtok train\n  fix:   leave one out",
     ),
     **{
         f"special {value}": (

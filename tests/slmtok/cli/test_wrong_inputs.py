@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,33 @@ CASES = {
         1,
         "python -c \"import tiktoken; tiktoken.get_encoding('gpt2')\", or set TIKTOKEN_CACHE_DIR",
     ),
+    "train a.txt -vocab 300": (2, "unknown option '-vocab'; did you mean '--vocab'?\n  where: slmtok train\n"),
+    "train a.txt --vocab 300,400": (2, "fix:   --vocab 300 --vocab 400\n"),
+    "train a.txt --vocab 300 --model_type=unigram": (2, "fix:   use --scheme bpe\n"),
+    "train a.txt --vocab 300 --model_type word": (2, "fix:   use --scheme word\n"),
+    "train a.txt --vocab 300 --special eos=a --special eos=b": (
+        2,
+        "error: --special names 'eos' twice\n  where: slmtok train\n  fix:   leave one out\n",
+    ),
+    "train a.counts.digests --vocab 300": (
+        2,
+        "a.counts.digests is a file of document digests of slmtok count, not text",
+    ),
+    "train a.txt --vocab 300 --streaming": (2, "--streaming has no effect without a data set of Hugging Face\n"),
+    "train a.txt --vocab 300 --cache-dir c": (2, "--cache-dir c has no effect without a data set of Hugging Face\n"),
+    "count r.jsonl --document line -o x": (2, "--document line splits text files, and the corpus has none\n"),
+    "count plain.txt.gz -o x": (1, "  where: plain.txt.gz\n  fix:   mv plain.txt.gz plain.txt\n"),
+    "count zipped.zst -o x": (1, "'zipped.zst' is gzip data, and its name ends in .zst, which is compressed data\n"),
+    "count a.txt link.txt -o x": (2, "'a.txt' and 'link.txt' are one file, named twice in the corpus\n"),
+    "count a.txt hard.txt -o x": (2, "'a.txt' and 'hard.txt' are one file, named twice in the corpus\n"),
+    "encode a.txt -t tok.json --output-format json": (2, "fix:   --output-format ids\n"),
+    "encode a.txt -t tok.json --allow-special=": (2, "error: --allow-special is empty\n"),
+    "decode ids.npy -t tok.json --input-format bin": (2, "  where: ids.npy\n  fix:   --input-format npy\n"),
+    "decode ids.npy -t tok.json --input-format ids": (2, "  where: ids.npy\n  fix:   --input-format npy\n"),
+    "decode ids.npy.offsets.npy -t tok.json": (2, "is the document offsets of ids.npy, not ids\n"),
+    "decode cut.json.ids.npy -t tok.json": (2, "is the map from old to new ids of cut.json, not ids\n"),
+    "pack a.txt -t tok.json -o d --dropout-seed 4": (2, "error: --dropout-seed 4 has no effect without dropout\n"),
+    "pack a.txt -t tok.json -o d --subset 1,1": (2, "fix:   --subset 1\n"),
     "completion tcsh": (2, "error: SHELL takes one of bash, zsh, fish, powershell, not 'tcsh'"),
 }
 
@@ -86,10 +114,17 @@ def test_the_message_names_the_cause(slmtok, tmp_path, line, monkeypatch):
     (tmp_path / "empty.txt").touch()
     (tmp_path / "a.zip").write_bytes(b"PK\x03\x04" + bytes(40))
     (tmp_path / "wide.txt").write_text("the cat", encoding="utf-16")
-    assert slmtok("count", "a.txt", "-o", "a.counts").code == 0
+    (tmp_path / "plain.txt.gz").write_text("the cat sat on the mat")
+    (tmp_path / "zipped.zst").write_bytes(gzip.compress(b"the cat sat on the mat"))
+    (tmp_path / "link.txt").symlink_to("a.txt")
+    (tmp_path / "hard.txt").hardlink_to(tmp_path / "a.txt")
+    (tmp_path / "r.jsonl").write_text('{"text": "the cat sat on the mat"}\n')
+    assert slmtok("count", "a.txt", "--doc-digests", "-o", "a.counts").code == 0
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     assert slmtok("vocab", "tok.json", "--metadata", "-o", "vocab.json").code == 0
     assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "packed", "--val", "none").code == 0
+    assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", "npy", "-o", "ids.npy").code == 0
+    assert slmtok("slice", "tok.json", "--vocab", "275", "-o", "cut.json").code == 0
     before = contents(tmp_path)
     ran = slmtok(*line.split())
     status, message = CASES[line]
@@ -173,3 +208,12 @@ def test_what_is_taken_for_what_was_meant(slmtok, tmp_path):
         (tmp_path / "run").mkdir(exist_ok=True)
         (tmp_path / "run/tok.json").write_bytes((tmp_path / "tok.json").read_bytes())
         assert slmtok("audit", folder, "--on", "a.txt", "-o", f"{folder}.audit.json").code == 0
+
+
+def test_packing_notes_a_domain_that_no_file_belongs_to(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    ran = slmtok("pack", "a.txt", "-t", "tok.json", "--domain", "web=wiki*", "-o", "data")
+    assert ran.code == 0 and "note: domain 'web' has no document: --domain web=GLOB matches no file" in ran.err
+    ran = slmtok("pack", "a.txt", "-t", "tok.json", "--domain", "web=*.txt", "-o", "other")
+    assert ran.code == 0 and "has no document" not in ran.err
