@@ -94,6 +94,7 @@ def _plan(preset: Preset, on: str | None) -> tuple[dict[str, Any], list[Row]]:
     from slmmodel.models import count
 
     load_torch()
+    from slmmodel.distributed import MAX_DDP_SHARE
     from slmmodel.training import estimate
 
     config = preset.config()
@@ -127,7 +128,7 @@ def _plan(preset: Preset, on: str | None) -> tuple[dict[str, Any], list[Row]]:
     result["memory"]["sequence_with_checkpointing"] = {name: less for name, (_, less) in memory.items()}
     if devices is None:
         return result, rows
-    seconds, sharded = devices.seconds(flops), state > estimate.MAX_DDP_SHARE * devices.memory
+    seconds, sharded = devices.seconds(flops), state > MAX_DDP_SHARE * devices.memory
     fits = int((devices.memory - (state / devices.number if sharded else state)) // memory["bf16"][0])
     how = "FSDP2 shards the state; " if sharded and devices.number > 1 else ""
     found = f"{how}{fits:,} sequences in bf16 fit beside it" if fits > 0 else "the state does not fit: more devices"

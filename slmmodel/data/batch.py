@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 TENSORS = ("ids", "targets", "target_mask", "document_ids", "position_ids")
+IGNORE_INDEX = -100
+"""The label of a target that is not scored, which torch's cross entropy leaves out."""
 
 
 @dataclass

@@ -18,6 +18,7 @@ from torch.utils.data import Dataset, IterableDataset
 
 from slmmodel.calls import explains_calls
 from slmmodel.checks import check_int, check_path
+from slmmodel.data.batch import IGNORE_INDEX
 from slmmodel.data.loader import Cursor, Loader
 from slmmodel.data.opening import open_source
 from slmmodel.data.packing import CHOICES
@@ -27,10 +28,6 @@ from slmmodel.errors import Argument, InvalidConfig, OptionError, WrongType, unk
 if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
     from slmmodel.vocab import VocabMeta
-
-IGNORED = -100
-"""The label of a column that is not scored: `ignore_index` of torch's cross entropy."""
-
 
 _OF_DATA_LOADER = frozenset(["num_workers", "pin_memory", "drop_last", "collate_fn", "persistent_workers", "sampler"])
 """Options of torch's DataLoader that users may expect here."""
@@ -80,9 +77,9 @@ class _Sequences:
 
     def _tensors(self, batch: Batch) -> dict[str, Tensor]:
         """`input_ids` and `labels` of a batch, int64 [B, T]."""
-        labels = batch.targets.masked_fill(~batch.target_mask, IGNORED)
+        labels = batch.targets.masked_fill(~batch.target_mask, IGNORE_INDEX)
         if not self.shift_labels:
-            labels = torch.cat([torch.full_like(labels[:, :1], IGNORED), labels[:, :-1]], 1)
+            labels = torch.cat([torch.full_like(labels[:, :1], IGNORE_INDEX), labels[:, :-1]], 1)
         return {"input_ids": batch.ids, "labels": labels}
 
 

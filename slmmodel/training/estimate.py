@@ -14,24 +14,12 @@ from typing import NamedTuple
 
 import torch
 
-from slmmodel.distributed import BYTES_PER_PARAMETER, MAX_DDP_SHARE
+from slmmodel.distributed import BYTES_PER_PARAMETER
 from slmmodel.errors import OptionError, unknown_name
 from slmmodel.hardware import ACCELERATORS
 from slmmodel.models import ModelConfig, build, count
 from slmmodel.models.config import InfiniConfig, RecurrentConfig, TransformerConfig
 from slmmodel.training.loss import MAX_LOGITS
-
-__all__ = [
-    "MAX_DDP_SHARE",
-    "PRECISIONS",
-    "USUAL_UTILISATION",
-    "Devices",
-    "devices",
-    "parameters_by_layer",
-    "parameters_by_part",
-    "sequence_bytes",
-    "state_bytes",
-]
 
 PRECISIONS = {"fp32": 4, "bf16": 2, "fp16": 2}
 """Bytes of an element that autograd keeps; weights, gradients and moments are fp32 in all of them."""

@@ -19,13 +19,13 @@ from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
 from slmmodel.data import Batch, Loader, make_batch, make_packing
+from slmmodel.data.batch import IGNORE_INDEX
 from slmmodel.data.source import TokenSource, blocks_of
 from slmmodel.distributed import World
 
 if TYPE_CHECKING:
     from slmmodel.models.protocol import Model
 
-IGNORE_INDEX = -100
 MAX_LOGITS = 1 << 28
 """Logits that may exist at once: 1 GiB in fp32."""
 MAX_VALIDATIONS = 10
