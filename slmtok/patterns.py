@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from slmtok._engine import UNICODE_VERSION, Pattern, byte_automaton, pattern_names
+from slmtok._engine import UNICODE_VERSION, Pattern, byte_automaton
+from slmtok._engine import pattern_names as pattern_names
 from slmtok.errors import (
     CorruptFile,
     InvalidPattern,

@@ -135,7 +135,9 @@ def _is_share(value: str) -> bool:
 
 
 def _is_pattern(value: str) -> bool:
-    return re.fullmatch(r"[A-Za-z0-9_-]+(=.+)?", value, re.DOTALL) is not None
+    from slmtok.patterns import pattern_names
+
+    return value in pattern_names() or re.fullmatch(r"[A-Za-z0-9_-]+=.+", value, re.DOTALL) is not None
 
 
 _EXPECTED: dict[str, tuple[str, Callable[[str], bool], str]] = {

@@ -490,7 +490,12 @@ def read_settings(
     from_options = read_assignments(sets)
     if budget is not None:
         from_options |= read_budget(budget, "--budget")
-    named = {name: Setting(str(value), flag_of(name)) for name, value in values.items() if value is not None}
+    named = {
+        # Training data are an argument, everything else an option.
+        name: Setting(str(value), "DATA" if name == "data.train" else flag_of(name))
+        for name, value in values.items()
+        if value is not None
+    }
     refuse_contradiction(from_options, named)
     given = merged(from_file, {**from_options, **named})
     check_model(given)

@@ -66,6 +66,8 @@ REFUSED = {
     "train data -o new --budget steps=4 --budget steps=5": (2, "--budget is given twice: steps=4 and steps=5\n"),
     "info run/config.yaml": (2, "fix:   slm info run\n"),
     "pairs run number.jsonl": (1, "the field 'sentence_good' of a pair is int, not text\n"),
+    "train data -o new --set data.train=data2": (2, "fix:   leave out --set data.train=data2, or DATA data\n"),
+    "ablate --patterns slm,nope --text text.txt --cpu -o new": (2, "'nope' is not one of names of patterns, "),
     "ablate --vocabs 280,9000 --text text.txt --cpu -o new": (2, "fix:   sizes up to "),
     "ablate --vocabs 280,285 --text text.txt --cpu -o new --baseline foo": (2, "fix:   --baseline vocab-280\n"),
     "ablate --data-sizes 0.1%,100% --text text.txt --vocab 280 --cpu -o new": (
