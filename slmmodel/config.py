@@ -14,6 +14,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin
@@ -49,6 +50,7 @@ from slmmodel.errors import (
     InvalidConfig,
     MissingInput,
     OptionError,
+    SlmmodelError,
     Unreadable,
     first_fault,
     suggestion,
@@ -431,6 +433,22 @@ def likely_budget(budget: str, amount: str) -> str:
 
 def _has_budget(settings: Settings) -> bool:
     return any(name.startswith(_BUDGET) for name in settings)
+
+
+@contextmanager
+def naming_origin(settings: Settings) -> Iterator[None]:
+    """Lets an error about one of these settings, or about the file it names, say where that was given."""
+    try:
+        yield
+    except SlmmodelError as error:
+        path = error.fields.get("path")
+        named = next((each for each in settings.values() if path is not None and each.value == path), None)
+        given = settings.get(str(error.fields.get("option")))
+        if given is not None and error.where in (None, "model", "settings", "run.budget"):
+            error.where = given.where
+        elif named is not None and ", line " in named.where:
+            error.where = f"{error.where}, named in {named.where}" if error.where else named.where
+        raise
 
 
 def merged(base: Settings, changes: Settings) -> Settings:

@@ -15,7 +15,7 @@ from slmmodel.checkpoint import CONFIG
 from slmmodel.cli import reading
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option
 from slmmodel.cli.train import named_data, open_training_data, plan_rows, read_settings
-from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, Settings, preset_sections
+from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, Settings, naming_origin, preset_sections
 from slmmodel.errors import OptionError
 from slmtok.cli.options import argument, command, instead, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
@@ -83,7 +83,8 @@ def config(
         )
     if file is not None:
         given = read_settings(file, sets, budget, {"run.device": device})
-        return _check(file, given, *named_data(given, data, tokenizer))
+        with naming_origin(given):
+            return _check(file, given, *named_data(given, data, tokenizer))
     values = {"run.device": device, "data.train": data, "data.tokenizer": tokenizer, "model.preset": preset}
     given, _ = reading.merge(read_settings(None, sets, budget, values), ReadOptions())
     text = template(given, full=full)

@@ -164,21 +164,24 @@ def train(
     """
     values = {"data.train": data, "data.val": val, "model.preset": named.pop("preset")}
     values |= {f"run.{name}": value for name, value in named.items()}
+    from slmmodel.config import naming_origin
+
     given = read_settings(config, sets, budget, values)
-    data, tokenizer = named_data(given, data, tokenizer, read)
-    given, read = reading.merge(given, read)
-    if data is not None:
-        reading.require_text(read, data)
-    if plot is not None:
-        check_figure(plot, force=force, option="--plot")
-    folder = RunFolder(Path(output))
-    if not folder.exists() and not folder.is_version_1():
-        folder.refuse_other_content()
-    opened = open_training_data(given, data, tokenizer, read)
-    if dry_run:
-        return _plan(given, opened)
-    options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "verify": not no_verify}
-    return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
+    with naming_origin(given):
+        data, tokenizer = named_data(given, data, tokenizer, read)
+        given, read = reading.merge(given, read)
+        if data is not None:
+            reading.require_text(read, data)
+        if plot is not None:
+            check_figure(plot, force=force, option="--plot")
+        folder = RunFolder(Path(output))
+        if not folder.exists() and not folder.is_version_1():
+            folder.refuse_other_content()
+        opened = open_training_data(given, data, tokenizer, read)
+        if dry_run:
+            return _plan(given, opened)
+        options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "verify": not no_verify}
+        return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
 
 
 def named_data(
@@ -209,7 +212,7 @@ def named_data(
             fix=f"slm train {shlex.quote(data)}",
             option="tokenizer",
         )
-    given["data.train"] = Setting(data, "DATA")
+    given["data.train"] = Setting(data, "DATA" if data != named else given["data.train"].where)
     return data, tokenizer
 
 
@@ -478,6 +481,7 @@ def read_settings(
         Setting,
         check_model,
         merged,
+        naming_origin,
         read_assignments,
         read_budget,
         read_yaml,
@@ -498,7 +502,8 @@ def read_settings(
     }
     refuse_contradiction(from_options, named)
     given = merged(from_file, {**from_options, **named})
-    check_model(given)
+    with naming_origin(given):
+        check_model(given)
     return given
 
 

@@ -43,5 +43,5 @@ def make_packing(
 def strategy_of(name: str) -> type[Packing]:
     """The strategy of that name. Raises `UnknownName`."""
     if name not in STRATEGIES:
-        raise unknown_name("strategy", name, STRATEGIES, Argument("data.pack"))
+        raise unknown_name("strategy", name, STRATEGIES, Argument("data.pack"), option="data.pack")
     return STRATEGIES[name]

@@ -48,7 +48,7 @@ MODELS: dict[str, Arch] = {
 def arch_of(name: str) -> Arch:
     """The registry's entry of an architecture. Raises `UnknownName`."""
     if name not in MODELS:
-        raise unknown_name("architecture", name, MODELS, Argument("model.arch"))
+        raise unknown_name("architecture", name, MODELS, Argument("model.arch"), option="model.arch")
     return MODELS[name]
 
 

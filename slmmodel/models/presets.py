@@ -120,5 +120,5 @@ PRESETS: dict[str, Preset] = {
 def preset(name: str, fix: str | Argument = Argument("preset")) -> Preset:  # noqa: B008  (a frozen value)
     """The preset of that name. Raises `UnknownName` with the nearest one; `fix` as in `unknown_name`."""
     if name not in PRESETS:
-        raise unknown_name("preset", name, PRESETS, fix)
+        raise unknown_name("preset", name, PRESETS, fix, option="model.preset")
     return PRESETS[name]
