@@ -8,11 +8,11 @@ from torch import nn
 
 from slmmodel.config import OptimConfig
 from slmmodel.errors import Argument, unknown_name
-from slmmodel.optim import muon
+from slmmodel.optim import muon, schedules
 from slmmodel.optim.optimizer import Optimizer, build_adamw, clip
 from slmmodel.optim.schedules import resolve
 
-__all__ = ["OPTIMIZERS", "Optimizer", "build", "clip", "resolve"]
+__all__ = ["OPTIMIZERS", "Optimizer", "build", "check", "clip", "resolve"]
 
 OPTIMIZERS: dict[str, Callable[[nn.Module, OptimConfig], Optimizer]] = {
     "adamw": build_adamw,
@@ -20,8 +20,14 @@ OPTIMIZERS: dict[str, Callable[[nn.Module, OptimConfig], Optimizer]] = {
 }
 
 
-def build(model: nn.Module, config: OptimConfig) -> Optimizer:
-    """The optimizer that `config.name` names, over all trainable parameters. Raises `UnknownName`."""
+def check(config: OptimConfig) -> None:
+    """Raises `UnknownName` for an optimizer, or a schedule, that does not exist."""
     if config.name not in OPTIMIZERS:
         raise unknown_name("optim.name", config.name, OPTIMIZERS, Argument("optim.name"), option="optim.name")
+    schedules.check(config.schedule)
+
+
+def build(model: nn.Module, config: OptimConfig) -> Optimizer:
+    """The optimizer that `config.name` names, over all trainable parameters. Raises what `check` raises."""
+    check(config)
     return OPTIMIZERS[config.name](model, config)

@@ -46,15 +46,20 @@ class Schedule:
         return warmup * (self.final + (1 - self.final) * SHAPES[self.shape](left))
 
 
-def resolve(config: ScheduleConfig, steps: int) -> tuple[Schedule, str | None]:
-    """The schedule of a run of `steps`, and a warning where the decay was shortened to fit.
-
-    Raises `UnknownName` for an unknown kind or shape, `OptionError` where the warm-up takes the whole run.
-    """
+def check(config: ScheduleConfig) -> None:
+    """Raises `UnknownName` for an unknown kind or shape."""
     for option, name, known in (("kind", config.kind, KINDS), ("shape", config.shape, SHAPES)):
         if name not in known:
             option = f"optim.schedule.{option}"
             raise unknown_name(option, name, known, Argument(option), option=option)
+
+
+def resolve(config: ScheduleConfig, steps: int) -> tuple[Schedule, str | None]:
+    """The schedule of a run of `steps`, and a warning where the decay was shortened to fit.
+
+    Raises what `check` raises, and `OptionError` where the warm-up takes the whole run.
+    """
+    check(config)
     short = steps < 2000
     warmup = _steps(config.warmup, steps, int(steps * 0.05) if short else max(100, steps // 100))
     if warmup >= steps and warmup:

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from slmmodel import checkpoint
+from slmmodel import checkpoint, optim
 from slmmodel import config as configs
 from slmmodel.checkpoint import RunFolder, write_file
 from slmmodel.config import Budget, RunConfig, Settings, resolve, settings_of, to_yaml
@@ -191,10 +191,11 @@ def configure(
 ) -> tuple[RunConfig, list[str]]:
     """The configuration of a new run; or the recorded one with the options that may change taken from `settings`.
 
-    Raises `OptionError` for a setting that contradicts the record, and `MissingPackage` for a tracker.
+    Raises `OptionError` for a setting that contradicts the record, `MissingPackage` for a tracker, and `UnknownName`.
     """
     config, notes = resolve(settings, data.vocab, data.tokens, device.type)
     check_trackers(config.run.track)
+    optim.check(config.optim)
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):
         notes.append("this CPU has no instructions for bf16, so products take several times as long: --precision fp32")
     if recorded is None:
