@@ -51,8 +51,9 @@ READERS = {
     CERTIFICATE: "slm eval --check {}",
     **dict.fromkeys((PASSKEY, PROBE, PROMPT_SHEET, ABLATION_LOCK), _JSON_TOOL),
     ABLATION: "slm report {}",
+    DIGESTS: "slmtok audit tok.json --on val.txt --leak {}",
 }
-"""Files of slm that no command describes: the command that shows each."""
+"""Files that slmtok info does not describe: the command that reads each."""
 _MAKERS = {
     "certificate": "name a certificate: slm eval RUN writes RUN/eval/val.json",
     "lock": "name a lock, as slmtok train writes it",

@@ -34,6 +34,7 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
     """
     from slmtok.tokenizer import read_tokenizer
 
+    check_bool("verify", verify)
     name = check_path(path, "tok.json")
     check_bool("verify", verify)
     file = Path(name)

@@ -179,7 +179,8 @@ def parse_tokenizer_file(data: bytes, source: str) -> TokenizerFile:
     except FaultError as fault:
         is_ours = b'"slmtok-tokenizer"' in data[:4096]
         names = [str(Path(source).with_name(name)) for name in ("tok.json", "tokenizer.json")]
-        beside = next((name for name in names if name != source and Path(name).is_file()), None)
+        is_file = Path(source).is_file()
+        beside = next((name for name in names if is_file and name != source and Path(name).is_file()), None)
         raise CorruptFile(
             f"{source} is not a valid tokenizer file: {fault}",
             where=source,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slmtok.analysis.token_classes import main_class
-from slmtok.errors import CorruptFile, OptionError, missing_extra
+from slmtok.errors import CorruptFile, OptionError, Unreadable, missing_extra
 from slmtok.files import missing_input, unreadable
 
 FORMAT, VERSION = "slm-losses", 1
@@ -107,6 +107,13 @@ def read_losses(path: str) -> Losses:
         from safetensors import SafetensorError, safe_open
     except ImportError:
         raise missing_extra("a file of losses", "safetensors") from None
+    if Path(path).is_dir():
+        raise Unreadable(
+            f"{path!r} is a folder, not a file of losses",
+            where=path,
+            fix="slm eval RUN --losses FILE writes one",
+            path=path,
+        )
     if not Path(path).is_file():
         raise missing_input(path)
     try:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from slmtok import _engine, atomic
 from slmtok._engine import UNICODE_VERSION, Counts
 from slmtok.calls import explains_calls
-from slmtok.checks import check_int
+from slmtok.checks import check_int, check_path
 from slmtok.errors import MissingInput, OptionError, Setting, WrongType
 from slmtok.training.counts_format import (
     Domain,
@@ -335,7 +335,7 @@ def merge_counts(
 def _open_all(paths: Sequence[_Path], allow_duplicate: bool) -> list[CountsFile]:
     if not paths:
         raise MissingInput("no counts file is named", where="counts files", fix="name at least one")
-    files = [open_counts(path) for path in paths]
+    files = [open_counts(check_path(path, "a.counts")) for path in paths]
     names = [file.layout.path for file in files]
     check_same([file.head for file in files], names)
     if not allow_duplicate:
