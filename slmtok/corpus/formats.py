@@ -148,7 +148,7 @@ def check_fields(paths: Iterable[str], options: ReadOptions) -> None:
     """Raises `OptionError` for options of one kind of source that the corpus does not have."""
     found = [format_of(path, options) for path in paths]
     _check_hub_options(found, options)
-    if options.document == "line" and all(entry.records for entry in found):
+    if options.document == "line" and found and all(entry.records for entry in found):
         raise OptionError(
             (Setting("document", "line"), " splits text files, and the corpus has none"),
             limit="text; a record is a document",

@@ -110,7 +110,7 @@ WRONG_KINDS = {
     "reproduce tok.lock --corpus data": (1, "error: no file 'data/a.txt', which the lock names\n"),
     "info run": (1, "error: 'run' is a run of slm, not packed data\n"),
     "exposure run": (1, "error: 'run' is a run of slm, not packed data\n"),
-    "align run run --on a.txt": (1, "error: 'run' is a folder, not a file\n"),
+    "align run run --on a.txt": (1, "error: 'run' is a folder, not a file of losses\n"),
 }
 
 

@@ -72,7 +72,9 @@ ROWS: list[Callable[[], Any]] = [
 def test_ids_of_any_kind_decode(pair: Pair, rows: Callable[[], Any]) -> None:
     for options in ({}, {"skip_special_tokens": True}):
         same(pair, lambda tok, options=options: tok.decode(rows(), **options))
-        same(pair, lambda tok, options=options: tok.batch_decode(rows(), **options))
+        # A single id is no batch; the newest transformers refuses it.
+        if np.ndim(rows() if not isinstance(rows(), (dict, list, tuple)) else [0]):
+            same(pair, lambda tok, options=options: tok.batch_decode(rows(), **options))
 
 
 def test_no_rows_decode_to_no_texts(pair: Pair) -> None:
