@@ -36,7 +36,6 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
 
     check_bool("verify", verify)
     name = check_path(path, "tok.json")
-    check_bool("verify", verify)
     file = Path(name)
     if file.is_dir():
         held = [file / each for each in TOKENIZER_FILES if (file / each).is_file()]

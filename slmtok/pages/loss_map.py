@@ -62,7 +62,7 @@ def _column(
 
 
 def _sharing(document: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """The segments of a document; those that share a character together."""
+    """The segments of a document in groups: one segment, or all segments that share a character."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     found: list[Segment] = []
     for segment in document:
