@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 from functools import partial
@@ -17,21 +18,24 @@ from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.opening import STDIN, check_distinct, check_written, is_text, note_unfinished, open_any
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
-from slmmodel.cli.recorded import open_split
+from slmmodel.cli.recorded import open_split, training_data
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
 from slmtok import atomic
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, argument, choice, command, instead, option
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, write_line
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
 from slmtok.options import ReadOptions, option_specs
+from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmmodel.data.source import DocumentBlock, TokenSource
     from slmmodel.evaluation.certificate import Evaluation
     from slmmodel.evaluation.scoring import Scores
 
+N_RAREST = 20
+"""Rows of the table of rare ids."""
 NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
 
 
@@ -66,6 +70,13 @@ _HABITS = {
 @option("--baselines/--no-baselines", "with_baselines", default=True, help="Also score byte n-grams, bz2 and xz.")
 @option("--breakdown", is_flag=True, help="Also report bits by token frequency, bytes, position and domain.")
 @option("--losses", metavar="FILE", panel=OUTPUT, help="Write the loss of each target, for slm compare.")
+@option(
+    "--exposure",
+    metavar="FILE",
+    panel=OUTPUT,
+    help="Write the ids that training hardly met, for slmtok prune --ids; report loss and norms by frequency.",
+)
+@option("--below", metavar="N", type=POSITIVE, default=100, help="With --exposure: an id with fewer updates is rare.")
 @option("--certificate", metavar="FILE", show_default="RUN/eval/NAME.json", panel=OUTPUT, help="Where to write it.")
 @option("--check", metavar="FILE", help="Recompute a certificate and compare; exit with status 3 if it differs.")
 @option("--force", is_flag=True, help="Replace an output that exists.", panel=OUTPUT)
@@ -78,23 +89,15 @@ def eval(
     with_baselines: bool,
     breakdown: bool,
     losses: str | None,
+    exposure: str | None,
+    below: int,
     certificate: str | None,
     check: str | None,
     force: bool,
     **scoring: Any,
 ) -> Outcome:
     """Score a run on every byte of its validation documents, print bits per byte, and write the certificate."""
-
-    if run is None and check is not None and Path(check).resolve().parent.name == "eval":
-        run = str(Path(check).resolve().parents[1])
-    if run is None:
-        if check is not None and Path(check).exists():
-            load_certificate(check)
-        fact = "RUN is missing" + (f"; {tokenizer} is a tokenizer" if tokenizer else "")
-        fix = "slm eval RUN" + ("" if check is None else f" --check {shlex.quote(check)}")
-        fix += f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else ""
-        raise OptionError(fact, fix=fix, option="run")
-    folder = RunFolder.open(run)
+    folder = RunFolder.open(_named_run(run, check, tokenizer))
     require_text(read, on)
     if scoring["step"] is not None:
         folder.step_of(scoring["step"])
@@ -109,10 +112,12 @@ def eval(
     trained = folder.config["data"]["train"]
     sources = [trained] if isinstance(trained, str) else [source.get("path") for source in trained]
     inputs = [folder.path, tokenizer, *(sources if on is None else [on])]
-    check_distinct(losses=losses, certificate=certificate)
-    _refuse_certificate_name(folder, losses)
-    check_written(losses, "losses", inputs, force=force)
-    check_written(certificate, "certificate", inputs, force=force)
+    outputs = {"losses": losses, "certificate": certificate, "exposure": exposure}
+    check_distinct(**outputs)
+    _refuse_certificate_name(folder, losses=losses, exposure=exposure)
+    for option_name, path in outputs.items():
+        check_written(path, option_name, inputs, force=force)
+    met = None if exposure is None else _trained_on(folder, tokenizer)
     source = documents(split)
     found = score(folder, source, **scoring)
     result: dict[str, Any] = dict(found.certificate)
@@ -124,16 +129,34 @@ def eval(
     if losses is not None:
         _write_losses(Path(losses), found)
         written["losses"] = losses
+    if exposure is not None and met is not None:
+        result["exposure"] = _measure_exposure(folder, met, found.scores, scoring["step"], below, Path(exposure))
+        written["exposure"] = exposure
     result["written"] = written
     return Outcome(result, lambda: _show(result))
 
 
-def _refuse_certificate_name(run: RunFolder, losses: str | None) -> None:
-    """Raises `OptionError` for losses at a path where certificates of the run are written."""
-    path = Path(losses or "losses").resolve()
-    if path.suffix == ".json" and path.parent == (run.path / "eval").resolve():
-        fix = f"--losses {Path(str(losses)).with_suffix('.losses')}"
-        raise OptionError(f"--losses {losses!r} has the name of a certificate", fix=fix, option="losses")
+def _named_run(run: str | None, check: str | None, tokenizer: str | None) -> str:
+    """The run that is named, or that of the certificate to check. Raises `OptionError` where there is neither."""
+    if run is not None:
+        return run
+    if check is not None and Path(check).resolve().parent.name == "eval":
+        return str(Path(check).resolve().parents[1])
+    if check is not None and Path(check).exists():
+        load_certificate(check)
+    fact = "RUN is missing" + (f"; {tokenizer} is a tokenizer" if tokenizer else "")
+    fix = "slm eval RUN" + ("" if check is None else f" --check {shlex.quote(check)}")
+    fix += f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else ""
+    raise OptionError(fact, fix=fix, option="run")
+
+
+def _refuse_certificate_name(run: RunFolder, **outputs: str | None) -> None:
+    """Raises `OptionError` for another output at a path where certificates of the run are written."""
+    for name, output in outputs.items():
+        path = Path(output or name).resolve()
+        if path.suffix == ".json" and path.parent == (run.path / "eval").resolve():
+            fix = f"--{name} {Path(str(output)).with_suffix(f'.{name}')}"
+            raise OptionError(f"--{name} {output!r} has the name of a certificate", fix=fix, option=name)
 
 
 def _check_windows(run: RunFolder, seq_len: int | None, seq_bytes: int | None, stride: int | None) -> None:
@@ -305,6 +328,50 @@ def _breakdown(run: RunFolder, source: TokenSource, scores: Scores) -> dict[str,
     return tables
 
 
+def _trained_on(run: RunFolder, tokenizer: str | None) -> TokenSource:
+    """The training data of a run. Raises `OptionError` where they are not there any more."""
+    path = run.config["data"]["train"]
+    try:
+        if path not in ("", STDIN):
+            return training_data(run, tokenizer=tokenizer).train
+        gone = "were read from stdin" if path else "were texts in memory"
+    except MissingInput as error:
+        gone = f"are missing: {error.fact}"
+    raise OptionError(
+        f"--exposure counts the ids of the training data, which {gone}",
+        where=str(run.path / "config.yaml"),
+        fix="put them back, or leave --exposure out",
+        option="exposure",
+    )
+
+
+def _measure_exposure(
+    run: RunFolder, met: TokenSource, scores: Scores, step: int | None, below: int, path: Path
+) -> dict[str, Any]:
+    """Writes the rare ids with the values of all ids; gives the tables of the report."""
+    from slmmodel.data.source import blocks_of
+    from slmmodel.evaluation.exposure import measure, trained_targets
+
+    vocab = run.vocab
+    found = measure(scores, run.model(step=step), vocab, blocks_of(met), trained_targets(run, step))
+    rare = found.rare(vocab, below).tolist()
+    by_id = {name: getattr(found, name).tolist() for name in found._fields}
+    content = {"ids": rare, "below": below, "fingerprint": vocab.fingerprint, "by_id": by_id}
+    atomic.write(path, (json.dumps(content) + "\n").encode(), force=True)
+    text = None if run.tokenizer is None else Text(run.tokenizer, vocab)
+    rows = [
+        {**found.row(id), "token": None if text is None else escape_token(text.data([id]))} for id in rare[:N_RAREST]
+    ]
+    never = sum(found.updates[id] == 0 for id in rare)
+    return {
+        "below": below,
+        "rare": len(rare),
+        "never": int(never),
+        "by_frequency": found.by_frequency(),
+        "rarest": rows,
+    }
+
+
 # The table.
 
 
@@ -332,15 +399,39 @@ def _show(result: dict[str, Any]) -> None:
             ("windows", windows),
             ("per id", per_id),
             ("baselines", baseline_lines(result["baselines"]) if result["baselines"] else ""),
-            *((table, _table_lines(rows)) for table, rows in result.get("breakdown", {}).items()),
+            *((name, _table_lines(rows)) for name, rows in result.get("breakdown", {}).items()),
             ("certificate", written["certificate"]),
             ("losses", written.get("losses", "")),
+            ("rare ids", written.get("exposure", "")),
         ]
     )
+    if "exposure" in result:
+        _show_exposure(result["exposure"])
     if result["baselines"]:
         order, bits = best_ngram(result["baselines"])
         if result["bpb_total"] >= bits:
             write_line(f"A byte {order}-gram is better, with {bits:.4f} bits per byte: train longer or larger.")
+
+
+def _show_exposure(found: dict[str, Any]) -> None:
+    """Two tables: by frequency, and of the rarest ids."""
+
+    def values(row: dict[str, Any]) -> list[str]:
+        bits = row["bits_per_target"]
+        norms = [f"{row[name]:.3f}" for name in ("embedding_norm", "head_norm")]
+        return [f"{row['targets']:,}", "" if bits is None else f"{bits:.3f}", *norms]
+
+    scored = ("scored", "bits each", "norm", "norm in the head")
+    groups = [
+        [row["group"], f"{row['ids']:,}", f"{row['least_updates']:,.0f}", *values(row)] for row in found["by_frequency"]
+    ]
+    write_text("\n" + table(["updates", "ids", "at least", *scored], groups))
+    write_line(
+        f"{found['rare']:,} learned ids have fewer than {found['below']:,} updates, {found['never']:,} of them none."
+    )
+    rows = [[str(row["id"]), row["token"] or "", f"{row['updates']:,.1f}", *values(row)] for row in found["rarest"]]
+    if rows:
+        write_text("\n" + table(["id", "token", "updates", *scored], rows, left=(1,)))
 
 
 def _table_lines(rows: list[dict[str, Any]]) -> str:

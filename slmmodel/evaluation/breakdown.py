@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slmmodel.data.packing import Ints
 from slmmodel.data.source import DocumentBlock
@@ -31,23 +32,32 @@ def target_counts(block: DocumentBlock, n_vocab: int) -> Ints:
     return counts
 
 
-def by_frequency(scores: Scores, counts: Ints) -> list[dict[str, object]]:
-    """Loss by how frequent the target id was in training.
+def frequency_groups(counts: NDArray[Any]) -> Ints:
+    """The group of each id by its count: int64 [n_vocab].
 
-    Ids are ranked by count (ties: lower id) and cut where they make up a tenth of all training targets each, so the
-    first row is the most frequent ids; ids that never occurred come last.
+    Ids are ranked by count (ties: lower id) and cut where they make up a tenth of all counts each, so group 0 is the
+    most frequent ids; `DECILES` is the group of ids that never occurred.
     """
     ranked = np.argsort(-counts, kind="stable")
     before = np.cumsum(counts[ranked]) - counts[ranked]
-    total = max(1, int(counts.sum()))
     group_of = np.empty(len(counts), dtype=np.int64)
-    group_of[ranked] = np.minimum(before * DECILES // total, DECILES - 1)
+    group_of[ranked] = np.minimum(before * DECILES // max(1, counts.sum()), DECILES - 1)
     group_of[counts == 0] = DECILES
+    return group_of
+
+
+def group_name(group: int) -> str:
+    """The name of a group of `frequency_groups`."""
+    return "never" if group == DECILES else f"tenth {group + 1}"
+
+
+def by_frequency(scores: Scores, counts: Ints) -> list[dict[str, object]]:
+    """Loss by how frequent the target id was in training: a row for each of `frequency_groups`."""
+    group_of = frequency_groups(counts)
 
     def columns(group: int) -> dict[str, object]:
         members = counts[group_of == group]
-        name = "never" if group == DECILES else f"tenth {group + 1}"
-        return {"group": name, "ids": len(members), "least_count": int(members.min())}
+        return {"group": group_name(group), "ids": len(members), "least_count": int(members.min())}
 
     return _rows(scores, group_of[scores.targets], DECILES + 1, columns)
 

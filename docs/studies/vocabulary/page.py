@@ -1,9 +1,12 @@
-"""The page of the study, its figures, locks and report, from the results of `slm ablate`. Called by `study.py`."""
+"""The page of the study, its figures and report, from the results of `slm ablate`. Called by `study.py`.
+
+The results are kept beside the page, so questions can be answered one at a time, on different machines.
+"""
 
 from __future__ import annotations
 
+import json
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,13 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.ablation.plan import changes
-from slmmodel.cli.ablation_files import LOCK, RESULT, load_ablation, load_lock, read_times
+from slmmodel.cli.ablation_files import RESULT, load_ablation, read_times
+from slmtok import atomic
 from slmtok.pages.charts import Interval, forest_plot
 
 if TYPE_CHECKING:
     from study import Question
 
-PAGE, REPORT, LOCKS = "README.md", "report.html", "locks"
+PAGE, REPORT, RESULTS = "README.md", "report.html", "results"
+REPORTED = "vocabs-docs_en"
+"""The question that `report.html` is about: the reports of all would be some megabytes."""
+_LEFT_OUT = ("curves", "breakdowns")
+"""Parts of a view that the page does not show, most of its size."""
 _KINDS = {
     "better": "{} needs fewer bits than {}",
     "worse": "{} needs more bits than {}",
@@ -32,30 +40,35 @@ _HEAD = """# Vocabularies, patterns and schemes for a small model
 Each question is one `slm ablate`: models of the preset `cpu-demo` differ in the tokenizer alone, and their bits per
 byte (bpb) are compared on the same documents ([ablations](../../guide/ablations.md)). A verdict holds for models of
 this size, this text and this budget: the runs are short, and their ranking can reflect how steeply a loss begins to
-fall. By the power that `slm ablate` prints, the seeds of a question find a difference of its margin in 80 % of cases.
+fall. Where the byte n-grams beside a table are better than its models, the models are far from trained out.
+By the power that `slm ablate` prints, the seeds of a question find a difference of its margin in 80 % of cases.
 
 ```console
 $ python docs/studies/vocabulary/study.py CORPORA -o study
 ```
 
 `CORPORA` is a folder with `docs_en`, `books`, `code` and `multi` as `.jsonl.zst`, one `{"text": ...}` a line. The
-command continues after an interruption, writes this page from what is finished, and prints where a lock differs
-from the one that is kept in `locks`.
+command continues after an interruption. It keeps the result of each question, with its lock, in `results`, writes this
+page from all that are kept, and prints where a lock differs from the one that was kept before.
 """
 
 
 def write_page(questions: Sequence[Question], out: Path, place: Path) -> list[str]:
-    """Writes page, figures, locks and report to `place`; gives what differs from the locks that were there."""
-    found = {each.name: load_ablation(str(out / each.name / RESULT)) for each in questions if is_finished(each, out)}
-    times = {name: read_times(out / name).get("processor", {}) for name in found}
-    notes = [note for name in found for note in _keep_lock(out / name / LOCK, place / LOCKS / f"{name}.lock")]
+    """Keeps the results in `out`, writes page, figures and report to `place`.
+
+    Gives in which settings the new results differ from those that were kept.
+    """
+    (place / RESULTS).mkdir(parents=True, exist_ok=True)
+    notes = [note for each in questions if is_finished(each, out) for note in _keep(each.name, out, place)]
+    kept = {each.name: json.loads(path.read_text()) for each in questions if (path := _kept(each.name, place)).exists()}
+    found = {name: each["result"] for name, each in kept.items()}
     for name, result in found.items():
         for view in filter(_intervals, result["views"]):
             _draw(result, view, place / _figure(name, view))
-    parts = [_HEAD, *_cost(questions, times), *_report(list(found), out, place), "\n## What is decided\n\n"]
-    parts += _summary(questions, found)
+    parts = [_HEAD, *_cost(questions, kept), *_report(list(found), out, place), "\n## What is decided\n\n"]
+    parts += _summary(questions, found, out)
     for question in questions:
-        parts += _section(question, found.get(question.name))
+        parts += _section(question, found.get(question.name), out)
     (place / PAGE).write_text("".join(parts), encoding="utf-8")
     return notes
 
@@ -65,18 +78,31 @@ def is_finished(question: Question, out: Path) -> bool:
     return (out / question.name / RESULT).is_file()
 
 
-def _keep_lock(lock: Path, kept: Path) -> Iterator[str]:
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    if kept.exists():
-        before, now = (load_lock(str(path))["request"] for path in (kept, lock))
-        for change in changes(before, now):
-            yield f"{kept.stem}: {change}"
-    shutil.copyfile(lock, kept)
+def processor_seconds(question: Question, place: Path) -> float | None:
+    """Seconds that all runs of a question took with their scores, by its kept result; None without one."""
+    path = _kept(question.name, place)
+    return sum(json.loads(path.read_text())["processor"].values()) if path.exists() else None
 
 
-def _cost(questions: Sequence[Question], times: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    seconds = [each for runs in times.values() for each in runs.values()]
-    yield f"\nAnswered: {len(times)} of {len(questions)} questions"
+def _kept(name: str, place: Path) -> Path:
+    return place / RESULTS / f"{name}.json"
+
+
+def _keep(name: str, out: Path, place: Path) -> Iterator[str]:
+    """Keeps the result of a question; yields the settings in which it differs from the one that was kept."""
+    result, path = load_ablation(str(out / name / RESULT)), _kept(name, place)
+    if path.exists():
+        before = json.loads(path.read_text())["result"]
+        yield from (f"{name}: {each}" for each in changes(before["lock"]["request"], result["lock"]["request"]))
+    views = [{key: value for key, value in view.items() if key not in _LEFT_OUT} for view in result["views"]]
+    content = {"result": {**result, "views": views}, "processor": read_times(out / name).get("processor", {})}
+    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
+    atomic.write(path, f"{text}\n".encode(), force=True)
+
+
+def _cost(questions: Sequence[Question], kept: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    seconds = [each for question in kept.values() for each in question["processor"].values()]
+    yield f"\nAnswered: {len(kept)} of {len(questions)} questions"
     if seconds:
         yield (
             f", by {len(seconds)} runs. With their scores they took {sum(seconds) / 60:.0f} minutes of processor time, "
@@ -86,30 +112,35 @@ def _cost(questions: Sequence[Question], times: Mapping[str, Mapping[str, float]
 
 
 def _report(names: Sequence[str], out: Path, place: Path) -> Iterator[str]:
-    """Writes the report of the first finished question, and names it; that of all would be some megabytes."""
-    if not names:
-        return
-    # The name without its folder is part of titles.
-    command = [sys.executable, "-m", "slmmodel", "report", names[0], "-o", str((place / REPORT).resolve())]
-    subprocess.run([*command, "--force", "--quiet"], cwd=out, check=True)
-    yield f"\n[The report]({REPORT}) of `{names[0]}` has the curves of its runs, all verdicts and the lock. "
-    yield f"`slm report {shlex.join(names)}` in the folder `study` writes that of all.\n"
+    """Writes the report of one question where its runs are at hand, and names it."""
+    if (out / REPORTED / RESULT).is_file():
+        # The name without its folder is part of titles.
+        command = [sys.executable, "-m", "slmmodel", "report", REPORTED, "-o", str((place / REPORT).resolve())]
+        subprocess.run([*command, "--force", "--quiet"], cwd=out, check=True)
+    if (place / REPORT).exists():
+        yield f"\n[The report]({REPORT}) of `{REPORTED}` has the curves of its runs, all verdicts and the lock. "
+        yield f"`slm report {shlex.join(names)}` in the folder `study` writes that of all.\n"
 
 
 # ---------------------------------------------------------------- verdicts
 
 
-def _summary(questions: Iterable[Question], found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _summary(questions: Iterable[Question], found: Mapping[str, Mapping[str, Any]], out: Path) -> Iterator[str]:
     yield "| question | matched in | decided | not decided |\n|---|---|---|---|\n"
     for question in questions:
         title = f"[{question.title}](#{_anchor(question.title)})"
         if question.name not in found:
-            yield f"| {title} | | not yet run | |\n"
+            yield f"| {title} | | {_state(question, out)} | |\n"
             continue
         for view in found[question.name]["views"]:
             decided = "; ".join(_claims(view["pairs"])) or "nothing"
             open_ = ", ".join(pair["arm"] for pair in view["pairs"] if pair["kind"] == "no decision") or "nothing"
             yield f"| {title} | {view['match']} | {decided} | {open_} |\n"
+
+
+def _state(question: Question, out: Path) -> str:
+    """What there is of a question without a result."""
+    return "begun, not finished" if (out / question.name).exists() else "not yet run"
 
 
 def _anchor(title: str) -> str:
@@ -126,11 +157,11 @@ def _claims(pairs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield clause.format(", ".join(arms), pairs[0]["baseline"])
 
 
-def _section(question: Question, found: Mapping[str, Any] | None) -> Iterator[str]:
+def _section(question: Question, found: Mapping[str, Any] | None, out: Path) -> Iterator[str]:
     command = shlex.join(["slm", *question.command(Path("CORPORA"), Path("study"))])
-    yield f"\n## {question.title}\n\n```console\n$ {command}\n```\n"
+    yield f"\n## {question.title}\n\n{question.why}\n\n```console\n$ {command}\n```\n"
     if found is None:
-        yield "\nNot yet run.\n"
+        yield f"\n{_state(question, out).capitalize()}.\n"
         return
     size = f"{len(found['seeds'])} seeds and a margin of {100 * found['margin']:g} %"
     yield f"\nHolds for {found['scope']}, with {size}.\n"

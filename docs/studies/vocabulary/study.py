@@ -15,8 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from page import write_page
+from page import processor_seconds, write_page
 
+HERE = Path(__file__).parent
 VOCABS = "512,1024,2048,4096,8192"
 DIGITS = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,GROUP}+"
@@ -40,6 +41,8 @@ class Question:
     corpus: str
     arms: tuple[str, ...]
     """the axis, as options of `slm ablate`"""
+    why: str
+    """what is asked, and why so: the text of its section"""
     seeds: int
     margin: str
     budget: str = BUDGET
@@ -65,23 +68,31 @@ class Question:
         ]
 
 
-def _vocabs(corpus: str, title: str, *more: str) -> Question:
+def _vocabs(corpus: str, title: str, why: str, *more: str) -> Question:
     arms = ("--vocabs", VOCABS, "--baseline", "vocab-2048", *more)
-    return Question(f"vocabs-{corpus}", f"Size of the vocabulary, {title}", corpus, arms, 3, "3%")
+    return Question(f"vocabs-{corpus}", f"Size of the vocabulary, {title}", corpus, arms, why, 3, "3%")
 
 
 _GROUPS = [f"digits-{size}={DIGITS.replace('GROUP', str(size))}" for size in (2, 1, 3)]
+_CURVE = "The curve of the first question on other text, matched in bytes alone."
 QUESTIONS = (
-    _vocabs("docs_en", "on technical English", "--also", "flops"),
+    _vocabs("docs_en", "on technical English",
+            "Slices of one tokenizer. A larger vocabulary makes fewer ids of a text, but each costs more: matched "
+            "in bytes all arms read the same text, matched in FLOPs all do the same arithmetic.", "--also", "flops"),
     Question("digits", "Digits in groups of 1, 2 or 3", "docs_en",
-             tuple(part for group in _GROUPS for part in ("--patterns", group)), 5, "1%"),
-    Question("patterns", "Patterns", "docs_en", ("--patterns", "slm,gpt2,o200k"), 5, "1%"),
-    Question("schemes", "Schemes", "docs_en", ("--schemes", "bpe,word,char"), 3, "2%", SHORT_BUDGET),
-    Question("data-sizes", "Text that the tokenizer is trained on", "docs_en",
-             ("--data-sizes", "100%,10%,1%"), 5, "1%"),
-    _vocabs("books", "on English prose"),
-    _vocabs("code", "on Python and C"),
-    _vocabs("multi", "on many languages"),
+             tuple(part for group in _GROUPS for part in ("--patterns", group)),
+             "The pattern `slm` with digits in groups of at most 1, 2 (as `slm` is) or 3 (as `cl100k` is).", 5, "1%"),
+    Question("patterns", "Patterns", "docs_en", ("--patterns", "slm,gpt2,o200k"),
+             "The pattern `slm` against those of GPT-2 and o200k, each with a tokenizer of its own.", 5, "1%"),
+    Question("schemes", "Schemes", "docs_en", ("--schemes", "bpe,word,char"),
+             "Byte-level BPE against whole words and against characters, at the same size of the vocabulary. An id of "
+             "`char` is one character, so the runs read less text.", 3, "2%", SHORT_BUDGET),
+    Question("data-sizes", "Text that the tokenizer is trained on", "docs_en", ("--data-sizes", "100%,10%,1%"),
+             "Tokenizers that are trained on a share of the documents; the models all read the same ones. The text has "
+             "about 9,500 documents, too few for 20,000 and more, so the sizes are shares.", 5, "1%"),
+    _vocabs("books", "on English prose", _CURVE),
+    _vocabs("code", "on Python and C", _CURVE),
+    _vocabs("multi", "on many languages", _CURVE),
 )  # fmt: skip
 
 
@@ -99,6 +110,11 @@ def run(question: Question, corpora: Path, out: Path) -> int:
 
 def run_all(corpora: Path, out: Path, jobs: int) -> int:
     """Runs the questions, `jobs` at a time; gives the largest exit status."""
+    known = [processor_seconds(question, HERE) for question in QUESTIONS]
+    sys.stdout.write(
+        f"about {sum(filter(None, known)) / jobs / 60:.0f} minutes by the kept times, at {jobs} questions at a time"
+    )
+    sys.stdout.write(f"; {known.count(None)} questions have none\n" if None in known else "\n")
     with ThreadPoolExecutor(jobs) as pool:
         try:
             return max(pool.map(lambda question: run(question, corpora, out), QUESTIONS))
@@ -113,7 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path, help="the folder of the corpora")
     parser.add_argument("-o", "--output", type=Path, default=Path("study"), help="the folder of runs and results")
-    parser.add_argument("--page", type=Path, default=Path(__file__).parent, help="the folder of the page")
+    parser.add_argument("--page", type=Path, default=HERE, help="the folder of the page")
     parser.add_argument("--page-only", action="store_true", help="train nothing: write the page of what is finished")
     parser.add_argument("--jobs", type=int, default=2, help="questions at a time, one thread each (default: 2)")
     chosen = parser.parse_args(arguments)

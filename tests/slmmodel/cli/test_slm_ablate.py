@@ -21,7 +21,6 @@ import slmtok
 from slmmodel import app
 from slmmodel.ablation import runs
 from slmmodel.ablation.runs import Speed
-from slmmodel.cli import ablation_files as files
 from slmmodel.cli import main
 from slmmodel.cli.ablation_files import load_ablation, load_lock
 from slmmodel.errors import NotFinite
@@ -358,7 +357,7 @@ def test_page_of_the_study(finished: Path, tmp_path: Path, study: ModuleType, mo
     monkeypatch.setattr("page._report", lambda names, out, place: reports.append(names) or ())
     done, waiting = (replace(study.QUESTIONS[0], name=name, title=f"Question {name}") for name in (finished.name, "x"))
     result = load_ablation(str(finished / "ablation.json"))
-    for _ in ("without kept locks", "with them"):
+    for _ in ("without a kept result", "with one"):
         assert study.write_page([done, waiting], finished.parent, tmp_path) == []
     page = (tmp_path / "README.md").read_text()
     assert "Answered: 1 of 2 questions, by 8 runs." in page and reports == [[finished.name]] * 2
@@ -368,12 +367,17 @@ def test_page_of_the_study(finished: Path, tmp_path: Path, study: ModuleType, mo
         assert ElementTree.parse(tmp_path / f"{finished.name}-{view['match']}.svg").getroot().tag.endswith("svg")
         for arm, pair in zip(view["arms"][1:], view["pairs"], strict=True):
             assert f"* {pair['verdict']}.\n" in page and f"| {arm['bpb']:.4f} |" in page
-    kept = tmp_path / "locks" / f"{finished.name}.lock"
-    assert kept.read_bytes() == (finished / "ablation.lock").read_bytes()
-    changed = load_lock(str(kept))
-    views = {key: changed[key] for key in ("views", "changes")}
-    files.write_lock(tmp_path, {**views, "request": {**changed["request"], "seeds": 9}})
-    (tmp_path / "ablation.lock").replace(kept)
+    path = tmp_path / "results" / f"{finished.name}.json"
+    kept = json.loads(path.read_text())
+    assert {**kept["result"], "views": None} == {**result, "views": None} and len(kept["processor"]) == 8
+    assert all(ours.items() < view.items() for ours, view in zip(kept["result"]["views"], result["views"], strict=True))
+    assert study.write_page([done, waiting], tmp_path / "no runs", tmp_path) == []
+    assert (tmp_path / "README.md").read_text() == page, "a kept result makes the same page"
+    (tmp_path / "x").mkdir()
+    study.write_page([done, waiting], tmp_path, tmp_path)
+    assert "| [Question x](#question-x) | | begun, not finished | |" in (tmp_path / "README.md").read_text()
+    kept["result"]["lock"]["request"]["seeds"] = 9
+    path.write_text(json.dumps(kept))
     assert study.write_page([done], finished.parent, tmp_path) == [f"{finished.name}: seeds: 9, then 2"]
 
 

@@ -204,3 +204,63 @@ def test_outputs_replace_no_file_of_the_run_or_the_data(slm, run, tmp_path):
         assert "no folder 'nodir'" in slm("eval", run, option, "nodir/c.json", code=1).err
     assert not (run / "eval").exists(), "nothing was scored"
     assert not Path("nodir").exists()
+
+
+def test_exposure_lists_what_training_hardly_met(slm, text_run, tmp_path):
+    import slmtok
+
+    made = slmtok.load(text_run / "tok.json")
+    ran = slm("eval", text_run, "--exposure", tmp_path / "dead.json", "--below", 50, "--json", "--quiet", code=0)
+    found, file = ran.json["result"]["exposure"], json.loads((tmp_path / "dead.json").read_text())
+    shards = slmtok.shards.open_shards(tmp_path / "packed")
+    counts = [0] * made.n_vocab
+    for number in range(shards.n_docs("train")):
+        for id in shards.document(number, "train").tolist()[1:]:
+            counts[id] += 1
+    trained = json.loads((text_run / "result.json").read_text())["targets"]
+    assert file["by_id"]["updates"] == pytest.approx([trained * count / sum(counts) for count in counts])
+    updates = dict(enumerate(file["by_id"]["updates"]))
+    rare = sorted((id for id in range(272, made.n_vocab) if updates[id] < 50), key=lambda id: (updates[id], -id))
+    assert file["ids"] == rare and found["rare"] == len(rare) > 0
+    assert [row["id"] for row in found["rarest"]] == rare[:20]
+    weights = text_run_weights(text_run)
+    for row in found["rarest"]:
+        assert row["token"] == slmtok.token_text.escape_token(made.token_bytes(row["id"]))
+        assert row["embedding_norm"] == pytest.approx(weights[row["id"]].norm().item(), rel=1e-5)
+    sums, groups = ran.json["result"]["sums"], found["by_frequency"]
+    assert (
+        sum(row["targets"] for row in groups) == sums["targets"] and sum(row["ids"] for row in groups) == made.n_vocab
+    )
+    bits = sum(row["targets"] * row["bits_per_target"] for row in groups if row["targets"])
+    assert bits == pytest.approx(ran.json["result"]["bpb_total"] * sums["bytes"], rel=1e-9)
+
+
+def text_run_weights(run):
+    from slmmodel.checkpoint import RunFolder
+
+    return RunFolder.open(run).model().embed.weight.detach()
+
+
+def test_a_planted_token_heads_the_list_and_can_be_pruned(slm, tmp_path):
+    import slmtok as library
+    from slmtok.cli.surgery import read_id_list
+
+    texts = [TEXT * 3] * 30
+    (tmp_path / "text.txt").write_text("".join(texts))
+    made = library.train(library.Texts(texts), vocab_size=290, require=[b"zzqjx"])
+    library.pack(tmp_path / "text.txt", made, tmp_path / "packed", val="tail:30%", document="line")
+    write_run(tmp_path / "run", tmp_path / "packed", tokenizer=(tmp_path / "packed/tok.json").read_bytes())
+    shown = slm("eval", "run", "--exposure", "dead.json", "--below", 1, "--no-baselines", code=0).out
+    assert "zzqjx" in shown and "never" in shown and "norm in the head" in shown
+    listed = read_id_list(str(tmp_path / "dead.json"), made.fingerprint)
+    assert made.token_id(b"zzqjx") in listed
+    assert library.prune(made, ids=listed).tokenizer.token_id(b"zzqjx") is None
+
+
+def test_exposure_needs_the_training_data_before_it_scores(slm, run, tmp_path):
+    (tmp_path / "data").rename(tmp_path / "moved")
+    ran = slm("eval", run, "--on", "moved", "--exposure", "dead.json", code=2)
+    assert (
+        "--exposure counts the ids of the training data, which are missing" in ran.err
+        and not (tmp_path / "dead.json").exists()
+    )
