@@ -415,23 +415,23 @@ def _show(result: dict[str, Any]) -> None:
 
 def _show_exposure(found: dict[str, Any]) -> None:
     """Two tables: by frequency, and of the rarest ids."""
+    groups, rarest = found["by_frequency"], found["rarest"]
+    is_tied = all(row["embedding_norm"] == row["head_norm"] for row in groups)
+    norms = {"embedding_norm": "norm"} if is_tied else {"embedding_norm": "norm", "head_norm": "norm in the head"}
 
-    def values(row: dict[str, Any]) -> list[str]:
+    def values(row: dict[str, Any], updates: float) -> list[str]:
         bits = row["bits_per_target"]
-        norms = [f"{row[name]:.3f}" for name in ("embedding_norm", "head_norm")]
-        return [f"{row['targets']:,}", "" if bits is None else f"{bits:.3f}", *norms]
+        scored = [f"{row['targets']:,}", "" if bits is None else f"{bits:.3f}"]
+        return [f"{updates:,.{0 if updates >= 10 else 1}f}", *scored, *(f"{row[name]:.3f}" for name in norms)]
 
-    scored = ("scored", "bits each", "norm", "norm in the head")
-    groups = [
-        [row["group"], f"{row['ids']:,}", f"{row['least_updates']:,.0f}", *values(row)] for row in found["by_frequency"]
-    ]
-    write_text("\n" + table(["updates", "ids", "at least", *scored], groups))
+    lines = [[row["group"], f"{row['ids']:,}", *values(row, row["least_updates"])] for row in groups]
+    write_text("\n" + table(["updates", "ids", "at least", "scored", "bits each", *norms.values()], lines))
     write_line(
         f"{found['rare']:,} learned ids have fewer than {found['below']:,} updates, {found['never']:,} of them none."
     )
-    rows = [[str(row["id"]), row["token"] or "", f"{row['updates']:,.1f}", *values(row)] for row in found["rarest"]]
-    if rows:
-        write_text("\n" + table(["id", "token", "updates", *scored], rows, left=(1,)))
+    if rarest:
+        lines = [[str(row["id"]), row["token"] or "", *values(row, row["updates"])] for row in rarest]
+        write_text("\n" + table(["id", "token", "updates", "scored", "bits each", *norms.values()], lines, left=(1,)))
 
 
 def _table_lines(rows: list[dict[str, Any]]) -> str:

@@ -251,7 +251,7 @@ def test_a_planted_token_heads_the_list_and_can_be_pruned(slm, tmp_path):
     library.pack(tmp_path / "text.txt", made, tmp_path / "packed", val="tail:30%", document="line")
     write_run(tmp_path / "run", tmp_path / "packed", tokenizer=(tmp_path / "packed/tok.json").read_bytes())
     shown = slm("eval", "run", "--exposure", "dead.json", "--below", 1, "--no-baselines", code=0).out
-    assert "zzqjx" in shown and "never" in shown and "norm in the head" in shown
+    assert "zzqjx" in shown and "never" in shown and "bits each" in shown
     listed = read_id_list(str(tmp_path / "dead.json"), made.fingerprint)
     assert made.token_id(b"zzqjx") in listed
     assert library.prune(made, ids=listed).tokenizer.token_id(b"zzqjx") is None
