@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
 from slmmodel.config import OPTIONS, RunSection
-from slmmodel.errors import OptionError
 from slmtok.cli.options import FLOAT, Decorator, Parsed, argument, choice, option, tokenizer_option
 
 if TYPE_CHECKING:
-    import click
     from pydantic.fields import FieldInfo
 
 SETTINGS = "Settings"
@@ -70,19 +68,9 @@ def set_in_two(value: str | None, arguments: Sequence[str]) -> str:
     return f"--set {name}={value}" if name else ""
 
 
-def _one_budget(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
-    if len(values) > 1:
-        raise OptionError(
-            f"--budget is given twice: {' and '.join(values)}", fix=f"--budget {values[-1]}", option="budget"
-        )
-    return values[0] if values else None
-
-
 budget_option = option(
     "--budget",
     metavar="KIND=AMOUNT",
-    multiple=True,
-    callback=_one_budget,
     panel=SETTINGS,
     help=RunSection.model_fields["budget"].description,
 )

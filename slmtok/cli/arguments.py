@@ -23,10 +23,35 @@ def parameter_name(param: click.Parameter | None) -> str:
 
 
 def name_swap(error: SlmtokError, ctx: click.Context) -> None:
-    """Changes the fix of an error about a file to the command line with its two files exchanged, where that fits."""
+    """Changes the fix of an error about a file to the command line with that file in its right place.
+
+    Two files exchanged, or a text among tokenizers as the value of --on.
+    """
     path = error.fields.get("path")
-    if isinstance(path, str) and (fix := _exchanged(path, ctx)):
+    if isinstance(path, str) and (fix := _exchanged(path, ctx) or _on_text(path, ctx)):
         error.fix = fix
+
+
+def _on_text(path: str, ctx: click.Context) -> str | None:
+    """The command line with `path`, which stands in the place of a tokenizer, as the value of --on; else None."""
+    from slmtok.corpus.contents import HEAD_BYTES, content_of
+
+    on = next((param for param in ctx.command.params if "--on" in param.opts), None)
+    tokenizers = [value for is_place, value in _values(ctx) if is_place]
+    if on is None or ctx.params.get(on.name or "") or path not in tokenizers or not os.path.isfile(path):  # noqa: PTH113
+        return None
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return None
+    if content_of(head) or head.startswith(b"{"):
+        return None
+    # A command of two tokenizers lacks one then.
+    takes_any = any(param.nargs == -1 for param in ctx.command.params)
+    lacking = [] if takes_any and len(tokenizers) > 1 else ["TOK"]
+    rest = [each for each in ctx.meta["arguments"] if each != path]
+    return shlex.join([*ctx.command_path.split(), *rest, *lacking, "--on", path])
 
 
 def _exchanged(path: str, ctx: click.Context) -> str | None:

@@ -125,7 +125,8 @@ def _find(source: str, read: ReadOptions, tokenizer: str) -> list[str]:
         if not is_given("format"):
             by_content = replace(read, format="auto")
             refuse_own_files([source], found, by_content)
-            check_texts(found, by_content)
+            # Like a table of parquet, which is text for a corpus and not here, where files are read as they are.
+            check_texts(found, replace(read, format="jsonl"))
         return found
     except MissingInput as error:
         if is_text(source):

@@ -14,8 +14,9 @@ from slmtok.cli.errors import error_dict
 from slmtok.cli.options import command, option, tokenizer_argument
 from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
 from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
+from slmtok.corpus.contents import HEAD_BYTES, content_of
 from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, OptionError, SlmtokError, Unreadable
-from slmtok.files import missing_input
+from slmtok.files import missing_input, read_file
 from slmtok.opening import TIKTOKEN, load
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
@@ -42,15 +43,33 @@ def info(file: str) -> Outcome:
                 fix=file_kinds.READERS[kind].format(shlex.quote(file)),
                 option="file",
             )
+        what, fix = _guess(file)
         raise CorruptFile(
-            f"{file} is not a file of slmtok",
+            f"{file} is {what}not a file that slmtok info describes",
             limit="known: tokenizer files, locks, counts, vocab.json, packed folders, token files, tiktoken:NAME",
-            fix="slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json",
+            fix=fix,
             path=file,
         )
     describe, _ = _KINDS[kind]
     result, rows = describe(file)
     return Outcome({"kind": kind, "path": file, **result}, lambda: print_rows(rows, title=file))
+
+
+def _guess(file: str) -> tuple[str, str]:
+    """What a file of an unknown kind is, as far as its beginning says, and the command that reads it."""
+    head = read_file(file, HEAD_BYTES) if Path(file).is_file() else b""
+    name = shlex.quote(file)
+    if head.startswith(b"\x93NUMPY"):
+        return "a numpy array, ", f"slmtok decode {name} -t TOK, where it holds ids"
+    if head.startswith(b'{"ids": ['):
+        return "a list of ids, ", f"slmtok prune TOK --ids {name} -o FILE removes them"
+    if head.lstrip()[:9].lower() == b"<!doctype":
+        return "a page, ", "open it in a browser"
+    if b"__metadata__" in head and b"slm-losses" in head:
+        return "losses of slm eval, ", f"slm compare {name} OTHER"
+    content = content_of(head)
+    fix = "slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json"
+    return ("" if content is None else f"{content.name}, "), fix
 
 
 @command("verify", example="slmtok verify tok.json data/")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
@@ -214,7 +215,16 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keeps the arguments as they were given in `ctx.meta["arguments"]`."""
         ctx.meta["arguments"] = list(args)
+        self._refuse_repeated(ctx)
         return super().parse_args(ctx, args)
+
+    def _refuse_repeated(self, ctx: click.Context) -> None:
+        """Raises `OptionError` for an option with one value that is given twice: click would take the last."""
+        _, _, given = self.make_parser(ctx).parse_args(list(ctx.meta["arguments"]))
+        for param, times in Counter(given).items():
+            if times > 1 and isinstance(param, click.Option) and not (param.multiple or param.is_flag):
+                fact = f"{parameter_name(param)} is given {times} times"
+                raise OptionError(fact, where=ctx.command_path, limit="once", fix="keep one", option=param.name)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Builds the option objects, then calls the function."""

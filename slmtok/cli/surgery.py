@@ -18,7 +18,6 @@ from slmtok.cli.options import (
     INTEGER,
     Parsed,
     argument,
-    arguments_of_command,
     collector,
     command,
     corpus_argument,
@@ -90,11 +89,6 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
     """Cut a tokenizer to a smaller vocabulary: the same as training to that size."""
     import numpy as np
 
-    given = sum(text.partition("=")[0] in ("--vocab", "--vocab-size") for text in arguments_of_command())
-    if given > 1:
-        raise OptionError(
-            f"--vocab is given {given} times", limit="one size", fix="one slmtok slice for each", option="vocab_size"
-        )
     output = output.replace(VOCAB_PLACEHOLDER, str(options.n_vocab))
     _check([tokenizer], output, output + ID_MAP_SUFFIX, force=force)
     before = load(tokenizer)

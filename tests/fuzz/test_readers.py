@@ -85,7 +85,7 @@ class Fuzzed:
         if not named:
             return "the file is not named"
         words = {*self.keys, *self.reader.names, *(ascii(edit[2])[1:-1] for edit in edits if edit[0] == "add")}
-        if not any(word in text for word in words) and "is not a file of slmtok" not in text:
+        if not any(word in text for word in words) and "not a file that slmtok info describes" not in text:
             return "no field is named"
         return None
 

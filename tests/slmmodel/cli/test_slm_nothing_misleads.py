@@ -63,7 +63,7 @@ REFUSED = {
     "train data -o new --config text.txt": (1, "slm config > run.yaml writes a configuration\n"),
     "train data -o new --set n_layers=1": (2, "did you mean 'model.n_layers'?"),
     "train data -o new --set optim=1": (2, "'optim' is a section, not a setting\n"),
-    "train data -o new --budget steps=4 --budget steps=5": (2, "--budget is given twice: steps=4 and steps=5\n"),
+    "train data -o new --budget steps=4 --budget steps=5": (2, "--budget is given 2 times\n"),
     "info run/config.yaml": (2, "fix:   slm info run\n"),
     "pairs run number.jsonl": (1, "the field 'sentence_good' of a pair is int, not text\n"),
     "train data -o new --set data.train=data2": (2, "fix:   leave out --set data.train=data2, or DATA data\n"),

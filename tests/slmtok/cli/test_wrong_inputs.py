@@ -100,6 +100,15 @@ CASES = {
     "pack a.txt -t tok.json -o d --subset 1,1": (2, "fix:   --subset 1\n"),
     "info a.counts.digests": (2, "fix:   slmtok audit tok.json --on val.txt --leak a.counts.digests\n"),
     "align folder folder --on a.txt": (1, "fix:   slm eval RUN --losses FILE writes one\n"),
+    "report tok.json a.txt -o x": (1, "fix:   slmtok report tok.json -o x --on a.txt\n"),
+    "report a.txt": (1, "fix:   slmtok report TOK --on a.txt\n"),
+    "diff tok.json a.txt": (1, "fix:   slmtok diff tok.json TOK --on a.txt\n"),
+    "encode a.txt -t tok.json -t cut.json": (2, "error: --tokenizer is given 2 times\n"),
+    "train a.txt --vocab 280 -o x -o y": (2, "error: --output is given 2 times\n"),
+    "info ids.npy": (1, "ids.npy is a numpy array, not a file that slmtok info describes\n"),
+    "info dead.json": (1, "fix:   slmtok prune TOK --ids dead.json -o FILE removes them\n"),
+    "info page.html": (1, "fix:   open it in a browser\n"),
+    "encode table.parquet -t tok.json": (2, "fix:   --format parquet, or --format text to read"),
     "completion tcsh": (2, "error: SHELL takes one of bash, zsh, fish, powershell, not 'tcsh'"),
 }
 
@@ -118,6 +127,9 @@ def test_the_message_names_the_cause(slmtok, tmp_path, line, monkeypatch):
     (tmp_path / "wide.txt").write_text("the cat", encoding="utf-16")
     (tmp_path / "plain.txt.gz").write_text("the cat sat on the mat")
     (tmp_path / "zipped.zst").write_bytes(gzip.compress(b"the cat sat on the mat"))
+    (tmp_path / "table.parquet").write_bytes(b"PAR1" + bytes(40))
+    (tmp_path / "dead.json").write_text('{"ids": [279]}')
+    (tmp_path / "page.html").write_text("<!DOCTYPE html>")
     (tmp_path / "link.txt").symlink_to("a.txt")
     (tmp_path / "hard.txt").hardlink_to(tmp_path / "a.txt")
     (tmp_path / "r.jsonl").write_text('{"text": "the cat sat on the mat"}\n')
