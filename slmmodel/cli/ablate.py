@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -127,6 +128,7 @@ def ablate(
     All arms read the same documents, in models that differ in nothing but the vocabulary. What is compared is locked
     before the first run. The same command continues after an interruption, to the same result.
     """
+    matches = _all_matches(match, also or [])
     axis = _check_arms(data, tokenizers, text, {"patterns": list(chain(*patterns)), **axes})
     settings = _settings(preset, budget, sets, cpu=cpu, threads=threads)
     folder = Path(output)
@@ -145,19 +147,22 @@ def ablate(
             arms = ablation_arms.pack_text(text, planned, folder, read, _rule(val))
         check_same_documents(arms)
         request = make_request(
-            arms,
-            baseline=baseline,
-            matches=list(dict.fromkeys([match, *(also or [])])),
-            seeds=int(seeds),
-            margin=margin,
-            lr=lr,
-            settings=settings,
+            arms, baseline=baseline, matches=matches, seeds=int(seeds), margin=margin, lr=lr, settings=settings
         )
         result = AblationJob(request, folder, exploratory=exploratory).run()
         page = _write_page(folder)
     times = files.read_times(folder)
     written = {"result": str(folder / files.RESULT), "page": page}
     return Outcome({**result, "path": output, "written": written}, lambda: show(result, times, written))
+
+
+def _all_matches(match: str, also: Sequence[str]) -> list[str]:
+    """The matches of all views. Raises `OptionError` for one that is named twice."""
+    repeated = next((name for name, times in Counter([match, *also]).items() if times > 1), None)
+    if repeated is not None:
+        fix = "leave it out of --also" if len(also) > 1 else "leave --also out"
+        raise OptionError(f"--match and --also name {repeated} twice", where="slm ablate", fix=fix, option="also")
+    return [match, *also]
 
 
 @contextmanager

@@ -86,12 +86,34 @@ def measure(
 ) -> dict[str, Any]:
     """The result of `slm probe` as a table. Raises `InvalidInput` for questions that the model cannot read."""
     text = context.need_text("slm probe")
+    _check_lengths(context, {name: _tests(name, digits, settings["samples"], settings["seed"]) for name in tasks})
     return {
         **identity(context, step),
         "settings": {"tasks": list(tasks), "digits": digits, **settings},
         "digits_as_ids": text.words(text.encode("1234567890"[:digits])),
         "probes": [_probe(context, name, digits, **settings) for name in tasks],
     }
+
+
+def _check_lengths(context: RunContext, tests: Mapping[str, Sequence[Question]]) -> None:
+    """Raises `InvalidInput` for tasks that the model cannot read, before any is trained."""
+    if context.model.config.unbounded:
+        return
+    text, limit = context.need_text("slm probe"), context.model.config.seq_len
+    # The model reads the opening id too, and not the last id of an answer.
+    longest = {
+        name: max(len(text.encode(each.prompt)) + len(text.encode(each.answer)) for each in questions)
+        for name, questions in tests.items()
+    }
+    long = [name for name, length in longest.items() if length > limit]
+    if long:
+        fit = ",".join(name for name in tests if name not in long)
+        raise InvalidInput(
+            f"a question of the task {long[0]} has {longest[long[0]]:,} ids with its answer",
+            where=str(context.run.path),
+            limit=f"seq_len {limit}",
+            fix=f"--tasks {fit}" if fit else "a run with a longer seq_len",
+        )
 
 
 def _probe(

@@ -44,6 +44,15 @@ def folder(tmp_path_factory) -> Iterator[Path]:
         yield path
 
 
+def test_tasks_that_do_not_fit_are_refused_before_any_is_trained(folder: Path, slm, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(probe, "_probe", lambda *_, **__: pytest.fail("trained"))
+    assert slm("train", "--config", "run.yaml", "-o", "short", "--set", "model.seq_len=32", "-q").code == 0
+    ran = slm("probe", "short", "--samples", 20)
+    assert ran.code == 1 and "limit: seq_len 32" in ran.err and "ids with its answer" in ran.err
+    assert "--tasks" in ran.err or "a longer seq_len" in ran.err
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_answers_are_right(name: str) -> None:
     random = Random(3)
