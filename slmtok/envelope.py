@@ -96,7 +96,7 @@ TOKENIZER_KEYS: dict[str, Check] = {"fingerprint": schema.digest, "sha256": sche
 _SIZES = schema.table({"after_train": schema.number, "alone": schema.number})
 BASELINES = schema.table(
     {
-        "ngram": schema.mapping(schema.number),
+        "ngram": schema.mapping(schema.number, is_filled=True),
         "train_bytes": schema.integer(),
         "bytes": schema.integer(),
         "bz2": _SIZES,

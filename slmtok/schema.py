@@ -176,11 +176,12 @@ def array(inner: Check, *, length: int | None = None) -> Check:
     return check
 
 
-def mapping(inner: Check, *, key: Check = text) -> Check:
-    """An object with any keys that `key` allows, whose values `inner` allows."""
+def mapping(inner: Check, *, key: Check = text, is_filled: bool = False) -> Check:
+    """An object with any keys that `key` allows, whose values `inner` allows; with `is_filled` at least one."""
 
     def check(value: Any, where: str) -> None:
         _require(isinstance(value, dict), value, where, "an object")
+        _require(bool(value) or not is_filled, value, where, "an object with content")
         for name, item in value.items():
             key(name, f"a key of {where or 'its content'}")
             inner(item, f"{where}.{name}" if where else name)

@@ -54,7 +54,16 @@ _VIEW = schema.table(
     is_open=True,
 )
 _SIZES = schema.table({"documents": schema.integer(), "bytes": schema.integer()}, is_open=True)
-_KEYS = {"views": schema.array(_VIEW), "documents": schema.mapping(_SIZES)}
+_TOKENIZER = schema.table(
+    {"name": schema.text, "fingerprint": schema.text, "n_vocab": schema.integer(), "bytes_per_token": schema.number},
+    is_open=True,
+)
+_KEYS = {
+    "views": schema.array(_VIEW),
+    "documents": schema.mapping(_SIZES),
+    "arms": schema.array(_TOKENIZER),
+    "lock": schema.table({}, {"request": schema.mapping(schema.plain)}, is_open=True),
+}
 _QUANTITIES = {"bytes": "bytes of text seen", "tokens": "ids seen", "flops": "FLOPs"}
 
 
@@ -76,6 +85,7 @@ def ablation_sections(path: str, number: int) -> list[Section]:
     try:
         for key, check in _KEYS.items():
             check(found[key], key)
+        _check_curves(found)
     except FaultError as fault:
         raise corrupt(file, "ablation", fault, "restore the file, or run slm ablate again") from None
     parts = {
@@ -85,6 +95,13 @@ def ablation_sections(path: str, number: int) -> list[Section]:
         "lock": ("Lock", _lock(found)),
     }
     return [Section(f"{id}-{number}", f"{title} of {path}", list(blocks)) for id, (title, blocks) in parts.items()]
+
+
+def _check_curves(found: Mapping[str, Any]) -> None:
+    """Raises `FaultError` for a curve whose lists differ in length."""
+    for curve in (curve for view in found["views"] for curve in view["curves"]):
+        if len({len(curve[name]) for name in ("bpb", *_QUANTITIES)}) > 1:
+            raise FaultError(f"a curve of {curve['arm']} has lists of different lengths")
 
 
 def _verdicts(found: Mapping[str, Any]) -> Iterator[Block]:
@@ -233,7 +250,7 @@ def _text(value: Any) -> str:
 def _number(value: Any, how: str) -> str:
     if value is None:
         return "not finite" if how.endswith("f") else ""
-    return value if isinstance(value, str) else format(value, how)
+    return format(value, how) if type(value) in (int, float) else _text(value)
 
 
 def _between(interval: Sequence[float] | None, how: str) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     ToWords = Callable[[Any], list[str]]
 
 DEFAULT_SEQ_LEN, DEFAULT_BATCH_SIZE = 128, 16
-MAX_BATCH_IDS, MAX_EPOCHS = 1 << 24, 1000
+MAX_BATCH_IDS, MAX_EPOCHS = 1 << 21, 1000
 _DATA_PANEL = "For packed data, as in slm train"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.curves import check_figure, save_figure
@@ -27,6 +28,8 @@ from slmtok.cli.options import OUTPUT, Parsed, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.envelope import load_payload
+from slmtok.json_files import corrupt
+from slmtok.strict_json import FaultError
 
 if TYPE_CHECKING:
     from slmmodel.cli.passkey_text import Task, Template
@@ -152,7 +155,13 @@ _PAYLOAD = schema.table(
 
 def load_result(path: str) -> dict[str, Any]:
     """The payload of a result. Raises `CorruptFile`, `UnsupportedVersion`, `MissingInput`, `Unreadable`."""
-    return load_payload(path, KIND, _PAYLOAD, allow_floats=True)
+    found = load_payload(path, KIND, _PAYLOAD, allow_floats=True)
+    measured = {(cell["length"], cell["depth"]) for cell in found["cells"]}
+    for length, depth in product(found["settings"]["lengths"], found["settings"]["depths"]):
+        if (length, depth) not in measured:
+            fault = FaultError(f"the cell of length {length:,} and depth {depth:g} % is missing")
+            raise corrupt(path, KIND, fault, "restore the file, or run slm passkey again")
+    return found
 
 
 def measure(

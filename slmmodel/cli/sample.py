@@ -117,6 +117,10 @@ def _check_early(options: SampleConfig, ids: list[int] | None, run: RunFolder) -
     for flag, texts, example in (("--choice", options.choice, "' yes'"), ("--stop", options.stop, "'.'")):
         if "" in texts:
             raise OptionError(f"{flag} is empty", fix=f"{flag} {example}", option=flag)
+    if options.regex:
+        from slmtok.patterns import compile_automaton
+
+        compile_automaton(options.regex)
     if options.greedy and options.n > 1:
         fact = f"--n {options.n} has no effect with --greedy: the samples would be equal"
         raise OptionError(fact, fix="leave out --n or --greedy", option="--n")

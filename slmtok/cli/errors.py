@@ -33,6 +33,7 @@ from slmtok.errors import (
 _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 _EXAMPLE = re.compile(r"such as ([^\s,]+)|>= ([1-9]\d*)")
 """In the message of a value: an example, or the least one; 0 may have a meaning of its own."""
 _NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
@@ -242,7 +243,11 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
     found = _EXAMPLE.search(error.message)
-    return f"{name} {found[1] or found[2]}" if found else None
+    if found:
+        return f"{name} {found[1] or found[2]}"
+    defaults = (getattr(error.param, "default", None), getattr(error.param, "show_default", None))
+    default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
+    return f"{name} {default}, as without it" if default and name.startswith("--") else None
 
 
 def _value_of(name: str, arguments: Sequence[str]) -> str | None:

@@ -164,6 +164,25 @@ def test_probes_and_prompts_of_a_run(slm, runs):
     assert "prompts.json" in ran.err and "has 0 continuations of 1 prompts" in ran.err
 
 
+def test_a_grid_of_passkeys_without_a_cell_is_refused(slm, runs):
+    shutil.copytree(runs / "a", "run")
+    share = {"exact": 1, "samples": 2, "interval": [0.1, 0.9]}
+    counts = dict.fromkeys(("contains", "answer_ids_correct", "answer_ids", "prompt_ids", "prompt_bytes"), 1)
+    cells = [{"length": 64, "depth": depth, **share, **counts, "needle_ids": [1, 2]} for depth in (0.0, 50.0)]
+    found = {"model": {"weights": "0" * 64, "arch": "llama", "seq_len": 64}, "tokenizer": "0" * 64}
+    numbers = {"samples": 2, "digits": 3, "seed": 0, "max_new": 5, "ignore_memory": False}
+    found |= {"settings": {"lengths": [64], "depths": [0.0, 50.0], **numbers}}
+    found |= {"template": dict.fromkeys(("intro", "filler", "needle", "question", "answer"), "x")}
+    found |= {"digits_as_ids": ["1"], "chance": 0.001, "trained_on_passkeys": 0.0}
+    found |= {"cells": cells, "by_length": [{"length": 64, **share}]}
+    Envelope("passkey", {}, found, "slmmodel 0").write("run/eval/passkey.json")
+    assert "passkeys found" in slm("report", "run", "-o", "-", code=0).out
+    del cells[1]
+    Envelope("passkey", {}, found, "slmmodel 0").write("run/eval/passkey.json", force=True)
+    ran = slm("report", "run", "-o", "-", code=0)
+    assert "passkey.json" in ran.err and "the cell of length 64 and depth 50 % is missing" in ran.err
+
+
 def test_a_long_legend_names_each_arm_once_or_says_that_it_is_left_out():
     lines = [Line(f"arm {number % 3}", [1, 2], [1, number], number) for number in range(15)]
     svg = line_chart(lines, x="x", y="y")
@@ -358,6 +377,30 @@ def test_an_ablation_of_another_shape_is_refused(slm):
     broken["views"][0]["pairs"][0]["delta"] = "much"
     write("ab", broken)
     assert "views[0].pairs[0].delta is 'much', expected a number" in slm("report", "ab", "-o", "-", code=1).err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda found: found["arms"][1].pop("n_vocab"), "the key 'arms[1].n_vocab' is missing"),
+        (lambda found: found["arms"][0].pop("fingerprint"), "the key 'arms[0].fingerprint' is missing"),
+        (lambda found: found["baselines"].update(ngram={}), "baselines.ngram is {}, expected an object with content"),
+        (lambda found: found["lock"].update(request=[]), "lock.request is [], expected an object"),
+        (lambda found: found["views"][0]["curves"][0].update(bytes=[1.0]), "has lists of different lengths"),
+    ],
+)
+def test_an_ablation_that_was_changed_and_signed_again_is_refused(change, message, slm):
+    broken = ablation()
+    change(broken)
+    write("ab", broken)
+    assert message in slm("report", "ab", "-o", "-", code=1).err
+
+
+def test_a_number_of_a_pair_that_is_none_is_shown_as_it_is(slm):
+    odd = ablation()
+    odd["views"][0]["pairs"].append({**odd["views"][0]["pairs"][0], "p": [1, 2]})
+    write("ab", odd)
+    assert "[1, 2]" in slm("report", "ab", "-o", "-", code=0).out
 
 
 def test_an_ablation_of_another_version_is_named(slm):
