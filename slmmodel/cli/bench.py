@@ -55,10 +55,13 @@ def bench(
     from slmmodel.training import bench as measuring
 
     use_threads(threads)
+    devices = _devices(device)
+    for target in devices:
+        measuring.check_memory(config, target)
     lines: list[dict[str, Any]] = []
     decoding: dict[str, dict[str, float]] = {}
     with Progress() as progress:
-        for number, target in enumerate(devices := _devices(device)):
+        for number, target in enumerate(devices):
             for index, rows in enumerate(batch_sizes, number * len(batch_sizes)):
                 progress("measuring", index, len(devices) * len(batch_sizes), f"{rows} rows")
                 lines.append(measuring.measure(config, optim, target, rows, **given))

@@ -14,8 +14,10 @@ from torch.utils.benchmark import Timer
 
 from slmmodel.config import OptimConfig, RunConfig, RunSection
 from slmmodel.data import ArraySource, Cursor, Loader
-from slmmodel.distributed import World
-from slmmodel.models import ModelConfig
+from slmmodel.distributed import BYTES_PER_PARAMETER, World
+from slmmodel.errors import OutOfMemory
+from slmmodel.models import ModelConfig, count
+from slmmodel.sizes import format_bytes, format_count
 from slmmodel.training import microbatch
 from slmmodel.training.step import TrainStep
 from slmmodel.vocab import VocabMeta
@@ -32,6 +34,20 @@ def knee(lines: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     best = max((line["tokens_per_s"] for line in measured), default=0.0)
     fast = [line for line in measured if line["tokens_per_s"] >= KNEE_SHARE * best]
     return min(fast, key=lambda line: int(line["batch_size"]), default=None)
+
+
+def check_memory(config: ModelConfig, device: torch.device) -> None:
+    """Raises `OutOfMemory` where the weights with gradients and AdamW's moments do not fit into the free memory."""
+    parameters = count(config).parameters
+    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else microbatch.free_memory()
+    if BYTES_PER_PARAMETER * parameters > free:
+        raise OutOfMemory(
+            f"a model of {format_count(parameters)} parameters takes at least "
+            f"{format_bytes(BYTES_PER_PARAMETER * parameters)}",
+            where=f"{format_bytes(free)} are free on {device.type}",
+            limit="weights, gradients and optimizer",
+            fix=f"a model of {format_count(free // (2 * BYTES_PER_PARAMETER))} parameters or less",
+        )
 
 
 def make_step(

@@ -284,6 +284,12 @@ def test_bench(slm, data):
     assert "knee on cpu: 2 rows" in ran.out and "of text per second" in ran.out and "recomputing the prefix" in ran.out
 
 
+def test_bench_refuses_a_model_that_does_not_fit(slm, monkeypatch):
+    monkeypatch.setattr("slmmodel.training.microbatch.free_memory", lambda: 1 << 20)
+    ran = slm("bench", "--preset", "cpu-demo", "--threads", 1, code=1)
+    assert "parameters takes at least" in ran.err and "where: 1.0 MB are free on cpu" in ran.err
+
+
 def test_doctor(slm, data):
     assert slm("doctor").code == 0
     assert slm("train", data, *SETTINGS, "--budget", "steps=2", "--no-eval").code == 0
