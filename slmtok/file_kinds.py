@@ -110,6 +110,12 @@ def is_run(folder: str | Path) -> bool:
     return all((Path(folder) / name).is_file() for name in _RUN_FILES)
 
 
+def is_hugging_face_model(folder: str | Path) -> bool:
+    """Whether a folder is a model, as `save_pretrained` of transformers writes it."""
+    names = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "tokenizer.json")
+    return (Path(folder) / "config.json").is_file() and any((Path(folder) / name).is_file() for name in names)
+
+
 def wrong_kind(path: str, kind: str, wanted: str, suffix: str) -> CorruptFile | None:
     """The error for a sound file of another kind where `wanted` (`tokenizer file`) is meant; None for unknown kinds.
 

@@ -21,7 +21,7 @@ from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, compression, open_head, stdin
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, Unreadable
-from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_run, kind_of_file
+from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file
 from slmtok.options import ReadOptions
 
 HEAD_BYTES = 512
@@ -182,6 +182,9 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
     for path in corpus:
         if is_run(path):
             raise OptionError(f"{path!r} is a run of slm, not text", where="the corpus", fix="name the text", path=path)
+        if is_hugging_face_model(path):
+            fact = f"{path!r} is a model of Hugging Face, not text"
+            raise OptionError(fact, where="the corpus", fix="name the text", path=path)
     named, checks = set(corpus), 0
     for path in found:
         is_named = path in named

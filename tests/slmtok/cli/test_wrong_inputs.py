@@ -100,6 +100,7 @@ CASES = {
     "pack a.txt -t tok.json -o d --subset 1,1": (2, "fix:   --subset 1\n"),
     "info a.counts.digests": (2, "fix:   slmtok audit tok.json --on val.txt --leak a.counts.digests\n"),
     "align folder folder --on a.txt": (1, "fix:   slm eval RUN --losses FILE writes one\n"),
+    "train model --vocab 300 -o x": (2, "'model' is a model of Hugging Face, not text\n"),
     "report tok.json a.txt -o x": (1, "fix:   slmtok report tok.json -o x --on a.txt\n"),
     "report a.txt": (1, "fix:   slmtok report TOK --on a.txt\n"),
     "diff tok.json a.txt": (1, "fix:   slmtok diff tok.json TOK --on a.txt\n"),
@@ -128,6 +129,9 @@ def test_the_message_names_the_cause(slmtok, tmp_path, line, monkeypatch):
     (tmp_path / "plain.txt.gz").write_text("the cat sat on the mat")
     (tmp_path / "zipped.zst").write_bytes(gzip.compress(b"the cat sat on the mat"))
     (tmp_path / "table.parquet").write_bytes(b"PAR1" + bytes(40))
+    (tmp_path / "model").mkdir()
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / "model" / name).write_text("{}")
     (tmp_path / "dead.json").write_text('{"ids": [279]}')
     (tmp_path / "page.html").write_text("<!DOCTYPE html>")
     (tmp_path / "link.txt").symlink_to("a.txt")
