@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.ablation.plan import changes
@@ -95,18 +96,21 @@ def _keep(name: str, out: Path, place: Path) -> Iterator[str]:
         before = json.loads(path.read_text())["result"]
         yield from (f"{name}: {each}" for each in changes(before["lock"]["request"], result["lock"]["request"]))
     views = [{key: value for key, value in view.items() if key not in _LEFT_OUT} for view in result["views"]]
-    content = {"result": {**result, "views": views}, "processor": read_times(out / name).get("processor", {})}
+    times = read_times(out / name)
+    content = {"result": {**result, "views": views}, **{kind: times.get(kind, {}) for kind in ("processor", "runs")}}
     text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
     atomic.write(path, f"{text}\n".encode(), force=True)
 
 
 def _cost(questions: Sequence[Question], kept: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     seconds = [each for question in kept.values() for each in question["processor"].values()]
+    training = [each for question in kept.values() for each in question["runs"].values()]
     yield f"\nAnswered: {len(kept)} of {len(questions)} questions"
     if seconds:
         yield (
             f", by {len(seconds)} runs. With their scores they took {sum(seconds) / 60:.0f} minutes of processor time, "
-            f"about {sum(seconds) / 120:.0f} minutes on two cores; the longest took {max(seconds):.0f} seconds"
+            f"about {sum(seconds) / 120:.0f} minutes on two cores. Training alone took {median(training):.0f} seconds "
+            f"in the median run and {max(training):.0f} in the longest"
         )
     yield ".\n"
 
