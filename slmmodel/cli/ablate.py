@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from slmtok import Tokenizer
     from slmtok.options import ReadOptions
 
+MAX_APART = 0.01
+"""By how much the largest arm may exceed the smallest in what is matched."""
 MATCH_NAMES = ("bytes", "flops", "params", "body-params", "tokens", "time")
 CPU_PRESET, CPU_BUDGET = "cpu-demo", "tokens=800k"
 """With `--cpu`: two arms and three seeds take a quarter of an hour on two cores."""
@@ -296,6 +298,10 @@ def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str |
         rows += baselines
         write_line(f"match {view['match']}: equal {view['equal']}; differs: {view['differs']}")
         write_text(table(head, rows))
+        apart = view["realised"].get(view["quantity"], 0.0)
+        if apart > MAX_APART:
+            fact = f"The arms differ by {apart:.1%} in {view['quantity']}, more than {MAX_APART:.0%}"
+            write_line(f"{fact}: a longer budget makes them more equal.")
         for pair in view["pairs"]:
             write_line(pair["verdict"])
     held, trained = result["documents"]["val"], result["documents"]["train"]

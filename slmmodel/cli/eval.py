@@ -23,13 +23,14 @@ from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
 from slmtok import atomic
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.options import OUTPUT, argument, choice, command, instead, option
+from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_given, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
 from slmtok.options import ReadOptions, option_specs
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
+    from slmmodel.data.opening import RunData
     from slmmodel.data.source import DocumentBlock, TokenSource
     from slmmodel.evaluation.certificate import Evaluation
     from slmmodel.evaluation.scoring import Scores
@@ -117,6 +118,7 @@ def eval(
     _refuse_certificate_name(folder, losses=losses, exposure=exposure)
     for option_name, path in outputs.items():
         check_written(path, option_name, inputs, force=force)
+    _check_exposure(exposure)
     met = None if exposure is None else _trained_on(folder, tokenizer)
     source = documents(split)
     found = score(folder, source, **scoring)
@@ -328,12 +330,20 @@ def _breakdown(run: RunFolder, source: TokenSource, scores: Scores) -> dict[str,
     return tables
 
 
-def _trained_on(run: RunFolder, tokenizer: str | None) -> TokenSource:
+def _check_exposure(path: str | None) -> None:
+    """Raises `OptionError` for --below without --exposure, and for stdout as its file."""
+    if path is None and is_given("below"):
+        raise OptionError("--below has no effect without --exposure", fix="add --exposure FILE", option="below")
+    if path == STDIN:
+        raise OptionError("--exposure - names no file", fix="--exposure dead.json", option="exposure")
+
+
+def _trained_on(run: RunFolder, tokenizer: str | None) -> RunData:
     """The training data of a run. Raises `OptionError` where they are not there any more."""
     path = run.config["data"]["train"]
     try:
         if path not in ("", STDIN):
-            return training_data(run, tokenizer=tokenizer).train
+            return training_data(run, tokenizer=tokenizer)
         gone = "were read from stdin" if path else "were texts in memory"
     except MissingInput as error:
         gone = f"are missing: {error.fact}"
@@ -346,14 +356,20 @@ def _trained_on(run: RunFolder, tokenizer: str | None) -> TokenSource:
 
 
 def _measure_exposure(
-    run: RunFolder, met: TokenSource, scores: Scores, step: int | None, below: int, path: Path
+    run: RunFolder, met: RunData, scores: Scores, step: int | None, below: int, path: Path
 ) -> dict[str, Any]:
     """Writes the rare ids with the values of all ids; gives the tables of the report."""
     from slmmodel.data.source import blocks_of
     from slmmodel.evaluation.exposure import measure, trained_targets
 
-    vocab = run.vocab
-    found = measure(scores, run.model(step=step), vocab, blocks_of(met), trained_targets(run, step))
+    vocab, targets = run.vocab, trained_targets(run, step)
+    last = run.result["step"] if step is None and run.finished else run.step_of(step)
+    begun = [(stage.from_step, stage.source) for stage in met.stages if stage.from_step <= last] or [(1, met.train)]
+    ends = [*(first for first, _ in begun[1:]), last + 1]
+    stages = [
+        (blocks_of(source), targets * (end - first) / last) for (first, source), end in zip(begun, ends, strict=True)
+    ]
+    found = measure(scores, run.model(step=step), vocab, stages)
     rare = found.rare(vocab, below).tolist()
     by_id = {name: getattr(found, name).tolist() for name in found._fields}
     content = {"ids": rare, "below": below, "fingerprint": vocab.fingerprint, "by_id": by_id}
@@ -365,6 +381,8 @@ def _measure_exposure(
     never = sum(found.updates[id] == 0 for id in rare)
     return {
         "below": below,
+        "targets": targets,
+        "learned": int((vocab.token_nbytes > 1).sum()),
         "rare": len(rare),
         "never": int(never),
         "by_frequency": found.by_frequency(),
@@ -425,13 +443,21 @@ def _show_exposure(found: dict[str, Any]) -> None:
         return [f"{updates:,.{0 if updates >= 10 else 1}f}", *scored, *(f"{row[name]:.3f}" for name in norms)]
 
     lines = [[row["group"], f"{row['ids']:,}", *values(row, row["least_updates"])] for row in groups]
-    write_text("\n" + table(["updates", "ids", "at least", "scored", "bits each", *norms.values()], lines))
+    write_text("\n" + table(["expected updates", "ids", "at least", "scored", "bits each", *norms.values()], lines))
     write_line(
-        f"{found['rare']:,} learned ids have fewer than {found['below']:,} updates, {found['never']:,} of them none."
+        f"{found['rare']:,} of {found['learned']:,} learned ids have fewer than {found['below']:,} expected updates; "
+        f"{found['never']:,} of them are not in the training data at all."
     )
+    if 2 * found["rare"] > found["learned"]:
+        write_line(
+            f"That is most of the vocabulary: the run had {found['targets']:,} targets, which is little training for "
+            "it. Do not prune by this list."
+        )
     if rarest:
         lines = [[str(row["id"]), row["token"] or "", *values(row, row["updates"])] for row in rarest]
-        write_text("\n" + table(["id", "token", "updates", "scored", "bits each", *norms.values()], lines, left=(1,)))
+        write_text(
+            "\n" + table(["id", "token", "expected updates", "scored", "bits each", *norms.values()], lines, left=(1,))
+        )
 
 
 def _table_lines(rows: list[dict[str, Any]]) -> str:

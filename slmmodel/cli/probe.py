@@ -20,13 +20,14 @@ from slmmodel.cli.options import (
 from slmmodel.cli.probe_tasks import TASKS, Question
 from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, checked, identity, load_result, save
 from slmmodel.errors import InvalidInput, OptionError, unknown_name
-from slmtok.cli.options import Parsed, command, option, output_options
+from slmtok.cli.options import Parsed, command, is_given, option, output_options
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
 
 MAX_SCORED = 64
 """Questions that are answered at once."""
-_TRIES = 100
+_TRIES = 10_000
+"""Draws in a row without a new question, after which a task has no more."""
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -50,7 +51,11 @@ NAMES = Parsed(_names, expects=f"names such as {','.join(TASKS)}")
 @run_tokenizer_option
 @device_option
 @threads_option
-@option("--check", metavar="FILE", help="Measure a result again, with these options; exit with status 3 if it differs.")
+@option(
+    "--check",
+    metavar="FILE",
+    help="Measure a result again, with its settings; exit with status 3 if it differs.",
+)
 @output_options(show_default="RUN/eval/probe.json", help="Where to write the result.")
 def probe(run: str, check: str | None, output: str | None, force: bool, **options: Any) -> Outcome:
     """Train copies of the model on small tasks for minutes, and print the share of right answers to new questions.
@@ -62,6 +67,8 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
     _check(options)
     check_written(output, "output", [run, opening["tokenizer"]], force=force)
     stated = None if check is None else load_result(check, PROBE)
+    if stated is not None:
+        options |= {name: value for name, value in stated["settings"].items() if not is_given(name)}
     context = open_run(run, **opening)
     result = measure(context, opening["step"], **options)
     if check is not None and stated is not None:
@@ -165,15 +172,17 @@ def _probe(
 def _tests(name: str, digits: int, samples: int, seed: int) -> list[Question]:
     """Different questions for the test. Raises `InvalidInput` where the task has not as many again to learn from."""
     random, found = Random(f"test {name} {seed}"), dict[str, Question]()
-    for _ in range(2 * samples * _TRIES):
-        question = TASKS[name](random, digits)
+    draws = known = 0
+    while known < _TRIES:
+        question, draws = TASKS[name](random, digits), draws + 1
+        known = known + 1 if question.prompt in found else 0
         found.setdefault(question.prompt, question)
         if len(found) == 2 * samples:
             return list(found.values())[:samples]
     raise InvalidInput(
         f"the task {name} has fewer than {2 * samples:,} different questions, half of them to learn from",
         where=f"--samples {samples}, --digits {digits}",
-        limit=f"{len(found):,} found in {2 * samples * _TRIES:,} draws",
+        limit=f"{len(found):,} found in {draws:,} draws",
         fix=f"--samples {max(1, len(found) // 4)}",
     )
 

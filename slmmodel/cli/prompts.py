@@ -20,7 +20,7 @@ from slmmodel.cli.options import (
 from slmmodel.cli.result_files import PROMPT_SHEET, checked, identity, load_result, measure_rows, save
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import SlmmodelError
-from slmtok.cli.options import command, option, output_options
+from slmtok.cli.options import command, is_given, option, output_options
 from slmtok.cli.output import Outcome, print_rows, printable, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import SlmtokError
@@ -81,7 +81,11 @@ def _measures() -> list[Measure]:
 @run_tokenizer_option
 @device_option
 @threads_option
-@option("--check", metavar="FILE", help="Make a sheet again, with these options; exit with status 3 if it differs.")
+@option(
+    "--check",
+    metavar="FILE",
+    help="Make a sheet again, with its settings; exit with status 3 if it differs.",
+)
 @output_options(show_default="RUN/eval/prompts.json", help="Where to write the sheet.")
 def prompts(
     run: str, check: str | None, output: str | None, force: bool, max_new: int, seed: int, **opening: Any
@@ -93,6 +97,9 @@ def prompts(
     """
     check_written(output, "output", [run, opening["tokenizer"]], force=force)
     stated = None if check is None else load_result(check, PROMPT_SHEET)
+    if stated is not None:
+        max_new = max_new if is_given("max_new") else stated["settings"]["max_new"]
+        seed = seed if is_given("seed") else stated["settings"]["seed"]
     context = open_run(run, **opening)
     result, warnings = measure(context, opening["step"], max_new=max_new, seed=seed)
     if check is not None and stated is not None:
@@ -110,6 +117,7 @@ def measure(
 
     text, opening = context.need_text("slm prompts"), opening_ids(context.vocab)
     asked = [opening + text.encode(prompt) for prompt in PROMPTS]
+    room = max_new if context.model.config.unbounded else context.model.config.seq_len - max(map(len, asked)) + 1
     found = {method: _continue(context, method, asked, max_new, seed) for method in METHODS}
     runs = {run for rows in found.values() for ids in rows for run in ngrams(ids, OVERLAP_IDS)}
     searched, warnings = 0, tuple[str, ...]()
@@ -142,6 +150,9 @@ def measure(
         "training_ids": searched,
         "sheet": sheet,
     }
+    if room < max_new:
+        fact = f"some continuations end at the window of the model, after {room:,} of {max_new:,} ids"
+        warnings = (*warnings, f"{fact}: compare only sheets of --max-new {room} or less")
     return result, warnings
 
 

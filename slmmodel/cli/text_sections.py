@@ -109,7 +109,9 @@ def loss_map(opened: Sequence[Opened], texts: Sequence[bytes]) -> Iterator[Block
         yield Paragraph(f"The first two of {len(opened)} runs are shown.")
     size = sum(map(len, texts))
     rows = [[one.path, f"{one.bits:,.0f}", f"{one.bits / size:.4f}"] for one in losses]
-    yield Table(f"{size:,} bytes of text", ["run", "bits", "bits per byte"], rows)
+    # A character is not cut, so a text that is may end up to three bytes before the limit.
+    is_cut = size > MAX_MAP_BYTES - 4
+    yield Table(f"{'The first ' if is_cut else ''}{size:,} bytes of text", ["run", "bits", "bits per byte"], rows)
     documents = list(align(losses[0], losses[-1], texts))
     yield Markup(columns(documents, losses[0].path, losses[1].path if len(losses) > 1 else None))
 

@@ -28,10 +28,10 @@ Floats = NDArray[np.float64]
 class Exposure(NamedTuple):
     """One value of each id of a vocabulary, all of shape [n_vocab].
 
-    updates: how often training had the id as a target: its count in the data that training read, times the passes, so
-    an expectation where a pass was not finished. targets: how often it is one in the scored documents. bits: their
-    loss, summed. embedding_norm, head_norm: the length of its row in the embedding and in the head (the same where the
-    two are tied).
+    updates: how often training had the id as a target, expected: its share of the targets in the data times the targets
+    that training took. A pass that was not finished may have missed an id that the data have. targets: how often it is
+    one in the scored documents. bits: their loss, summed. embedding_norm, head_norm: the length of its row in the
+    embedding and in the head (the same where the two are tied).
     """
 
     updates: Floats
@@ -75,7 +75,7 @@ class Exposure(NamedTuple):
             targets = int(self.targets[ids].sum())
             rows.append(
                 {
-                    "group": group_name(group),
+                    "group": "none" if group == DECILES else group_name(group),
                     "ids": int(ids.sum()),
                     "least_updates": float(self.updates[ids].min()),
                     "targets": targets,
@@ -87,20 +87,26 @@ class Exposure(NamedTuple):
         return rows
 
 
-def measure(scores: Scores, model: Model, vocab: VocabMeta, blocks: Iterable[DocumentBlock], trained: int) -> Exposure:
+def measure(
+    scores: Scores, model: Model, vocab: VocabMeta, stages: Iterable[tuple[Iterable[DocumentBlock], float]]
+) -> Exposure:
     """Combines the scores of a model with the data that it was trained on.
 
-    blocks: the training data; as many are read as `trained` targets need. trained: see `trained_targets`.
+    stages: the blocks that training read one after another, and how many targets it took from them; as many blocks are
+    read as these need.
     """
     n_vocab = vocab.n_vocab
-    counts = np.zeros(n_vocab, dtype=np.int64)
-    for block in blocks:
-        counts += target_counts(block, n_vocab)
-        if counts.sum() >= trained:
-            break
+    updates = np.zeros(n_vocab, dtype=np.float64)
+    for blocks, trained in stages:
+        counts = np.zeros(n_vocab, dtype=np.int64)
+        for block in blocks:
+            counts += target_counts(block, n_vocab)
+            if counts.sum() >= trained:
+                break
+        updates += counts * (trained / max(1, int(counts.sum())))
     head = model.embed if model.head is None else model.head
     return Exposure(
-        updates=counts.astype(np.float64) * (trained / max(1, int(counts.sum()))),
+        updates=updates,
         targets=np.bincount(scores.targets, minlength=n_vocab),
         bits=np.bincount(scores.targets, weights=scores.nats, minlength=n_vocab) / LN2,
         embedding_norm=_norms(model.embed.weight, n_vocab),
@@ -111,6 +117,7 @@ def measure(scores: Scores, model: Model, vocab: VocabMeta, blocks: Iterable[Doc
 def trained_targets(run: RunFolder, step: int | None = None) -> int:
     """Targets that training had up to its end or a checkpoint. Raises `MissingInput`, `CorruptFile`."""
     if step is None and run.finished:
+        # Runs of early versions recorded inputs alone, padding included.
         return int(run.result.get("targets") or run.result["tokens"])
     return int(read_train_state(run.checkpoint(step))["counters"]["targets"])
 

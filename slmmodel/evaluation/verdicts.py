@@ -241,7 +241,7 @@ def _sentence(of: Verdict, margin: float) -> str:
     )
     within = f"equivalent within {100 * margin:g} %"
     units = _counted(of.units, of.unit if of.unit == "document" else "part") + (
-        "" if of.unit == "document" else f" of {of.unit}"
+        "" if of.unit == "document" else f" of at most {of.unit}"
     )
     evidence = f"{_counted(of.seeds, 'seed')}, {units}"
     if of.kind != "no decision":
@@ -255,7 +255,8 @@ def _sentence(of: Verdict, margin: float) -> str:
         return f"{claim}{also}: {delta}, {evidence}"
     undecided = f"No decision between {of.arm} and {of.baseline}"
     if of.units < MIN_UNITS:
-        return f"{undecided}: {units} give no interval, at least {MIN_UNITS} do: evaluate on more text"
+        few = f", and train at least {MIN_SEEDS} seeds" if of.seeds < MIN_SEEDS else ""
+        return f"{undecided}: {units} give no interval, at least {MIN_UNITS} do: evaluate on more text{few}"
     if of.seeds < MIN_SEEDS:
         why = f"{_counted(of.seeds, 'seed')} an arm of at least {MIN_SEEDS}"
     else:
@@ -356,7 +357,7 @@ def power_line(
     alpha /= max(1, arms - 1)
     spread = f"if seeds differ by {100 * sigma:g} % (standard deviation{', assumed' if sigma == PRIOR_SIGMA else ''})"
     if seeds < MIN_SEEDS:
-        line = f"power: {_counted(seeds, 'seed')} an arm give no decision, at least {MIN_SEEDS} do"
+        line = f"power: {_counted(seeds, 'seed')} an arm cannot decide, at least {MIN_SEEDS} can, {spread}"
     else:
         least = smallest_difference(seeds, sigma, paired=False, alpha=alpha)
         line = f"power: {seeds} seeds an arm find a difference of {100 * least:.2f} % of bpb in 80 % of cases, {spread}"

@@ -183,7 +183,9 @@ def _kept(documents: Iterable[tuple[bytes, int]], found: _Measured) -> Iterator[
         if text and numbers.get(domain, 0) < SAMPLES_PER_DOMAIN:
             number = numbers[domain] = numbers.get(domain, 0) + 1
             name = found.domains[domain] if found.domains else "document"
-            found.samples[f"{name} {number}"] = _beginning(text)
+            sample = _beginning(text)
+            cut = "" if len(sample) == len(text) else f", the first {len(sample)} bytes of {len(text):,}"
+            found.samples[f"{name} {number}{cut}"] = sample
         yield text, domain
 
 

@@ -121,7 +121,7 @@ def _report(names: Sequence[str], out: Path, place: Path) -> Iterator[str]:
         # The name without its folder is part of titles.
         command = [sys.executable, "-m", "slmmodel", "report", REPORTED, "-o", str((place / REPORT).resolve())]
         subprocess.run([*command, "--force", "--quiet"], cwd=out, check=True)
-    if (place / REPORT).exists():
+    if REPORTED in names and (place / REPORT).exists():
         yield f"\n[The report]({REPORT}) of `{REPORTED}` has the curves of its runs, all verdicts and the lock. "
         yield f"`slm report {shlex.join(names)}` in the folder `study` writes that of all.\n"
 

@@ -100,6 +100,7 @@ def run(question: Question, corpora: Path, out: Path) -> int:
     """Trains what is left of a question; its output goes to a log beside its folder. Gives the exit status."""
     command, log = question.command(corpora, out), out / f"{question.name}.log"
     sys.stdout.write(f"{question.name}: begun, progress in {log}\n")
+    sys.stdout.flush()
     with log.open("a") as output:
         output.write(f"slm {shlex.join(command)}\n")
         output.flush()
@@ -109,7 +110,7 @@ def run(question: Question, corpora: Path, out: Path) -> int:
 
 
 def run_all(corpora: Path, out: Path, jobs: int) -> int:
-    """Runs the questions, `jobs` at a time; gives the largest exit status."""
+    """Runs the questions, `jobs` at a time; gives 1 where one failed, else 0."""
     known = [processor_seconds(question, HERE) for question in QUESTIONS]
     sys.stdout.write(
         f"about {sum(filter(None, known)) / jobs / 60:.0f} minutes by the kept times, at {jobs} questions at a time"
@@ -117,7 +118,8 @@ def run_all(corpora: Path, out: Path, jobs: int) -> int:
     sys.stdout.write(f"; {known.count(None)} questions have none\n" if None in known else "\n")
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            return max(pool.map(lambda question: run(question, corpora, out), QUESTIONS))
+            # A killed process has a negative status.
+            return int(any(list(pool.map(lambda question: run(question, corpora, out), QUESTIONS))))
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
             sys.stdout.write("interrupted; the same command goes on\n")
@@ -125,7 +127,7 @@ def run_all(corpora: Path, out: Path, jobs: int) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the questions and writes the page; gives the largest exit status."""
+    """Runs the questions and writes the page; gives 1 where a question failed, else 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path, help="the folder of the corpora")
     parser.add_argument("-o", "--output", type=Path, default=Path("study"), help="the folder of runs and results")

@@ -381,6 +381,14 @@ def test_page_of_the_study(finished: Path, tmp_path: Path, study: ModuleType, mo
     assert study.write_page([done], finished.parent, tmp_path) == [f"{finished.name}: seeds: 9, then 2"]
 
 
+@pytest.mark.parametrize(("codes", "expected"), [((0, 0), 0), ((0, 2), 1), ((0, -9), 1)])
+def test_a_failed_question_is_the_status_of_the_study(study, codes, expected, tmp_path, monkeypatch) -> None:
+    left = list(codes)
+    monkeypatch.setattr(study, "QUESTIONS", study.QUESTIONS[:2])
+    monkeypatch.setattr(study.subprocess, "call", lambda *_, **__: left.pop())
+    assert study.run_all(tmp_path, tmp_path, 1) == expected
+
+
 def test_decisions_of_the_study_are_those_of_the_verdicts(study: ModuleType) -> None:
     claims = importlib.import_module("page")._claims
     kinds = {"a": "worse", "b": "better", "c": "no decision", "d": "better", "e": "equivalent"}

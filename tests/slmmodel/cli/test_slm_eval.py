@@ -251,10 +251,39 @@ def test_a_planted_token_heads_the_list_and_can_be_pruned(slm, tmp_path):
     library.pack(tmp_path / "text.txt", made, tmp_path / "packed", val="tail:30%", document="line")
     write_run(tmp_path / "run", tmp_path / "packed", tokenizer=(tmp_path / "packed/tok.json").read_bytes())
     shown = slm("eval", "run", "--exposure", "dead.json", "--below", 1, "--no-baselines", code=0).out
-    assert "zzqjx" in shown and "never" in shown and "bits each" in shown
+    assert "zzqjx" in shown and "not in the training data" in shown and "bits each" in shown
     listed = read_id_list(str(tmp_path / "dead.json"), made.fingerprint)
     assert made.token_id(b"zzqjx") in listed
     assert library.prune(made, ids=listed).tokenizer.token_id(b"zzqjx") is None
+
+
+def test_exposure_counts_each_stage_by_its_steps(slm, text_run, tmp_path, monkeypatch):
+    import slmtok as library
+    from slmmodel.cli import eval as command
+    from slmmodel.data.opening import RunData, StageData, open_source
+    from slmtok.shards import open_shards
+
+    other = [" ".join(["dog"] * 40)] * 30
+    (tmp_path / "dogs.txt").write_text("\n".join(other))
+    library.pack(
+        tmp_path / "dogs.txt", library.load(text_run / "tok.json"), tmp_path / "dogs", document="line", val="none"
+    )
+    first, second = open_source(tmp_path / "packed", "train"), open_source(tmp_path / "dogs", "train")
+    result = json.loads((text_run / "result.json").read_text())
+    half = result["step"] // 2
+    data = RunData(first, None, first.vocab, stages=(StageData(1, first, None), StageData(half + 1, second, None)))
+    monkeypatch.setattr(command, "training_data", lambda run, **_: data)
+    slm("eval", text_run, "--exposure", tmp_path / "x.json", "--no-baselines", "--quiet", code=0)
+    updates = json.loads((tmp_path / "x.json").read_text())["by_id"]["updates"]
+    ids = [id for number in range(30) for id in open_shards(tmp_path / "dogs").document(number).tolist()[1:]]
+    dog = max(set(ids), key=ids.count)
+    alone = ids.count(dog) / len(ids) * result["targets"] * (result["step"] - half) / result["step"]
+    assert updates[dog] >= alone * (1 - 1e-9) and sum(updates) == pytest.approx(result["targets"])
+
+
+def test_below_and_stdout_of_exposure_are_refused(slm, run):
+    assert "--below has no effect without --exposure" in slm("eval", run, "--below", 5, code=2).err
+    assert "fix:   --exposure dead.json" in slm("eval", run, "--exposure", "-", code=2).err
 
 
 def test_exposure_needs_the_training_data_before_it_scores(slm, run, tmp_path):

@@ -113,6 +113,7 @@ def test_probe_writes_a_file_and_leaves_the_run_alone(folder: Path, slm) -> None
     assert "again.json" in slm("probe", "run", *options, "-o", "again.json", code=1).err
     proven = slm("probe", "run", *options, "--check", "again.json", "--json", code=0).json["result"]
     assert proven == {"path": "again.json", "proven": True, "differences": []}
+    assert slm("probe", "run", "--threads", 1, "--check", "again.json", code=0), "its own settings are taken"
     differs = slm("probe", "run", *options, "--seed", 1, "--check", "again.json", code=3).out
     assert "not proven" in differs and "settings" in differs and "probes" in differs
     assert "a result of slm probe" in slm("info", "again.json", code=2).err
@@ -127,7 +128,7 @@ def test_probe_refuses_wrong_options(folder: Path, slm, monkeypatch: pytest.Monk
     assert "above 0" in slm("probe", run, "--lr", 0, code=2).err
     monkeypatch.setattr(probe, "_TRIES", 1)
     few = slm("probe", run, "--tasks", "addition", "--digits", 2, "--samples", 500, "--steps", 0, code=1).err
-    assert "fewer than 1,000 different questions" in few and "--samples 2" in few
+    assert "fewer than 1,000 different questions" in few and "fix:   --samples 13" in few
     # 8,100 sums of two digits: a test of all of them would leave none to learn from.
     monkeypatch.setattr(probe, "_TRIES", 4)
     none = slm("probe", run, "--tasks", "addition", "--digits", 2, "--samples", 8100, "--steps", 1, code=1).err

@@ -224,7 +224,7 @@ def test_power_line_names_difference_spread_and_seeds() -> None:
         "power: 3 seeds an arm find a difference of 1.38 % of bpb in 80 % of cases, if seeds differ by 0.3 % "
         "(standard deviation, assumed); the margin of 0.25 % takes 25 seeds"
     )
-    assert "give no decision" in power_line(2)
+    assert "2 seeds an arm cannot decide, at least 3 can" in power_line(2)
     assert "1.38" not in power_line(3, arms=3)
 
 
@@ -244,7 +244,7 @@ def test_too_little_text_asks_for_more_text_and_not_for_seeds() -> None:
     few = {arm: of_arm[:, :15] for arm, of_arm in bits.items()}
     found = analyse(few, nbytes[:15], "a", 0.0025, unit="4096 bytes").pairs[0]
     assert (found.kind, found.interval, found.more_seeds) == ("no decision", None, None)
-    few_parts = "15 parts of 4096 bytes give no interval, at least 20 do: evaluate on more text"
+    few_parts = "15 parts of at most 4096 bytes give no interval, at least 20 do: evaluate on more text"
     assert found.verdict == f"No decision between b and a: {few_parts}"
     decided = analyse(bits, nbytes, "a", 0.0025, unit="4096 bytes").pairs[0]
-    assert f"{len(nbytes)} parts of 4096 bytes" in decided.verdict
+    assert f"{len(nbytes)} parts of at most 4096 bytes" in decided.verdict
