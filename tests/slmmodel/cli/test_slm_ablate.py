@@ -329,7 +329,7 @@ def test_a_rate_that_diverges_is_not_chosen(finished: Path, slm, monkeypatch: py
 
     monkeypatch.setattr(runs, "train", fragile)
     arm = next((finished / "data").iterdir())
-    options = [*COMMON, "--budget", "steps=1", "--seeds", 1, "--lr", "sweep", "--threads", 1]
+    options = [*COMMON, "--budget", "steps=1", "--seeds", 1, "--lr", "sweep"]
     limit = 0.005
     found = slm("ablate", arm, arm, *options, "-o", "some", "--json", code=0).json["result"]
     assert [row["bpb"] is None for row in found["sweep"]] == [False, False, True] * 2
