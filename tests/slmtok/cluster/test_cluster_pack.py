@@ -121,9 +121,9 @@ def test_from_the_command_line(
         found = json.loads(capsys.readouterr().out)["result"]
         digests.append((found["digest"], found["worth"], found["corpus_digest"], found["documents"]))
         folder = str(tmp_path / name)
-        line = ["pack", str(corpus), "-t", str(tmp_path / "tok.json"), "-o", folder, "--shard-tokens", "9000", "-q"]
-        assert main([*line, *extra]) == 0
-        assert main([*line, "--output-format", "nanogpt", "-o", f"{folder}.gpt", *extra]) == 0
+        line = ["pack", str(corpus), "-t", str(tmp_path / "tok.json"), "--shard-tokens", "9000", "-q", *extra]
+        assert main([*line, "-o", folder]) == 0
+        assert main([*line, "--output-format", "nanogpt", "-o", f"{folder}.gpt"]) == 0
     assert digests[0] == digests[1]
     assert content(tmp_path / "far") == content(tmp_path / "local")
     assert content(tmp_path / "far.gpt") == content(tmp_path / "local.gpt")
