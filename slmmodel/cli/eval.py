@@ -27,7 +27,6 @@ from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_gi
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
 from slmtok.options import ReadOptions, option_specs
-from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
     from slmmodel.data.opening import RunData
@@ -361,6 +360,7 @@ def _measure_exposure(
     """Writes the rare ids with the values of all ids; gives the tables of the report."""
     from slmmodel.data.source import blocks_of
     from slmmodel.evaluation.exposure import measure, trained_targets
+    from slmtok.token_text import escape_token
 
     vocab, targets = run.vocab, trained_targets(run, step)
     last = run.result["step"] if step is None and run.finished else run.step_of(step)
