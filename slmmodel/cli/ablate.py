@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from slmtok import Tokenizer
     from slmtok.options import ReadOptions
 
-MAX_APART = 0.01
-"""By how much the largest arm may exceed the smallest in what is matched."""
 MATCH_NAMES = ("bytes", "flops", "params", "body-params", "tokens", "time")
 CPU_PRESET, CPU_BUDGET = "cpu-demo", "tokens=800k"
 """With `--cpu`: two arms and three seeds take a quarter of an hour on two cores."""
@@ -288,6 +286,8 @@ def _text_arms(
 
 def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str | None]) -> None:
     """Prints the arms of each match, the verdicts, and what they hold for."""
+    from slmmodel.ablation.matches import MAX_SPREAD
+
     if result["exploratory"]:
         write_line("EXPLORATORY: changed after the first run: " + "; ".join(result["exploratory"]))
     vocabularies = {arm["name"]: arm for arm in result["arms"]}
@@ -299,8 +299,8 @@ def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str |
         write_line(f"match {view['match']}: equal {view['equal']}; differs: {view['differs']}")
         write_text(table(head, rows))
         apart = view["realised"].get(view["quantity"], 0.0)
-        if apart > MAX_APART:
-            fact = f"The arms differ by {apart:.1%} in {view['quantity']}, more than {MAX_APART:.0%}"
+        if apart > MAX_SPREAD:
+            fact = f"The arms differ by {apart:.1%} in {view['quantity']}, more than {MAX_SPREAD:.0%}"
             write_line(f"{fact}: a longer budget makes them more equal.")
         for pair in view["pairs"]:
             write_line(pair["verdict"])

@@ -20,8 +20,6 @@ from slmmodel.evaluation.scoring import LN2, Scores
 from slmmodel.models.protocol import Model
 from slmmodel.vocab import VocabMeta
 
-DEFAULT_BELOW = 100
-"""Updates below which an id counts as rare, as for `slmtok exposure`."""
 Floats = NDArray[np.float64]
 
 

@@ -35,15 +35,15 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
 def _on_text(path: str, ctx: click.Context) -> str | None:
     """The command line with `path`, which stands in the place of a tokenizer, as the value of --on; else None."""
     from slmtok.corpus.contents import HEAD_BYTES, content_of
+    from slmtok.files import read_file
 
     on = next((param for param in ctx.command.params if "--on" in param.opts), None)
     tokenizers = [value for is_place, value in _values(ctx) if is_place]
     if on is None or ctx.params.get(on.name or "") or path not in tokenizers or not os.path.isfile(path):  # noqa: PTH113
         return None
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            head = file.read(HEAD_BYTES)
-    except OSError:
+        head = read_file(path, HEAD_BYTES)
+    except SlmtokError:
         return None
     if content_of(head) or head.startswith(b"{"):
         return None

@@ -57,7 +57,7 @@ page from all that are kept, and prints where a lock differs from the one that w
 def write_page(questions: Sequence[Question], out: Path, place: Path) -> list[str]:
     """Keeps the results in `out`, writes page, figures and report to `place`.
 
-    Gives in which settings the new results differ from those that were kept.
+    Gives the settings in which the new results differ from those that were kept.
     """
     (place / RESULTS).mkdir(parents=True, exist_ok=True)
     notes = [note for each in questions if is_finished(each, out) for note in _keep(each.name, out, place)]

@@ -42,7 +42,7 @@ class Question:
     arms: tuple[str, ...]
     """the axis, as options of `slm ablate`"""
     why: str
-    """what is asked, and why so: the text of its section"""
+    """the text of its section: the question and its choices"""
     seeds: int
     margin: str
     budget: str = BUDGET
