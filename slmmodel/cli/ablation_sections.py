@@ -12,7 +12,7 @@ from slmtok import schema
 from slmtok.json_files import corrupt
 from slmtok.pages.charts import Interval, Line, forest_plot, line_chart
 from slmtok.pages.sections import Block, Figure, Paragraph, Quote, Section, Table
-from slmtok.sizes import format_bytes
+from slmtok.sizes import counted, format_bytes
 from slmtok.strict_json import FaultError
 
 RESULT, LOCK = "ablation.json", "ablation.lock"
@@ -111,7 +111,7 @@ def _verdicts(found: Mapping[str, Any]) -> Iterator[Block]:
         for pair in view["pairs"]:
             yield Paragraph(f"Matched in {view['match']}: {pair['verdict']}", role="verdict")
     margin = f"a margin of {100 * found['margin']:g} %, {1 - found['alpha']:.0%} intervals"
-    yield Paragraph(f"This holds for {found['scope']}, with {len(found['seeds'])} seeds, {margin}.")
+    yield Paragraph(f"This holds for {found['scope']}, with {counted(len(found['seeds']), 'seed')}, {margin}.")
     for view in found["views"]:
         intervals = list(_relative(view))
         if intervals:

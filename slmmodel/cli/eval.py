@@ -18,7 +18,7 @@ from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.opening import STDIN, check_distinct, check_written, is_text, note_unfinished, open_any
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
-from slmmodel.cli.recorded import open_split, training_data
+from slmmodel.cli.recorded import begun_stages, open_split, steps_trained, training_data
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
 from slmtok import atomic
@@ -363,8 +363,8 @@ def _measure_exposure(
     from slmtok.token_text import escape_token
 
     vocab, targets = run.vocab, trained_targets(run, step)
-    last = run.result["step"] if step is None and run.finished else run.step_of(step)
-    begun = [(stage.from_step, stage.source) for stage in met.stages if stage.from_step <= last] or [(1, met.train)]
+    last = steps_trained(run, step)
+    begun = begun_stages(met, last)
     ends = [*(first for first, _ in begun[1:]), last + 1]
     stages = [
         (blocks_of(source), targets * (end - first) / last) for (first, source), end in zip(begun, ends, strict=True)
@@ -423,12 +423,12 @@ def _show(result: dict[str, Any]) -> None:
             ("rare ids", written.get("exposure", "")),
         ]
     )
-    if "exposure" in result:
-        _show_exposure(result["exposure"])
     if result["baselines"]:
         order, bits = best_ngram(result["baselines"])
         if result["bpb_total"] >= bits:
             write_line(f"A byte {order}-gram is better, with {bits:.4f} bits per byte: train longer or larger.")
+    if "exposure" in result:
+        _show_exposure(result["exposure"])
 
 
 def _show_exposure(found: dict[str, Any]) -> None:

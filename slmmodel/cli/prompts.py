@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from slmtok.cli.options import command, is_given, option, output_options
 from slmtok.cli.output import Outcome, print_rows, printable, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import SlmtokError
+
+if TYPE_CHECKING:
+    from slmmodel.data.source import TokenSource
 
 PROMPTS = (
     "Once upon a time there was a small",
@@ -181,29 +184,38 @@ def _continue(
 
 
 class _TrainingIds:
-    """Iterates over the training ids of a run in arrays of whole documents, and counts them in `read`."""
+    """Iterates over the training ids of a run in arrays of whole documents, and counts them in `read`.
+
+    Of each stage that the run began the first ids, `MAX_OVERLAP_IDS` in all.
+    """
 
     def __init__(self, context: RunContext) -> None:
-        from slmmodel.cli.recorded import training_data
+        from slmmodel.cli.recorded import begun_stages, steps_trained, training_data
 
-        self._source, self.read = training_data(context.run).train, 0
+        self._stages = begun_stages(training_data(context.run), steps_trained(context.run))
+        self.read = 0
 
     def __iter__(self) -> Iterator[Any]:
-        from slmmodel.data.source import blocks_of
-
-        parts, size = list[Any](), 0
-        for block in blocks_of(self._source):
-            for doc, length in enumerate(block.lengths().tolist()):
-                parts.append(np.asarray(block.ids(doc, 0, length)))
-                self.read, size = self.read + length, size + length
-                if self.read >= MAX_OVERLAP_IDS:
-                    yield np.concatenate(parts)
-                    return
+        for _, source in self._stages:
+            parts, size = list[Any](), 0
+            for ids in self._documents(source, MAX_OVERLAP_IDS // len(self._stages)):
+                parts.append(ids)
+                size += len(ids)
                 if size >= _BLOCK_IDS:
                     yield np.concatenate(parts)
                     parts, size = [], 0
-        if parts:
-            yield np.concatenate(parts)
+            if parts:
+                yield np.concatenate(parts)
+
+    def _documents(self, source: TokenSource, room: int) -> Iterator[Any]:
+        from slmmodel.data.source import blocks_of
+
+        for block in blocks_of(source):
+            for doc, length in enumerate(block.lengths().tolist()):
+                yield np.asarray(block.ids(doc, 0, length))
+                self.read, room = self.read + length, room - length
+                if room <= 0:
+                    return
 
 
 def _share(counts: Sequence[tuple[int, int]]) -> dict[str, Any]:
@@ -223,4 +235,4 @@ def _show(result: Mapping[str, Any], written: str) -> None:
         write_text(printable("\n".join([f"{prompt!r}", *lines]) + "\n"))
     write_text(table(*measure_rows(result)))
     compared = f"{result['training_ids']:,} training ids" if result["training_ids"] else ""
-    print_rows([("overlap with", compared), ("result", written)])
+    print_rows([("overlap-8 with", compared), ("result", written)])

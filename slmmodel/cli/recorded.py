@@ -43,6 +43,16 @@ def open_split(run: RunFolder, split: str) -> TokenSource | None:
     return source
 
 
+def steps_trained(run: RunFolder, step: int | None = None) -> int:
+    """The steps of a run, or of its checkpoint `step`. Raises `MissingInput`."""
+    return int(run.result["step"]) if step is None and run.finished else run.step_of(step)
+
+
+def begun_stages(data: RunData, last: int) -> list[tuple[int, TokenSource]]:
+    """The first step and the source of each stage that a run began in `last` steps; one where it has no stages."""
+    return [(stage.from_step, stage.source) for stage in data.stages if stage.from_step <= last] or [(1, data.train)]
+
+
 def training_data(run: RunFolder, split: str = "train", tokenizer: str | Path | None = None) -> RunData:
     """A split of the data of a run, read as training read it. `tokenizer`: where the run has none.
 

@@ -83,7 +83,7 @@ def _result(name: str, path: str, certificates: list[tuple[str, dict[str, Any]]]
         return []
     if kind not in _DRAWN:
         raise OptionError(
-            f"{path} is {f'of the kind {kind}' if kind else 'no result'}, which a report does not show",
+            f"a report does not show {path}, {f'a file of the kind {kind}' if kind else 'which is no result'}",
             limit=LIMIT,
             fix=f"leave {path} out",
             option="with",

@@ -59,17 +59,21 @@ def validation_text(run: RunFolder, text: Text) -> list[bytes]:
 
 
 def training_text(run: RunFolder, text: Text) -> bytes:
-    """The first training documents of a run, up to `MAX_TRAINING_BYTES`. Raises what opening them raises."""
-    from slmmodel.cli.recorded import training_data
+    """The first training documents of each stage of a run, about `MAX_TRAINING_BYTES` in all.
 
-    block = training_data(run).train.block(0)
+    Raises what opening them raises.
+    """
+    from slmmodel.cli.recorded import begun_stages, steps_trained, training_data
+
+    stages = begun_stages(training_data(run), steps_trained(run))
     found: list[bytes] = []
-    room = MAX_TRAINING_BYTES
-    for doc, length in enumerate(block.lengths().tolist()):
-        found.append(text.data(block.ids(doc, 1, length - 1).tolist()))
-        room -= len(found[-1])
-        if room <= 0:
-            break
+    for _, source in stages:
+        block, room = source.block(0), MAX_TRAINING_BYTES // len(stages)
+        for doc, length in enumerate(block.lengths().tolist()):
+            found.append(text.data(block.ids(doc, 1, length - 1).tolist()))
+            room -= len(found[-1])
+            if room <= 0:
+                break
     return b"\n".join(found)
 
 

@@ -73,7 +73,7 @@ def by_position(scores: Scores) -> list[dict[str, object]]:
     position = np.arange(scores.n_targets, dtype=np.int64) - np.repeat(scores.offsets[:-1], np.diff(scores.offsets))
     bits = np.frexp(position)[1].astype(np.int64)  # of the position as a binary number
     size = int(bits.max(initial=0)) + 1
-    return _rows(scores, bits, size, lambda n: {"group": f"{1 << (n - 1)}-{(1 << n) - 1}" if n else "0"})
+    return _rows(scores, bits, size, lambda n: {"group": f"{1 << (n - 1)}-{(1 << n) - 1}" if n > 1 else str(n)})
 
 
 def by_domain(scores: Scores, domains: Ints, names: Sequence[str]) -> list[dict[str, object]]:

@@ -121,7 +121,7 @@ def read_losses(path: str) -> Losses:
             about: Any = json.loads((file.metadata() or {}).get("about", "null"))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError) as error:
-        raise _corrupt(path, f"cannot be read ({error})") from None
+        raise _corrupt(path, f"is no file of losses ({error})") from None
     except OSError as error:
         raise unreadable(path, error) from None
     if not isinstance(about, dict) or (about.get("format"), about.get("version")) != (FORMAT, VERSION):

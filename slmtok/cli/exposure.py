@@ -94,10 +94,14 @@ def _result(found: Exposure, split: str, top: int) -> dict[str, Any]:
     }
 
 
+def _times(number: float) -> str:
+    return "once" if number == 1 else f"{number:g} times"
+
+
 def _print(result: dict[str, Any], title: str) -> None:
     print_rows(
         [
-            ("updates", f"{result['updates']:,.0f}, with {result['split']} read {result['epochs']:g} times"),
+            ("updates", f"{result['updates']:,.0f}, with {result['split']} read {_times(result['epochs'])}"),
             ("specials", f"{result['special_share']:.2%} of the updates"),
             (
                 "learned ids",

@@ -103,7 +103,7 @@ def read_findings(paths: list[str]) -> Findings:
             found = _with(found, kind, path, _read(path, name))
         else:
             raise OptionError(
-                f"{path} is {f'a result of {name}' if name else 'no result'}, which a report does not show",
+                f"a report does not show {path}, {f'a result of {name}' if name else 'which is no result'}",
                 limit="a certificate of slmtok audit, or what slmtok eval --json or slmtok diff --json printed",
                 fix=f"slmtok eval tok.json --on TEXT --json > {path}" if name is None else f"leave {path} out",
                 option="with",

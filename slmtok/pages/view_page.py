@@ -51,7 +51,8 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
 
 def _check_size(text: str) -> None:
     if not isinstance(text, str):
-        raise WrongType(f"the text of a page is a str, not {type(text).__name__}", fix="data.decode()")
+        fix = "pass text.decode()" if isinstance(text, (bytes, bytearray)) else 'slmtok.view(tok, "some text")'
+        raise WrongType(f"the text of a page is a str, not {type(text).__name__}", fix=fix)
     n_bytes = len(text.encode("utf-8", "surrogatepass"))
     if n_bytes > MAX_TEXT_BYTES:
         raise OptionError(

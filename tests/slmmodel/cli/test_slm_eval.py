@@ -257,11 +257,11 @@ def test_a_planted_token_heads_the_list_and_can_be_pruned(slm, tmp_path):
     assert library.prune(made, ids=listed).tokenizer.token_id(b"zzqjx") is None
 
 
-def test_exposure_counts_each_stage_by_its_steps(slm, text_run, tmp_path, monkeypatch):
+@pytest.fixture
+def staged(text_run, tmp_path):
+    """Training data of `text_run` in two stages, half of the steps each; the second is about dogs."""
     import slmtok as library
-    from slmmodel.cli import eval as command
     from slmmodel.data.opening import RunData, StageData, open_source
-    from slmtok.shards import open_shards
 
     other = [" ".join(["dog"] * 40)] * 30
     (tmp_path / "dogs.txt").write_text("\n".join(other))
@@ -269,16 +269,38 @@ def test_exposure_counts_each_stage_by_its_steps(slm, text_run, tmp_path, monkey
         tmp_path / "dogs.txt", library.load(text_run / "tok.json"), tmp_path / "dogs", document="line", val="none"
     )
     first, second = open_source(tmp_path / "packed", "train"), open_source(tmp_path / "dogs", "train")
+    half = json.loads((text_run / "result.json").read_text())["step"] // 2
+    return RunData(first, None, first.vocab, stages=(StageData(1, first, None), StageData(half + 1, second, None)))
+
+
+def test_exposure_counts_each_stage_by_its_steps(slm, text_run, staged, tmp_path, monkeypatch):
+    from slmmodel.cli import eval as command
+    from slmtok.shards import open_shards
+
     result = json.loads((text_run / "result.json").read_text())
-    half = result["step"] // 2
-    data = RunData(first, None, first.vocab, stages=(StageData(1, first, None), StageData(half + 1, second, None)))
-    monkeypatch.setattr(command, "training_data", lambda run, **_: data)
+    half = staged.stages[1].from_step - 1
+    monkeypatch.setattr(command, "training_data", lambda run, **_: staged)
     slm("eval", text_run, "--exposure", tmp_path / "x.json", "--no-baselines", "--quiet", code=0)
     updates = json.loads((tmp_path / "x.json").read_text())["by_id"]["updates"]
     ids = [id for number in range(30) for id in open_shards(tmp_path / "dogs").document(number).tolist()[1:]]
     dog = max(set(ids), key=ids.count)
     alone = ids.count(dog) / len(ids) * result["targets"] * (result["step"] - half) / result["step"]
     assert updates[dog] >= alone * (1 - 1e-9) and sum(updates) == pytest.approx(result["targets"])
+
+
+def test_overlap_and_words_see_each_stage(text_run, staged, monkeypatch):
+    from slmmodel.checkpoint import RunFolder
+    from slmmodel.cli import prompts, recorded, text_sections
+    from slmmodel.cli.opening import RunContext
+    from slmmodel.cli.text import Text
+
+    monkeypatch.setattr(recorded, "training_data", lambda run, **_: staged)
+    run = RunFolder(text_run)
+    text = Text(str(run.tokenizer), run.vocab)
+    assert b"dog dog" in text_sections.training_text(run, text)
+    ids = prompts._TrainingIds(RunContext(run, None, run.vocab, text))
+    found = b"".join(text.data(part.tolist()) for part in ids)
+    assert found.count(b"dog dog") == 30 * 20 and b"The cat" in found and ids.read >= 30 * 40
 
 
 def test_below_and_stdout_of_exposure_are_refused(slm, run):
