@@ -1,6 +1,7 @@
 """The page of `slmtok view` in a headless Chromium: `python -m benchmarks.view_page`.
 
-The ids of the page against the engine's on 10,000 texts of the four corpora, for three public encodings, and the time
+The ids of the page against the engine's on 10,000 texts of the four corpora, for three public encodings and a
+tokenizer of each scheme trained on docs_en, and the time
 from an edit of a text of 100 kB to the next frame: edits all over the text, at its beginning, and another text pasted
 over it. `text box alone` is the same edit in a text box that nothing listens to: what the browser takes of the
 time. Needs what benchmarks/pages.py needs, the shared corpora, and TIKTOKEN_CACHE_DIR.
@@ -25,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from shared_data import CORPORA, corpus_documents
 
 ENCODINGS = ("gpt2", "cl100k_base", "o200k_base")
+SCHEMES, OWN_VOCAB = ("bpe", "word", "char"), 8192
 TEXT_BYTES = 100_000
 N_TEXTS, MAX_TEXT_CHARS = 10_000, 2_000
 EDITS = 12
@@ -78,12 +80,17 @@ def sample_texts() -> list[str]:
     return texts
 
 
-def open_view(browser: Any, names: tuple[str, ...], text: str) -> Any:
-    """A page with these encodings."""
+def encodings(names: tuple[str, ...]) -> dict[str, slmtok.Tokenizer]:
+    """Public encodings by name."""
+    return {name: slmtok.from_tiktoken(name) for name in names}
+
+
+def open_view(browser: Any, tokenizers: dict[str, slmtok.Tokenizer], text: str) -> Any:
+    """A page with these tokenizers."""
     with tempfile.NamedTemporaryFile(suffix=".html", delete=False) as file:
         path = Path(file.name)
     try:
-        slmtok.view({name: slmtok.from_tiktoken(name) for name in names}, text).save(path, force=True)
+        slmtok.view(tokenizers, text).save(path, force=True)
         page = browser.new_page()
         page.goto(path.as_uri())
         page.wait_for_selector("#panels .panel")
@@ -94,10 +101,15 @@ def open_view(browser: Any, names: tuple[str, ...], text: str) -> Any:
 
 def compare_ids(browser: Any) -> bool:
     """Prints how many texts have other ids in the page than in the engine."""
-    texts, wrong = sample_texts(), {}
-    page = open_view(browser, ENCODINGS, "")
-    for index, name in enumerate(ENCODINGS):
-        tok, found = slmtok.from_tiktoken(name), []
+    texts, wrong, learned = sample_texts(), {}, slmtok.Texts(corpus_documents("docs_en"))
+    tokenizers = encodings(ENCODINGS)
+    # docs_en has fewer characters than that.
+    tokenizers |= {
+        scheme: slmtok.train(learned, vocab_size=OWN_VOCAB, scheme=scheme, allow_smaller=True) for scheme in SCHEMES
+    }
+    page = open_view(browser, tokenizers, "")
+    for index, (name, tok) in enumerate(tokenizers.items()):
+        found: list[list[int]] = []
         for first in range(0, len(texts), 500):
             found += page.evaluate(_IDS, {"index": index, "texts": texts[first : first + 500]})
         wrong[name] = sum(ids != tok.encode_list(text) for ids, text in zip(found, texts, strict=True))
@@ -120,7 +132,7 @@ def time_edits(browser: Any) -> None:
                 "at the beginning": [{"place": 0.0005, "text": "x"}] * EDITS,
                 "another text": [{"text": other} for other in others],
             }
-            page = open_view(browser, names, text)
+            page = open_view(browser, encodings(names), text)
             page.evaluate(_TEXT_BOX, text)
             line: dict[str, Any] = {"encodings": len(names), "corpus": corpus, "bytes": len(text.encode())}
             for look, edits in looks.items():
