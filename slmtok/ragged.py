@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SHOWN_DOCUMENTS, SHOWN_IDS = 5, 16
 """In a notebook."""
+_MADE = "tok.encode_batch(texts), or Ragged(np.array([20, 21]), np.array([0, 1, 2]))"
 PAD_FIX = "pad=tok.specials.pad, or encode texts of one length"
 
 
@@ -31,6 +32,8 @@ class Ragged:
 
     ids: shape (total,), uint16 where n_vocab <= 65536, else uint32; read-only.
     offsets: shape (n + 1,), int64, read-only; document i is `ids[offsets[i]:offsets[i + 1]]`.
+
+    Raises `WrongType`, and `OptionError` for other shapes or offsets that do not reach from 0 to the end of the ids.
     """
 
     ids: Ids
@@ -42,7 +45,15 @@ class Ragged:
             raise WrongType(
                 f"a Ragged is made of two arrays of numpy, not of {type(wrong).__name__}",
                 limit="ids of all documents end to end, and n + 1 offsets",
-                fix="tok.encode_batch(texts), or Ragged(np.array([20, 21]), np.array([0, 1, 2]))",
+                fix=_MADE,
+            )
+        shapes = f"{list(self.ids.shape)} and {list(self.offsets.shape)}"
+        if self.ids.ndim != 1 or self.offsets.ndim != 1 or not len(self.offsets):
+            raise OptionError(f"ids and offsets of shapes {shapes}", limit="[total] and [documents + 1]", fix=_MADE)
+        first, last, total = int(self.offsets[0]), int(self.offsets[-1]), len(self.ids)
+        if (first, last) != (0, total):
+            raise OptionError(
+                f"the first and last offset are {first:,} and {last:,}", limit=f"0 and {total:,}, the ids", fix=_MADE
             )
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from agreements import compare
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared_data import peer
@@ -157,10 +158,17 @@ def tiktoken_cuts_the_same(text: str, spelling: str, bounds: list[int]) -> bool:
     return encoding.encode_ordinary(text) == [ranks[piece] for piece in pieces]
 
 
-def judge_code_points(name: str, starts: list[int]) -> None:
+def judge_code_points(name: str, starts: list[int], what: str) -> None:
     """Lets tiktoken judge blocks of code points; where it disagrees, one by one."""
     pattern = Pattern(name)
+    texts = (in_context(range(start, start + BATCH)) for start in starts)
+    parts = [part for text in texts for part in (text.encode(), pattern.split(text).tobytes())]
+    compare(
+        f"{what} by {name}", "tiktoken", [pattern.regex.encode(), *parts], lambda: judge_in_full(name, pattern, starts)
+    )
 
+
+def judge_in_full(name: str, pattern: Pattern, starts: list[int]) -> None:
     def agrees(codes: range) -> bool:
         text = in_context(codes)
         return tiktoken_cuts_the_same(text, pattern.regex, pattern.split(text).tolist())
@@ -195,14 +203,14 @@ UNIFORM = [start for start in range(0x20000, 0x110000, BATCH) if start not in VA
 @pytest.mark.parametrize("name", SPLITTING)
 def test_code_points_in_context_are_cut_as_by_tiktoken(name):
     assert UNICODE_VERSION == "16.0.0"
-    judge_code_points(name, VARIED + UNIFORM[::16])
+    judge_code_points(name, VARIED + UNIFORM[::16], "varied code points")
 
 
 @pytest.mark.peer
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPLITTING)
 def test_all_code_points_in_context_are_cut_as_by_tiktoken(name):
-    judge_code_points(name, UNIFORM)
+    judge_code_points(name, UNIFORM, "uniform code points")
 
 
 @pytest.mark.peer

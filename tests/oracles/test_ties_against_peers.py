@@ -12,6 +12,7 @@ from functools import cache
 import cs336_incremental
 import numpy as np
 import pytest
+from agreements import compare
 from shared_data import corpus_path, peer
 
 from slmtok import _engine, reference
@@ -98,10 +99,13 @@ def test_random_corpora(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["books", "docs_en", "multi"])
 def test_rank_equals_rustbpe(name):
-    want = rustbpe_tokens(corpus_path(name).read_bytes().decode(), N_MERGES)
-    got = engine_merges(corpus_counts(name), N_MERGES, "rank")
-    assert len(want) == N_MERGES
-    assert_equal([left + right for left, right in got], want)
+    text, got = corpus_path(name).read_bytes(), engine_merges(corpus_counts(name), N_MERGES, "rank")
+    assert len(got) == N_MERGES
+
+    def check():
+        assert_equal([left + right for left, right in got], rustbpe_tokens(text.decode(), N_MERGES))
+
+    compare(f"merges of rank on {name}", "rustbpe", [text, repr(got).encode()], check)
     assert engine_merges(corpus_counts(name), 8192 - 272, "rank") == got[: 8192 - 272]
 
 
@@ -111,10 +115,11 @@ def test_hf_equals_tokenizers(monkeypatch):
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
     # A quarter of the books has as many merges with ties, and the peer takes half a minute for all of them.
     text = corpus_path("books").read_bytes()[: 1 << 24].decode(errors="ignore")
-    want, counts = hf_merges(text, N_MERGES), engine_counts(text)
+    counts = engine_counts(text)
     got = engine_merges(counts, N_MERGES, "hf")
-    assert len(want) == N_MERGES
-    assert_equal(got, want)
+    assert len(got) == N_MERGES
+    parts = [text.encode(), repr(got).encode()]
+    compare("merges of hf on books", "tokenizers", parts, lambda: assert_equal(got, hf_merges(text, N_MERGES)))
     assert engine_merges(counts, 8192 - 272, "hf") == got[: 8192 - 272]
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from slmtok import Ragged
+from slmtok.errors import OptionError
 
 
 def ragged() -> Ragged:
@@ -50,3 +51,18 @@ def test_equal_where_ids_and_documents_are() -> None:
     assert one != [[1], [2, 3, 4]]
     with pytest.raises(TypeError, match="unhashable"):
         hash(one)
+
+
+@pytest.mark.parametrize(
+    ("ids", "offsets", "words"),
+    [
+        ([1, 2, 3], [0, 5], "the first and last offset are 0 and 5"),
+        ([1, 2, 3], [1, 3], "the first and last offset are 1 and 3"),
+        ([1, 2, 3], [], "of shapes [3] and [0]"),
+        ([[1, 2], [3, 4]], [0, 2], "of shapes [2, 2] and [2]"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(ids: list[int], offsets: list[int], words: str) -> None:
+    with pytest.raises(OptionError) as refused:
+        Ragged(np.array(ids, dtype=np.uint16), np.array(offsets, dtype=np.int64))
+    assert words in str(refused.value)
