@@ -39,7 +39,7 @@ def knee(lines: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 def check_memory(config: ModelConfig, device: torch.device) -> None:
     """Raises `OutOfMemory` where the weights with gradients and AdamW's moments do not fit into the free memory."""
     parameters = count(config).parameters
-    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else microbatch.free_memory()
+    free = microbatch.free_on(device)
     if BYTES_PER_PARAMETER * parameters > free:
         raise OutOfMemory(
             f"a model of {format_count(parameters)} parameters takes at least "

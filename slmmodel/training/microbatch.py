@@ -83,6 +83,11 @@ def free_memory() -> int:
     return min(free, max(limit - used, 0))
 
 
+def free_on(device: torch.device, ranks: int = 1) -> int:
+    """Free bytes of a device; of main memory the part of one of `ranks` processes."""
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else free_memory() // ranks
+
+
 def estimated(batch_size: int, model: ModelConfig, memory: int) -> int:
     """The largest micro-batch whose activations are estimated to fit into `memory` bytes; at least 1.
 

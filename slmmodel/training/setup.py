@@ -41,7 +41,7 @@ from slmmodel.models import Counts, config_from_dict, count
 from slmmodel.run_files import VERSION
 from slmmodel.sizes import format_bytes, format_count
 from slmmodel.training.loss import MAX_LOGITS
-from slmmodel.training.microbatch import free_memory
+from slmmodel.training.microbatch import free_on
 from slmmodel.training.trackers import check_trackers
 
 FINGERPRINT_FIELDS = {
@@ -387,8 +387,7 @@ def min_memory_of(config: RunConfig, counts: Counts, data: RunData, device: torc
 
 def _check_memory(config: RunConfig, needed: int, world: World, memory_of: Callable[[RunConfig], int]) -> None:
     """Raises `OutOfMemory` where a step cannot fit into the free memory of the device."""
-    is_cuda = world.device.type == "cuda"
-    free = torch.cuda.mem_get_info(world.device)[0] if is_cuda else free_memory() // world.size
+    free = free_on(world.device, world.size)
     if needed > free:
         raise OutOfMemory(
             f"a step of one sequence of {config.seq_len:,} ids takes at least {format_bytes(needed)}",

@@ -311,12 +311,12 @@ class TrainStep:
 
     def probe_micro_batch(self) -> int:
         """The micro-batch where none is given: measured on CUDA, else estimated; the smallest over ranks."""
-        world, is_cuda = self.world, self.world.device.type == "cuda"
-        if is_cuda and not world.sharded:
+        world = self.world
+        if world.device.type == "cuda" and not world.sharded:
             micro_batch = microbatch.fastest(self.micro_batch, world.device, self._train_on)
         else:
-            memory = torch.cuda.mem_get_info(world.device)[0] if is_cuda else microbatch.free_memory() // world.size
-            micro_batch = microbatch.estimated(self.micro_batch, self.model.config, memory)
+            free = microbatch.free_on(world.device, world.size)
+            micro_batch = microbatch.estimated(self.micro_batch, self.model.config, free)
         return int(world.reduce("min", [micro_batch])[0])
 
     def seconds_per_step(self, seconds: float) -> float:

@@ -118,7 +118,7 @@ def test_what_is_refused(slm, data, options, code, text):
 
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])
 def test_a_sequence_that_cannot_fit_into_memory_is_refused(slm, data, monkeypatch, dry):
-    monkeypatch.setattr("slmmodel.training.setup.free_memory", lambda: 8_000_000_000)
+    monkeypatch.setattr("slmmodel.training.microbatch.free_memory", lambda: 8_000_000_000)
     ran = slm("train", data, "--set", "model.seq_len=100000", *dry, code=2)
     assert "error: a step of one sequence of 100,000 ids takes at least 4" in ran.err
     assert "where: 8.0 GB are free on cpu" in ran.err and "fix:   --set model.seq_len=1024" in ran.err
