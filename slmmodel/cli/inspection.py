@@ -60,9 +60,12 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
         raise OptionError(f"{subject!r} is neither a run nor a vocab.json", fix=fix, option="subject")
     if path.is_dir():
         return _describe_run(subject, diagram)
-    if path.exists() or (subject not in PRESETS and path.suffix):
+    if path.exists():
         _refuse_other_file(subject)
         return _describe_vocab(subject)
+    if path.suffix and subject not in PRESETS:
+        fix = "name a run, a vocab.json, or a preset (slm info presets)"
+        raise MissingInput(f"no file or folder {subject!r}", where=str(path.parent), fix=fix, path=subject)
     chosen = preset(subject, "slm info {}, or a run folder or vocab.json that exists")
     more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}
     rows: list[Row] = [

@@ -42,6 +42,7 @@ CASES = {
     "status run/checkpoints/step-4": (1, "fix:   name the run: run, with --step 4\n"),
     "plot run/checkpoints": (1, "fix:   name the run: run\n"),
     "eval data": (1, "'data' is packed data, not a run folder"),
+    "info nope.json": (1, "fix:   name a run, a vocab.json, or a preset (slm info presets)\n"),
     "info data": (2, "fix:   slmtok info data\n"),
     "info tok.json": (2, "fix:   slmtok info tok.json\n"),
     "info a.counts": (2, "slmtok info a.counts for a file of slmtok\n"),
