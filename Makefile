@@ -111,10 +111,11 @@ rust-test: setup ## tests of the Rust crates, also at the portable SIMD level, a
 	SLMTOK_SIMD=portable $(CARGO) test --locked --quiet -p slmtok-core --features $(TESTING) --test engine -- encode cache_clears engine_work traps
 	$(CARGO) test --locked --quiet --manifest-path rust/fuzz/Cargo.toml --target-dir target
 
-# Not one per core: a worker with torch and a Ray cluster takes 2 GB.
+# Not one per core: a worker with torch and a Ray cluster takes 2 GB. One thread of torch each: threads of several
+# processes on the same cores wait for each other.
 PYTEST_WORKERS ?= 2
 python-test: setup ## the Python tests, the blocks of the README, a built wheel in an empty environment
-	$(PY) -m pytest -n $(PYTEST_WORKERS) --dist worksteal
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(PYTEST_WORKERS) --dist worksteal
 
 # pyproject.toml states what these tests have shown to work.
 OLDEST := $(CURDIR)/.venv-oldest
@@ -126,7 +127,7 @@ test-oldest: setup ## tests with the oldest allowed versions of the dependencies
 	$(PY) tests/oldest_versions.py $(OLDEST_EXTRAS) > $(OLDEST)/oldest.txt
 	$(OLDEST)/bin/python -m pip install --upgrade 'pip>=25.1'
 	$(OLDEST)/bin/python -m pip install -r $(OLDEST)/oldest.txt --group oracles
-	PYTHONPATH=$(CURDIR) PATH="$(OLDEST)/bin:$$PATH" $(OLDEST)/bin/python -m pytest $(OLDEST_TESTS) -n $(PYTEST_WORKERS) -m 'not cluster' \
+	PYTHONPATH=$(CURDIR) PATH="$(OLDEST)/bin:$$PATH" OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest $(OLDEST_TESTS) -n $(PYTEST_WORKERS) -m 'not cluster' \
 	  && status=0 || status=$$?; rm -rf $(OLDEST); exit $$status
 
 wheel: setup ## build the wheel into target/wheels

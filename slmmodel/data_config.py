@@ -37,6 +37,9 @@ class DataSource(Section):
     model_config = ConfigDict(frozen=True, extra="allow")
     path: Text = option("", "Packed data; or text: a folder, a file, a glob, or hf:NAME.")
     passkey: Share | None = option(None, "Instead of a path: passkey tasks, as a share of the training ids.")
+    digits: Count = option(5, "With passkey: digits of a number.", ge=2, le=9)
+    template: Text = option("", "With passkey: a file of own sentences, as slm passkey --template takes.")
+    loss_on: Literal["all", "answer"] = option("all", "With passkey: score all of a task, or its answer alone.")
     weight: Weight = option(1.0, "Share of the text, before all are divided by their sum.")
     domain: str = option("", "Name in reports and in the weights of stages; by default that of the folder or file.")
 
@@ -45,6 +48,19 @@ class DataSource(Section):
         """The keys that were given."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
         return {**given, **(self.model_extra or {})}
+
+    def check_keys(self) -> None:
+        """Raises `InvalidConfig` for keys of a path in a share of passkeys, or the other way round."""
+        own = {"digits", "template", "loss_on"}
+        known = {"passkey", "domain", *own}
+        wrong = set(self.given()) - known if self.passkey is not None else own & self.model_fields_set
+        if wrong:
+            raise InvalidConfig(
+                f"data.train: {min(wrong)} has no effect on {repr(self.path) if self.path else 'passkeys'}",
+                limit=f"keys of passkeys: {', '.join(sorted(known))}",
+                fix="leave it out",
+                option="data.train",
+            )
 
     @property
     def name(self) -> str:
@@ -65,13 +81,16 @@ def _sources(value: Any) -> Any:
     sources = [_part(DataSource, each if isinstance(each, Mapping) else {"path": each}, "data.train") for each in value]
     names = [source.name for source in sources]
     fault = None
+    n_passkeys = sum(source.passkey is not None for source in sources)
     if any(bool(source.path) == (source.passkey is not None) for source in sources):
         fault = "a source has a path or a share of passkeys"
-    elif not any(source.path for source in sources) or names.count("passkey") > 1:
+    elif not any(source.path for source in sources) or n_passkeys > 1:
         fault = "a path or several, and at most one share of passkeys"
     if fault is not None:
         example = "data.train: [{path: books/, weight: 3}, {path: web.jsonl.zst}, {passkey: 5%}]"
         raise InvalidConfig(f"data.train is {value!r:.60}", limit=fault, fix=example, option="data.train")
+    for source in sources:
+        source.check_keys()
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InvalidConfig(

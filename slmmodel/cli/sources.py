@@ -55,14 +55,14 @@ def with_passkeys(data: RunData, config: RunConfig) -> RunData:
     plan = config.data.plan()
 
     def mixed(number: int, source: TokenSource) -> TokenSource:
-        share = max((each.passkey or 0.0 for each in plan[number].sources), default=0.0)
-        if not share:
+        given = next((each for each in plan[number].sources if each.passkey), None)
+        if given is None:
             return source
         assert isinstance(source, Mixture) and data.tokenizer is not None
         seq_len = plan[number].seq_len or config.seq_len
         text = Text(data.tokenizer, data.vocab)
         seed = f"{config.run.seed}/{number}" if number else str(config.run.seed)
-        return source.with_generated(passkeys(text, share, seq_len, seed, source.delimiters))
+        return source.with_generated(passkeys(text, given, seq_len, seed, source.delimiters))
 
     stages = tuple(stage._replace(source=mixed(number, stage.source)) for number, stage in enumerate(data.stages))
     return replace(data, train=stages[0].source if stages else mixed(0, data.train), stages=stages)

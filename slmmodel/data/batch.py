@@ -147,6 +147,8 @@ def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None)
         np.add(np.arange(ids.size), np.repeat(_between(0, firsts - starts), run_lengths), out=position_ids)
         position_ids[~mask] = 0
     mask[(stops - 1)[n_targets < n_inputs]] = False
+    if packing.unscored is not None:
+        mask &= np.arange(ids.size) >= np.repeat(_between(0, starts + packing.n_unscored(spans)), run_lengths)
     if packing.loss_on == "last":
         _keep_last(arrays["target_mask"])
     # Padding behind the document is harmless: in a causal model later columns influence nothing.

@@ -124,6 +124,7 @@ class Loader:
                 epoch=epoch,
                 shuffle=self.shuffle,
                 crop_offset=self.crop_offset,
+                unscored=self.block(block).unscored(),
                 **self.options,
             ),
         )

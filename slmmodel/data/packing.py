@@ -95,8 +95,10 @@ class Packing(ABC):
         *,
         order: Ints | None = None,
         offset: int = 0,
+        unscored: Ints | None = None,
     ) -> None:
-        """`n_inputs` int64 [n_docs]: of each document; `order` permutes the documents. Raises `InvalidConfig`."""
+        """`n_inputs` int64 [n_docs]: of each document; `order` permutes the documents; `unscored` [n_docs] counts the
+        inputs from the first of a document on whose target is not scored. Raises `InvalidConfig`."""
         given = options or {}
         check_range("seq_len", seq_len, 1, fix="set a positive seq_len")
         for option, value in given.items():
@@ -110,7 +112,14 @@ class Packing(ABC):
                 check_choice(option, value)
             else:
                 _check_value(option, value, self.OPTIONS[option])
-        self.n_inputs, self.seq_len, self.offset = n_inputs, seq_len, offset
+        if unscored is not None and "loss_on" in self.OPTIONS:
+            raise InvalidConfig(
+                f"data.pack {self.name} with passkey tasks of which the answer alone is scored",
+                limit="strategies that read each id once",
+                fix=(Argument("data.pack", "best_fit"),),
+                option="data.pack",
+            )
+        self.n_inputs, self.seq_len, self.offset, self.unscored = n_inputs, seq_len, offset, unscored
         self.order: Ints = np.arange(len(n_inputs), dtype=np.int64) if order is None else order
         self.options = {**self.OPTIONS, **given}
         self.loss_on = str(self.options.get("loss_on", "all"))
@@ -156,8 +165,16 @@ class Packing(ABC):
 
     def n_targets(self, indices: Ints) -> int:
         """Scored targets of these sequences; reads no token data."""
-        targets = self._targets(np.asarray(indices, dtype=np.int64))
-        return int((np.minimum(targets, 1) if self.loss_on == "last" else targets).sum())
+        indices = np.asarray(indices, dtype=np.int64)
+        targets = self._targets(indices)
+        n_targets = int((np.minimum(targets, 1) if self.loss_on == "last" else targets).sum())
+        return n_targets if self.unscored is None else n_targets - int(self.n_unscored(self.spans_of(indices)).sum())
+
+    def n_unscored(self, spans: Spans) -> Ints:
+        """Inputs from the first of each span on whose target is not scored: int64 [n]."""
+        assert self.unscored is not None
+        found: Ints = np.clip(self.unscored[spans.doc] - spans.start, 0, spans.stop - spans.start)
+        return found
 
     @abstractmethod
     def _n_cut(self) -> int:

@@ -120,13 +120,15 @@ def delimiters_of(vocab: VocabMeta, *, stores_opening: bool, stores_closing: boo
 
 class Shard(NamedTuple):
     """Documents as one file stores them; where `starts`, `stops`, `nbytes` and `domains` [n_docs] say where the ids of
-    each begin and end, its raw bytes and the number of its domain."""
+    each begin and end, its raw bytes and the number of its domain. `unscored` [n_docs]: as many inputs from its first
+    on have a target that is not scored."""
 
     ids: NDArray[Any]
     starts: NDArray[Any]
     stops: NDArray[Any]
     nbytes: NDArray[Any]
     domains: NDArray[Any] | None = None
+    unscored: NDArray[Any] | None = None
 
 
 class Located(NamedTuple):
@@ -155,6 +157,15 @@ class DocumentBlock:
         """Raw bytes of each document: int64 [n_docs]."""
         counts = [shard.nbytes.astype(np.int64, copy=False) for shard in self.shards]
         return np.concatenate([np.empty(0, np.int64), *counts])
+
+    def unscored(self) -> Ints | None:
+        """Of each document the inputs from the first on whose target is not scored: int64 [n_docs]; None without."""
+        if all(shard.unscored is None for shard in self.shards):
+            return None
+        counts = [
+            np.zeros(len(shard.nbytes), np.int64) if shard.unscored is None else shard.unscored for shard in self.shards
+        ]
+        return np.concatenate(counts)
 
     def shard(self, number: int) -> Shard:
         """A shard whose ids are valid."""

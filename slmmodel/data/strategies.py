@@ -23,10 +23,12 @@ def make_packing(
     epoch: int = 0,
     shuffle: bool = True,
     crop_offset: str = "fixed",
+    unscored: Ints | None = None,
     **options: Any,
 ) -> Packing:
     """The sequences of one epoch over documents with these numbers of ids (delimiters included): int64 [n_docs].
 
+    `unscored` [n_docs]: of each, the inputs from the first on whose target is not scored.
     `shuffle` permutes documents by seed and epoch. `crop_offset="random"` shifts the cuts of `concat` by another
     offset in each epoch; `fixed` counts from the first input, as scoring does. `options` are those of the strategy.
     Raises `UnknownName`, `InvalidConfig`.
@@ -37,7 +39,7 @@ def make_packing(
     order = document_order(len(n_inputs), seed, epoch) if shuffle and len(n_inputs) > 1 else None
     is_shifted = strategy.has_offset and crop_offset == "random" and seq_len > 0
     offset = offset_of(seq_len, seed, epoch) if is_shifted else 0
-    return strategy(n_inputs, seq_len, options, order=order, offset=offset)
+    return strategy(n_inputs, seq_len, options, order=order, offset=offset, unscored=unscored)
 
 
 def strategy_of(name: str) -> type[Packing]:

@@ -24,7 +24,10 @@ from slmmodel.cli.passkey import measure  # noqa: E402
 from slmmodel.cli.passkey_text import TaskMaker, Template, evaluation_tasks, scores, training_tasks  # noqa: E402
 from slmmodel.cli.text import Text  # noqa: E402
 from slmmodel.data import RunData, open_data  # noqa: E402
+from slmmodel.data.batch import make_batch  # noqa: E402
 from slmmodel.data.mixture import Component, Mixture, PackedStream  # noqa: E402
+from slmmodel.data.strategies import make_packing  # noqa: E402
+from slmmodel.data_config import DataSource  # noqa: E402
 from slmmodel.errors import OptionError  # noqa: E402
 from slmmodel.models.protocol import Model, Output, State  # noqa: E402
 from slmmodel.run import opening_ids  # noqa: E402
@@ -206,10 +209,40 @@ def test_mixed_training_data(folder, slm, monkeypatch):
     assert Path("branch/model.safetensors").read_bytes() == (folder / "run" / "model.safetensors").read_bytes()
 
 
-def mixed(data: RunData, share: float) -> Mixture:
+def mixed(data: RunData, given: float | DataSource) -> Mixture:
     base = Mixture([Component(PackedStream(data.train), "data")])
     assert data.tokenizer is not None
-    return base.with_generated(passkey_mix.passkeys(Text(data.tokenizer, data.vocab), share, 256, "0", base.delimiters))
+    source = given if isinstance(given, DataSource) else DataSource(passkey=given)
+    return base.with_generated(
+        passkey_mix.passkeys(Text(data.tokenizer, data.vocab), source, 256, "0", base.delimiters)
+    )
+
+
+def test_the_answer_alone_is_scored(folder):
+    """Of each task that a batch holds, its number and the end of the document are targets, and nothing before."""
+    Path("own.yaml").write_text("needle: 'Key {key}.'\nquestion: Key?\n")
+    data = open_data(str(folder / "data"))
+    own = DataSource(passkey=0.5, digits=3, template="own.yaml", loss_on="answer")
+    source, plain = mixed(data, own), mixed(data, own.model_copy(update={"loss_on": "all"}))
+    assert source.digest != plain.digest
+    block, text = source.block(0), Text(folder / "tok.json", data.vocab)
+    first = data.train.block(0).n_docs
+    packing = make_packing("best_fit", block.lengths(), 256, unscored=block.unscored())
+    batch = make_batch(block, packing, data.vocab, np.arange(len(packing)))
+    assert int((batch.targets == data.vocab.specials["eos"]).sum()) == block.n_docs
+    tasks = 0
+    for row in range(len(packing)):
+        for doc, start, stop, column in packing.spans(row):
+            columns = slice(column, column + stop - start)
+            scored = batch.targets[row, columns][batch.target_mask[row, columns]].tolist()
+            if doc < first:
+                assert len(scored) == stop - start
+                continue
+            tasks += 1
+            whole = text.data(block.ids(doc, 0, int(block.lengths()[doc])).tolist()).decode()
+            key = re.search(r"Key (\d{3})\.", whole)[1]
+            assert scored[-1] == data.vocab.specials["eos"] and text.data(scored).decode() == f" {key}"
+    assert tasks == block.n_docs - first > 10
 
 
 def test_documents_repeat_where_the_share_is_large(folder, monkeypatch):

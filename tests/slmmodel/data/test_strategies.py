@@ -84,6 +84,31 @@ def test_targets_and_statistics_equal_the_placed_pairs(
         assert (packing.batch_starts[0], packing.batch_starts[-1]) == (0, len(packing))
 
 
+@pytest.mark.parametrize("name", PACKS)
+@pytest.mark.parametrize("seq_len", [1, 3, 8, 50])
+def test_targets_at_the_start_of_documents_are_left_out(name: str, seq_len: int) -> None:
+    rng = np.random.default_rng(seq_len)
+    source, unscored = made.source(rng.integers(0, 60, 12).tolist()), rng.integers(0, 40, 12)
+    lengths = source.lengths()
+    packing, every = (
+        make_packing(name, lengths, seq_len, seed=1, unscored=chosen, **options(name)) for chosen in (unscored, None)
+    )
+    rows = np.arange(len(packing))
+    scored = {(row, at) for row, at, doc, i in placed(packing) if i >= unscored[doc]}
+    batch, whole = (make_batch(source, each, made.vocab(), rows) for each in (packing, every))
+    assert set(zip(*np.nonzero(batch.target_mask.numpy()), strict=True)) == scored
+    assert [packing.n_targets(rows[row : row + 1]) for row in rows] == batch.row_targets.tolist()
+    assert batch.n_targets == len(scored) == packing.stats().targets
+    for field in ("ids", "document_ids", "position_ids"):
+        assert getattr(batch, field).equal(getattr(whole, field))
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_score_whole_documents(name: str) -> None:
+    with pytest.raises(InvalidConfig, match="the answer alone is scored"):
+        make_packing(name, LENGTHS, 4, unscored=LENGTHS)
+
+
 # The offsets of the windows of a document of P pairs, as in the table of `windows.py`.
 OFFSETS = {
     "left_pad": lambda p, c: range(-(c - 1), p - c + 1),
