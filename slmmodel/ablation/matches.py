@@ -180,7 +180,7 @@ MATCHES: dict[str, Match] = {
     "tokens": Match(
         "tokens",
         "tokens of a step and in all, tokens of context",
-        "bytes read: favours long tokens",
+        "bytes read, which favours long tokens,",
         _same_tokens,
         False,
     ),

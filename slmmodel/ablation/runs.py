@@ -106,7 +106,7 @@ def train(plan: RunPlan, folder: Path, device: str, *, verify: bool, report: Rep
             f"arm {plan.arm.name!r} diverged with seed {plan.seed}: {error.fact}",
             where=f"{folder}, {error.where}",
             limit="a verdict needs all runs; finished ones are kept",
-            fix=f"--lr sweep, or --set optim.lr={plan.lr / 2:g} for all arms",
+            fix=f"--lr sweep, or --set optim.lr={plan.lr / 2:g} for all arms, with another -o",
         ) from error
     if not result.finished:
         raise KeyboardInterrupt if result.reason == "interrupted" else SystemExit(result.code)

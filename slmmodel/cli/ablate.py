@@ -71,8 +71,8 @@ def _matches(text: str) -> list[str]:
 @option("--patterns", metavar="NAME,...|NAME=REGEX", type=Parsed(_patterns), multiple=True, panel=AXES,
         help="Arms differ in the pattern: slm,gpt2,o200k, or a regex with a name. Repeat for several.")  # fmt: skip
 @option("--schemes", metavar="NAME,...", type=LIST, panel=AXES, help="Arms differ in the scheme: bpe,word,char.")
-@option("--data-sizes", metavar="SHARE,...", type=LIST, panel=AXES,
-        help="Arms differ in the share of the documents that their tokenizer is trained on: 1%,100%.")  # fmt: skip
+@option("--data-sizes", metavar="SIZE,...", type=LIST, panel=AXES,
+        help="Arms differ in the documents that their tokenizer is trained on: 1%,100%, or 20k,200k.")  # fmt: skip
 @option("--inference", metavar="RULE,...", type=LIST, panel=AXES,
         help="Arms differ in how one tokenizer, that of -t or a trained one, cuts text: merges,longest,dropout:0.1. "
         "Validation of a dropout arm is cut by merges.")  # fmt: skip
@@ -287,6 +287,7 @@ def _text_arms(
 def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str | None]) -> None:
     """Prints the arms of each match, the verdicts, and what they hold for."""
     from slmmodel.ablation.matches import MAX_SPREAD
+    from slmmodel.cli.ablation_sections import guessing
 
     if result["exploratory"]:
         write_line("EXPLORATORY: changed after the first run: " + "; ".join(result["exploratory"]))
@@ -298,10 +299,13 @@ def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str |
         rows += baselines
         write_line(f"match {view['match']}: equal {view['equal']}; differs: {view['differs']}")
         write_text(table(head, rows))
-        apart = view["realised"].get(view["quantity"], 0.0)
+        apart = view["realised"].get(view["quantity"], _apart_in_time(view, times))
         if apart > MAX_SPREAD:
             fact = f"The arms differ by {apart:.1%} in {view['quantity']}, more than {MAX_SPREAD:.0%}"
             write_line(f"{fact}: a longer budget makes them more equal.")
+        for row in view["arms"]:
+            if row["no_better_than_guessing"]:
+                write_line(guessing(row))
         for pair in view["pairs"]:
             write_line(pair["verdict"])
     held, trained = result["documents"]["val"], result["documents"]["train"]
@@ -314,6 +318,15 @@ def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str |
             ("page", written["page"] or ""),
         ]
     )
+
+
+def _apart_in_time(view: dict[str, Any], times: dict[str, Any]) -> float:
+    """How much longer the arm with the longest training took than that with the shortest; 0 where it is not known."""
+    taken = [[times.get("runs", {}).get(Path(run).name) for run in row["runs"]] for row in view["arms"]]
+    if any(seconds is None for row in taken for seconds in row):
+        return 0.0
+    sums = [sum(row) for row in taken]
+    return float(max(sums) / min(sums) - 1) if min(sums) > 0 else 0.0
 
 
 def _baselines(found: dict[str, Any] | None) -> list[list[str]]:

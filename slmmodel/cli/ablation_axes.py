@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,13 +34,17 @@ class Recipe:
     """of `slmtok.train`"""
     share: float = 1.0
     """of the training documents"""
+    documents: int | None = None
+    """their number, instead of a share"""
     fits_text: bool = False
     """whether it may have fewer ids, where the text supports no more"""
     inference: str = "merges"
     """that of `slmtok.options.PackOptions`"""
 
 
-def _of_share(value: str) -> Recipe:
+def _of_size(value: str) -> Recipe:
+    if (number := _documents(value)) is not None:
+        return Recipe(f"data-{value}", documents=number)
     return Recipe(f"data-{value.replace('%', 'pct')}", share=parse_share(value) or 1.0)
 
 
@@ -58,7 +62,7 @@ AXES: dict[str, Callable[[str], Recipe]] = {
     "vocabs": lambda value: Recipe(f"vocab-{value}", {"vocab_size": int(value)}),
     "patterns": _of_pattern,
     "schemes": lambda value: Recipe(value, {"scheme": value}, fits_text=value != "bpe"),
-    "data_sizes": _of_share,
+    "data_sizes": _of_size,
     "inference": _of_inference,
 }
 
@@ -80,7 +84,8 @@ def train_tokenizers(
         (folder / files.TOKENIZERS).mkdir(parents=True, exist_ok=True)
         options = PackOptions(**{**vars(read), "val": val})
         with training_documents(list(text), folder / files.TOKENIZERS, options) as documents:
-            for recipe, place in zip(recipes, places, strict=True):
+            for given, place in zip(recipes, places, strict=True):
+                recipe = given if given.documents is None else _as_share(given, sum(1 for _ in documents()))
                 chosen = {"vocab_size": vocab, **recipe.options}
                 try:
                     tok = slmtok.train(slmtok.Texts(_part(documents(), recipe.share)), **chosen)
@@ -95,6 +100,19 @@ def train_tokenizers(
                     tok = slmtok.train(slmtok.Texts(_part(documents(), recipe.share)), **chosen)
                 tok.save(place, force=True)
     return [slmtok.load(place) for place in places]
+
+
+def _as_share(recipe: Recipe, available: int) -> Recipe:
+    """A recipe of a number of documents as one of a share. Raises `OptionError` where there are fewer."""
+    assert recipe.documents is not None
+    if recipe.documents > available:
+        raise OptionError(
+            f"--data-sizes {recipe.documents:,}: the text has {available:,} documents for training",
+            limit="at most as many",
+            fix=f"--data-sizes {max(1, available // 10)},{available}, or more text",
+            option="data_sizes",
+        )
+    return replace(recipe, share=recipe.documents / available)
 
 
 def _no_share(recipe: Recipe, documents: int) -> OptionError:
@@ -129,9 +147,16 @@ def _is_inference(value: str) -> bool:
     return value in ("merges", "longest", "dropout") or dropout_rate(value) is not None
 
 
-def _is_share(value: str) -> bool:
+def _documents(value: str) -> int | None:
+    """A number of documents above 1, such as 500 or 20k; None for other words."""
+    found = re.fullmatch(r"(\d+)([kM]?)", value)
+    number = int(found[1]) * {"": 1, "k": 10**3, "M": 10**6}[found[2]] if found else 0
+    return number if number > 1 else None
+
+
+def _is_size(value: str) -> bool:
     share = parse_share(value)
-    return share is not None and 0 < share <= 1
+    return _documents(value) is not None or (share is not None and 0 < share <= 1)
 
 
 def _is_pattern(value: str) -> bool:
@@ -144,7 +169,7 @@ _EXPECTED: dict[str, tuple[str, Callable[[str], bool], str]] = {
     "vocabs": ("numbers of ids", lambda value: value.isdecimal(), "1024,2048,4096"),
     "patterns": ("names of patterns, or NAME=REGEX", _is_pattern, "slm,gpt2,o200k"),
     "schemes": ("bpe, word and char", lambda value: value in ("bpe", "word", "char"), "bpe,word,char"),
-    "data_sizes": ("shares of the training documents", _is_share, "1%,10%,100%"),
+    "data_sizes": ("shares or numbers of training documents", _is_size, "1%,10%,100%"),
     "inference": ("merges, longest and dropout:P, with P above 0 and up to 1", _is_inference, "merges,longest,dropout"),
 }
 """What the values of an axis are, whether one is valid, and an example."""

@@ -27,7 +27,7 @@ from slmmodel.config import Settings
 from slmmodel.errors import NotFinite, unknown_name
 from slmmodel.evaluation import breakdown
 from slmmodel.evaluation.certificate import evaluate
-from slmmodel.evaluation.comparison import Losses, losses_to_bytes, read_losses
+from slmmodel.evaluation.comparison import Losses, count_units, losses_to_bytes, read_losses
 from slmmodel.evaluation.verdicts import power_line
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.sizes import format_bytes, format_count
@@ -71,6 +71,8 @@ class AblationJob:
         views = {view["match"]: planning.run_plans(self.request, view) for view in lock["views"]}
         context = {view["match"]: planning.context_bytes(self.request, view) for view in lock["views"]}
         rates: list[dict[str, Any]] = []
+        request, units = self.request, count_units(self.request.reference.val.nbytes)
+        note(power_line(request.seeds, units, margin=request.margin, arms=len(request.arms)))
         if self.request.lr == "sweep":
             note(f"first the learning rates: {len(runs.SWEEP)} short runs of each arm")
             views = {match: self._swept(match, plans, context[match], rates) for match, plans in views.items()}
@@ -101,13 +103,16 @@ class AblationJob:
                 return lock
             planning.check_changes(found, exploratory=self.exploratory, where=str(path))
             changes = [*lock["changes"], *found]
+        elif any((self.folder / files.RUNS).glob("*/result.json")):
+            found = ["the lock of finished runs is gone"]
+            planning.check_changes(found, exploratory=self.exploratory, where=str(path))
+            changes = found
         views = planning.make_views(self.request)
         files.write_lock(self.folder, {"request": request, "views": views, "changes": changes})
         return files.load_lock(str(path))
 
     def _announce(self, views: Mapping[str, Sequence[RunPlan]]) -> None:
-        """Prints the power and an estimate of the time that is left."""
-        note(power_line(self.request.seeds, margin=self.request.margin, arms=len(self.request.arms)))
+        """Prints an estimate of the time that is left."""
         device = self.request.device
         plans = {plan.name(device.type): plan for plans in views.values() for plan in plans}
         left = [plan for name, plan in plans.items() if not self._is_finished(name)]
@@ -245,7 +250,7 @@ class AblationJob:
         size = format_count(run.plan.shape.counts().parameters)
         corpus = self.request.reference.train
         return (
-            f"{config.preset or config.model['arch']} bodies ({size} parameters), {len(corpus.nbytes):,} documents of "
+            f"{config.preset or config.model['arch']} bodies ({size} parameters), {counted(len(corpus.nbytes), 'document')} of "
             f"{format_bytes(int(corpus.nbytes.sum()))}, {format_bytes(float(run.totals['bytes']))} read in a run"
         )
 

@@ -97,6 +97,12 @@ def ablation_sections(path: str, number: int) -> list[Section]:
     return [Section(f"{id}-{number}", f"{title} of {path}", list(blocks)) for id, (title, blocks) in parts.items()]
 
 
+def guessing(arm: Mapping[str, Any]) -> str:
+    """What is said of an arm with runs that learned nothing."""
+    runs = f"{arm['no_better_than_guessing']} of {counted(len(arm['runs']), 'run')} of {arm['name']}"
+    return f"{runs} score no better than a uniform guess: they diverged, or learned nothing."
+
+
 def _check_curves(found: Mapping[str, Any]) -> None:
     """Raises `FaultError` for a curve whose lists differ in length."""
     for curve in (curve for view in found["views"] for curve in view["curves"]):
@@ -110,17 +116,18 @@ def _verdicts(found: Mapping[str, Any]) -> Iterator[Block]:
     for view in found["views"]:
         for pair in view["pairs"]:
             yield Paragraph(f"Matched in {view['match']}: {pair['verdict']}", role="verdict")
-    margin = f"a margin of {100 * found['margin']:g} %, {1 - found['alpha']:.0%} intervals"
+    margin = f"a margin of {100 * found['margin']:g} %, and {1 - found['alpha']:.0%} confidence over all arms together"
     yield Paragraph(f"This holds for {found['scope']}, with {counted(len(found['seeds']), 'seed')}, {margin}.")
     for view in found["views"]:
         intervals = list(_relative(view))
         if intervals:
-            svg = forest_plot(
-                intervals, x="difference in % of the baseline's bits per byte", margin=100 * found["margin"]
+            svg = forest_plot(intervals, x="difference in % of the baseline's bpb", margin=100 * found["margin"])
+            words = (
+                "each with the interval of its verdict; left of the line the arm needs fewer bits; dotted: the margin"
             )
-            words = "left of the line the arm needs fewer bits; dotted: the margin"
             yield Figure(
-                f"Matched in {view['match']}: difference to {found['baseline']}, with its interval; {words}", svg
+                f"Matched in {view['match']}: difference to {found['baseline']}, {words}",
+                svg,
             )
     yield _pairs(found)
 
@@ -163,6 +170,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def _arms(found: Mapping[str, Any]) -> Iterator[Block]:
+    from slmmodel.ablation.matches import MAX_SPREAD
+
     rows = [
         [each["name"], f"{each['n_vocab']:,}", f"{each['bytes_per_token']:.3f}", str(each["fingerprint"])[:16]]
         for each in found["arms"]
@@ -181,6 +190,12 @@ def _arms(found: Mapping[str, Any]) -> Iterator[Block]:
         )
         apart = ", ".join(f"{name} {share:.2%}" for name, share in view["realised"].items())
         yield Paragraph(f"Largest arm over smallest, less 1: {apart}.")
+        if (share := view["realised"].get(view["quantity"], 0.0)) > MAX_SPREAD:
+            fact = f"The arms differ by {share:.1%} in {view['quantity']}, more than {MAX_SPREAD:.0%}"
+            yield Paragraph(f"{fact}: a longer budget makes them more equal.", role="warning")
+        for arm in view["arms"]:
+            if arm.get("no_better_than_guessing"):
+                yield Paragraph(guessing(arm), role="warning")
         for name, tables in view["breakdowns"].items():
             yield from breakdown_tables(f"{view['match']}, {name}", tables)
 

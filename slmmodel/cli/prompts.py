@@ -219,14 +219,21 @@ class _TrainingIds:
 
 
 def _share(counts: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """A share over all continuations, and its interval from a bootstrap over prompts; null without a run of ids."""
+    """A share over all continuations, and its interval from a bootstrap over prompts; null without a run of ids.
+
+    Of a share of none or all a bootstrap has no spread, so its interval is Wilson's for as many prompts.
+    """
     from slmmodel.evaluation.comparison import Units, interval
+    from slmmodel.evaluation.retrieval import wilson
 
     parts, wholes = np.array(counts, dtype=np.float64).T
     if not wholes.sum():
         return {"share": None, "interval": None}
+    share, n_prompts = float(parts.sum() / wholes.sum()), int((wholes > 0).sum())
+    if share in (0.0, 1.0):
+        return {"share": share, "interval": list(wilson(share * n_prompts, n_prompts))}
     found = interval(Units(parts, wholes, "prompt"))
-    return {"share": float(parts.sum() / wholes.sum()), "interval": None if found is None else [found.low, found.high]}
+    return {"share": share, "interval": None if found is None else [found.low, found.high]}
 
 
 def _show(result: Mapping[str, Any], written: str) -> None:

@@ -62,6 +62,11 @@ def units(scores: Scores, *, content: bool = False) -> Units:
     return segments(scores, content=content)
 
 
+def count_units(doc_bytes: NDArray[Any]) -> int:
+    """How many units documents of these bytes are, before they are scored."""
+    return len(doc_bytes) if len(doc_bytes) >= MIN_UNITS else int(np.maximum(1, -(-doc_bytes // SEGMENT_BYTES)).sum())
+
+
 def segments(scores: Scores, *, content: bool = False, size: int = SEGMENT_BYTES) -> Units:
     """Every document cut after each `size` bytes; an id without bytes belongs to the segment before it."""
     counts = np.maximum(1, -(-scores.doc_bytes // size))

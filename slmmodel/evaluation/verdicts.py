@@ -29,6 +29,9 @@ MIN_SEEDS = 3
 """With fewer seeds the only verdict is "no decision"."""
 PRIOR_SIGMA = 0.003
 """Standard deviation of the bits per byte of runs of minutes, over seeds; an estimate until it is measured."""
+PRIOR_DOC_SIGMA = 0.02
+"""Standard deviation of the difference of two arms over documents, as a share of the bits per byte; an estimate: 1 to
+6 % in the study of vocabularies (docs/studies)."""
 _MAX_SEEDS = 10_000
 _NORMAL = NormalDist()
 
@@ -347,25 +350,37 @@ def _reaches(seed_df: int, seed_error2: float, doc_error2: float, alpha: float) 
 
 
 def power_line(
-    seeds: int, *, margin: float | None = None, arms: int = 2, sigma: float = PRIOR_SIGMA, alpha: float = ALPHA
+    seeds: int,
+    units: int,
+    *,
+    margin: float | None = None,
+    arms: int = 2,
+    sigma: float = PRIOR_SIGMA,
+    doc_sigma: float = PRIOR_DOC_SIGMA,
+    alpha: float = ALPHA,
 ) -> str:
-    """What an ablation of `seeds` seeds can find, printed before training.
+    """What an ablation of `seeds` seeds and `units` scored documents or parts can find, printed before training.
 
-    sigma: standard deviation of the bits per byte of one arm over seeds. More than two arms are counted at
-    `alpha / (arms - 1)`, the first step of Holm's method.
+    sigma: standard deviation of the bits per byte of one arm over seeds; doc_sigma: that of the difference of two arms
+    over units. More than two arms are counted at `alpha / (arms - 1)`, the first step of Holm's method.
     """
     alpha /= max(1, arms - 1)
-    spread = f"if seeds differ by {100 * sigma:g} % (standard deviation{', assumed' if sigma == PRIOR_SIGMA else ''})"
+    spread = f"if seeds differ by {100 * sigma:g} % and documents by {100 * doc_sigma:g} % (standard deviations"
+    spread += ", assumed)" if (sigma, doc_sigma) == (PRIOR_SIGMA, PRIOR_DOC_SIGMA) else ")"
+    if units < MIN_UNITS:
+        return f"power: none, {units} documents or parts of validation text give no interval, at least {MIN_UNITS} do"
+    error = doc_sigma / math.sqrt(units)
     if seeds < MIN_SEEDS:
         line = f"power: {_counted(seeds, 'seed')} an arm cannot decide, at least {MIN_SEEDS} can, {spread}"
     else:
-        least = smallest_difference(seeds, sigma, paired=False, alpha=alpha)
-        line = f"power: {seeds} seeds an arm find a difference of {100 * least:.2f} % of bpb in 80 % of cases, {spread}"
+        least = smallest_difference(seeds, sigma, paired=False, doc_error=error, alpha=alpha)
+        found = f"a difference of {100 * least:.2f} % of bpb in 80 % of cases"
+        line = f"power: {seeds} seeds an arm and {units:,} documents or parts find {found}, {spread}"
     if not margin:
         return line
-    needed = seeds_needed(margin, sigma, paired=False, alpha=alpha)
-    wanted = f"more than {_MAX_SEEDS:,} seeds" if needed is None else f"{needed:,} seeds"
-    return f"{line}; the margin of {100 * margin:g} % takes {wanted}"
+    needed = seeds_needed(margin, sigma, paired=False, doc_error=error, alpha=alpha)
+    wanted = "no number of seeds decides on this text" if needed is None else f"takes {needed:,} seeds"
+    return f"{line}; the margin of {100 * margin:g} % {wanted}"
 
 
 def _satterthwaite(parts: Parts) -> float:

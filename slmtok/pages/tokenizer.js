@@ -96,8 +96,9 @@ class RankTable {
     data.tokens.forEach((token, id) => token !== null && this.byBytes.set(token, id));
   }
 
-  start(piece) {
-    const whole = this.byBytes.get(piece);
+  /** The parts that merges begin with: a piece that is a token is that token at once, or its bytes if `apart`. */
+  start(piece, apart = false) {
+    const whole = apart ? undefined : this.byBytes.get(piece);
     return whole === undefined ? Array.from(piece, (char) => this.byBytes.get(char)) : [whole];
   }
 
@@ -225,7 +226,7 @@ class Tokenizer {
 
   /** The parts of a piece after all merges, the earliest merge first and from the left. `onMerge` sees every step. */
   merge(piece, onMerge = undefined) {
-    const { vocabulary } = this, parts = vocabulary.start(bytesOf(piece)), heap = new Heap();
+    const { vocabulary } = this, parts = vocabulary.start(bytesOf(piece), onMerge !== undefined), heap = new Heap();
     const next = parts.map((_, i) => i + 1), previous = parts.map((_, i) => i - 1);
     const offer = (i) => {
       if (i < 0 || next[i] >= parts.length) return;

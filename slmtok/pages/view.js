@@ -177,12 +177,17 @@ function mergeSteps(tokenizer, piece) {
     }
     steps.append(line);
   };
-  const before = vocabulary.start(bytesOf(piece));
+  const before = vocabulary.start(bytesOf(piece), true), isLong = before.length > MAX_STEPS;
   let n = 0;
   draw(before.slice(0, MAX_STEPS), undefined);
-  if (before.length <= MAX_STEPS) tokenizer.merge(piece, (parts, made) => n++ < MAX_STEPS && draw(parts, made));
-  const title = n > 0 ? `The piece after each of ${plural(n, "merge")}` : "No merge: the piece as it begins";
-  const note = before.length > MAX_STEPS ? [element("p", "about", `Steps are drawn for pieces of up to ${MAX_STEPS} bytes.`)] : [];
+  if (!isLong) {
+    const merged = tokenizer.merge(piece, (parts, made) => n++ < MAX_STEPS && draw(parts, made)), parts = tokenizer.parts(piece);
+    // A table of ranks may hold a whole piece that no merges make.
+    if (parts.length < merged.length) draw(parts, parts[0]);
+  }
+  const none = isLong ? "The piece as it begins" : "No merge: the piece as it begins";
+  const title = n > 0 ? `The piece after each of ${plural(n, "merge")}` : none;
+  const note = isLong ? [element("p", "about", `Steps are drawn for pieces of up to ${MAX_STEPS} bytes.`)] : [];
   return [element("h3", "", title), steps, ...note];
 }
 

@@ -24,9 +24,9 @@ DIGITS = (
     r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
 )
 """The pattern `slm`, with digits in groups of at most GROUP."""
-BUDGET, SHORT_BUDGET = "bytes=600KB", "bytes=400KB"
-"""Text that a run reads: each takes at most 90 seconds on one core. An id of the scheme `char` is one character, so
-that question has shorter runs."""
+BUDGET, SHORT_BUDGET = "bytes=600KB", "bytes=250KB"
+"""Text that a run reads: each takes at most 90 seconds on a core of a machine without other work. An id of the scheme
+`char` is one character, so that question has shorter runs."""
 VALIDATION = {"docs_en": "hash:2%", "books": "hash:6%", "code": "hash:5%", "multi": "hash:0.7%"}
 """About 200 documents of each corpus."""
 SHARED = ("--max-doc-chars", "2000", "--cpu", "--threads", "1", "--set", "run.eval_every=0")

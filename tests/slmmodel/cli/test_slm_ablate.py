@@ -221,6 +221,34 @@ def test_a_changed_command_is_refused_or_exploratory(inputs: Path, finished: Pat
     assert slm(*command, "--json", code=0).json["result"]["exploratory"] == ran.json["result"]["exploratory"]
 
 
+def test_runs_whose_lock_is_gone_are_exploratory(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
+    folder = shutil.copytree(finished, tmp_path / "out")
+    (folder / "ablation.lock").unlink()
+    command = [*arguments(inputs, "a", "same", "b"), "--also", "tokens", "-o", str(folder)]
+    ran = slm(*command, code=1)
+    assert "the lock of finished runs is gone" in ran.err and "--exploratory" in ran.err
+    assert not (folder / "ablation.lock").exists()
+    found = slm(*command, "--exploratory", "--json", code=0).json["result"]
+    assert found["exploratory"] == ["the lock of finished runs is gone"]
+
+
+def test_what_learned_nothing_and_what_is_apart_is_said() -> None:
+    from slmmodel.cli.ablate import _apart_in_time
+    from slmmodel.cli.ablation_sections import guessing
+
+    arm = {"name": "b", "no_better_than_guessing": 2, "runs": ["runs/b-0", "runs/b-1", "runs/b-2"]}
+    assert guessing(arm).startswith("2 of 3 runs of b score no better than a uniform guess")
+    view = {"arms": [{"runs": ["runs/a-0"]}, {"runs": ["runs/b-0"]}]}
+    assert _apart_in_time(view, {"runs": {"a-0": 10.0, "b-0": 12.0}}) == pytest.approx(0.2)
+    assert _apart_in_time(view, {"runs": {"a-0": 10.0}}) == 0.0
+
+
+def test_more_documents_than_there_are(inputs: Path, slm) -> None:
+    text = ["--text", inputs / "text.txt", "--separator", "\\n\\n", "--val", "hash:20%", "--vocab", 320]
+    ran = slm("ablate", "--data-sizes", "10,1M", *text, *COMMON, "--budget", "steps=1", "--seeds", 1, "-o", "n", code=2)
+    assert "--data-sizes 1,000,000: the text has" in ran.err
+
+
 def test_an_edited_lock_is_noticed(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
     folder = shutil.copytree(finished, tmp_path / "out")
     lock = folder / "ablation.lock"
@@ -416,6 +444,7 @@ def test_runs_of_other_settings_are_not_taken(inputs: Path, finished: Path, tmp_
         ("--patterns", r"slm,gpt2 --patterns letters=\p{L}{1,9}|.", ["slm", "gpt2", "letters"]),
         ("--schemes", "bpe,char", ["bpe", "char"]),
         ("--data-sizes", "50%,100%", ["data-50pct", "data-100pct"]),
+        ("--data-sizes", "10,30", ["data-10", "data-30"]),
         ("--inference", "merges,dropout:0.5", ["merges", "dropout-0.5"]),
     ],
 )

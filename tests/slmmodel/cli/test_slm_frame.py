@@ -178,7 +178,7 @@ def test_wrong_usage(slm):
 def test_missing_and_damaged_files(slm):
     ran = slm("info", "none.json", "--json")
     assert (ran.code, ran.json["ok"], ran.json["error"]["class"]) == (1, False, "MissingInput")
-    assert ran.err.startswith("error: cannot read 'none.json': No such file or directory\n")
+    assert ran.err.startswith("error: no file or folder 'none.json'\n")
     Path("v.json").write_text("{")
     damaged = slm("info", "v.json").err
     assert damaged.startswith("error: v.json is not valid vocabulary metadata: it is not JSON: ")

@@ -220,12 +220,17 @@ def test_power_counts_the_t_quantile() -> None:
 
 
 def test_power_line_names_difference_spread_and_seeds() -> None:
-    assert power_line(3, margin=0.0025) == (
-        "power: 3 seeds an arm find a difference of 1.38 % of bpb in 80 % of cases, if seeds differ by 0.3 % "
-        "(standard deviation, assumed); the margin of 0.25 % takes 25 seeds"
+    least = smallest_difference(3, 0.003, paired=False, doc_error=0.02 / 15)
+    assert power_line(3, 225, margin=0.005) == (
+        f"power: 3 seeds an arm and 225 documents or parts find a difference of {100 * least:.2f} % of bpb in 80 % of "
+        "cases, if seeds differ by 0.3 % and documents by 2 % (standard deviations, assumed); "
+        f"the margin of 0.5 % takes {seeds_needed(0.005, 0.003, paired=False, doc_error=0.02 / 15)} seeds"
     )
-    assert "2 seeds an arm cannot decide, at least 3 can" in power_line(2)
-    assert "1.38" not in power_line(3, arms=3)
+    assert power_of(least, 3, 0.003, paired=False, doc_error=0.02 / 15) == pytest.approx(0.8, abs=1e-6)
+    assert "the margin of 0.25 % no number of seeds decides on this text" in power_line(3, 225, margin=0.0025)
+    assert "2 seeds an arm cannot decide, at least 3 can" in power_line(2, 225)
+    assert f"{100 * least:.2f}" not in power_line(3, 225, arms=3)
+    assert "power: none, 19 documents or parts" in power_line(3, 19)
 
 
 def test_arms_that_do_not_fit_are_refused() -> None:
