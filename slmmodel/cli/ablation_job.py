@@ -249,8 +249,9 @@ class AblationJob:
         run = next(each for each in scored if each.plan.arm.name == self.request.baseline)
         size = format_count(run.plan.shape.counts().parameters)
         corpus = self.request.reference.train
+        documents = counted(len(corpus.nbytes), "document")
         return (
-            f"{config.preset or config.model['arch']} bodies ({size} parameters), {counted(len(corpus.nbytes), 'document')} of "
+            f"{config.preset or config.model['arch']} bodies ({size} parameters), {documents} of "
             f"{format_bytes(int(corpus.nbytes.sum()))}, {format_bytes(float(run.totals['bytes']))} read in a run"
         )
 

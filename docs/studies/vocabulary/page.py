@@ -43,7 +43,7 @@ Each question is one `slm ablate`: models of the preset `cpu-demo` differ in the
 byte (bpb) are compared on the same documents ([ablations](../../guide/ablations.md)). A verdict holds for models of
 this size, this text and this budget: the runs are short, and their ranking can reflect how steeply a loss begins to
 fall. Where the byte n-grams beside a table are better than its models, the models are far from trained out.
-The margin of a question is about what its seeds find in 80 % of cases, by the power that `slm ablate` prints: where runs
+The margin of a question is about what its seeds find in 80 % of cases by the power that `slm ablate` prints, where runs
 differ by 0.3 % over seeds and two arms by 2 % over documents.
 
 ```console
