@@ -123,7 +123,7 @@ class Budget(Section):
     bytes: Size | None = option(None, "Raw bytes of the targets.", gt=0)
     flops: Count | None = option(None, "Floating-point operations, forward and backward.", gt=0)
     time: Seconds | None = option(None, "Seconds of training, planned by a probe before step 0.", gt=0)
-    epochs: Number | None = option(None, "Passes over the data.", gt=0)
+    epochs: Number | None = option(None, "Passes over the data.", gt=0, le=1e9)
     steps: Count | None = option(None, "Optimizer steps.", gt=0)
 
     @model_validator(mode="after")

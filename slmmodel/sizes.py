@@ -6,6 +6,7 @@ are seconds.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -51,7 +52,8 @@ def _parse(text: str, units: Mapping[str, float]) -> float | None:
     match = _NUMBER.fullmatch(text.replace("_", "").replace(",", "").strip().lower())
     if match is None or match[2] not in units:
         return None
-    return (int(match[1]) if match[1].isdigit() else float(match[1])) * units[match[2]]
+    number = int(match[1]) if match[1].isdigit() else float(match[1])
+    return None if number == math.inf else number * units[match[2]]
 
 
 def format_count(number: float) -> str:

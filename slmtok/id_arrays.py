@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from operator import index
 from pathlib import Path
@@ -49,7 +50,7 @@ def check_row(ids: object) -> object:
         raise WrongType("ids are integers, and these are bool: a mask", fix="ids[mask] chooses ids of an array")
     if isinstance(ids, (list, tuple, np.ndarray)):
         return ids
-    if isinstance(ids, Mapping) or not isinstance(ids, Iterable):
+    if isinstance(ids, (Mapping, AbstractSet)) or not isinstance(ids, Iterable):
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix="tok.decode([id])")
     return list(ids)
 
@@ -136,7 +137,7 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
         raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix="tok.decode(ids)")
     arrays = []
     for document, row in enumerate(batch):
-        if isinstance(row, (int, np.integer)):
+        if isinstance(row, (int, np.integer)) or getattr(row, "ndim", 1) == 0:
             raise WrongType("decode_batch takes many id sequences, this is one", fix="tok.decode(ids)")
         arrays.append(as_id_array(row, n_vocab, document))
     offsets = np.zeros(len(arrays) + 1, dtype=np.int64)

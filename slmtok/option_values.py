@@ -342,7 +342,7 @@ def parse_temperature(value: object) -> Any:
         found = Decimal(str(value))
     except InvalidOperation:
         found = Decimal(0)
-    if not Decimal("0.1") <= found <= 1000:
+    if found.is_nan() or not Decimal("0.1") <= found <= 1000:
         raise OptionError(
             (Setting("temperature", value), " is out of range"),
             limit="0.1 to 1000; 1 leaves the domains as they are",

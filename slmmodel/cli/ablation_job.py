@@ -73,6 +73,9 @@ class AblationJob:
         rates: list[dict[str, Any]] = []
         request, units = self.request, count_units(self.request.reference.val.nbytes)
         note(power_line(request.seeds, units, margin=request.margin, arms=len(request.arms)))
+        cuts = [(arm.data.vocab.fingerprint, arm.data.train.inference) for arm in request.arms]
+        if len(set(cuts)) < len(cuts):
+            note("two arms cut text alike, so they do not differ: a control, not a comparison")
         if self.request.lr == "sweep":
             note(f"first the learning rates: {len(runs.SWEEP)} short runs of each arm")
             views = {match: self._swept(match, plans, context[match], rates) for match, plans in views.items()}

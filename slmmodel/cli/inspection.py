@@ -50,8 +50,8 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
         raise OptionError(
             f"{subject!r} is {what}, not a run", fix=f"slmtok info {shlex.quote(subject)}", option="subject"
         )
-    if path.is_file() and path.suffix != ".json":
-        is_of_run = (path.parent / "config.yaml").is_file()
+    is_of_run = (path.parent / "config.yaml").is_file() and path.name != "vocab.json"
+    if path.is_file() and (path.suffix != ".json" or is_of_run):
         fix = (
             f"slm info {shlex.quote(str(path.parent))}"
             if is_of_run

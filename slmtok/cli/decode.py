@@ -176,7 +176,7 @@ def _locate(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
             f"id {id}{at} is padding, not a token",
             where=where,
             limit=f"n_vocab {tokenizer.n_vocab} (the model is padded to {tokenizer.padded_vocab})",
-            fix="mask the padding before sampling; slm sample does",
+            fix="decode with the tokenizer that made the ids; or mask the padding in the model, as slm sample does",
             **error.fields,
         )
     error.where = f"{where}, {error.where}" if error.where else where

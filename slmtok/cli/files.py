@@ -57,6 +57,13 @@ def check_is_file(output: str) -> None:
         raise OptionError("-o - is stdout, and this output needs a name", fix="-o NAME", option="output")
 
 
+def check_is_page_name(output: str) -> None:
+    """Raises `OptionError` for a page under the name of another kind of file."""
+    if output != STDIO and Path(output).suffix.lower() not in (".html", ".htm"):
+        fix = f"-o {Path(output).stem}.html"
+        raise OptionError(f"-o {output!r} would hold a page, which is HTML", limit=".html", fix=fix, option="output")
+
+
 def check_is_folder_name(output: str) -> None:
     """Raises `OptionError` for a new folder with the name of a file."""
     suffix = Path(output).suffix.lower()

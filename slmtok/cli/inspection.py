@@ -17,7 +17,7 @@ from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
 from slmtok.corpus.contents import HEAD_BYTES, content_of
 from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, OptionError, SlmtokError, Unreadable
 from slmtok.files import missing_input, read_file
-from slmtok.opening import TIKTOKEN, load
+from slmtok.opening import TIKTOKEN, load, public_encoding
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
 from slmtok.vocab_json import load_metadata
@@ -35,6 +35,8 @@ _BY_SEVERITY = (DONE, ANSWER_NO, FAILED)
 )
 def info(file: str) -> Outcome:
     """Describe a file: what it is, sizes, specials, hashes, and how it was made."""
+    if not Path(file).exists() and (name := public_encoding(file)) is not None:
+        file = f"{TIKTOKEN}{name}"
     kind = file_kinds.TOKENIZER if file.startswith(TIKTOKEN) else _kind_of(file)
     if kind not in _KINDS:
         if kind in file_kinds.READERS:

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.file_kinds import are_counts
-from slmtok.cli.files import STDIO, check_output, corpus_files, is_tokenizer, require_bytes, short_names, writing
+from slmtok.cli.files import (
+    STDIO,
+    check_is_page_name,
+    check_output,
+    corpus_files,
+    is_tokenizer,
+    require_bytes,
+    short_names,
+    writing,
+)
 from slmtok.cli.options import (
     OUTPUT,
     TOKENIZER,
@@ -68,6 +77,7 @@ def report(
 
     if opens and output == STDIO:
         raise OptionError("--open together with -o -, which is stdout", fix="-o FILE", option="open")
+    check_is_page_name(output)
     tokenizer_names, files = _sorted_out(names, results)
     sources = corpus_files(on, read) if on else []
     check_output(output, inputs=[*tokenizer_names, *files, *sources], force=force)

@@ -217,7 +217,7 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
         found = content["ids"] if isinstance(content, dict) else content
         if not found or not all(type(id) is int for id in found):
             raise TypeError
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise CorruptFile(
             f"{path} is not a list of ids",
             where="--ids",

@@ -42,11 +42,11 @@ def _is_folder(name: str) -> bool:
     return name != "" and any(os.path.isfile(os.path.join(name, file)) for file in TOKENIZER_FILES)  # noqa: PTH113, PTH118
 
 
-def name_of_file(text: str | None) -> tuple[str, ...]:
-    """A warning about a text that names a file."""
+def name_of_file(text: str | None, read: str = "slmtok show -") -> tuple[str, ...]:
+    """A warning about a text that names a file, with the command that reads it from stdin."""
     if text is None or text == STDIO or not os.path.isfile(text):  # noqa: PTH113 - false for any text
         return ()
-    return (f"this is the name of a file; slmtok show - < {shlex.quote(text)} shows its text",)
+    return (f"this is the name of a file; {read} < {shlex.quote(text)} shows its text",)
 
 
 def piped(text: str, command: str) -> str:

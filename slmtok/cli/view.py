@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
-from slmtok.cli.files import STDIO, check_output, short_names, writing
+from slmtok.cli.files import STDIO, check_is_page_name, check_output, short_names, writing
 from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, in_given_order, option, output_options
 from slmtok.cli.output import Outcome
-from slmtok.cli.text_argument import read_text, split_arguments
+from slmtok.cli.text_argument import name_of_file, read_text, split_arguments
 from slmtok.errors import InvalidText, OptionError
 from slmtok.opening import load
 from slmtok.sizes import format_bytes
@@ -40,9 +41,7 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
         )
     if opens and output == STDIO:
         raise OptionError("--open together with -o -, which is stdout", fix="-o FILE", option="open")
-    if output != STDIO and Path(output).suffix.lower() not in (".html", ".htm"):
-        fix = f"-o {Path(output).stem}.html"
-        raise OptionError(f"-o {output!r} would hold a page, which is HTML", limit=".html", fix=fix, option="output")
+    check_is_page_name(output)
     check_output(output, inputs=names, force=force)
     data = read_text(text, "", MAX_TEXT_BYTES)
     try:
@@ -63,4 +62,5 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
     result = {"path": output, "tokenizers": names, "bytes": len(content)}
     if output == STDIO:
         return Outcome(result)
-    return Outcome(result, summary=f"{output}: {format_bytes(len(content))}, open it in a browser")
+    warnings = name_of_file(text, f"slmtok view {shlex.join(names)} -")
+    return Outcome(result, summary=f"{output}: {format_bytes(len(content))}, open it in a browser", warnings=warnings)

@@ -116,11 +116,14 @@ def check_name(name: str) -> str:
 def check_folder(place: Path, names: Sequence[str], *, force: bool) -> None:
     """Raises `OutputExists` if the folder `place` holds one of the files; other files stay."""
     if place.is_dir():
-        there = [name for name in names if (place / name).exists()]
-        if there and not force:
+        # Packed data beside an export would be taken for the export.
+        there = [name for name in (*names, "manifest.json") if (place / name).exists()]
+        if there and (not force or "manifest.json" in there):
             raise OutputExists(
                 f"output {str(place)!r} holds {there[0]!r}",
-                fix=(Setting("force", True), " to replace it, or name another ", Setting("output")),
+                fix=("name another ", Setting("output"))
+                if "manifest.json" in there
+                else (Setting("force", True), " to replace it, or name another ", Setting("output")),
                 path=str(place / there[0]),
             )
         return
