@@ -301,7 +301,7 @@ def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str |
         write_text(table(head, rows))
         apart = view["realised"].get(view["quantity"], _apart_in_time(view, times))
         if apart > MAX_SPREAD:
-            fact = f"The arms differ by {apart:.1%} in {view['quantity']}, more than {MAX_SPREAD:.0%}"
+            fact = f"The arms differ by {apart:.2%} in {view['quantity']}, more than {MAX_SPREAD:.0%}"
             write_line(f"{fact}: a longer budget makes them more equal.")
         for row in view["arms"]:
             if row["no_better_than_guessing"]:

@@ -191,7 +191,7 @@ def _arms(found: Mapping[str, Any]) -> Iterator[Block]:
         apart = ", ".join(f"{name} {share:.2%}" for name, share in view["realised"].items())
         yield Paragraph(f"Largest arm over smallest, less 1: {apart}.")
         if (share := view["realised"].get(view["quantity"], 0.0)) > MAX_SPREAD:
-            fact = f"The arms differ by {share:.1%} in {view['quantity']}, more than {MAX_SPREAD:.0%}"
+            fact = f"The arms differ by {share:.2%} in {view['quantity']}, more than {MAX_SPREAD:.0%}"
             yield Paragraph(f"{fact}: a longer budget makes them more equal.", role="warning")
         for arm in view["arms"]:
             if arm.get("no_better_than_guessing"):

@@ -77,8 +77,8 @@ def report(
 
     if opens and output == STDIO:
         raise OptionError("--open together with -o -, which is stdout", fix="-o FILE", option="open")
-    check_is_page_name(output)
     tokenizer_names, files = _sorted_out(names, results)
+    check_is_page_name(output)
     sources = corpus_files(on, read) if on else []
     check_output(output, inputs=[*tokenizer_names, *files, *sources], force=force)
     findings = read_findings(files)

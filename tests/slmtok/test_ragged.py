@@ -66,3 +66,15 @@ def test_arrays_that_do_not_fit_are_refused(ids: list[int], offsets: list[int], 
     with pytest.raises(OptionError) as refused:
         Ragged(np.array(ids, dtype=np.uint16), np.array(offsets, dtype=np.int64))
     assert words in str(refused.value)
+
+
+def test_a_tensor_of_one_row_is_no_batch() -> None:
+    from slmtok import Texts, train
+    from slmtok.errors import WrongType
+
+    torch = pytest.importorskip("torch")
+    made = train(Texts(["a b"] * 9), scheme="byte")
+    with pytest.raises(WrongType, match="this is one"):
+        made.decode_batch(torch.tensor([20, 21]))
+    with pytest.raises(WrongType, match="not set"):
+        made.decode({20, 21})

@@ -177,7 +177,7 @@ def _section(question: Question, found: Mapping[str, Any] | None, out: Path) -> 
         yield f"\n### Matched in {view['match']}\n\nEqual: {view['equal']}.\n\n"
         yield from _arms(found, view)
         if (apart := view["realised"].get(view["quantity"], 0.0)) > MAX_SPREAD:
-            yield f"\nThe arms differ by {apart:.1%} in {view['quantity']}, more than {MAX_SPREAD:.0%}.\n"
+            yield f"\nThe arms differ by {apart:.2%} in {view['quantity']}, more than {MAX_SPREAD:.0%}.\n"
         if _intervals(view):
             yield f"\n![Differences to {found['baseline']} with their intervals]({_figure(question.name, view)})\n"
         yield "\n"

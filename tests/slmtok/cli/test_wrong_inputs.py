@@ -101,7 +101,7 @@ CASES = {
     "info a.counts.digests": (2, "fix:   slmtok audit tok.json --on val.txt --leak a.counts.digests\n"),
     "align folder folder --on a.txt": (1, "fix:   slm eval RUN --losses FILE writes one\n"),
     "train model --vocab 300 -o x": (2, "'model' is a model of Hugging Face, not text\n"),
-    "report tok.json a.txt -o x": (1, "fix:   slmtok report tok.json -o x --on a.txt\n"),
+    "report tok.json a.txt -o x.html": (1, "fix:   slmtok report tok.json -o x.html --on a.txt\n"),
     "report a.txt": (1, "fix:   slmtok report TOK --on a.txt\n"),
     "diff tok.json a.txt": (1, "fix:   slmtok diff tok.json TOK --on a.txt\n"),
     "encode a.txt -t tok.json -t cut.json": (2, "error: --tokenizer is given 2 times\n"),
@@ -110,6 +110,14 @@ CASES = {
     "info dead.json": (1, "fix:   slmtok prune TOK --ids dead.json -o FILE removes them\n"),
     "info page.html": (1, "fix:   open it in a browser\n"),
     "encode table.parquet -t tok.json": (2, "fix:   --format parquet, or --format text to read"),
+    "--vocab 300 train a.txt": (2, "fix:   put options after it: slmtok COMMAND --vocab\n"),
+    "train a.txt --vocab 300 --temperature nan -o x": (2, "error: --temperature nan is out of range\n"),
+    "prune tok.json --ids deep.json -o x": (1, "deep.json is not a list of ids\n"),
+    "slice tok.json --vocab 275": (2, "fix:   slmtok slice tok.json --vocab 275 -o small.json\n"),
+    "encode a.txt": (2, "fix:   slmtok encode a.txt -t tok.json\n"),
+    "report tok.json --with a.txt -o p.html": (2, "fix:   leave a.txt out\n"),
+    "report tok.json -o p.pdf": (2, "fix:   -o p.html\n"),
+    "export tok.json --output-format hf -o packed --no-verify --force": (1, "'packed' holds 'manifest.json'\n"),
     "completion tcsh": (2, "error: SHELL takes one of bash, zsh, fish, powershell, not 'tcsh'"),
 }
 
@@ -133,6 +141,7 @@ def test_the_message_names_the_cause(slmtok, tmp_path, line, monkeypatch):
     for name in ("config.json", "tokenizer.json"):
         (tmp_path / "model" / name).write_text("{}")
     (tmp_path / "dead.json").write_text('{"ids": [279]}')
+    (tmp_path / "deep.json").write_text("[" * 200_000)
     (tmp_path / "page.html").write_text("<!DOCTYPE html>")
     (tmp_path / "link.txt").symlink_to("a.txt")
     (tmp_path / "hard.txt").hardlink_to(tmp_path / "a.txt")
