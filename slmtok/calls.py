@@ -124,7 +124,7 @@ def meant_option(name: str, value: object, options: Mapping[str, Any]) -> tuple[
     meant = part or suggestion(name, known, cutoff=0.6)
     if meant is None:
         return None, None
-    if isinstance(value, bool) and not isinstance(options[meant], bool):
+    if (isinstance(value, bool) and not isinstance(options[meant], bool)) or isinstance(value, type):
         return meant, f"{meant}={EXAMPLES.get(meant, '...')}"
     return meant, (Setting(meant, value),)
 

@@ -166,7 +166,7 @@ def open_foreign(
         ids = LAYOUTS[chosen].read(path, f"<{width}")
     except OSError as error:
         raise unreadable(path, error, FIX) from error
-    check_ids(path, ids, vocab.n_vocab, FIX)
+    check_ids(path, ids, vocab.n_vocab, "name the tokenizer that made the ids, or check the path")
     stored = meta.get("frame") if delimiter is None else None
     return ForeignSource(ids, chosen, str(stored or LAYOUTS[chosen].stored), vocab, delimiter)
 

@@ -198,6 +198,8 @@ def configure(
     optim.check(config.optim)
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):
         notes.append("this CPU has no instructions for bf16, so products take several times as long: --precision fp32")
+    if config.run.precision == "fp16" and device.type == "cpu":
+        notes.append("products of fp16 take several times as long on a CPU: --precision fp32")
     if recorded is None:
         return config.model_copy(update={"data": _with_absolute_paths(config.data)}), notes
     wrong = configs.contradictions(settings, config, recorded)

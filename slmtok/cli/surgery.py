@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -184,7 +185,8 @@ def prune(
         raise OptionError(
             "nothing says which tokens to remove: --ids FILE, or --unused-on TEXT with or without --keep N",
             limit="one of --ids and --unused-on",
-            fix="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
+            fix=f"slmtok prune {shlex.quote(tokenizer)} --unused-on corpus.txt"
+            f"{f' --keep {keep}' if keep is not None else ''} -o {shlex.quote(output)}",
             option="unused_on",
         )
     before = load(tokenizer)
