@@ -188,10 +188,15 @@ SWEEP_SHARE = 0.25
 """Length of a run of the sweep, as a share of the run it is for."""
 
 
+def sweep_plans(plan: RunPlan) -> list[RunPlan]:
+    """The short runs that choose the learning rate of a run."""
+    shape = replace(plan.shape, steps=max(1, round(plan.shape.steps * SWEEP_SHARE)))
+    return [replace(plan, shape=shape, lr=plan.lr * factor) for factor in SWEEP]
+
+
 def sweep(plan: RunPlan, score_run: Callable[[RunPlan], float]) -> tuple[float, list[dict[str, Any]]]:
     """The best of half, equal and double the learning rate on one short run each; and their bits per byte."""
-    shape = replace(plan.shape, steps=max(1, round(plan.shape.steps * SWEEP_SHARE)))
-    tried = [replace(plan, shape=shape, lr=plan.lr * factor) for factor in SWEEP]
+    tried = sweep_plans(plan)
     scores = [score_run(each) for each in tried]
     if math.isinf(min(scores)):
         raise NotFinite(

@@ -76,10 +76,17 @@ class AblationJob:
         cuts = [(arm.data.vocab.fingerprint, arm.data.train.inference) for arm in request.arms]
         if len(set(cuts)) < len(cuts):
             note("two arms cut text alike, so they do not differ: a control, not a comparison")
+        announced = False
         if self.request.lr == "sweep":
             note(f"first the learning rates: {len(runs.SWEEP)} short runs of each arm")
+            firsts = [{plan.arm.name: plan for plan in reversed(plans)}.values() for plans in views.values()]
+            tries = [each for plans in firsts for plan in plans for each in runs.sweep_plans(plan)]
+            # Runs with other rates than the planned ones are recognised as finished only after the sweep.
+            if announced := not all(self._is_finished(each.name(request.device.type)) for each in tries):
+                self._announce([*tries, *itertools.chain.from_iterable(views.values())])
             views = {match: self._swept(match, plans, context[match], rates) for match, plans in views.items()}
-        self._announce(views)
+        if not announced:
+            self._announce(list(itertools.chain.from_iterable(views.values())))
         jobs = [(match, plan) for match, plans in views.items() for plan in plans]
         scored: dict[str, list[Scored]] = {match: [] for match in views}
         try:
@@ -114,16 +121,16 @@ class AblationJob:
         files.write_lock(self.folder, {"request": request, "views": views, "changes": changes})
         return files.load_lock(str(path))
 
-    def _announce(self, views: Mapping[str, Sequence[RunPlan]]) -> None:
+    def _announce(self, wanted: Sequence[RunPlan]) -> None:
         """Prints an estimate of the time that is left."""
         device = self.request.device
-        plans = {plan.name(device.type): plan for plans in views.values() for plan in plans}
+        plans = {plan.name(device.type): plan for plan in wanted}
         left = [plan for name, plan in plans.items() if not self._is_finished(name)]
-        speeds: dict[str, runs.Speed] = {}
+        speeds: dict[tuple[str, int, str], runs.Speed] = {}
         seconds = 0.0
         with Progress("measuring") as progress:
             for plan in left:
-                first = replace(plan, seed=0).name(device.type)
+                first = plan.arm.name, plan.shape.batch_size, repr(sorted(plan.shape.model.items()))
                 progress(f"measuring {plan.arm.name}", 0, 0)
                 if first not in speeds:
                     speeds[first] = runs.measure(plan, device)

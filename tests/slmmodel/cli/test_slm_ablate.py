@@ -291,7 +291,9 @@ def test_the_best_of_three_rates_and_equal_time(finished: Path, slm, monkeypatch
         "swept",
         "--json",
     ]
-    found = slm("ablate", *arms, *options, code=0).json["result"]
+    ran = slm("ablate", *arms, *options, code=0)
+    found, err = ran.json["result"], ran.err
+    assert err.index("power:") < err.index("8 runs to train") < err.index("learning rate 0.002 of")
     assert [row["lr"] for row in found["sweep"]] == [0.002, 0.004, 0.008] * 2
     for arm in found["views"][0]["arms"]:
         tried = [row for row in found["sweep"] if row["arm"] == arm["name"]]
