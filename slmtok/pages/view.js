@@ -4,7 +4,9 @@
 
 const HINT =
   "Choose a token with the mouse, or with the arrow keys and Enter: its bytes, its piece and the merges that made it appear here.";
+/** Tokens that are drawn while one types: what is seen of a panel, which is narrower where there are several. */
 const TYPING_SHOWN = 400;
+const TYPING_SHOWN_BESIDE = 200;
 const FIRST_SHOWN = 2000;
 /** Milliseconds without an edit after which more than what is seen is drawn. */
 const PAUSE = 200;
@@ -52,7 +54,7 @@ class Panel {
     this.collect(this.drawn);
     // An edit behind the drawn tokens changes none of them.
     if (before.length === this.parts.length && before.every((part, i) => part === this.parts[i])) this.showRest();
-    else this.draw(TYPING_SHOWN);
+    else this.draw(Panel.single ? TYPING_SHOWN : TYPING_SHOWN_BESIDE);
     return n;
   }
 
@@ -194,6 +196,7 @@ function mergeSteps(tokenizer, piece) {
 async function start() {
   const data = await readData(), input = byId("text");
   const panels = data.tokenizers.map((each, index) => new Panel(new Tokenizer(each), index));
+  Panel.single = panels.length === 1;
   byId("panels").append(...panels.map((panel) => panel.root));
   const update = () => {
     // A lone surrogate has no UTF-8.

@@ -363,7 +363,7 @@ def test_an_ablation(slm):
     assert "Matched in bytes: &lt;b&gt; is better." in page
     assert "Exploratory: the plan was changed after the first run: seeds: 3, then 5." in page
     assert "-0.0300 to -0.0100" in page
-    assert "a margin of 0.25 %, 95% intervals" in page
+    assert "a margin of 0.25 %, and 95% confidence over all arms together" in page
     assert "bytes, a: bits by bytes" in page
     assert "1,234" in page
     assert "1-gram of bytes" in page and "4.5000" in page and "2.7500" in page

@@ -132,7 +132,7 @@ def test_files_of_losses(tmp_path: Path) -> None:
     found = read_losses(str(path))
     assert (found.nats.tolist(), found.nbytes.tolist(), found.offsets.tolist()) == ([1.0, 2.0], [3, 2], [0, 2])
     for content, message in (
-        (b"no", "cannot be read"),
+        (b"no", "is no file of losses"),
         (save(arrays()), "is not slm-losses, version 1"),
         (save(arrays(nats=np.float64([1, 2])), about), "does not hold exactly"),
         (save(arrays(offsets=np.uint64([0, 3])), about), "offsets that do not fit"),

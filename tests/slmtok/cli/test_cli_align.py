@@ -47,7 +47,7 @@ def test_result_and_map(slmtok, scored: Path) -> None:
     ("arguments", "message"),
     [
         (("a.losses", "none", "--on", "v.jsonl"), "no file 'none'"),
-        (("a.losses", "v.jsonl", "--on", "v.jsonl"), "v.jsonl cannot be read"),
+        (("a.losses", "v.jsonl", "--on", "v.jsonl"), "v.jsonl is no file of losses"),
         (("a.losses", "b.losses", "--on", "a.losses"), "a.losses"),
         (("a.losses", "b.losses", "--on", "v.jsonl", "-o", "v.jsonl", "--force"), "is also the input"),
         (("a.losses", "b.losses", "--on", "v.jsonl", "-o", "-"), "-o - is stdout"),

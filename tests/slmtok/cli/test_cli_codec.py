@@ -157,7 +157,7 @@ def test_padding_id(slmtok, tok, leftovers):
         "error: id 1001 at position 1 is padding, not a token\n"
         "  where: stdin, line 2\n"
         "  limit: n_vocab 1000 (the model is padded to 1024)\n"
-        "  fix:   mask the padding before sampling; slm sample does\n"
+        "  fix:   decode with the tokenizer that made the ids; or mask the padding in the model, as slm sample does\n"
     )
     assert leftovers() == []
 

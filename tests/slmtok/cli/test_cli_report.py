@@ -71,7 +71,7 @@ def test_without_a_text(slmtok, inputs):
     ("arguments", "message"),
     [
         (("tok.json", "-o", "-", "--open"), "--open together with -o -, which is stdout"),
-        (("tok.json", "-o", "a.txt"), "output 'a.txt' exists"),
+        (("tok.json", "-o", "a.txt"), "-o 'a.txt' would hold a page, which is HTML"),
         (("eval.json",), "eval.json is a result, and no tokenizer is named"),
         (("tok.json", "--with", "a.txt"), "a report does not show a.txt, which is no result"),
         (("tok.json", "--with", "info.json"), "a report does not show info.json, a result of slmtok.info/1"),
