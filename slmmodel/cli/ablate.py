@@ -286,8 +286,7 @@ def _text_arms(
 
 def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str | None]) -> None:
     """Prints the arms of each match, the verdicts, and what they hold for."""
-    from slmmodel.ablation.matches import MAX_SPREAD
-    from slmmodel.cli.ablation_sections import guessing
+    from slmmodel.cli.ablation_sections import guessing, inequality
 
     if result["exploratory"]:
         write_line("EXPLORATORY: changed after the first run: " + "; ".join(result["exploratory"]))
@@ -299,10 +298,9 @@ def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str |
         rows += baselines
         write_line(f"match {view['match']}: equal {view['equal']}; differs: {view['differs']}")
         write_text(table(head, rows))
-        apart = view["realised"].get(view["quantity"], _apart_in_time(view, times))
-        if apart > MAX_SPREAD:
-            fact = f"The arms differ by {apart:.2%} in {view['quantity']}, more than {MAX_SPREAD:.0%}"
-            write_line(f"{fact}: a longer budget makes them more equal.")
+        realised = view["realised"].get(view["quantity"])
+        if unequal := inequality(view, _apart_in_time(view, times) if realised is None else realised):
+            write_line(unequal)
         for row in view["arms"]:
             if row["no_better_than_guessing"]:
                 write_line(guessing(row))
@@ -322,11 +320,12 @@ def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str |
 
 def _apart_in_time(view: dict[str, Any], times: dict[str, Any]) -> float:
     """How much longer the arm with the longest training took than that with the shortest; 0 where it is not known."""
+    from slmmodel.ablation.matches import spread
+
     taken = [[times.get("runs", {}).get(Path(run).name) for run in row["runs"]] for row in view["arms"]]
     if any(seconds is None for row in taken for seconds in row):
         return 0.0
-    sums = [sum(row) for row in taken]
-    return float(max(sums) / min(sums) - 1) if min(sums) > 0 else 0.0
+    return spread([sum(row) for row in taken])
 
 
 def _baselines(found: dict[str, Any] | None) -> list[list[str]]:

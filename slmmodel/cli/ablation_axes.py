@@ -84,8 +84,10 @@ def train_tokenizers(
         (folder / files.TOKENIZERS).mkdir(parents=True, exist_ok=True)
         options = PackOptions(**{**vars(read), "val": val})
         with training_documents(list(text), folder / files.TOKENIZERS, options) as documents:
+            counted = any(each.documents is not None for each in recipes)
+            available = sum(1 for _ in documents()) if counted else 0
             for given, place in zip(recipes, places, strict=True):
-                recipe = given if given.documents is None else _as_share(given, sum(1 for _ in documents()))
+                recipe = given if given.documents is None else _as_share(given, available)
                 chosen = {"vocab_size": vocab, **recipe.options}
                 try:
                     tok = slmtok.train(slmtok.Texts(_part(documents(), recipe.share)), **chosen)

@@ -97,6 +97,16 @@ def ablation_sections(path: str, number: int) -> list[Section]:
     return [Section(f"{id}-{number}", f"{title} of {path}", list(blocks)) for id, (title, blocks) in parts.items()]
 
 
+def inequality(view: Mapping[str, Any], spread: float) -> str | None:
+    """What is said of arms whose matched quantity differs by `spread`; None within the limit."""
+    from slmmodel.ablation.matches import MAX_SPREAD
+
+    if spread <= MAX_SPREAD:
+        return None
+    fact = f"The arms differ by {spread:.2%} in {view['quantity']}, more than {MAX_SPREAD:.0%}"
+    return f"{fact}: a longer budget makes them more equal."
+
+
 def guessing(arm: Mapping[str, Any]) -> str:
     """What is said of an arm with runs that learned nothing."""
     runs = f"{arm['no_better_than_guessing']} of {counted(len(arm['runs']), 'run')} of {arm['name']}"
@@ -170,8 +180,6 @@ def _is_plain(value: Any) -> bool:
 
 
 def _arms(found: Mapping[str, Any]) -> Iterator[Block]:
-    from slmmodel.ablation.matches import MAX_SPREAD
-
     rows = [
         [each["name"], f"{each['n_vocab']:,}", f"{each['bytes_per_token']:.3f}", str(each["fingerprint"])[:16]]
         for each in found["arms"]
@@ -190,9 +198,8 @@ def _arms(found: Mapping[str, Any]) -> Iterator[Block]:
         )
         apart = ", ".join(f"{name} {share:.2%}" for name, share in view["realised"].items())
         yield Paragraph(f"Largest arm over smallest, less 1: {apart}.")
-        if (share := view["realised"].get(view["quantity"], 0.0)) > MAX_SPREAD:
-            fact = f"The arms differ by {share:.2%} in {view['quantity']}, more than {MAX_SPREAD:.0%}"
-            yield Paragraph(f"{fact}: a longer budget makes them more equal.", role="warning")
+        if (unequal := inequality(view, view["realised"].get(view["quantity"], 0.0))) is not None:
+            yield Paragraph(unequal, role="warning")
         for arm in view["arms"]:
             if arm.get("no_better_than_guessing"):
                 yield Paragraph(guessing(arm), role="warning")

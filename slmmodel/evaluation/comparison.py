@@ -64,12 +64,18 @@ def units(scores: Scores, *, content: bool = False) -> Units:
 
 def count_units(doc_bytes: NDArray[Any]) -> int:
     """How many units documents of these bytes are, before they are scored."""
-    return len(doc_bytes) if len(doc_bytes) >= MIN_UNITS else int(np.maximum(1, -(-doc_bytes // SEGMENT_BYTES)).sum())
+    return len(doc_bytes) if len(doc_bytes) >= MIN_UNITS else int(_segment_counts(doc_bytes, SEGMENT_BYTES).sum())
+
+
+def _segment_counts(doc_bytes: NDArray[Any], size: int) -> NDArray[Any]:
+    """Segments of at most `size` bytes of each document, at least one: [n_docs]."""
+    counts: NDArray[Any] = np.maximum(1, -(-doc_bytes // size))
+    return counts
 
 
 def segments(scores: Scores, *, content: bool = False, size: int = SEGMENT_BYTES) -> Units:
     """Every document cut after each `size` bytes; an id without bytes belongs to the segment before it."""
-    counts = np.maximum(1, -(-scores.doc_bytes // size))
+    counts = _segment_counts(scores.doc_bytes, size)
     firsts, doc = prefix_sums(counts), np.repeat(np.arange(scores.n_docs), np.diff(scores.offsets))
     read = prefix_sums(scores.nbytes)
     last_byte = read[1:] - read[scores.offsets[doc]] - 1

@@ -157,7 +157,7 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
         fix = f"use {meant}" if meant else fix
         if habit:
-            arguments: list[str] = context.meta.get("arguments", []) if context is not None else []
+            arguments: list[str] = _arguments(context)
             fix = f"use {habit(_value_of(name, arguments), arguments)}"
         elif isinstance(command, click.Group) and not meant:
             fact, fix = f"{name!r} stands before the command", f"put options after it: {where} COMMAND {name}"
@@ -176,7 +176,7 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
                 fix = re.sub(f"^{re.escape(name)} ", f"{where} ", fix)
     elif (extra := _EXTRA.fullmatch(message)) and command:
         habit = getattr(command, "habits", {}).get(EXTRA)
-        if habit and (used := habit(extra[1], context.meta.get("arguments", []) if context is not None else [])):
+        if habit and (used := habit(extra[1], _arguments(context))):
             from slmtok.cli.files import names_tokenizer
 
             option = used.partition(" ")[0]
@@ -190,9 +190,15 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     return OptionError(fact, where=where, fix=fix, option=name)
 
 
+def _arguments(context: click.Context | None) -> list[str]:
+    """The arguments of a command as they were given; none where no command was reached."""
+    given: list[str] = [] if context is None else context.meta.get("arguments", [])
+    return given
+
+
 def _with_one_dash(letter: str, known: Sequence[str], context: click.Context | None) -> str | None:
     """The argument that is a long option with one dash, such as `-vocab`, which click reads as `-v -o ...`."""
-    arguments: list[str] = context.meta.get("arguments", []) if context is not None else []
+    arguments: list[str] = _arguments(context)
     words = (argument.partition("=")[0] for argument in arguments)
     return next((word for word in words if word.startswith(letter) and f"-{word}" in known), None)
 
@@ -207,7 +213,7 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     taken = context.params.get("tokenizer")
     if isinstance(taken, str) and name != "TOK":
         fact += f": {taken!r} is a tokenizer"
-    number = next(filter(str.isdecimal, context.meta.get("arguments", [])), None)
+    number = next(filter(str.isdecimal, _arguments(context)), None)
     if getattr(error.param, "type", None) is INTEGER and number:
         return fact, f"{name} {number}"
     named = with_text_named(name, context) if name == "--on" else None
@@ -217,7 +223,7 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
 
 def _completed(name: str, param: click.Parameter | None, context: click.Context, example: str) -> str | None:
     """The command as it was given, with the missing option as in the example; None where the example has it not."""
-    given, words = context.meta.get("arguments", []), shlex.split(example)
+    given, words = _arguments(context), shlex.split(example)
     flags = ["-t", "--tokenizer"] if name == "TOK" else list(param.opts) if isinstance(param, click.Option) else []
     at = next((index for index, word in enumerate(words[:-1]) if word in flags), None)
     if not given or at is None:

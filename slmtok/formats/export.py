@@ -116,14 +116,17 @@ def check_name(name: str) -> str:
 def check_folder(place: Path, names: Sequence[str], *, force: bool) -> None:
     """Raises `OutputExists` if the folder `place` holds one of the files; other files stay."""
     if place.is_dir():
-        # Packed data beside an export would be taken for the export.
-        there = [name for name in (*names, "manifest.json") if (place / name).exists()]
-        if there and (not force or "manifest.json" in there):
+        from slmtok.shards.format import MANIFEST
+
+        if (place / MANIFEST).exists():
+            # Packed data beside an export would be taken for the export.
+            fix = ("name another ", Setting("output"))
+            raise OutputExists(f"output {str(place)!r} holds {MANIFEST!r}", fix=fix, path=str(place / MANIFEST))
+        there = [name for name in names if (place / name).exists()]
+        if there and not force:
             raise OutputExists(
                 f"output {str(place)!r} holds {there[0]!r}",
-                fix=("name another ", Setting("output"))
-                if "manifest.json" in there
-                else (Setting("force", True), " to replace it, or name another ", Setting("output")),
+                fix=(Setting("force", True), " to replace it, or name another ", Setting("output")),
                 path=str(place / there[0]),
             )
         return

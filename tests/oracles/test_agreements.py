@@ -1,4 +1,4 @@
-"""A comparison is spared only where the peer, the input and our output are those that agreed."""
+"""A comparison is skipped only where the peer, the input and our output are those that agreed."""
 
 from __future__ import annotations
 

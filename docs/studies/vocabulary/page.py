@@ -14,9 +14,9 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.ablation.matches import MAX_SPREAD
 from slmmodel.ablation.plan import changes
 from slmmodel.cli.ablation_files import RESULT, load_ablation, read_times
+from slmmodel.cli.ablation_sections import inequality
 from slmtok import atomic
 from slmtok.pages.charts import Interval, forest_plot
 
@@ -176,8 +176,8 @@ def _section(question: Question, found: Mapping[str, Any] | None, out: Path) -> 
     for view in found["views"]:
         yield f"\n### Matched in {view['match']}\n\nEqual: {view['equal']}.\n\n"
         yield from _arms(found, view)
-        if (apart := view["realised"].get(view["quantity"], 0.0)) > MAX_SPREAD:
-            yield f"\nThe arms differ by {apart:.2%} in {view['quantity']}, more than {MAX_SPREAD:.0%}.\n"
+        if unequal := inequality(view, view["realised"].get(view["quantity"], 0.0)):
+            yield f"\n{unequal}\n"
         if _intervals(view):
             yield f"\n![Differences to {found['baseline']} with their intervals]({_figure(question.name, view)})\n"
         yield "\n"
