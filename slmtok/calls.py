@@ -9,32 +9,13 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
+from slmtok.foreign_options import foreign_option
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
 _CATCH = ("more", "unknown")
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
-FOREIGN_OPTIONS = {
-    "add_special_tokens": ("bos", "bos=True, eos=True add them; without, none are added"),
-    "disallowed_special": ("allow_special", "leave it out: what allow_special does not name is text"),
-    "truncation": ("return_tensors", "slmtok.compat.as_hf(tok)(texts, truncation=True, max_length=...)"),
-    "max_length": ("return_tensors", "slmtok.compat.as_hf(tok)(texts, truncation=True, max_length=...)"),
-    "padding": ("return_tensors", "slmtok.compat.as_hf(tok)(texts, padding=True), or tok.encode_batch(texts).pad"),
-    "special_tokens": ("special", "special={'user': '<|user|>'}"),
-    "files": ("corpus", None),
-    "overwrite": ("force", None),
-    "exist_ok": ("force", None),
-    "output": ("text", "slmtok.view(tok).save('tokens.html')"),
-    "split": ("val", "val='hash:10%'"),
-    "test_size": ("val", "val='hash:10%'"),
-    "num_proc": ("threads", None),
-    "num_workers": ("threads", None),
-    "n_jobs": ("threads", None),
-    "vocab_size": ("n_vocab", None),
-    "n_vocab": ("vocab_size", None),
-}
-"""Options of other libraries whose names are not similar: ours, and the fix where that is not `ours=value`."""
 EXAMPLES = {
     "corpus": "'corpus.txt'",
     "merge_counts.out": "'all.counts'",
@@ -116,9 +97,9 @@ def wrong_call(
 
 def meant_option(name: str, value: object, options: Mapping[str, Any]) -> tuple[str | None, Message | None]:
     """The option that a wrong keyword means, and the fix. `options`: the defaults by name."""
-    ours, fix = FOREIGN_OPTIONS.get(name, ("", None))
-    if ours in options:
-        return (None, fix) if fix else (ours, (Setting(ours, value),))
+    ours, fix = foreign_option(name, value, options)
+    if fix:
+        return ours, fix
     known = [option for option in options if len(option) > 2]
     part = next((option for option in known if option in name or option.startswith(name)), None)
     meant = part or suggestion(name, known, cutoff=0.6)

@@ -12,12 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex, cast
 
 from slmtok.errors import OptionError, Setting, WrongType, suggestion
+from slmtok.foreign_options import nearest_name
 
 if TYPE_CHECKING:
     from slmtok.aliases import Text
 
 U32 = (1 << 32) - 1
 U64 = (1 << 64) - 1
+MAX_THREADS = 1024
+"""More than the cores of a machine; the system may refuse to start thousands of threads."""
 
 
 def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example: int | None = None) -> int:
@@ -64,7 +67,12 @@ def check_bool(name: str, value: object) -> None:
 
 def check_threads(value: int) -> int:
     """`value`, if it is a number of threads; 0 means all. Raises `OptionError`, `WrongType`."""
-    return check_int("threads", value, 0, U32)
+    try:
+        return check_int("threads", value, 0, MAX_THREADS)
+    except OptionError as error:
+        error.limit = f"0 to {MAX_THREADS}; this machine has {os.cpu_count() or 1} cores"
+        error.fix = (Setting("threads", 0), ", which is all cores")
+        raise
 
 
 def _mention(name: str, *value: int) -> Setting | str:
@@ -142,11 +150,12 @@ def check_progress(progress: object) -> None:
 def check_choice(name: str, value: object, choices: Sequence[str], example: str | None = None) -> None:
     """Raises `OptionError` unless `value` is one of the choices; suggests the one that it misspells, else `example`."""
     if value not in choices:
-        meant = suggestion(value, choices) if isinstance(value, str) else None
+        meant, nearest = suggestion(value, choices) if isinstance(value, str) else None, nearest_name(value, choices)
+        known = (Setting(name, meant or example or choices[0]),)
         raise OptionError(
-            (Setting(name, value), " is unknown" + (f"; did you mean {meant!r}?" if meant else "")),
+            (Setting(name, value), " is unknown" + (f"; did you mean {meant!r}?" if meant and not nearest else "")),
             limit=", ".join(choices),
-            fix=(Setting(name, meant or example or choices[0]),),
+            fix=(Setting(name, nearest), f" is the nearest; slmtok has no {value}") if nearest else known,
             option=name,
             value=value,
         )

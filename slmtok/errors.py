@@ -325,8 +325,16 @@ def suggestion(name: str, choices: Iterable[str], *, cutoff: float = 0.8) -> str
     """The one choice that `name` is a misspelling of, or None."""
     import difflib
 
-    near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=cutoff)
+    known = list(choices)
+    if same := [each for each in known if _letters(each) == _letters(name)]:
+        return same[0]
+    near = difflib.get_close_matches(name.lower(), known, n=2, cutoff=cutoff)
     return near[0] if len(near) == 1 else None
+
+
+def _letters(name: str) -> str:
+    """A name without what separates its words."""
+    return name.lower().replace("-", "").replace("_", "")
 
 
 def begun_name(name: str, choices: Iterable[str]) -> str | None:

@@ -35,6 +35,8 @@ ID_MAP_SUFFIX = ".ids.npy"
 """Of the file beside a tokenizer that was cut: the new id of each old one, int64, -1 where it is gone."""
 _MASK_IDS = 16
 """Ids of a list that are looked at to refuse a mask; looking at all would take as long as decoding."""
+_MASK_FIX = "ids[mask] chooses ids of an array"
+_ONE_FIX = "tok.decode([id])"
 _MIN, _MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -47,12 +49,36 @@ def check_row(ids: object) -> object:
     import numpy as np
 
     if isinstance(ids, (list, tuple)) and bool in map(type, ids[:_MASK_IDS]):
-        raise WrongType("ids are integers, and these are bool: a mask", fix="ids[mask] chooses ids of an array")
-    if isinstance(ids, (list, tuple, np.ndarray)):
+        raise WrongType("ids are integers, and these are bool: a mask", fix=_MASK_FIX)
+    if isinstance(ids, (list, tuple)):
+        return ids
+    _check_array(ids)
+    if isinstance(ids, np.ndarray):
         return ids
     if isinstance(ids, (Mapping, AbstractSet)) or not isinstance(ids, Iterable):
-        raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix="tok.decode([id])")
+        raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=_ONE_FIX)
     return list(ids)
+
+
+def _check_array(ids: object) -> None:
+    """Raises `WrongType` for an array or tensor with other values than integers, or without one dimension."""
+    dtype, shape = getattr(ids, "dtype", None), tuple(getattr(ids, "shape", (1,)))
+    if dtype is None or 0 in shape:
+        return
+    name = str(dtype).removeprefix("torch.")
+    if name == "bool":
+        raise WrongType("ids are integers, and these are bool: a mask", fix=_MASK_FIX)
+    if name.startswith(("float", "bfloat", "complex")):
+        cast = "ids.long()" if hasattr(ids, "long") else "ids.astype('int64')"
+        raise WrongType(f"ids are integers, and these are {name}", fix=f"{cast}; of logits: logits.argmax(-1)")
+    if not shape:
+        raise WrongType("ids are a sequence, and this is one id", fix=_ONE_FIX)
+    if len(shape) > 1:
+        raise _wrong_shape(shape)
+
+
+def _wrong_shape(shape: tuple[int, ...]) -> WrongType:
+    return WrongType(f"ids have the shape {shape}", limit="one dimension", fix="tok.decode_batch(rows), or ids.ravel()")
 
 
 def as_id_array(ids: object, n_vocab: int | None = None, document: int | None = None) -> NDArray[np.int64]:
@@ -74,9 +100,7 @@ def check_ids(row: object, n_vocab: int | None = None, document: int | None = No
     import numpy as np
 
     if isinstance(row, np.ndarray) and row.ndim != 1:
-        raise WrongType(
-            f"ids have the shape {row.shape}", limit="one dimension", fix="tok.decode_batch(rows), or ids.ravel()"
-        )
+        raise _wrong_shape(row.shape)
     return [
         _check_id(id, n_vocab, position, document) for position, id in enumerate(cast("Iterable[SupportsIndex]", row))
     ]
@@ -91,6 +115,8 @@ def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: i
             where=_where(position, document),
             fix="tok.decode_batch(rows)"
             if hasattr(id, "__len__") and not isinstance(id, (str, bytes))
+            else "list(map(int, ids))"
+            if isinstance(id, float)
             else "tok.encode(text) gives ids",
         ) from None
     if not _MIN <= number <= _MAX:
@@ -136,8 +162,10 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
     if isinstance(batch, (*_TEXT, Mapping)) or not isinstance(batch, Iterable):
         raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix="tok.decode(ids)")
     arrays = []
+    if getattr(batch, "ndim", 1) == 0:
+        raise WrongType("decode_batch takes many id sequences, this is one id", fix=_ONE_FIX)
     for document, row in enumerate(batch):
-        if isinstance(row, (int, np.integer)) or getattr(row, "ndim", 1) == 0:
+        if isinstance(row, (int, float, np.integer)) or getattr(row, "ndim", 1) == 0:
             raise WrongType("decode_batch takes many id sequences, this is one", fix="tok.decode(ids)")
         arrays.append(as_id_array(row, n_vocab, document))
     offsets = np.zeros(len(arrays) + 1, dtype=np.int64)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from slmtok.calls import explains_calls
 from slmtok.checks import check_bool, check_path
 from slmtok.errors import CorruptFile, MissingInput, begun_name, suggestion
+from slmtok.file_kinds import UNKNOWN, kind_of
+from slmtok.files import similar_file
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 TIKTOKEN = "tiktoken:"
 TOKENIZER_FILES = ("tok.json", "tokenizer.json")
 """What holds the tokenizer of a folder."""
-_HUB_NAME = re.compile(r"[\w-]+/[\w.-]+(?<!\.json)", re.ASCII)
+_HUB_NAME = re.compile(r"[\w-]+/[\w.-]+(?<!\.json)|[a-z]\w*(-\w+)+", re.ASCII)
 """The name of a model of the Hugging Face Hub."""
 
 
@@ -38,15 +40,7 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
     name = check_path(path, "tok.json")
     file = Path(name)
     if file.is_dir():
-        held = [file / each for each in TOKENIZER_FILES if (file / each).is_file()]
-        if not held:
-            raise MissingInput(
-                f"the folder {name!r} holds no tokenizer",
-                limit=f"one of {', '.join(TOKENIZER_FILES)}",
-                fix="name the file",
-                path=name,
-            )
-        file = held[0]
+        file = _tokenizer_in(file)
     elif (encoding := public_encoding(name)) and not file.exists():
         from slmtok.formats.tiktoken import from_tiktoken
 
@@ -54,27 +48,55 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
     try:
         return read_tokenizer(file, verify=verify)
     except MissingInput as error:
-        error.fix = _name_meant(name) or error.fix
-        raise
-    except CorruptFile:
+        raise missing_tokenizer(error, name) from None
+    except CorruptFile as error:
         from slmtok.files import read_limited
+        from slmtok.formats.foreign_files import foreign_file
         from slmtok.formats.hf import looks_like
         from slmtok.formats.importing import import_file
 
-        if not looks_like(read_limited(file, "tokenizer file")):
-            raise
-        return import_file(file, origin="hf", verify=False)[0]
+        data = read_limited(file, "tokenizer file")
+        if looks_like(data):
+            return import_file(file, origin="hf", verify=False)[0]
+        if data.strip() and kind_of(data) == UNKNOWN and (foreign := foreign_file(str(file), data)):
+            error.parts |= {"fact": f"{file} is {foreign.name}, not a tokenizer file of slmtok", "fix": foreign.fix}
+        raise
 
 
-def _name_meant(name: str) -> str | None:
-    """The remedy for a name that no file has: a public encoding, a file of a similar name, a file of the Hub."""
+def _tokenizer_in(folder: Path) -> Path:
+    """The tokenizer file in a folder. Raises `MissingInput`."""
+    held = [folder / each for each in TOKENIZER_FILES if (folder / each).is_file()]
+    if not held:
+        from slmtok.formats.foreign_files import hint_in
+
+        raise MissingInput(
+            f"the folder {str(folder)!r} holds no tokenizer",
+            limit=f"one of {', '.join(TOKENIZER_FILES)}",
+            fix=hint_in(folder) or "name the file",
+            path=str(folder),
+        )
+    return held[0]
+
+
+def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
+    """The error for the name of a tokenizer that no file has; its fix names an encoding, or a file of the Hub."""
+    from slmtok.compat.tiktoken.model import MODEL_TO_ENCODING
     from slmtok.formats.tiktoken import ENCODINGS
 
-    if meant := suggestion(name, ENCODINGS) or begun_name(name, ENCODINGS):
-        return f"the public encoding {meant}, or the path of a tokenizer file"
-    if _HUB_NAME.fullmatch(name) and not Path(name).parent.is_dir():
-        return f"fetch the file first: hf download {name} tokenizer.json --local-dir . ; then name tokenizer.json"
-    return None
+    hub = name.removeprefix("hf:")
+    bare = hub.removeprefix(TIKTOKEN)
+    if "." not in name and "/" not in name:
+        error.limit = f"a tokenizer file, a folder with one, a model such as gpt-4, or one of {', '.join(ENCODINGS)}"
+    if not bare:
+        error.fix = f"{TIKTOKEN}cl100k_base, for instance"
+    elif meant := suggestion(bare, ENCODINGS) or begun_name(bare, ENCODINGS):
+        error.fix = f"the public encoding {meant}, or the path of a tokenizer file"
+    elif model := suggestion(bare, MODEL_TO_ENCODING):
+        error.fix = f"the name {model}, or the path of a tokenizer file"
+    elif similar_file(name) is None and _HUB_NAME.fullmatch(hub) and ("/" not in hub or not Path(hub).parent.is_dir()):
+        fetch = f"fetch the file first: hf download {hub} tokenizer.json --local-dir . ; then name tokenizer.json"
+        error.fix = f"{fetch}, if it is byte-level BPE"
+    return error
 
 
 def public_encoding(name: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from slmtok import option_values as values
 from slmtok.calls import meant_option
-from slmtok.checks import U32, check_bool, check_choice, check_int
+from slmtok.checks import MAX_THREADS, U32, U64, check_bool, check_choice, check_int, check_threads
 from slmtok.errors import OptionError, Setting, UnknownOption, WrongType
 from slmtok.schemes import SCHEMES, TIE_BREAKS, Limits, TieBreak
 from slmtok.specials import FIRST_LEARNED
@@ -95,8 +95,13 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def _check_threads(name: str, value: Any) -> int:
+    return check_threads(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
 _THREADS: dict[str, Any] = {
-    "max": U32,
+    "max": MAX_THREADS,
+    "check": _check_threads,
     "aliases": ("--num-threads", "--n-threads"),
     "metavar": "N",
     "record": "never",
@@ -400,6 +405,7 @@ class TrainOptions(CountOptions):
         None,
         help="Number of ids in all: 16 specials, 256 bytes, and what is learned.",
         group=TRAINING,
+        min=-U64,
         max=MAX_IDS,
         flag="--vocab",
         aliases=("--vocab-size",),

@@ -69,7 +69,8 @@ def audit(
     try:
         tokenizer, content, shards = _open(subject, metadata)
     except _INVALID_TOKENIZER as error:
-        line = f"{subject}: INVALID: {error}"
+        invalid = metadata if error.fields.get("path") == metadata else subject
+        line = f"{invalid}: INVALID: {error}"
         result = {"verdict": False, "path": None, "error": error_dict(error)}
         return Outcome(result, lambda: write_line(line), code=ANSWER_NO)
     with Progress() as progress:
@@ -116,4 +117,6 @@ def _other_reading(shards: Shards, read: ReadOptions) -> tuple[str, ...]:
 def _baselines(sources: Sequence[str], train: Sequence[str], read: ReadOptions) -> dict[str, object]:
     from slmtok.analysis.baselines import MAX_BYTES, baselines, first_bytes
 
-    return baselines(read_texts(text_files(train, read), read), first_bytes(read_texts(sources, read), MAX_BYTES))
+    files = text_files(train, read)
+    require_bytes(any(read_texts(files, read)), train)
+    return baselines(read_texts(files, read), first_bytes(read_texts(sources, read), MAX_BYTES))

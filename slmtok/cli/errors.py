@@ -27,6 +27,7 @@ from slmtok.errors import (
     SlmtokError,
     UnknownName,
     Unreadable,
+    render,
     suggestion,
 )
 
@@ -156,9 +157,12 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         meant = f"-{name}" if f"-{name}" in known else meant
         fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
         fix = f"use {meant}" if meant else fix
+        arguments: list[str] = _arguments(context)
+        foreign = _foreign_option(name, _value_of(name, arguments), command)
         if habit:
-            arguments: list[str] = _arguments(context)
             fix = f"use {habit(_value_of(name, arguments), arguments)}"
+        elif foreign:
+            fact, fix = f"unknown option {name!r}", foreign
         elif isinstance(command, click.Group) and not meant:
             fact, fix = f"{name!r} stands before the command", f"put options after it: {where} COMMAND {name}"
     elif isinstance(error, click.BadParameter):
@@ -194,6 +198,16 @@ def _arguments(context: click.Context | None) -> list[str]:
     """The arguments of a command as they were given; none where no command was reached."""
     given: list[str] = [] if context is None else context.meta.get("arguments", [])
     return given
+
+
+def _foreign_option(name: str, value: str | None, command: click.Command | None) -> str | None:
+    """The remedy for an option of another library; None for other names."""
+    from slmtok.foreign_options import foreign_option
+
+    options = {param.name for param in command.params} if command is not None else ()
+    _, fix = foreign_option(name.lstrip("-").replace("-", "_"), value, options)
+    text = None if fix is None else render(fix, flag_naming)
+    return f"use {text}" if text and text.startswith("-") else text
 
 
 def _with_one_dash(letter: str, known: Sequence[str], context: click.Context | None) -> str | None:
@@ -254,6 +268,10 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
         ]
         if others:
             return f"{parameter_name(others[0])} {wrong.value}"
+        from slmtok.foreign_options import nearest_name
+
+        if nearest := nearest_name(wrong.value, wrong.names):
+            return f"{name} {nearest}, which is the nearest; slmtok has no {wrong.value}"
         return f"{name} {suggestion(wrong.value, wrong.names, cutoff=0.6) or wrong.names[0]}"
     if name == "--threads":
         return "--threads 0, which is all"
@@ -271,7 +289,7 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
 
 def _value_of(name: str, arguments: Sequence[str]) -> str | None:
     """The value that follows an unknown option; None without one."""
-    for argument, following in zip(arguments, [*arguments[1:], "-"], strict=True):
+    for argument, following in zip(arguments, [*arguments, "-"][1:], strict=True):
         flag, equals, value = argument.partition("=")
         if flag.replace("_", "-") == name.replace("_", "-"):
             return value if equals else None if following.startswith("-") else following

@@ -12,10 +12,10 @@ from slmtok.cli.options import command, option, options_of, output_options, toke
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import compared_ids
-from slmtok.errors import OptionError
+from slmtok.errors import MissingInput, OptionError
 from slmtok.formats.export import TARGETS
 from slmtok.formats.importing import ORIGINS
-from slmtok.opening import load, public_encoding
+from slmtok.opening import load, missing_tokenizer, public_encoding
 from slmtok.options import ReadOptions
 
 _verify_on = option(
@@ -124,7 +124,7 @@ def import_(
     from slmtok.formats.verification import receipt_bytes
 
     _check_verification(verify_on, no_verify=no_verify)
-    if not Path(file).exists() and public_encoding(file) is not None:
+    if not Path(file).exists() and public_encoding(file):
         raise OptionError(
             f"{file!r} is the name of a public encoding, not a file",
             limit="a tokenizer.json, a rank file, or the metadata file of one",
@@ -133,16 +133,19 @@ def import_(
         )
     receipt_path = str(Path(output).with_suffix(".receipt.json"))
     atomic.check_outputs(output, receipt_path, inputs=[file], force=force)
-    with Progress() as progress:
-        tokenizer, receipt = import_file(
-            file,
-            origin=input_format,
-            pattern=pattern,
-            verify_on=verify_on,
-            read=read,
-            verify=not no_verify,
-            progress=progress,
-        )
+    try:
+        with Progress() as progress:
+            tokenizer, receipt = import_file(
+                file,
+                origin=input_format,
+                pattern=pattern,
+                verify_on=verify_on,
+                read=read,
+                verify=not no_verify,
+                progress=progress,
+            )
+    except MissingInput as error:
+        raise error if Path(file).exists() else missing_tokenizer(error, file) from None
     atomic.write_all([(output, tokenizer.to_bytes()), (receipt_path, receipt_bytes(receipt))], force=force)
     layout = tokenizer.vocabulary.layout
     rows: list[Row] = [

@@ -14,10 +14,12 @@ from slmtok.cli.errors import error_dict
 from slmtok.cli.options import command, option, tokenizer_argument
 from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
 from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
-from slmtok.corpus.contents import HEAD_BYTES, content_of
+from slmtok.corpus.contents import HEAD_BYTES
 from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, OptionError, SlmtokError, Unreadable
-from slmtok.files import missing_input, read_file
-from slmtok.opening import TIKTOKEN, load, public_encoding
+from slmtok.files import missing_input, read_file, read_limited
+from slmtok.formats.foreign_files import foreign_file
+from slmtok.formats.hf import looks_like
+from slmtok.opening import TIKTOKEN, load, missing_tokenizer, public_encoding
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
 from slmtok.vocab_json import load_metadata
@@ -37,7 +39,10 @@ def info(file: str) -> Outcome:
     """Describe a file: what it is, sizes, specials, hashes, and how it was made."""
     if not Path(file).exists() and (name := public_encoding(file)) is not None:
         file = f"{TIKTOKEN}{name}"
-    kind = file_kinds.TOKENIZER if file.startswith(TIKTOKEN) else _kind_of(file)
+    try:
+        kind = file_kinds.TOKENIZER if file.startswith(TIKTOKEN) else _kind_of(file)
+    except MissingInput as error:
+        raise error if Path(file).exists() else missing_tokenizer(error, file) from None
     if kind not in _KINDS:
         if kind in file_kinds.READERS:
             raise OptionError(
@@ -69,9 +74,14 @@ def _guess(file: str) -> tuple[str, str]:
         return "a page, ", "open it in a browser"
     if b"__metadata__" in head and b"slm-losses" in head:
         return "losses of slm eval, ", f"slm compare {name} OTHER"
-    content = content_of(head)
     fix = "slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json"
-    return ("" if content is None else f"{content.name}, "), fix
+    if not Path(file).is_file():
+        return "", fix
+    data = read_limited(file, "tokenizer.json")
+    if looks_like(data):
+        return "a tokenizer of Hugging Face, ", f"slmtok import {name} -o tok.json"
+    foreign = foreign_file(file, data)
+    return ("", fix) if foreign is None else (f"{foreign.name}, ", foreign.fix)
 
 
 @command("verify", example="slmtok verify tok.json data/")

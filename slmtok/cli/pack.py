@@ -135,7 +135,7 @@ def _pack(
             command = shlex.join(["slmtok", *sys.argv[1:]]) if sys.argv[1:2] == ["pack"] else "the same command"
             note(f"{counted(progress.docs, 'document')} packed; to continue:\n  {command.replace(' --force', '')}")
             raise
-    return packed, time.perf_counter() - begun, tuple(unusual_warnings(progress.unusual))
+    return packed, time.perf_counter() - begun, tuple(unusual_warnings(progress.unusual, options.encoding))
 
 
 class PackProgress(Progress):

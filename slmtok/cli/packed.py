@@ -13,7 +13,9 @@ from slmtok.cli.options import is_given
 from slmtok.cli.output import Row, counted
 from slmtok.errors import CorruptFile, MissingInput, OptionError
 from slmtok.file_kinds import SHARD, is_run, kind_of_file
+from slmtok.formats.foreign_files import hint_in
 from slmtok.formats.id_files import IdRow
+from slmtok.opening import TOKENIZER_FILES
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -63,7 +65,25 @@ def open_data(path: str) -> Data | None:
             raise MissingInput(
                 f"{path!r} is {what}, not packed data", where=str(folder / name), fix=fix.format(folder), path=path
             )
+    if not any((folder / name).exists() for name in (MANIFEST, PLAN, JOURNAL)):
+        raise _no_data(folder)
     return open_shards(path)
+
+
+def _no_data(folder: Path) -> MissingInput:
+    """The error for a folder without packed data, which says what is in it."""
+    names = sorted(path.name for path in folder.iterdir())
+    holds = "is empty" if not names else f"holds no packed data, and {counted(len(names), 'other file')}"
+    tokenizer = next((folder / name for name in TOKENIZER_FILES if name in names), None)
+    return MissingInput(
+        f"the folder {str(folder)!r} {holds}" + (f", such as {names[0]!r}" if names else ""),
+        where=str(folder),
+        limit="packed data, which have a manifest.json",
+        fix=f"name the tokenizer: {quote(str(tokenizer))}"
+        if tokenizer is not None
+        else hint_in(folder) or "name a file, or packed data: slmtok pack CORPUS -t tok.json -o DATA writes them",
+        path=str(folder),
+    )
 
 
 def describe_data(path: str) -> tuple[dict[str, Any], list[Row]]:

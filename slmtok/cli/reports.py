@@ -80,7 +80,8 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     separator = counts.options.get("separator")
     if separator and totals.documents and totals.documents <= len(counts.stats.files):
         found.append(separator_note(separator))
-    found += unusual_warnings(map(counts.native.occurrences, UNUSUAL.values()))
+    encoding = str(counts.options.get("encoding", "utf-8"))
+    found += unusual_warnings(map(counts.native.occurrences, UNUSUAL.values()), encoding)
     if totals.capped_documents:
         found.append(
             f"--max-doc-chars left out {format_bytes(totals.capped_bytes)} of "
@@ -99,10 +100,12 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
 
 _MAX_SPACE_PIECES = 1000
 """Distinct pieces up to which a corpus may be white space alone."""
-_REMOVED_BY = {
-    "carriage return": "sed 's/\\r$//' removes those at the ends of lines",
-    "byte order mark": "--encoding utf-8-sig leaves out the first of each file",
+_SED = "sed 's/\\r$//' removes those at the ends of lines"
+_WITHOUT_MARK = {
+    "utf-8": "utf-8-sig",
+    **{f"utf-{bits}-{end}": f"utf-{bits}" for bits in (16, 32) for end in ("le", "be")},
 }
+"""Encodings that keep a byte order mark, each with the one that leaves out the first of each file."""
 
 
 def separator_note(separator: str) -> str:
@@ -117,10 +120,13 @@ def domain_note(name: str) -> str:
     return f"domain {name!r} has no document: --domain {name}=GLOB matches no file of the corpus"
 
 
-def unusual_warnings(numbers: Iterable[int]) -> list[str]:
-    """Warnings about the characters of `UNUSUAL`, given how often a text has each."""
+def unusual_warnings(numbers: Iterable[int], encoding: str = "utf-8") -> list[str]:
+    """Warnings about the characters of `UNUSUAL`, given how often a text in this encoding has each."""
+    better = _WITHOUT_MARK.get(encoding)
+    mark = f"--encoding {better} leaves out the first of each file" if better else "they stand inside the text"
+    removed_by = {"carriage return": _SED, "byte order mark": mark}
     return [
-        f"{counted(number, name)} in the text {'was' if number == 1 else 'were'} kept; {_REMOVED_BY[name]}"
+        f"{counted(number, name)} in the text {'was' if number == 1 else 'were'} kept; {removed_by[name]}"
         for name, number in zip(UNUSUAL, numbers, strict=True)
         if number
     ]

@@ -44,8 +44,9 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, counted, in_time, note, print_rows, settings, write_line
 from slmtok.cli.progress import Progress
-from slmtok.cli.reports import corpus_warnings
+from slmtok.cli.reports import corpus_warnings, pattern_text
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, VocabularyTooSmall
+from slmtok.foreign_options import nearest_name
 from slmtok.options import CountOptions, TrainOptions
 from slmtok.schemes import SCHEMES
 from slmtok.sizes import format_bytes
@@ -74,7 +75,7 @@ def _vocab(value: str | None, arguments: Sequence[str]) -> str:
 
 def _scheme(value: str | None, arguments: Sequence[str]) -> str:
     """`--scheme` for the model type of SentencePiece; a type that does not exist here becomes the default."""
-    return f"--scheme {value if value in SCHEMES else 'bpe'}"
+    return f"--scheme {value if value in SCHEMES else nearest_name(value, SCHEMES) or 'bpe'}"
 
 
 _HABITS = {
@@ -86,7 +87,8 @@ _HABITS = {
     "--model-type": _scheme,
     "--model-prefix": instead("-o {}.json", "NAME"),
     "--special-tokens": instead("--special ROLE=SPELLING"),
-    "--num-merges": _vocab,
+    **dict.fromkeys(("--num-merges", "--n-merges", "--max-merges", "--merges"), _vocab),
+    **dict.fromkeys(("--vocab-sz", "--n-vocab", "--size"), instead("--vocab {}", "8192")),
 }
 """Options of other trainers, each with what stands for it here."""
 
@@ -230,16 +232,20 @@ class TrainJob:
         from slmtok._engine import Pattern
 
         refuse_reading(self.options)
-        pattern = self.options.pattern
-        given = {"scheme": self.options.scheme, "pattern": pattern and Pattern(pattern).regex}
-        found = {"scheme": counts.scheme, "pattern": counts.native.pattern.regex}
-        for name, value in given.items():
-            if value not in (None, found[name]):
-                raise OptionError(
-                    f"the counts have {name} {found[name]!r}, and --{name} is {value!r}",
-                    fix="--scheme " + counts.scheme if name == "scheme" else "leave --pattern out, or count again",
-                    option=name,
-                )
+        if self.options.scheme != counts.scheme:
+            raise OptionError(
+                f"the counts have scheme {counts.scheme!r}, and --scheme is {self.options.scheme!r}",
+                fix=f"--scheme {counts.scheme}",
+                option="scheme",
+            )
+        given = self.options.pattern and Pattern(self.options.pattern)
+        if given and given.regex != counts.native.pattern.regex:
+            text = shlex.quote(pattern_text(given))
+            raise OptionError(
+                f"the counts have pattern {pattern_text(counts.native.pattern)!r}, and --pattern is {text}",
+                fix=f"leave --pattern out, or count again: slmtok count CORPUS --pattern {text} -o {self.corpus[0]}",
+                option="pattern",
+            )
 
     def _write(
         self, trained: Sequence[Trained], options: TrainOptions, corpus: Mapping[str, Any], counts: PretokenCounts

@@ -9,6 +9,7 @@ was requested. The network is used for `hf:NAME` only; without `@SPLIT` it is th
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -127,6 +128,9 @@ def _has_dictionary(column: Any) -> bool:
 # --- Hugging Face data sets -------------------------------------------------------------------------------------------
 
 
+_DATASET = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
+
+
 class DatasetName(NamedTuple):
     """The parts of `hf:NAME[:CONFIG][@SPLIT]`."""
 
@@ -138,15 +142,17 @@ class DatasetName(NamedTuple):
 def parse_dataset_name(source: str) -> DatasetName:
     """Parses a source. Raises `OptionError` where the name is missing."""
     rest = source.removeprefix(HUGGING_FACE)
-    if Path(rest).exists():
+    if rest and Path(rest).exists():
         return DatasetName(rest, None, None)
-    head, _, split = rest.partition("@")
-    name, _, config = head.partition(":")
-    if not name:
+    head, at, split = rest.partition("@")
+    name, colon, config = head.partition(":")
+    empty = "configuration after ':'" if colon and not config else "split after '@'" if at and not split else None
+    is_name = _DATASET.fullmatch(name) is not None or (name != "" and Path(name).exists())
+    if not is_name or empty:
         raise OptionError(
-            f"{source!r} names no data set",
-            limit="hf:NAME[:CONFIG][@SPLIT]",
-            fix="hf:roneneldan/TinyStories@train, for instance",
+            f"{source!r} has no {empty}" if is_name else f"{source!r} names no data set",
+            limit="hf:NAME[:CONFIG][@SPLIT]; NAME is a folder, NAME or OWNER/NAME of the Hugging Face Hub",
+            fix=f"hf:{name}" if is_name else "hf:roneneldan/TinyStories@train, for instance",
             option="corpus",
         )
     return DatasetName(name, config or None, split or None)

@@ -84,7 +84,7 @@ _PICKLE_0 = re.compile(rb"\([ld]p0\n|\(?V[^\n]*\np0\n|c\w+\n\w+\np0\n")
 """A pickle of protocol 0 is ASCII: a list, a dict, a text, a tuple or an object."""
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 """Suffixes of documents that are zip archives of XML."""
-_OWN_SUFFIXES = (".json", ".lock", ".bin", ".digests")
+_OWN_SUFFIXES = (".json", ".lock", ".bin", ".digests", "merges.txt")
 _MAX_FOLDER_CHECKS = 256
 """Files of a folder that are opened to refuse those of slmtok."""
 _FIXES: dict[str, str] = {
@@ -96,8 +96,13 @@ _FIXES: dict[str, str] = {
 """What the user of a file that is no text probably wanted; `name the text` of other kinds."""
 _PACKED = (SHARD, MANIFEST, LAYOUT)
 """Files of a folder in which nothing is text, so that leaving one out does not help."""
-_HF_TOKENIZER = re.compile(rb'\s*\{\s*"version"\s*:\s*"1\.0"\s*,\s*"truncation"')
-"""The beginning of a tokenizer.json of Hugging Face."""
+_HUGGING_FACE = (
+    ("", re.compile(rb'\s*\{\s*"version"\s*:\s*"1\.0"\s*,\s*"truncation"'), "a tokenizer of Hugging Face"),
+    ("vocab.json", re.compile(rb'\s*\{(\s*"([^"\\]|\\.)+"\s*:\s*\d+\s*[,}]){3}'), "a vocabulary of Hugging Face"),
+    ("merges.txt", re.compile(rb"#version: ?0"), "the merges of a tokenizer of Hugging Face"),
+)
+"""Files of tokenizers of Hugging Face: the end of the name, the beginning of the content, what each is."""
+_OWN_TOKENIZER = b'{"format":"slmtok-tokenizer",'
 _OWN_MAGIC = b"SLM"
 """Of counts, digests and shards, which commands name more exactly."""
 
@@ -192,9 +197,10 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
             continue
         checks += not is_named
         kind = kind_of_file(path)
-        if kind == file_kinds.UNKNOWN and path.endswith("tokenizer.json") and _HF_TOKENIZER.match(_head(path, options)):
+        head = _head(path, options) if kind in (file_kinds.UNKNOWN, file_kinds.TOKENIZER) else b""
+        if kind == file_kinds.UNKNOWN and (what := _of_hugging_face(path, head)):
             raise OptionError(
-                f"{path} is a tokenizer of Hugging Face, not text",
+                f"{path} is {what}, not text",
                 where="the corpus",
                 limit=(Setting("format", "text"), " reads such a file as text"),
                 fix="name the text" if is_named else (Setting("exclude", Path(path).name), " leaves it out"),
@@ -202,7 +208,8 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
                 path=path,
             )
         is_ours = kind in file_kinds.NAMES and kind != file_kinds.COUNTS
-        if not is_ours or (kind not in (SHARD, DIGESTS) and not path.endswith((".json", ".lock"))):
+        is_certain = kind in (SHARD, DIGESTS) or head.startswith(_OWN_TOKENIZER)
+        if not is_ours or not (is_certain or path.endswith((".json", ".lock"))):
             continue
         raise OptionError(
             f"{path} is {file_kinds.NAMES[kind]}, not text",
@@ -214,6 +221,11 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
             option="corpus",
             path=path,
         )
+
+
+def _of_hugging_face(path: str, head: bytes) -> str | None:
+    """What a file of a tokenizer of Hugging Face is; None for other files."""
+    return next((what for name, begin, what in _HUGGING_FACE if path.endswith(name) and begin.match(head)), None)
 
 
 def refuse_counts(paths: Sequence[str]) -> None:

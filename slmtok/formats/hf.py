@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok import schema
 from slmtok.errors import CorruptFile, Inexpressible, Setting, SlmtokError
 from slmtok.formats.base import Encode, Origin, Target, module, refuse_silent_merges
+from slmtok.formats.foreign_files import TRAIN_OWN
 from slmtok.formats.own_layout import foreign_specials, own_vocabulary
 from slmtok.json_files import parse
 from slmtok.specials import SpecialId, Specials
@@ -423,12 +424,17 @@ def _parsed(data: bytes, source: str) -> dict[str, Any]:
     try:
         document = parse(data, _KIND, max_depth=_MAX_DEPTH)
         model = document["model"]
-        _refuse(model.get("type", "BPE") != "BPE", f"its model is {model.get('type')!s:.40}", "BPE", source)
+        _refuse(model.get("type", "BPE") != "BPE", f"its model is {model.get('type')!s:.40}", "the model BPE", source)
         _DOCUMENT(document, "")
     except FaultError as fault:
         raise _unreadable(source, str(fault)) from None
     for key in ("continuing_subword_prefix", "end_of_word_suffix"):
-        _refuse(bool(model.get(key)), f"its model has {key} {schema.shown(model.get(key))}", "none", source)
+        _refuse(
+            bool(model.get(key)),
+            f"its model has {key} {schema.shown(model.get(key))}",
+            "neither prefix nor suffix",
+            source,
+        )
     _refuse(bool(model.get("dropout")), "its model has dropout", "no dropout", source)
     normalizer = document.get("normalizer")
     empty = normalizer is None or (normalizer["type"] == "Sequence" and not normalizer.get("normalizers"))
@@ -450,8 +456,8 @@ def _refuse(wrong: bool, fact: str, limit: str, source: str) -> None:
         raise Inexpressible(
             f"{source} cannot be imported: {fact}",
             where=source,
-            limit=f"byte-level BPE of GPT-2's kind; here: {limit}",
-            fix="train a tokenizer of your own on the same text: slmtok train corpus/ --vocab 32768 -o tok.json",
+            limit=f"slmtok import reads byte-level BPE, as of GPT-2, with {limit}",
+            fix=TRAIN_OWN,
             path=source,
         )
 
@@ -468,7 +474,7 @@ def _tokens(document: Mapping[str, Any], specials: Mapping[str, int], source: st
         if specials.get(name) == id:
             continue
         token = bytes_of(name)
-        _refuse(not token, f"token {id} {name!r} is not spelled in GPT-2's characters", "all tokens are", source)
+        _refuse(not token, f"token {id} {name!r} is not spelled in GPT-2's characters", "all tokens in them", source)
         if token and id not in specials.values():
             table[id] = token
     return [table.get(id) for id in range(max(table, default=-1) + 1)]
@@ -480,7 +486,7 @@ def _merges(model: Mapping[str, Any], source: str) -> list[tuple[bytes, bytes]]:
     for merge in model.get("merges") or ():
         parts = [bytes_of(part) for part in (merge.split(" ") if isinstance(merge, str) else merge)]
         wrong = len(parts) != 2 or not all(parts)
-        _refuse(wrong, f"the merge {schema.shown(merge)} joins no two tokens", "pairs", source)
+        _refuse(wrong, f"the merge {schema.shown(merge)} joins no two tokens", "pairs of tokens", source)
         found.append((parts[0] or b"", parts[1] or b""))
     return found
 
@@ -508,7 +514,7 @@ def _check_order(merges: Sequence[tuple[bytes, bytes]], id_of: Mapping[bytes, in
     for index, (left, right) in enumerate(merges):
         made = id_of.get(left + right, -1)
         unknown = made < 0 or left not in id_of or right not in id_of
-        _refuse(unknown, f"merge {index} ({left!r} {right!r}) makes no token", "tokens", source)
+        _refuse(unknown, f"merge {index} ({left!r} {right!r}) makes no token", "merges that make tokens", source)
         fact = f"merge {index} makes id {made} after another made id {last}"
         _refuse(made < last, fact, "merges in the order of their ids", source)
         last = made

@@ -12,6 +12,7 @@ from slmtok.file_kinds import TOKENIZER, kind_of, wrong_kind
 from slmtok.files import read_limited
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Origin
+from slmtok.formats.foreign_files import foreign_file, hint_in
 from slmtok.formats.verification import compare, receipt
 
 if TYPE_CHECKING:
@@ -68,22 +69,15 @@ def _resolve(source: str) -> Path:
     return inside if inside.is_file() else Path(source)
 
 
-_ELSEWHERE = {
-    "tok.json": "it is a tokenizer of slmtok already: use {}",
-    "tokenizer.model": "{} is SentencePiece's: convert it with transformers (a fast tokenizer, save_pretrained) first",
-    "vocab.json": "{} and merges.txt are the old pair: transformers' save_pretrained joins them",
-}
-"""Other files in such a folder, and the remedy; the first one found decides."""
-
-
 def _no_tokenizer_json(folder: str) -> MissingInput:
-    fixes = [f"name the rank file: {path}" for path in sorted(Path(folder).glob("*.tiktoken"))]
-    fixes += [fix.format(Path(folder) / name) for name, fix in _ELSEWHERE.items() if (Path(folder) / name).is_file()]
+    """The error for a folder without tokenizer.json; its fix goes by the other files in it."""
+    own = Path(folder) / "tok.json"
+    fix = f"it is a tokenizer of slmtok already: use {own}" if own.is_file() else hint_in(Path(folder))
     return MissingInput(
         f"the folder {folder!r} holds no tokenizer.json",
         where=folder,
         limit=_LIMIT,
-        fix=[*fixes, "name the file itself, or a folder of Hugging Face with a tokenizer.json"][0],
+        fix=fix or "name the file itself, or a folder of Hugging Face with a tokenizer.json",
         path=folder,
     )
 
@@ -100,9 +94,8 @@ def _origin(name: str, data: bytes, source: str) -> Origin:
     if kind != TOKENIZER and (other := wrong_kind(source, kind, "tokenizer", ".json")):
         raise other
     fact, fix = f"{source} cannot be imported: unknown format", "name the file itself, such as tokenizer.json"
-    known = "tokenizer.model" if source.endswith(".model") else Path(source).name
-    if known != "tok.json" and known in _ELSEWHERE:
-        fix = _ELSEWHERE[known].format(source)
+    if foreign := foreign_file(source, data):
+        fact, fix = f"{source} cannot be imported: it is {foreign.name}", foreign.fix
     if data.startswith(b'{"format":"slmtok-tokenizer",'):
         fact = f"{source} is a tokenizer of slmtok already"
         fix = f"use it as it is: slmtok encode text.txt -t {source}"

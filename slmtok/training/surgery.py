@@ -204,7 +204,7 @@ def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
         )
     if number > vocabulary.n_vocab:
         raise OptionError(
-            (Setting("keep", number), " is more than the tokenizer has"),
+            (Setting("keep", number), f" is more than the {vocabulary.n_vocab} ids of the tokenizer"),
             limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab}",
             fix=(Setting("keep", max(FIRST_LEARNED, vocabulary.n_vocab // 2)),),
             option="keep",
@@ -234,11 +234,12 @@ def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
 def _counts_of(tokenizer: Tokenizer, text: CorpusLike | PretokenCounts | None) -> PretokenCounts:
     regex = tokenizer.pattern.regex
     if isinstance(text, PretokenCounts):
-        if text.native.pattern.regex != regex:
+        counted = text.native.pattern
+        if counted.regex != regex:
+            wanted = tokenizer.pattern.name or regex
             raise OptionError(
-                "the counts were made with another pattern than the tokenizer has",
-                where=f"{text.native.pattern.regex!r} and {regex!r}",
-                fix="count again with the tokenizer's pattern",
+                f"the counts have pattern {counted.name or counted.regex!r}, and the tokenizer has {wanted!r}",
+                fix=("count again with ", Setting("pattern", wanted)),
                 option="unused_on",
             )
         return text

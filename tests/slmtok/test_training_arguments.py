@@ -46,7 +46,7 @@ BEFORE_READING = [
     ({"vocab_size": MAX_IDS + 1}, errors.OptionError, f"vocab_size={MAX_IDS + 1} is out of range"),
     ({"vocab_size": 500.5}, errors.WrongType, "vocab_size must be an integer, not float 500.5"),
     ({"vocab_size": True}, errors.WrongType, "vocab_size must be an integer, not bool True"),
-    ({"vocab_size": -1}, errors.OptionError, "vocab_size=-1 is out of range"),
+    ({"vocab_size": -1}, errors.VocabularyTooSmall, "vocab_size=-1 is below the minimum size"),
     ({"min_count": 10**30}, errors.OptionError, "min_count=1000000000000000000000000000000 is out of range"),
     ({"min_count": 0}, errors.OptionError, "min_count=0 is out of range"),
     ({"max_token_bytes": 1 << 32}, errors.OptionError, "at most 4294967295"),

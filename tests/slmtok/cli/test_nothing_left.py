@@ -182,7 +182,7 @@ FIXES = {
     "merge a.counts gpt2.counts -o x": (2, "where: pattern 'slm' and 'gpt2'\n"),
     "sample run hi": (2, "fix:   slm sample run hi\n"),
     "import data/vocab.json -o x": (1, "is a vocab.json of slmtok, not a tokenizer\n"),
-    "import spm.model -o x": (1, "spm.model is SentencePiece's: convert it"),
+    "import spm.model -o x": (1, "spm.model cannot be imported: it is a SentencePiece model\n"),
     "decode lost": (1, "fix:   slmtok decode lost -t TOK names it\n"),
     "merge a.counts a.counts -o x": (2, "a.counts is named twice"),
 }

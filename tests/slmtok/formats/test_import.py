@@ -232,14 +232,14 @@ def test_every_split_of_every_token_as_merges(bpe400: slmtok.Tokenizer, tmp_path
     [
         (None, "name the file itself"),
         ("tok.json", "a tokenizer of slmtok already"),
-        ("tokenizer.model", "SentencePiece's"),
-        ("vocab.json", "the old pair"),
+        ("tokenizer.model", "tokenizer.model is a SentencePiece model; not supported: "),
+        ("vocab.json", "without its merges; name the tokenizer.json of the same model: "),
         ("x.tiktoken", "name the rank file"),
     ],
 )
 def test_a_folder_without_a_tokenizer_json(tmp_path, name, told):
     if name:
-        (tmp_path / name).write_bytes(b"")
+        (tmp_path / name).write_bytes(b"\n\x0e\n\x05<unk>" if name == "tokenizer.model" else b'{"a": 0}')
     with pytest.raises(MissingInput, match="holds no tokenizer"):
         import_file(tmp_path)
     with pytest.raises(MissingInput) as caught:

@@ -1,0 +1,119 @@
+"""Options of other libraries and their trainers: the one of ours with that meaning, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from slmtok.errors import Message, Setting
+
+_HF = "slmtok.compat.as_hf(tok)(texts, "
+_TRAINING = "min_count"
+"""An option that training alone has: reasons are given where training options are."""
+_BYTES = "leave it out: the 256 bytes of each tokenizer cover every character"
+_TEXT = "leave it out: slmtok changes no text; change the text itself before"
+_IDS = "leave it out: the ids of special tokens are fixed, unk 0, bos 1, eos 2, pad 3"
+_SPACE = "leave it out: text is encoded as it is, and a token holds the space before its word"
+_UNIGRAM = "leave it out: it belongs to Unigram, which slmtok does not have; the scheme is bpe"
+_ORDER = "leave it out: the order of documents changes nothing, and a corpus may exceed the memory"
+_PROGRESS = "leave it out: progress is shown on terminals"
+_PATTERN: Message = (
+    Setting("pattern", "slm"),
+    ", for instance: the pattern says how words, digits and spaces are split",
+)
+_SPELLING: Message = (Setting("special", {"bos": "<bos>"}), ", for instance")
+_OURS: dict[str, str] = {
+    **dict.fromkeys(("files", "input", "dataset", "data", "texts"), "corpus"),
+    **dict.fromkeys(("overwrite", "exist_ok"), "force"),
+    **dict.fromkeys(("out", "out_file", "out_dir", "output_file", "output_dir", "save", "save_path"), "output"),
+    **dict.fromkeys(("num_proc", "num_workers", "n_jobs", "nthreads", "workers", "jobs", "num_processes"), "threads"),
+    **dict.fromkeys(("min_freq", "min_pair_frequency", "min_occurrences"), "min_count"),
+    **dict.fromkeys(("max_sentencepiece_length", "max_piece_length"), "max_token_chars"),
+    **dict.fromkeys(("max_sentence_length", "doc_cap"), "max_doc_chars"),
+    **dict.fromkeys(("pat_str", "regex", "regex_pattern", "split_pattern"), "pattern"),
+    **dict.fromkeys(("text_column", "text_field", "column", "jsonl_key", "json_key"), "text_key"),
+    **dict.fromkeys(("shard_size", "shard_len", "tokens_per_shard"), "shard_tokens"),
+    "algorithm": "scheme",
+    "input_sentence_size": "max_docs",
+    "n_vocab": "vocab_size",
+    "vocab_size": "n_vocab",
+    "vocab_sz": "vocab_size",
+}
+"""Options with another name and the same values."""
+_FIXES: dict[str, tuple[str, Message]] = {
+    "add_special_tokens": ("bos", "bos=True, eos=True add them; without, none are added"),
+    "disallowed_special": ("allow_special", "leave it out: what allow_special does not name is text"),
+    "truncation": ("return_tensors", f"{_HF}truncation=True, max_length=...)"),
+    "max_length": ("return_tensors", f"{_HF}truncation=True, max_length=...)"),
+    "padding": ("return_tensors", f"{_HF}padding=True), or tok.encode_batch(texts).pad"),
+    "output": ("text", "slmtok.view(tok).save('tokens.html')"),
+    **dict.fromkeys(
+        ("split", "test_size", "val_ratio", "val_frac", "val_fraction"), ("val", (Setting("val", "hash:10%"),))
+    ),
+    **dict.fromkeys(
+        ("special_tokens", "user_defined_symbols", "control_symbols", "additional_special_tokens"),
+        ("special", (Setting("special", {"user": "<|user|>"}),)),
+    ),
+    **{
+        f"{role}_{what}": ("special", _SPELLING) for role in ("unk", "bos", "eos", "pad") for what in ("piece", "token")
+    },
+    **{f"{role}_id": (_TRAINING, _IDS) for role in ("unk", "bos", "eos", "pad")},
+    **dict.fromkeys(
+        ("character_coverage", "byte_fallback", "limit_alphabet", "initial_alphabet", "required_chars", "alphabet"),
+        (_TRAINING, _BYTES),
+    ),
+    **dict.fromkeys(
+        (
+            *("normalization_rule_name", "normalization_rule_tsv", "normalizer", "lowercase", "do_lower_case"),
+            *("strip_accents", "clean_text", "remove_extra_whitespaces", "nfc", "nfkc", "handle_chinese_chars"),
+        ),
+        (_TRAINING, _TEXT),
+    ),
+    **dict.fromkeys(
+        ("split_digits", "split_by_number", "split_by_whitespace", "split_by_unicode_script", "pre_tokenizer"),
+        ("pattern", _PATTERN),
+    ),
+    **dict.fromkeys(
+        (
+            *("add_prefix_space", "add_dummy_prefix", "treat_whitespace_as_suffix", "continuing_subword_prefix"),
+            *("end_of_word_suffix", "trim_offsets", "unk_surface"),
+        ),
+        (_TRAINING, _SPACE),
+    ),
+    **dict.fromkeys(
+        ("seed_sentencepiece_size", "shrinking_factor", "num_sub_iterations", "n_sub_iterations", "max_piece_size"),
+        (_TRAINING, _UNIGRAM),
+    ),
+    **dict.fromkeys(("shuffle_input_sentence", "train_extremely_large_corpus"), (_TRAINING, _ORDER)),
+    **dict.fromkeys(("show_progress", "verbose"), (_TRAINING, _PROGRESS)),
+    "hard_vocab_limit": ("allow_smaller", (Setting("allow_smaller", True), " accepts fewer ids than asked for")),
+    "model_prefix": (_TRAINING, "leave it out; tok.save('tok.json') writes the tokenizer"),
+    "model_type": ("scheme", (Setting("scheme", "bpe"),)),
+    "dropout": (_TRAINING, "leave it out: slmtok pack --inference dropout:0.1 skips merges where text is encoded"),
+    "self_test_sample_size": (
+        _TRAINING,
+        "leave it out: each tokenizer file has texts that are checked when it is loaded",
+    ),
+}
+"""Options whose values differ, or that slmtok does not have: the option of ours that a call must have, and the fix."""
+
+
+NEAREST = {
+    **dict.fromkeys(("wordpiece", "unigram", "sentencepiece", "spm", "ulm"), "bpe"),
+    **dict.fromkeys(("wordlevel", "word-level", "word_level"), "word"),
+    **dict.fromkeys(("bbpe", "byte-level-bpe", "bytelevel", "byte_level"), "bpe"),
+}
+"""Algorithms of other libraries, each with the scheme that is nearest to it."""
+
+
+def nearest_name(name: object, choices: Container[str]) -> str | None:
+    """The choice that is nearest to an algorithm of another library; None for other names."""
+    nearest = NEAREST.get(name.lower()) if isinstance(name, str) else None
+    return nearest if nearest is not None and nearest in choices else None
+
+
+def foreign_option(name: str, value: object, options: Container[str]) -> tuple[str | None, Message | None]:
+    """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
+    if (ours := _OURS.get(name, "")) in options:
+        return ours, (Setting(ours) if value is None else Setting(ours, value),)
+    needed, fix = _FIXES.get(name, ("", None))
+    return None, fix if needed in options else None

@@ -1,0 +1,84 @@
+"""Names for files of other libraries that are not read, each with the remedy. Decided by name and first bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+from slmtok.corpus.contents import HEAD_BYTES, content_of
+from slmtok.file_kinds import NAMES, kind_of
+from slmtok.files import read_limited
+
+TRAIN_OWN = "train a tokenizer of your own on the same text: slmtok train corpus/ --vocab 32768 -o tok.json"
+_NOT_SUPPORTED = f"not supported: slmtok reads byte-level BPE alone; {TRAIN_OWN}"
+_SETTINGS = (
+    *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json"),
+    *("generation_config.json", "preprocessor_config.json"),
+)
+_HINTS = ("tokenizer.model", "vocab.json", "vocab.txt", "merges.txt", "tokenizer_config.json")
+"""Files of a folder that say what its tokenizer is, the first one found decides."""
+_SENTENCEPIECE = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f](<unk>|<pad>|<s>)")
+"""The first piece of a SentencePiece model, which is a protobuf message."""
+_MERGES = re.compile(rb"(\S+ \S+\r?\n){3}")
+_WORDPIECE = re.compile(rb"\[PAD\]\r?\n|\[UNK\]\r?\n")
+
+
+class ForeignFile(NamedTuple):
+    """What a file is, and what to name instead."""
+
+    name: str
+    fix: str
+
+
+def foreign_file(path: str, data: bytes) -> ForeignFile | None:
+    """What a file with this content is; None for a `tokenizer.json`, a file of slmtok, and text of no known kind."""
+    name, begin = Path(path).name, data.lstrip()[:1]
+    if not data.strip():
+        return ForeignFile("empty", "name another file, or fetch it again")
+    if _SENTENCEPIECE.match(data) or (name.endswith(".model") and begin != b"{"):
+        return ForeignFile("a SentencePiece model", _NOT_SUPPORTED)
+    if _WORDPIECE.match(data):
+        return ForeignFile("the vocabulary of a WordPiece tokenizer", _NOT_SUPPORTED)
+    if name in _SETTINGS and begin == b"{" and kind_of(data) not in NAMES:
+        return ForeignFile("settings of Hugging Face", _tokenizer_json(path))
+    if begin == b"{" and _is_vocabulary(name, data):
+        return ForeignFile("the vocabulary of a Hugging Face tokenizer, without its merges", _tokenizer_json(path))
+    if data.startswith(b"#version:") or (name in ("merges.txt", "vocab.bpe") and _MERGES.match(data)):
+        return ForeignFile("the merges of a Hugging Face tokenizer, without its vocabulary", _tokenizer_json(path))
+    content = content_of(data[:HEAD_BYTES])
+    return None if content is None else ForeignFile(content.name, "name a tokenizer file, such as tok.json")
+
+
+def hint_in(folder: Path) -> str | None:
+    """The remedy for a folder without a tokenizer that slmtok reads, by the other files in it."""
+    if ranks := sorted(folder.glob("*.tiktoken")):
+        return f"name the rank file: {ranks[0]}"
+    for name in _HINTS:
+        path = folder / name
+        if path.is_file() and (foreign := foreign_file(str(path), read_limited(path, "tokenizer.json"))):
+            return f"{path} is {foreign.name}; {foreign.fix}"
+    return None
+
+
+def _is_vocabulary(name: str, data: bytes) -> bool:
+    """Whether a file is one JSON object from tokens to ids: by its name, else all ids from 0 up."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(found, dict) or not found or not all(type(id) is int for id in found.values()):
+        return False
+    return name in ("vocab.json", "encoder.json") or (
+        len(found) >= 256 and set(found.values()) == set(range(len(found)))
+    )
+
+
+def _tokenizer_json(path: str) -> str:
+    """The remedy that names the tokenizer.json beside a file, or the way to one."""
+    beside = Path(path).with_name("tokenizer.json")
+    if beside.is_file():
+        return f"name the tokenizer file beside it: {shlex.quote(str(beside))}"
+    return "name the tokenizer.json of the same model: hf download MODEL tokenizer.json --local-dir ."
