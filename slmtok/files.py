@@ -39,6 +39,12 @@ MAX_FILE_BYTES = {
 }
 """The most bytes of a file of each kind. Those that list the files of a corpus have room for a million of them."""
 _BLOCK_BYTES = 1 << 20
+_FETCH = {
+    **dict.fromkeys(("http:", "https:", "ftp:"), "curl -LO {}"),
+    "s3:": "aws s3 cp {} .",
+    "gs:": "gcloud storage cp {} .",
+}
+"""The command that copies a file here, by the kind of its address."""
 _ADDRESS = re.compile("([a-z0-9]{2,}:)//?")
 
 
@@ -93,7 +99,9 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
     if address := _ADDRESS.match(str(path)):
         # `Path` leaves one slash of two.
         name = f"{address[1]}//{str(path)[address.end() :]}"
-        fix = f"fetch the file first: curl -LO {shlex.quote(name)}"
+        fetch = _FETCH.get(address[1])
+        command = f": {fetch.format(shlex.quote(name))}" if fetch else ", and name the copy"
+        fix = f"fetch the file first{command}"
         return MissingInput(f"{name!r} is an address, and only files are read", fix=fix, path=str(path))
     folder = Path(path).parent
     if not str(path):

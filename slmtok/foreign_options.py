@@ -20,7 +20,6 @@ _PATTERN: Message = (
     Setting("pattern", "slm"),
     ", for instance: the pattern says how words, digits and spaces are split",
 )
-_SPELLING: Message = (Setting("special", {"bos": "<bos>"}), ", for instance")
 _OURS: dict[str, str] = {
     **dict.fromkeys(("files", "input", "dataset", "data", "texts"), "corpus"),
     **dict.fromkeys(("overwrite", "exist_ok"), "force"),
@@ -54,7 +53,9 @@ _FIXES: dict[str, tuple[str, Message]] = {
         ("special", (Setting("special", {"user": "<|user|>"}),)),
     ),
     **{
-        f"{role}_{what}": ("special", _SPELLING) for role in ("unk", "bos", "eos", "pad") for what in ("piece", "token")
+        f"{role}_{what}": ("special", (Setting("special", {role: f"<{role}>"}), ", for instance"))
+        for role in ("unk", "bos", "eos", "pad", "sep", "mask")
+        for what in ("piece", "token")
     },
     **{f"{role}_id": (_TRAINING, _IDS) for role in ("unk", "bos", "eos", "pad")},
     **dict.fromkeys(
@@ -85,7 +86,7 @@ _FIXES: dict[str, tuple[str, Message]] = {
     ),
     **dict.fromkeys(("shuffle_input_sentence", "train_extremely_large_corpus"), (_TRAINING, _ORDER)),
     **dict.fromkeys(("show_progress", "verbose"), (_TRAINING, _PROGRESS)),
-    "hard_vocab_limit": ("allow_smaller", (Setting("allow_smaller", True), " accepts fewer ids than asked for")),
+    "hard_vocab_limit": ("allow_smaller", (Setting("allow_smaller", True), ", which accepts fewer ids")),
     "model_prefix": (_TRAINING, "leave it out; tok.save('tok.json') writes the tokenizer"),
     "model_type": ("scheme", (Setting("scheme", "bpe"),)),
     "dropout": (_TRAINING, "leave it out: slmtok pack --inference dropout:0.1 skips merges where text is encoded"),

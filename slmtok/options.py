@@ -168,13 +168,22 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
         return value
     if int in kinds:
         low = 0 if spec.min is None else int(spec.min)
-        example = spec.default if isinstance(spec.default, int) else spec.example
+        example = _spelled(value, spec) or (spec.default if isinstance(spec.default, int) else spec.example)
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # 1e6, as flags take it
         return check_int(name, value, low, *(() if spec.max is None else (int(spec.max),)), example=example)
     if kinds in ((str,), (str, type(None))):
         return values.check_str(name, value, spec.default or spec.default_text or "text")
     return value
+
+
+def _spelled(value: object, spec: OptionSpec) -> int | None:
+    """The number that a str spells on the command line, such as `1GB`; None for anything else."""
+    try:
+        number = spec.parse(value) if spec.parse is not None and isinstance(value, str) else None
+    except ValueError:
+        return None
+    return number if isinstance(number, int) else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,7 +71,7 @@ def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
     Raises `MissingInput`, `Unreadable`, `OptionError`; `option` is how the file was given.
     """
     try:
-        lines = Path(path).read_bytes().split(b"\n")
+        data = Path(path).read_bytes()
     except FileNotFoundError:
         raise MissingInput(
             f"no file {path!r}", where=(Setting(option),), fix="check the name", path=path, option=option
@@ -80,8 +80,16 @@ def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
         raise Unreadable(
             f"cannot read {path!r}: {error.strerror}", where=(Setting(option),), fix="name a readable file", path=path
         ) from error
+    if b"\0" in data:
+        raise OptionError(
+            f"{path!r} is binary data (it has zero bytes), not a list of tokens",
+            where=(Setting(option),),
+            limit="one token a line, as slmtok vocab prints them",
+            fix="name a text file",
+            option=option,
+        )
     tokens: list[bytes] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(data.split(b"\n"), 1):
         try:
             token = unescape_token(line.removesuffix(b"\r").decode("utf-8", "surrogateescape"))
         except OptionError as error:

@@ -204,7 +204,7 @@ class Vocabulary:
 
         Raises `VocabularyTooSmall` below 272 and `InvalidTokens` where it would have to grow or the layout is foreign.
         """
-        n_vocab = check_int("n_vocab", n_vocab, max=10**100, example=self.n_vocab)
+        n_vocab = check_int("n_vocab", n_vocab, -(10**100), 10**100, example=self.n_vocab)
         if self.layout == "foreign":
             raise InvalidTokens(
                 "a foreign vocabulary has no prefix of its own",

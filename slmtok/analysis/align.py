@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from slmtok.analysis.token_classes import main_class
 from slmtok.errors import CorruptFile, OptionError, Unreadable, missing_extra
+from slmtok.file_kinds import NAMES, kind_of_file
 from slmtok.files import missing_input, unreadable
 
 FORMAT, VERSION = "slm-losses", 1
@@ -121,7 +122,8 @@ def read_losses(path: str) -> Losses:
             about: Any = json.loads((file.metadata() or {}).get("about", "null"))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError) as error:
-        raise _corrupt(path, f"is no file of losses ({error})") from None
+        kind = kind_of_file(path)
+        raise _corrupt(path, f"is no file of losses ({'it is ' + NAMES[kind] if kind in NAMES else error})") from None
     except OSError as error:
         raise unreadable(path, error) from None
     if not isinstance(about, dict) or (about.get("format"), about.get("version")) != (FORMAT, VERSION):

@@ -54,8 +54,17 @@ IDS_PER_WRITE = 1 << 16
 """Ids that are turned into text at a time."""
 
 
+_HABITS = {
+    "--add-special-tokens": instead("--bos --eos"),
+    **dict.fromkeys(
+        ("--count", "--num-tokens", "--n-tokens"), instead("slmtok eval TOK --on TEXT, which counts the ids")
+    ),
+}
+"""Options of other tools, each with what stands for it here."""
+
+
 @command("encode", example="slmtok encode text.txt -t tok.json",
-         habits={"--add-special-tokens": instead("--bos --eos")})  # fmt: skip
+         habits=_HABITS)  # fmt: skip
 @argument("source", metavar="[FILE|-]", default=STDIO, help="The text; stdin by default.")
 @tokenizer_option()
 @option("--output-format", choices=("ids", "tokens", "npy", "bin"), default="ids",

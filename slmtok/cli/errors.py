@@ -12,6 +12,7 @@ import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import click
@@ -163,6 +164,8 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             fix = f"use {habit(_value_of(name, arguments), arguments)}"
         elif foreign:
             fact, fix = f"unknown option {name!r}", foreign
+        elif others := _commands_with(name, context):
+            fact, fix = f"unknown option {name!r}", f"leave it out: {name} belongs to {', '.join(others)}"
         elif isinstance(command, click.Group) and not meant:
             fact, fix = f"{name!r} stands before the command", f"put options after it: {where} COMMAND {name}"
     elif isinstance(error, click.BadParameter):
@@ -208,6 +211,18 @@ def _foreign_option(name: str, value: str | None, command: click.Command | None)
     _, fix = foreign_option(name.lstrip("-").replace("-", "_"), value, options)
     text = None if fix is None else render(fix, flag_naming)
     return f"use {text}" if text and text.startswith("-") else text
+
+
+def _commands_with(name: str, context: click.Context | None) -> list[str]:
+    """The other commands of the program that have an option of this name."""
+    group = None if context is None or context.parent is None else context.parent.command
+    if not isinstance(group, click.Group) or context is None or context.parent is None:
+        return []
+    loaded = ((each, group.get_command(context.parent, each)) for each in group.list_commands(context.parent))
+    program = context.parent.command_path
+    return [
+        f"{program} {each}" for each, command in loaded if command and any(name in one.opts for one in command.params)
+    ]
 
 
 def _with_one_dash(letter: str, known: Sequence[str], context: click.Context | None) -> str | None:
@@ -284,7 +299,12 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
         return f"{name} {found[1] or found[2]}"
     defaults = (getattr(error.param, "default", None), getattr(error.param, "show_default", None))
     default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
-    return f"{name} {default}, as without it" if default and name.startswith("--") else None
+    if default and name.startswith("--"):
+        return f"{name} {default}, as without it"
+    words = shlex.split(getattr(command, "example", None) or "")
+    flags = error.param.opts if isinstance(error.param, click.Option) else []
+    example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
+    return f"{name} {example}, for instance" if example else None
 
 
 def _value_of(name: str, arguments: Sequence[str]) -> str | None:

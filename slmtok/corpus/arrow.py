@@ -152,7 +152,9 @@ def parse_dataset_name(source: str) -> DatasetName:
         raise OptionError(
             f"{source!r} has no {empty}" if is_name else f"{source!r} names no data set",
             limit="hf:NAME[:CONFIG][@SPLIT]; NAME is a folder, NAME or OWNER/NAME of the Hugging Face Hub",
-            fix=f"hf:{name}" if is_name else "hf:roneneldan/TinyStories@train, for instance",
+            fix=f"hf:{name}{at + split if split else ''}"
+            if is_name
+            else "hf:roneneldan/TinyStories@train, for instance",
             option="corpus",
         )
     return DatasetName(name, config or None, split or None)

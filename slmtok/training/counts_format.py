@@ -20,6 +20,7 @@ from slmtok import atomic, schema
 from slmtok._engine import UNICODE_VERSION, Counts
 from slmtok.checks import U64
 from slmtok.errors import CorruptFile, OptionError, UnsupportedVersion
+from slmtok.file_kinds import NAMES, kind_of_file
 from slmtok.files import opened
 from slmtok.options import ReadOptions, option_keys
 from slmtok.schemes import SCHEMES
@@ -99,7 +100,8 @@ def read_layout(path: _Path) -> Layout:
 def _read(file: BinaryIO, name: str, size: int) -> Layout:
     start = file.read(_HEAD.size)
     if not start.startswith(MAGIC):
-        raise corrupt(name, "it does not begin as one", fix="slmtok count CORPUS -o all.counts makes one")
+        fault = f"it is {NAMES[kind]}" if (kind := kind_of_file(name)) in NAMES else "it does not begin as one"
+        raise corrupt(name, fault, fix="slmtok count CORPUS -o all.counts makes one")
     if min(size, len(start) + _DIGEST + _TAIL) < _HEAD.size + _DIGEST + _TAIL:
         raise corrupt(name, f"it ends after {size} bytes")
     _, version, head_length = _HEAD.unpack(start)

@@ -188,6 +188,10 @@ def _join(messages: Sequence[Message], separator: str) -> tuple[str | Setting, .
     return tuple(parts)
 
 
+_LOW_COUNT = 2
+"""The default of `min_count`."""
+
+
 def _limits(
     learned: Learned, options: TrainOptions, counts: PretokenCounts
 ) -> list[tuple[Setting, str, tuple[str | Setting, ...]]]:
@@ -195,7 +199,8 @@ def _limits(
     left, totals, recorded = learned.next_count, counts.totals, counts.options
     found: list[tuple[Setting, str, tuple[str | Setting, ...]]] = []
     if 0 < left < options.min_count:
-        found.append((Setting("min_count", options.min_count), "", (Setting("min_count", left),)))
+        # The count of the next candidate admits that one, hardly all that are missing.
+        found.append((Setting("min_count", options.min_count), "", (Setting("min_count", min(left, _LOW_COUNT)),)))
     refused = Counter(option for _, option, _ in learned.refused)
     for name in ("max_token_bytes", "max_token_chars", "forbid_regex"):
         if refused[name]:

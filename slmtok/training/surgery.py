@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from slmtok.calls import explains_calls
-from slmtok.checks import check_int
+from slmtok.checks import U64, check_int
 from slmtok.errors import InvalidTokens, OptionError, Setting, WrongType
 from slmtok.options import TrainOptions, build_options
 from slmtok.schemes import SCHEMES
@@ -197,7 +197,7 @@ def _check_own(vocabulary: Vocabulary) -> None:
 
 
 def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
-    number = check_int("keep", keep)
+    number = check_int("keep", keep, -U64, example=vocabulary.n_vocab)
     if number < FIRST_LEARNED:
         raise vocabulary_too_small(
             number, vocabulary.scheme, option="keep", example=max(FIRST_LEARNED, vocabulary.n_vocab // 2)

@@ -130,7 +130,7 @@ def test_wrong_values_are_wrong_usage(slmtok, arguments, text):
     if "," in arguments[-1]:
         assert fix == "--vocab 4096 --vocab 8192\n"
     else:
-        assert fix == f"slmtok {arguments[0]} --help\n" if "--vocab takes" in text else fix.startswith(text.split()[0])
+        assert fix == "--vocab 8192, for instance\n" if "--vocab takes" in text else fix.startswith(text.split()[0])
 
 
 def test_missing_values_and_arguments(slmtok):

@@ -1,0 +1,176 @@
+"""Files, names, options and values of other tools on the command line: each is named, with a remedy that works."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import slmtok as package
+
+TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
+
+
+def hugging_face(kind: str) -> str:
+    """A tokenizer.json of this model."""
+    model = {"type": kind, "vocab": {"a": 0}}
+    return json.dumps({"version": "1.0", "truncation": None, "padding": None, "model": model})
+
+
+@pytest.fixture
+def here(slmtok, tmp_path: Path) -> Path:
+    """A folder with a text, a tokenizer, counts and files of other libraries; it is the working folder."""
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "empty.txt").touch()
+    package.train("a.txt", vocab_size=290).save("tok.json")
+    package.count("a.txt").save("a.counts")
+    (tmp_path / "copy.txt").write_bytes((tmp_path / "tok.json").read_bytes())
+    (tmp_path / "none").mkdir()
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "vocab.json").write_text(json.dumps({"hello": 0, "world": 1, "a": 2}))
+    (old / "merges.txt").write_text("#version: 0.2\nh e\nl l\nhe ll\n")
+    (old / "tokenizer_config.json").write_text("{}")
+    (tmp_path / "spm.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02")
+    (tmp_path / "bert.txt").write_text("[PAD]\n[UNK]\nhello\n##o\n")
+    (tmp_path / "wordpiece.json").write_text(hugging_face("WordPiece"))
+    (tmp_path / "unigram.json").write_text(hugging_face("Unigram"))
+    (tmp_path / "p.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
+    (tmp_path / "other.json").write_text('{"foo": 1}')
+    return tmp_path
+
+
+def state(folder: Path) -> list[tuple[str, bytes]]:
+    return [(str(path), path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()]
+
+
+MESSAGES = {
+    # Files of other libraries where a tokenizer is meant.
+    "encode a.txt -t old/vocab.json": (1, "is the vocabulary of a Hugging Face tokenizer, without its merges, not a "),
+    "encode a.txt -t old/merges.txt": (1, "is the merges of a Hugging Face tokenizer, without its vocabulary, not a "),
+    "encode a.txt -t old/tokenizer_config.json": (1, "is settings of Hugging Face, not a tokenizer file of slmtok\n"),
+    "encode a.txt -t old": (
+        1,
+        "fix:   old/vocab.json is the vocabulary of a Hugging Face tokenizer, without its merges; ",
+    ),
+    "encode a.txt -t spm.model": (1, "fix:   not supported: slmtok reads byte-level BPE alone; train a tokenizer of "),
+    "encode a.txt -t bert.txt": (1, "bert.txt is the vocabulary of a WordPiece tokenizer, not a tokenizer file"),
+    "encode a.txt -t wordpiece.json": (1, "its model is WordPiece\n"),
+    "encode a.txt -t unigram.json": (1, "limit: slmtok import reads byte-level BPE, as of GPT-2, with the model BPE\n"),
+    "encode a.txt -t p.png": (1, "p.png is a PNG image, not a tokenizer file of slmtok\n"),
+    "import p.png -o x": (1, "p.png cannot be imported: it is a PNG image\n"),
+    "import empty.txt -o x": (1, "empty.txt cannot be imported: it is empty\n"),
+    "import old/merges.txt -o x": (1, "fix:   name the tokenizer.json of the same model: hf download MODEL "),
+    "import none -o x": (1, "the folder 'none' holds no tokenizer.json\n"),
+    "import other.json -o x": (1, "other.json cannot be imported: unknown format\n"),
+    "info none": (1, "error: the folder 'none' is empty\n"),
+    "info old": (1, "error: the folder 'old' holds no packed data, and 3 other files, such as 'merges.txt'\n"),
+    "info spm.model": (1, "spm.model is a SentencePiece model, not a file that slmtok info describes\n"),
+    "info unigram.json": (1, "fix:   slmtok import unigram.json -o tok.json\n"),
+    "merge a.counts tok.json -o x": (1, "tok.json is not a valid counts file: it is a tokenizer file of slmtok\n"),
+    # Names without a file.
+    "encode a.txt -t bert-base-uncased": (
+        1,
+        "fix:   fetch the file first: hf download bert-base-uncased tokenizer.json ",
+    ),
+    "info bert-base-uncased": (1, "a model such as gpt-4, or one of gpt2, r50k_base,"),
+    "import bert-base-uncased -o x": (1, "fix:   fetch the file first: hf download bert-base-uncased "),
+    "info meta-llama/Llama-2-7b": (1, "fix:   fetch the file first: hf download meta-llama/Llama-2-7b "),
+    "info hf:gpt2": (1, "fix:   the public encoding gpt2, or "),
+    "info gpt4": (1, "fix:   the name gpt-4, or "),
+    "info tiktoken:": (1, "fix:   tiktoken:cl100k_base, for instance\n"),
+    "import tiktoken: -o x": (1, "fix:   tiktoken:cl100k_base, for instance\n"),
+    "train hf: --vocab 300 -o x": (2, "error: 'hf:' names no data set\n"),
+    "train hf:a//b --vocab 300 -o x": (2, "error: 'hf:a//b' names no data set\n"),
+    "train hf:name: --vocab 300 -o x": (2, "'hf:name:' has no configuration after ':'\n"),
+    "train hf:name:@x --vocab 300 -o x": (2, "fix:   hf:name@x\n"),
+    "train hf:a/b@ --vocab 300 -o x": (2, "'hf:a/b@' has no split after '@'\n"),
+    "train s3://b/c.txt --vocab 300 -o x": (1, "fix:   fetch the file first: aws s3 cp s3://b/c.txt .\n"),
+    "train hdfs://b/c.txt --vocab 300 -o x": (1, "fix:   fetch the file first, and name the copy\n"),
+    # Files of tokenizers as text.
+    "train wordpiece.json --vocab 300 -o x": (2, "wordpiece.json is a tokenizer of Hugging Face, not text\n"),
+    "train old/vocab.json --vocab 300 -o x": (2, "old/vocab.json is a vocabulary of Hugging Face, not text\n"),
+    "train old/merges.txt --vocab 300 -o x": (
+        2,
+        "old/merges.txt is the merges of a tokenizer of Hugging Face, not text\n",
+    ),
+    "train old --vocab 300 -o x": (2, "fix:   --exclude merges.txt leaves it out\n"),
+    "train copy.txt --vocab 300 -o x": (2, "copy.txt is a tokenizer file of slmtok, not text\n"),
+    # Values.
+    "train a.txt --vocab 300 --min-count 9999 -o x": (1, "fix:   --vocab 272, or --min-count 2, or "),
+    "train a.txt --vocab 1GB -o x": (2, "fix:   --vocab 8192, for instance\n"),
+    "train a.txt --vocab 300 --scheme wordpiece -o x": (2, "fix:   --scheme bpe, which is the nearest; slmtok has no "),
+    "train a.txt --vocab 300 --scheme unigram -o x": (2, "fix:   --scheme bpe, which is the nearest; slmtok has no "),
+    "train a.txt --vocab 300 --scheme wordlevel -o x": (
+        2,
+        "fix:   --scheme word, which is the nearest; slmtok has no ",
+    ),
+    "pack a.txt -t tok.json --threads 100000 -o x": (2, "limit: 0 to 1024; this machine has "),
+    "train a.counts --vocab 300 --pattern gpt2 -o x": (2, "the counts have pattern 'slm', and --pattern is gpt2\n"),
+    "train a.txt --vocab 300 --require p.png -o x": (2, "'p.png' is binary data (it has zero bytes), not a list of "),
+    "audit tok.json --on a.txt --baselines empty.txt -o x": (1, "the corpus is empty: empty.txt has no byte of text\n"),
+    "prune tok.json --unused-on a.txt --keep 9000 -o x": (2, "--keep 9000 is more than the 290 ids of the tokenizer\n"),
+    # Options.
+    "train a.txt --vocab 300 --character_coverage 1.0 -o x": (
+        2,
+        "fix:   leave it out: the 256 bytes of each tokenizer ",
+    ),
+    "train a.txt --vocab 300 --input_sentence_size 9 -o x": (2, "fix:   use --max-docs 9\n"),
+    "train a.txt --vocab 300 --hard_vocab_limit false -o x": (2, "fix:   use --allow-smaller, which accepts fewer ids"),
+    "train a.txt --vocab 300 --user_defined_symbols a -o x": (2, "fix:   use --special 'user=<|user|>'\n"),
+    "train a.txt --vocab 300 --byte_fallback -o x": (2, "fix:   leave it out: the 256 bytes of each tokenizer "),
+    "train a.txt --vocab 300 --lowercase -o x": (2, "fix:   leave it out: slmtok changes no text; "),
+    "train a.txt --vocab 300 --seed_sentencepiece_size 9 -o x": (2, "fix:   leave it out: it belongs to Unigram, "),
+    "train a.txt --vocab 300 --n_merges 9 -o x": (2, "fix:   use --vocab 281, "),
+    "train a.txt --vocab-sz 300 -o x": (2, "fix:   use --vocab 300\n"),
+    "train a.txt --vocab 300 --overwrite -o x": (2, "fix:   use --force\n"),
+    "train a.txt --vocab 300 --out x": (2, "fix:   use --output x\n"),
+    "count a.txt --vocab 300 -o x": (
+        2,
+        "fix:   leave it out: --vocab belongs to slmtok train, slmtok slice, slmtok extend\n",
+    ),
+    "encode a.txt -t tok.json --count": (2, "fix:   use slmtok eval TOK --on TEXT, which counts the ids\n"),
+    "prune tok.json --on a.txt -o x": (2, "fix:   use --unused-on a.txt\n"),
+    "info tok.json --on a.txt": (2, "fix:   leave it out: --on belongs to "),
+}
+
+
+@pytest.mark.parametrize("line", MESSAGES)
+def test_the_message_names_it(slmtok, here, line):
+    code, message = MESSAGES[line]
+    before = state(here)
+    ran = slmtok(*line.split())
+    assert (ran.code, ran.out) == (code, "") and message in ran.err, ran.err
+    assert state(here) == before
+
+
+def test_bad_metadata_is_not_the_fault_of_the_tokenizer(slmtok, here):
+    ran = slmtok("audit", "tok.json", "--on", "a.txt", "--metadata", "other.json", "-o", "x")
+    assert ran.code == 3 and ran.out.startswith("other.json: INVALID: other.json is not a valid vocab.json: ")
+    ran = slmtok("audit", "p.png", "--on", "a.txt", "--metadata", "other.json", "-o", "x")
+    assert ran.code == 3 and ran.out.startswith("p.png: INVALID: p.png is a PNG image")
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [("utf-16-le", "utf-16"), ("utf-16-be", "utf-16"), ("utf-32-le", "utf-32"), ("utf-8", "utf-8-sig")],
+)
+def test_a_byte_order_mark_is_removed_by_the_encoding_that_is_named(slmtok, here, given, named):
+    Path("mark.txt").write_bytes(("\ufeff" + TEXT).encode(given))
+    for line in (["train", "mark.txt", "--vocab", "280", "-o", "x"], ["pack", "mark.txt", "-t", "tok.json", "-o", "y"]):
+        ran = slmtok(*line, "--encoding", given)
+        assert f"1 byte order mark in the text was kept; --encoding {named} leaves out the first" in ran.err
+        assert slmtok(*line, "--encoding", named, "--force").err == ""
+
+
+@pytest.mark.parametrize("fix", [("--min-count", "2"), ("--vocab", "272")])
+def test_the_fixes_of_a_corpus_that_is_too_small_work(slmtok, here, fix):
+    assert slmtok("train", "a.txt", "--vocab", "290", "--min-count", "9999", "-o", "x").code == 1
+    line = {"--vocab": "290", "--min-count": "9999", **dict([fix])}
+    assert slmtok("train", "a.txt", *(word for pair in line.items() for word in pair), "-o", "x").code == 0
+
+
+def test_a_folder_with_a_tokenizer_names_it(slmtok, here):
+    Path("none/tok.json").write_bytes(Path("tok.json").read_bytes())
+    assert "fix:   name the tokenizer: none/tok.json\n" in slmtok("info", "none").err
