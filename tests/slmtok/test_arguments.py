@@ -154,7 +154,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: tok.encode("a", allow_special=b"bos"), errors.WrongType, "must name specials, not be bytes"),
     (lambda tok: tok.encode("a", allow_special=[5]), errors.UnknownSpecial, "the role or spelling 5"),
     (lambda tok: slmtok.slice(tok, HUGE), errors.InvalidTokens, f"of 280 ids cannot be cut to {HUGE}"),
-    (lambda tok: slmtok.slice(tok, -1), errors.OptionError, "n_vocab=-1 is out of range"),
+    (lambda tok: slmtok.slice(tok, -1), errors.VocabularyTooSmall, "n_vocab=-1 is below the minimum size"),
     (lambda tok: slmtok.slice(tok, 100), errors.VocabularyTooSmall, "n_vocab=100 is below the minimum"),
     (lambda tok: slmtok.slice(tok, 281), errors.InvalidTokens, "of 280 ids cannot be cut to 281"),
     (lambda tok: tok.token_bytes(HUGE), errors.UnknownId, f"id {HUGE} is not in the vocabulary"),
