@@ -44,8 +44,8 @@ PROBE_SECONDS = 5.0
 """Length of the probe that plans a time budget."""
 MIN_COMPILED_SECONDS = 300.0
 """`compile: auto` compiles runs on CUDA that are planned to take longer."""
-MAX_REPLAN_DRIFT = 0.1
-"""A time budget is replanned once, at the start of the decay, where the clock deviates by more than this."""
+MAX_UNUSED_TIME = 0.1
+"""A time budget is planned again, once, at the start of the decay, where more than this would be left over, or none."""
 
 
 def train(
@@ -276,7 +276,7 @@ class Trainer:
         self.monitor.report(result, validation)
 
     def _replan(self) -> None:
-        """Plans a time budget again, once, where the decay begins and the clock has drifted."""
+        """Plans a time budget again, once, where the decay begins and it would be exceeded or left over."""
         state, start = self.state, self.state.steps - self.schedule.decay
         if self.config.run.budget.kind != "time" or state.replanned or state.counters.step != start:
             return
@@ -284,8 +284,8 @@ class Trainer:
         seconds = self.config.run.budget.amount
         spent = self.world.reduce("max", [state.counters.seconds])[0]
         per_step = spent / max(start, 1)
-        if abs(per_step * state.steps - seconds) > MAX_REPLAN_DRIFT * seconds:
-            state.decay_steps = max(1, round((seconds - spent) / per_step))
+        if not 0 <= seconds - per_step * state.steps <= MAX_UNUSED_TIME * seconds:
+            state.decay_steps = max(1, int((seconds - spent) / per_step))
             state.steps = start + state.decay_steps
             self.schedule = replace(self.schedule, steps=state.steps, decay=state.decay_steps)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ from slmmodel.errors import (
     UnknownName,
     UnsupportedFormat,
 )
-from slmmodel.trainer import branch, dry_run, train
+from slmmodel.optim.schedules import Schedule
+from slmmodel.trainer import Trainer, branch, dry_run, train
 from slmmodel.training.setup import steps_of
 from slmmodel.training.step import resolve_precision
 
@@ -144,7 +146,7 @@ def test_a_budget_of_time_is_planned_by_a_probe_that_leaves_no_trace(data, tmp_p
 def test_a_branch_of_a_replanned_time_budget_is_planned_again(data, tmp_path, monkeypatch):
     """Other settings of a branch decide its steps, also where its origin had replaced the planned number by another."""
     monkeypatch.setattr("slmmodel.trainer.PROBE_SECONDS", 0.05)
-    monkeypatch.setattr("slmmodel.trainer.MAX_REPLAN_DRIFT", -1.0)
+    monkeypatch.setattr("slmmodel.trainer.MAX_UNUSED_TIME", -1.0)
     settings = small.settings(data, run__budget__time="0.6s", optim__schedule__decay=0.9)
     origin = train(settings, output=tmp_path / "run")
     checkpoints = RunFolder.open(tmp_path / "run").checkpoints
@@ -155,6 +157,34 @@ def test_a_branch_of_a_replanned_time_budget_is_planned_again(data, tmp_path, mo
     branched = branch(tmp_path / "run", None, tmp_path / "longer", settings=changes)
     result = train({}, output=branched.path)
     assert (result.resumed_from, result.step) == (origin.step, steps)
+
+
+def test_a_time_budget_is_not_exceeded_where_steps_take_longer_than_the_probe_said(data, tmp_path, monkeypatch):
+    """A few per cent too many steps are taken back as well: 60 seconds are at most 60."""
+    budget, probed = 2.0, 2.0 / 5000
+    monkeypatch.setattr("slmmodel.training.step.TrainStep.seconds_per_step", lambda self, seconds: probed)
+    settings = small.settings(data, run__budget__time=f"{budget}s", optim__schedule__decay=4950)
+    result = train(settings, output=tmp_path / "run")
+    assert result.finished and result.step < 5000
+    assert result.seconds < 1.5 * budget
+
+
+@pytest.mark.parametrize(
+    ("seconds_per_step", "steps"), [(0.1, 600), (0.105, 571), (0.12, 500), (0.095, 600), (0.05, 1200)]
+)
+def test_a_time_budget_is_planned_again_where_it_would_be_exceeded_or_left_over(seconds_per_step, steps):
+    """60 seconds are at most 60: a few per cent too many steps are taken back, a few per cent may stay unused."""
+    counters = SimpleNamespace(step=450, seconds=450 * seconds_per_step)
+    state = SimpleNamespace(steps=600, replanned=False, decay_steps=None, counters=counters)
+    budget = SimpleNamespace(kind="time", amount=60.0)
+    trainer = SimpleNamespace(
+        state=state,
+        schedule=Schedule(steps=600, decay=150),
+        config=SimpleNamespace(run=SimpleNamespace(budget=budget)),
+        world=SimpleNamespace(reduce=lambda how, values: values),
+    )
+    Trainer._replan(trainer)
+    assert (state.steps, trainer.schedule.steps) == (steps, steps)
 
 
 def test_early_stopping(data, tmp_path):
