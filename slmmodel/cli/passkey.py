@@ -254,9 +254,12 @@ def _cell(context: RunContext, tasks: Sequence[Task], length: int, depth: float,
 
 def _recall(context: RunContext, tasks: Sequence[Task], max_new: int) -> list[Recall]:
     from slmmodel.evaluation.retrieval import recall
+    from slmmodel.run import special_ids
 
     prompts, answers = [task.prompt for task in tasks], [task.answer for task in tasks]
-    return recall(context.model, prompts, answers, max_new_tokens=max_new)
+    # Behind the end of its document a model writes the next one, whose digits are no part of the answer.
+    stop_ids = special_ids(context.vocab)["stop_ids"]
+    return recall(context.model, prompts, answers, max_new_tokens=max_new, stop_ids=stop_ids)
 
 
 def _batches(tasks: Sequence[Task], length: int) -> Iterator[Sequence[Task]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import torch
@@ -20,7 +21,7 @@ class Recall(NamedTuple):
     """What a model made of one prompt."""
 
     generated: list[int]
-    """ids of the greedy continuation"""
+    """ids of the greedy continuation, before the first id that ends a document"""
     n_correct: int
     """ids of the answer that are the likeliest ones after the true ids before them"""
 
@@ -38,9 +39,14 @@ def wilson(successes: float, n: int) -> tuple[float, float]:
 
 
 def recall(
-    model: Model, prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], *, max_new_tokens: int
+    model: Model,
+    prompts: Sequence[Sequence[int]],
+    answers: Sequence[Sequence[int]],
+    *,
+    max_new_tokens: int,
+    stop_ids: Container[int] = (),
 ) -> list[Recall]:
-    """Continues each prompt greedily by `max_new_tokens` ids, and scores its answer id by id.
+    """Continues each prompt greedily, at most to one of `stop_ids`, and scores its answer id by id.
 
     A prompt is read once: its state is doubled, one copy reads the generated ids and the other those of the answer.
     Raises `InvalidInput` for prompts that the model cannot read.
@@ -65,7 +71,8 @@ def recall(
     found = []
     for row, answer in enumerate(answers):
         correct = sum(read[step][row] == id for step, id in enumerate(answer))
-        found.append(Recall([ids[row] for ids in generated[:max_new_tokens]], correct))
+        new = takewhile(lambda id: id not in stop_ids, (ids[row] for ids in generated[:max_new_tokens]))
+        found.append(Recall(list(new), correct))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -106,6 +107,23 @@ class Finder(Model):
         return Output(out, torch.zeros(*ids.shape, 1), state)
 
 
+class Rambler(Finder):
+    """Ends its document after the number, and writes digits behind the end."""
+
+    def __init__(self, finder: Finder, text: Text, end: int) -> None:
+        super().__init__(finder.config.n_vocab, finder.config.seq_len, finder.reach)
+        self.end, self.after = end, text.encode("7")[-1]
+        self.digits = {id for id in range(finder.config.n_vocab) if text.data([id]).strip().isdigit()}
+
+    def forward(self, ids: torch.Tensor, *, state: Any = None, logits: str = "all", **masks: Any) -> Output:  # type: ignore[override]
+        output = super().forward(ids, state=state, logits=logits, **masks)
+        for row, seen in enumerate(state.ids.tolist()):
+            is_digit, likeliest = seen[-1] in self.digits, int(output.logits[row, 0].argmax())
+            if seen[-1] == self.end or (is_digit and likeliest not in self.digits):
+                output.logits[row, 0, self.after if seen[-1] == self.end else self.end] = 2.0
+        return output
+
+
 def context_of(folder: Path, reach: int, seq_len: int = 4096) -> RunContext:
     run = RunFolder.open(folder / "run")
     assert run.tokenizer is not None
@@ -130,6 +148,16 @@ def test_the_heat_map_shows_what_a_model_finds(folder):
     assert warnings == () and result["trained_on_passkeys"] == 0.1
     again, _ = measure(context_of(folder, 600), Template(), lengths=lengths, depths=depths, **options)
     assert again == result
+
+
+def test_what_follows_the_end_of_the_document_is_no_part_of_the_answer(folder):
+    context = context_of(folder, 600)
+    end = context.vocab.specials["eos"]
+    rambler = Rambler(context.model, context.need_text("this test"), end)
+    options: dict[str, Any] = {"samples": 4, "digits": 5, "seed": 0, "max_new": 15}
+    result, _ = measure(replace(context, model=rambler), Template(), lengths=(300,), depths=(50,), **options)
+    (cell,) = result["cells"]
+    assert (cell["exact"], cell["answer_ids_correct"]) == (4, cell["answer_ids"])
 
 
 def test_lengths_beyond_the_training_are_run_with_a_warning(folder, monkeypatch):

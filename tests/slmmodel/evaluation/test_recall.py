@@ -25,6 +25,9 @@ def test_recall_is_greedy_generation_and_teacher_forcing(name):
     for prompt, answer, each in zip(prompts, answers, found, strict=True):
         logits = model(torch.tensor([prompt + answer])).logits[0, len(prompt) - 1 : -1]
         assert each.n_correct == sum(int(row.argmax()) == id for row, id in zip(logits, answer, strict=True))
+    stopped = recall(model, prompts, answers, max_new_tokens=6, stop_ids={greedy[0].ids[2]})
+    assert stopped[0].generated == greedy[0].ids[: greedy[0].ids.index(greedy[0].ids[2])]
+    assert [each.n_correct for each in stopped] == [each.n_correct for each in found]
     true = [sample.ids[:3] for sample in greedy]
     assert [each.n_correct for each in recall(model, prompts, true, max_new_tokens=2)] == [3] * 4
 
