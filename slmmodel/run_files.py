@@ -10,6 +10,8 @@ from slmmodel.json_files import Count, Open, Strict, exactly
 
 VERSION = 2
 """Of run folders, in `fingerprint.json` and `train_state.json`."""
+FINISHED = ("finished", "early-stop")
+"""Reasons for which a run ends at its end."""
 _Version = Annotated[int, exactly(VERSION)]
 _Scaler = Literal["scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"]
 _Tensors = Annotated[str, Field(pattern=r"^[a-z]+-\d{5}-of-\d{5}\.safetensors$")]

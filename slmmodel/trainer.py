@@ -26,6 +26,7 @@ from slmmodel.distributed import World, is_restart, process_group, rank_failures
 from slmmodel.errors import Argument, NotFinite
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
+from slmmodel.run_files import FINISHED
 from slmmodel.training import setup
 from slmmodel.training.heartbeat import Heartbeat
 from slmmodel.training.loss import MAX_VALIDATIONS, Validation, Validator
@@ -381,7 +382,7 @@ class Trainer:
         """The result of the run; a finished run also writes its weights, card and `result.json`."""
         state, step, counters, validation = self.state, self.train_step, self.state.counters, self.state.validation
         last = self.last_result
-        finished = reason in ("finished", "early-stop")
+        finished = reason in FINISHED
         result = RunResult(
             path=self.run.path,
             reason=reason,

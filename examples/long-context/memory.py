@@ -1,9 +1,15 @@
-"""Does the memory help? Equal runs with `memory: off`, linear and delta, and with full attention, over several seeds.
+"""Does the memory help? Segments without memory, with linear and delta memory, and full attention, over several seeds.
 
-    python examples/long-context/memory.py DATA -o OUT [--seeds 3] [--budget tokens=2M] [--passkey 20%]
+    python examples/long-context/memory.py CORPUS -o OUT [--seeds 3] [--jobs 2] [--scale 1]
 
-Each run is a folder of OUT; the same command continues where it stopped. All runs have the shape of `infini-cpu`, the
-same data, order, optimizer and steps. The report compares bits per byte of validation, paired by seed, and passkeys.
+Two tasks, each with the model of `infini-cpu` at 512 ids of vocabulary:
+
+* `books`: CORPUS in sequences of 512 ids, segments of 32. Bits per byte of validation tell what the memory adds.
+* `passkey`: nine of ten ids belong to tasks of up to 128 ids, a number in filler and a question for it, in segments
+  of 8; the loss is on the answers and on the text between. The numbers that are asked afterwards are others.
+
+The runs of a task and seed have the same initial weights, data, order and number of steps; the attention alone differs.
+Each run is a folder of OUT. The same command continues where it stopped and repeats nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +20,8 @@ import math
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +31,79 @@ ARMS = {
     "delta": ["--set", "model.memory=delta"],
     "full": ["--set", "model.arch=llama"],
 }
+TEMPLATE = """\
+intro: Note.
+filler: The grass is green. The sky is blue. Here we go.
+needle: The key is {key}.
+question: The key is
+answer: " {key}"
+"""
+DIGITS, SEQ_LEN, SEGMENT = "3", 128, 8
+"""of the passkey task: a model of a million parameters learns it in minutes"""
+DEPTHS, SAMPLES = "0,25,50,75,100", "40"
+STEPS = {"books": 1000, "passkey": 2000}
+BATCH = {"books": 2048, "passkey": 1024}
+"""ids of a step"""
 T_975 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}
 """Quantiles of Student's t for two-sided intervals of 95 %."""
 
-
-def slm(*words: str) -> None:
-    """Runs a command of `slm`; ends this program where it fails."""
-    print("slm", *words, flush=True)
-    if code := subprocess.call([sys.executable, "-m", "slmmodel", *words, "--quiet"]):
-        sys.exit(code)
+Results = dict[str, list[dict[str, Any]]]
+"""Of each arm, one result a seed."""
 
 
-def result_of(run: Path, arm: str, seed: int, args: argparse.Namespace) -> dict[str, Any]:
-    """Trains a run or continues it, and tests it with passkeys; what is done is not repeated."""
+def run_command(module: str, *words: str) -> None:
+    """Runs a command of `slmtok` or `slm`; ends this program where it fails."""
+    print(module, *words, flush=True)
+    if code := subprocess.call([sys.executable, "-m", module, *words, "--quiet"]):
+        sys.exit(f"{module} {words[0]} ended with status {code}")
+
+
+def prepare(corpus: str, output: Path) -> None:
+    """The tokenizer, the packed corpus and the sentences of the task, once."""
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "template.yaml").write_text(TEMPLATE, encoding="utf-8")
+    if not (output / "tok.json").exists():
+        run_command("slmtok", "train", corpus, "--vocab", "512", "-o", str(output / "tok.json"))
+    if not (output / "data" / "manifest.json").exists():
+        run_command("slmtok", "pack", corpus, "-t", str(output / "tok.json"), "-o", str(output / "data"))
+
+
+def settings_of(task: str, output: Path, scale: float) -> list[str]:
+    """What all arms of a task share."""
+    found: dict[str, Any] = {"run.budget.steps": max(2, round(STEPS[task] * scale)), "run.batch_tokens": BATCH[task]}
+    if task == "books":
+        found["data.train"] = str(output / "data")
+    else:
+        keys = {"passkey": "90%", "digits": int(DIGITS), "template": str(output / "template.yaml"), "loss_on": "answer"}
+        found["data.train"] = json.dumps([str(output / "data"), keys])
+        found |= {"data.pack": "best_fit", "model.seq_len": SEQ_LEN}
+    return [word for name, value in found.items() for word in ("--set", f"{name}={value}")]
+
+
+def result_of(task: str, arm: str, seed: int, output: Path, scale: float) -> dict[str, Any]:
+    """Trains a run or continues it, and asks it for passkeys; what is done is not repeated."""
+    run = output / f"{task}-{arm}-{seed}"
     if not (run / "result.json").exists():
-        sources = json.dumps([args.data, {"passkey": args.passkey}])
-        settings = ["--budget", args.budget, "--set", f"data.train={sources}", "--set", "data.pack=best_fit"]
-        where = ["-o", str(run), "--preset", "infini-cpu", "--seed", str(seed), "--no-eval"]
-        slm("train", *where, *settings, *ARMS[arm])
-    if not (run / "eval" / "passkey.json").exists():
-        slm("passkey", str(run), "--lengths", args.lengths, "--depths", "0,25,50,75,90,100", "--samples", args.samples)
-    passkeys = json.loads((run / "eval" / "passkey.json").read_text(encoding="utf-8"))["payload"]
-    return {"bpb": json.loads((run / "result.json").read_text(encoding="utf-8"))["val_bpb"], "passkeys": passkeys}
+        segment = ["--set", f"model.segment={SEGMENT}"] if task == "passkey" and arm != "full" else []
+        shared = settings_of(task, output, scale)
+        where = ["-o", str(run), "--preset", "infini-cpu", "--seed", str(seed), "--threads", "1", "--no-eval"]
+        run_command("slmmodel", "train", *where, *shared, *segment, *ARMS[arm])
+    trained = json.loads((run / "result.json").read_text(encoding="utf-8"))
+    found = {"bpb": trained["val_bpb"], "seconds": trained["seconds"]}
+    if task == "passkey":
+        for name, more in {"passkey": [], "passkey-ignore-memory": ["--ignore-memory"]}.items():
+            file = run / "eval" / f"{name}.json"
+            if more and arm in ("off", "full"):
+                continue
+            if not file.exists():
+                asked = ["--lengths", f"{SEQ_LEN // 2},{SEQ_LEN}", "--depths", DEPTHS, "--samples", SAMPLES]
+                template = ["--template", str(output / "template.yaml"), "--digits", DIGITS, "--threads", "1"]
+                run_command("slmmodel", "passkey", str(run), *asked, *template, *more)
+            found[name] = json.loads(file.read_text(encoding="utf-8"))["payload"]
+    return found
 
 
-def interval(values: list[float]) -> str:
+def interval(values: Sequence[float]) -> str:
     """Mean and 95 % interval by Student's t; one value has none."""
     mean = statistics.mean(values)
     if len(values) == 1:
@@ -64,42 +120,66 @@ def wilson(right: int, of: int) -> str:
     return f"{right}/{of}  {100 * low:.0f}-{100 * high:.0f} %"
 
 
-def report(results: dict[str, list[dict[str, Any]]]) -> str:
-    """Of each arm bits per byte, less those of `off`; then passkeys by depth."""
+def bits_per_byte(results: Results) -> Iterator[str]:
+    """Of each arm the mean, and the mean less that of `off`, paired by seed."""
     base = [each["bpb"] for each in results["off"]]
-    lines = ["bits per byte of validation: mean, and less off, paired by seed"]
     for arm, found in results.items():
         own = [each["bpb"] for each in found]
         less = interval([a - b for a, b in zip(own, base, strict=True)]) if arm != "off" else ""
-        lines.append(f"  {arm:<7} {statistics.mean(own):.4f}  {less}")
-    lines.append("passkeys by depth: right answers of all lengths and seeds, and likeliest ids of the answers")
+        yield f"  {arm:<7} {statistics.mean(own):.4f}  {less}".rstrip()
+
+
+def retrieval(results: Results, kind: str = "passkey") -> Iterator[str]:
+    """Right answers of all lengths and seeds: by depth, then by the segments from number to question."""
     for arm, found in results.items():
-        cells = [cell for each in found for cell in each["passkeys"]["cells"]]
-        for depth in sorted({cell["depth"] for cell in cells}):
-            own = [cell for cell in cells if cell["depth"] == depth]
-            exact = wilson(sum(cell["exact"] for cell in own), sum(cell["samples"] for cell in own))
-            ids = wilson(sum(cell["answer_ids_correct"] for cell in own), sum(cell["answer_ids"] for cell in own))
-            lines.append(f"  {arm:<7} depth {depth:5.0f} %   {exact:<20} ids {ids}")
+        asked = [each[kind] for each in found if kind in each]
+        groups: dict[str, list[dict[str, Any]]] = {}
+        for payload in asked:
+            for cell in payload["cells"]:
+                groups.setdefault(f"depth {cell['depth']:3.0f} %", []).append(cell)
+            for cell in payload.get("by_segments_between", []):
+                groups.setdefault(f"{cell['segments']:2} segments back", []).append(cell)
+        for name, cells in groups.items():
+            share = wilson(sum(cell["exact"] for cell in cells), sum(cell["samples"] for cell in cells))
+            yield f"  {arm:<7} {name:<17} {share}"
+
+
+def report(found: dict[str, Results]) -> str:
+    """All tables, as text."""
+    lines = []
+    for task, results in found.items():
+        seconds = [each["seconds"] for own in results.values() for each in own]
+        lines.append(f"{task}: bits per byte of validation: mean, and less off, paired by seed")
+        lines += bits_per_byte(results)
+        lines.append(
+            f"  training {statistics.median(seconds):.0f} s in the median, {max(seconds):.0f} s in the longest"
+        )
+    lines.append("passkeys: right answers of all lengths and seeds")
+    lines += retrieval(found["passkey"])
+    lines.append("passkeys with all gates at 0: what these runs find without their memory")
+    lines += retrieval(found["passkey"], "passkey-ignore-memory")
     return "\n".join(lines)
 
 
 def main() -> None:
     """Runs what is missing, seed by seed, then prints the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", help="token shards with a validation split and a tokenizer file")
+    parser.add_argument("corpus", help="text: a file, folder or glob")
     parser.add_argument("-o", "--output", required=True, type=Path)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--budget", default="tokens=2M")
-    parser.add_argument("--passkey", default="20%")
-    parser.add_argument("--lengths", default="256,512")
-    parser.add_argument("--samples", default="10")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time, one thread each")
+    parser.add_argument("--scale", type=float, default=1.0, help="times the steps of each run")
     args = parser.parse_args()
-    args.output.mkdir(parents=True, exist_ok=True)
-    results: dict[str, list[dict[str, Any]]] = {arm: [] for arm in ARMS}
-    for seed in range(args.seeds):
-        for arm, found in results.items():
-            found.append(result_of(args.output / f"{arm}-{seed}", arm, seed, args))
-    text = report(results)
+    prepare(args.corpus, args.output)
+    runs: list[tuple[str, str, int]] = [
+        (task, arm, seed) for seed in range(args.seeds) for task in STEPS for arm in ARMS
+    ]
+    with ThreadPoolExecutor(args.jobs) as pool:
+        made = list(pool.map(lambda run: result_of(run[0], run[1], run[2], args.output, args.scale), runs))
+    found: dict[str, Results] = {task: {arm: [] for arm in ARMS} for task in STEPS}
+    for (task, arm, _), result in zip(runs, made, strict=True):
+        found[task][arm].append(result)
+    text = report(found)
     (args.output / "report.txt").write_text(text + "\n", encoding="utf-8")
     print(text)
 

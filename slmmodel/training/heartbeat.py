@@ -17,6 +17,7 @@ from typing import Any
 
 from slmmodel.errors import SlmmodelError
 from slmmodel.json_files import load
+from slmmodel.run_files import FINISHED
 from slmmodel.run_files import Heartbeat as Content
 
 FILE = "heartbeat.json"
@@ -61,7 +62,7 @@ class Heartbeat:
             self._thread = None
             self._content = {**self._content, "ended": reason}
             self._write()
-            if reason in ("finished", "early-stop"):
+            if reason in FINISHED:
                 self._path.unlink(missing_ok=True)
 
     def _beat(self) -> None:

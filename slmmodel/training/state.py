@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from slmmodel.data import Cursor, Loader
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.data_config import DataConfig
-from slmmodel.run_files import VERSION
+from slmmodel.run_files import FINISHED, VERSION
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmmodel.training.loss import Validation
 from slmmodel.training.step import StepResult
@@ -158,7 +158,7 @@ class RunResult(Counters):
     @property
     def finished(self) -> bool:
         """Whether the run came to its end."""
-        return self.reason in ("finished", "early-stop")
+        return self.reason in FINISHED
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-compatible values."""
