@@ -2,11 +2,12 @@
 
     python examples/long-context/memory.py CORPUS -o OUT [--seeds 3] [--jobs 2] [--scale 1]
 
-Two tasks, each with the model of `infini-cpu` at 512 ids of vocabulary:
+Two tasks, each with the model of `infini-cpu` at a vocabulary of 1,024 ids:
 
 * `books`: CORPUS in sequences of 512 ids, segments of 32. Bits per byte of validation tell what the memory adds.
 * `passkey`: nine of ten ids belong to tasks of up to 128 ids, a number in filler and a question for it, in segments
-  of 8; the loss is on the answers and on the text between. The numbers that are asked afterwards are others.
+  of 16; the loss is on the answers and on the text between. The numbers that are asked afterwards are others.
+  The tokenizer cuts four digits into two ids, ` 48` and `37`, so each id tells its place in the number.
 
 The runs of a task and seed have the same initial weights, data, order and number of steps; the attention alone differs.
 Each run is a folder of OUT. The same command continues where it stopped and repeats nothing.
@@ -20,7 +21,7 @@ import math
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,14 @@ needle: The key is {key}.
 question: The key is
 answer: " {key}"
 """
-DIGITS, SEQ_LEN, SEGMENT = "3", 128, 8
+DIGITS, SEQ_LEN, SEGMENT = 4, 128, 16
 """of the passkey task: a model of a million parameters learns it in minutes"""
-DEPTHS, SAMPLES = "0,25,50,75,100", "40"
-STEPS = {"books": 1000, "passkey": 2000}
+VOCAB, PATTERN = "1024", r" ?\p{L}+| ?\p{N}{1,2}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+"""The split pattern of GPT-2 with at most two digits in a piece."""
+REPEATED_NUMBERS = 25
+"""How often the tokenizer's corpus names each number, so that its pairs of digits become ids."""
+LENGTHS, DEPTHS, SAMPLES = "64,96,128", "0,25,50,75,100", "40"
+STEPS = {"books": 1000, "passkey": 1500}
 BATCH = {"books": 2048, "passkey": 1024}
 """ids of a step"""
 T_975 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}
@@ -49,6 +54,8 @@ T_975 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31
 
 Results = dict[str, list[dict[str, Any]]]
 """Of each arm, one result a seed."""
+Cells = list[dict[str, Any]]
+"""Right answers and samples."""
 
 
 def run_command(module: str, *words: str) -> None:
@@ -63,7 +70,11 @@ def prepare(corpus: str, output: Path) -> None:
     output.mkdir(parents=True, exist_ok=True)
     (output / "template.yaml").write_text(TEMPLATE, encoding="utf-8")
     if not (output / "tok.json").exists():
-        run_command("slmtok", "train", corpus, "--vocab", "512", "-o", str(output / "tok.json"))
+        numbers = output / "numbers.txt"
+        every = "".join(f"The key is {n}.\n" for n in range(10 ** (DIGITS - 1), 10**DIGITS))
+        numbers.write_text(every * REPEATED_NUMBERS, encoding="utf-8")
+        learn = ["--vocab", VOCAB, "--allow-smaller", "--pattern", PATTERN]
+        run_command("slmtok", "train", corpus, str(numbers), *learn, "-o", str(output / "tok.json"))
     if not (output / "data" / "manifest.json").exists():
         run_command("slmtok", "pack", corpus, "-t", str(output / "tok.json"), "-o", str(output / "data"))
 
@@ -74,7 +85,7 @@ def settings_of(task: str, output: Path, scale: float) -> list[str]:
     if task == "books":
         found["data.train"] = str(output / "data")
     else:
-        keys = {"passkey": "90%", "digits": int(DIGITS), "template": str(output / "template.yaml"), "loss_on": "answer"}
+        keys = {"passkey": "90%", "digits": DIGITS, "template": str(output / "template.yaml"), "loss_on": "answer"}
         found["data.train"] = json.dumps([str(output / "data"), keys])
         found |= {"data.pack": "best_fit", "model.seq_len": SEQ_LEN}
     return [word for name, value in found.items() for word in ("--set", f"{name}={value}")]
@@ -96,8 +107,8 @@ def result_of(task: str, arm: str, seed: int, output: Path, scale: float) -> dic
             if more and arm in ("off", "full"):
                 continue
             if not file.exists():
-                asked = ["--lengths", f"{SEQ_LEN // 2},{SEQ_LEN}", "--depths", DEPTHS, "--samples", SAMPLES]
-                template = ["--template", str(output / "template.yaml"), "--digits", DIGITS, "--threads", "1"]
+                asked = ["--lengths", LENGTHS, "--depths", DEPTHS, "--samples", SAMPLES]
+                template = ["--template", str(output / "template.yaml"), "--digits", str(DIGITS), "--threads", "1"]
                 run_command("slmmodel", "passkey", str(run), *asked, *template, *more)
             found[name] = json.loads(file.read_text(encoding="utf-8"))["payload"]
     return found
@@ -113,11 +124,11 @@ def interval(values: Sequence[float]) -> str:
 
 
 def wilson(right: int, of: int) -> str:
-    """A share with its 95 % interval (Wilson 1927)."""
+    """A share with its 95 % interval (Wilson 1927), in per cent."""
     z, share = 1.96, right / of
     centre, spread = share + z * z / (2 * of), z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    low, high = ((centre + sign * spread) / (1 + z * z / of) for sign in (-1, 1))
-    return f"{right}/{of}  {100 * low:.0f}-{100 * high:.0f} %"
+    low, high = (max(0.0, (centre + sign * spread) / (1 + z * z / of)) for sign in (-1, 1))
+    return f"{100 * share:.0f} ({100 * low:.0f}-{100 * high:.0f})"
 
 
 def bits_per_byte(results: Results) -> Iterator[str]:
@@ -129,19 +140,31 @@ def bits_per_byte(results: Results) -> Iterator[str]:
         yield f"  {arm:<7} {statistics.mean(own):.4f}  {less}".rstrip()
 
 
-def retrieval(results: Results, kind: str = "passkey") -> Iterator[str]:
-    """Right answers of all lengths and seeds: by depth, then by the segments from number to question."""
+def retrieval(results: Results, kind: str, name_of: Callable[[dict[str, Any]], dict[str, Cells]]) -> Iterator[str]:
+    """A table: of each arm, right answers of all lengths and seeds in per cent, in the columns that `name_of` makes."""
+    rows: dict[str, dict[str, Cells]] = {}
     for arm, found in results.items():
-        asked = [each[kind] for each in found if kind in each]
-        groups: dict[str, list[dict[str, Any]]] = {}
-        for payload in asked:
-            for cell in payload["cells"]:
-                groups.setdefault(f"depth {cell['depth']:3.0f} %", []).append(cell)
-            for cell in payload.get("by_segments_between", []):
-                groups.setdefault(f"{cell['segments']:2} segments back", []).append(cell)
-        for name, cells in groups.items():
-            share = wilson(sum(cell["exact"] for cell in cells), sum(cell["samples"] for cell in cells))
-            yield f"  {arm:<7} {name:<17} {share}"
+        for payload in (each[kind] for each in found if kind in each):
+            for name, cells in name_of(payload).items():
+                rows.setdefault(arm, {}).setdefault(name, []).extend(cells)
+    names = next(iter(rows.values()), {})
+    yield "  ".join([" " * 9, *(f"{name:>12}" for name in names)])
+    for arm, groups in rows.items():
+        shares = [wilson(sum(c["exact"] for c in cells), sum(c["samples"] for c in cells)) for cells in groups.values()]
+        yield "  ".join([f"  {arm:<7}", *(f"{share:>12}" for share in shares)])
+
+
+def by_depth(payload: dict[str, Any]) -> dict[str, Cells]:
+    """The cells of each depth; 0 is the start of the text, 100 right before the question."""
+    found: dict[str, Cells] = {}
+    for cell in payload["cells"]:
+        found.setdefault(f"{cell['depth']:.0f} %", []).append(cell)
+    return found
+
+
+def by_distance(payload: dict[str, Any]) -> dict[str, Cells]:
+    """The shares by segments from the number to the question; full attention has none."""
+    return {f"{group['segments']} back": [group] for group in payload.get("by_segments_between", [])}
 
 
 def report(found: dict[str, Results]) -> str:
@@ -154,10 +177,13 @@ def report(found: dict[str, Results]) -> str:
         lines.append(
             f"  training {statistics.median(seconds):.0f} s in the median, {max(seconds):.0f} s in the longest"
         )
-    lines.append("passkeys: right answers of all lengths and seeds")
-    lines += retrieval(found["passkey"])
-    lines.append("passkeys with all gates at 0: what these runs find without their memory")
-    lines += retrieval(found["passkey"], "passkey-ignore-memory")
+    passkeys = found["passkey"]
+    lines.append("passkeys by depth of the number: right answers in per cent, with 95 % interval (Wilson)")
+    lines += retrieval(passkeys, "passkey", by_depth)
+    lines.append("passkeys by segments between number and question")
+    lines += retrieval(passkeys, "passkey", by_distance)
+    lines.append("the same with all gates at 0: what these runs find without their memory")
+    lines += retrieval(passkeys, "passkey-ignore-memory", by_distance)
     return "\n".join(lines)
 
 
