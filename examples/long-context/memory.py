@@ -174,9 +174,7 @@ def report(found: dict[str, Results]) -> str:
         seconds = [each["seconds"] for own in results.values() for each in own]
         lines.append(f"{task}: bits per byte of validation: mean, and less off, paired by seed")
         lines += bits_per_byte(results)
-        lines.append(
-            f"  training {statistics.median(seconds):.0f} s in the median, {max(seconds):.0f} s in the longest"
-        )
+        lines.append(f"  training took {statistics.median(seconds):.0f} s in the median, at most {max(seconds):.0f} s")
     passkeys = found["passkey"]
     lines.append("passkeys by depth of the number: right answers in per cent, with 95 % interval (Wilson)")
     lines += retrieval(passkeys, "passkey", by_depth)
