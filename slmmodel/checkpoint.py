@@ -124,9 +124,14 @@ class RunFolder:
             )
         return run
 
+    def _lost_file(self) -> str:
+        """The first file that this folder lacks to be a run."""
+        return SUMS if os.path.isfile(self.path / CONFIG) else CONFIG  # noqa: PTH113
+
     def _not_a_run(self, name: str) -> MissingInput:
         """The error for a path, given as `name`, that is no run."""
-        fact, where, limit = f"{name!r} is not a run folder", f"it has no {CONFIG}", None
+        fact, where, limit = f"{name!r} is not a run folder", f"it has no {self._lost_file()}", None
+        fix: Fix = "slm train DATA -o RUN creates one"
         if not os.path.exists(self.path):  # noqa: PTH110
             fact, where, limit = f"no folder {name!r:.99}", str(self.path.parent), known_runs(self.path.parent)
         elif self.path.is_file():
@@ -139,12 +144,11 @@ class RunFolder:
             fact, where = f"{name!r} is an ablation, not a run folder", f"its runs are in {self.path / 'runs'}"
         elif (self.path / "config.json").is_file():
             fact = f"{name!r} is a model of Hugging Face, not a run folder"
-        elif (self.path / CONFIG).is_file():
-            where = f"it has no {SUMS}"
+        elif (self.path / FINGERPRINT).is_file():
+            fix = f"restore {self.path / self._lost_file()}, or train again: slm train DATA -o NEW"
         else:
             limit = known_runs(self.path)
         inside = next((each for each in [*self.path.parents][:3] if RunFolder(each).exists()), None)
-        fix: Fix = "slm train DATA -o RUN creates one"
         if inside is not None:
             fix = f"name the run: {inside}"
             if (step := self.path.name.removeprefix("step-")).isdigit():

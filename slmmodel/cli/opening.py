@@ -44,7 +44,7 @@ class RunContext:
             raise MissingInput(
                 f"{option} needs the tokenizer, and the run has none",
                 where=str(self.run.path),
-                fix="-t tok.json, or give ids with --ids",
+                fix="-t tok.json" + ", or give ids with --ids" * (option == "--prompt"),
             )
         return self.text
 

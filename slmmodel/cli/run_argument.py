@@ -77,7 +77,8 @@ def _meant(path: str, run: str | None, tokenizer: str | None, ctx: click.Context
     if exists and (elsewhere := _run_among(words)):
         # The two change places, unless an option names the data.
         run = elsewhere
-        words = [path if word == run else word for word in words if "on" not in options or word != run]
+        swaps = "on" not in options and all(param.nargs == 1 for param in ctx.command.params)
+        words = [path if word == run else word for word in words if swaps or word != run]
     is_prompt = "prompt" in options and not exists and (tokenizer is not None or any(map(str.isspace, path)))
     if "preset" in options and path in PRESETS:
         place = ["--preset", path]

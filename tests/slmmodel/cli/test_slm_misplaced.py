@@ -52,6 +52,7 @@ REFUSED = {
     "status run3": (1, "limit: runs there: run, run2\n", "fix:   slm status run"),
     "status .": (1, "'.' is not a run folder", "limit: runs there: run, run2\n"),
     "plot run rnu2 -o c.svg": (1, "no folder 'rnu2'", "fix:   slm plot run run2 -o c.svg\n"),
+    "plot data run -o c.svg": (2, "'data' is packed data", "fix:   slm plot run -o c.svg\n"),
     "export tok.json -o new": (
         1,
         "'tok.json' is a tokenizer file of slmtok, not a run folder",
@@ -123,6 +124,19 @@ def test_packing_says_that_no_text_is_left_for_training(slm, here, capsys):
 
     assert main(["pack", "text.txt", "-t", "tok.json", "--val", "tail:99.9999%", "-o", "new"]) == 0
     assert "--val tail:99.9999% leaves no byte of text for train in new" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "SHA256SUMS"])
+def test_a_damaged_run_is_restored(slm, here, name):
+    (here / "run" / name).unlink()
+    err = slm("sample", "run", "hi", code=1).err
+    assert f"where: it has no {name}\n" in err and f"fix:   restore run/{name}, or train again" in err
+
+
+def test_ids_are_offered_where_a_command_takes_them(slm, here):
+    (here / "run/tok.json").unlink()
+    assert "fix:   -t tok.json\n" in slm("chat", "run", code=1).err
+    assert "fix:   -t tok.json, or give ids with --ids\n" in slm("sample", "run", "hi", code=1).err
 
 
 def test_runs_of_a_folder(here):
