@@ -123,7 +123,7 @@ class TextRun:
                 where=str(self.run.path),
                 fix="run.evaluate(slmtok.Texts(texts)), or the path of documents",
             )
-        if data is None or (isinstance(data, str | os.PathLike) and not is_text(os.fspath(data))):
+        if data is None or (isinstance(data, str | os.PathLike) and not is_text(check_path("data", data))):
             return open_documents(self.run.folder, None if data is None else os.fspath(data), split)
         if split is not None:
             raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
@@ -280,7 +280,7 @@ def _opened(
         raise WrongType(f"reading is a {type(reading).__name__}, not a mapping", fix="reading={'separator': '\\n'}")
     if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         tokenizer = check_path("tokenizer", tokenizer)
-    if isinstance(data, str | os.PathLike) and not is_text(path := os.fspath(data)):
+    if isinstance(data, str | os.PathLike) and not is_text(path := check_path("data", data)):
         if reading and Path(path).exists():
             fact = f"reading says how text is read, and {path!r} is packed"
             raise OptionError(fact, limit="files of text", fix="leave reading out", option="reading")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from types import FunctionType
@@ -10,11 +11,13 @@ from typing import Any, TypeVar, cast
 
 from slmmodel.errors import WrongType, suggestion
 
+_MAX_SHOWN = 60
+"""Characters of an argument that a fix repeats."""
 Target = TypeVar("Target", bound=Callable[..., Any])
 
 FOREIGN_OPTIONS = {
     "batch_size": ("budget", "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
-    "block_size": ("seq_len", "seq_len=%r"),
+    **dict.fromkeys(("block_size", "max_seq_len", "context_length", "sequence_length"), ("seq_len", "seq_len=%r")),
     "do_sample": ("max_new_tokens", "temperature=0 for the likeliest ids, 0.8 to draw"),
     "eos_token_id": ("max_new_tokens", "stop_ids=(%r,)"),
     "epochs": ("budget", "budget='epochs=%s'"),
@@ -77,13 +80,44 @@ def _explained(function: Target) -> Target:
         required = [each for each in parameters if each.default is Parameter.empty and each.name in named]
         example = ", ".join(each.name + "=..." * (each.kind == Parameter.KEYWORD_ONLY) for each in required)
         fix = f"{name}({example})" if "missing" in reason else "give options by name"
-        positional = [each.name for each in parameters if each.kind == Parameter.POSITIONAL_OR_KEYWORD]
-        extra = args[len(positional) + ("self" in signature(function).parameters) :]
-        if "output" in named and "output" not in keywords and extra and isinstance(extra[0], str):
-            fix += f": output={extra[0]!r}"
+        given = args[1:] if "self" in signature(function).parameters else args
+        if moved := _by_name(parameters, given, keywords):
+            kept, by_name = moved
+            fix = f"{name}({', '.join(kept + by_name)})" if "missing" in reason else f"{fix}: {', '.join(by_name)}"
         raise WrongType(f"{name}() {reason}", limit=f"{name}({shown})", fix=fix)
 
     return cast("Target", call)
+
+
+def _by_name(
+    parameters: Sequence[Parameter], given: Sequence[object], keywords: Mapping[str, object]
+) -> tuple[list[str], list[str]] | None:
+    """(by position, by name): the arguments of a call some of whose values belong to options; None if none does.
+
+    Such a value is one too many, or of another type than the default in its place.
+    """
+    places = [each for each in parameters if each.kind == Parameter.POSITIONAL_OR_KEYWORD]
+    options = [each for each in parameters if each.kind == Parameter.KEYWORD_ONLY and each.name not in keywords]
+    kept: list[str] = []
+    named: list[str] = []
+    for index, value in enumerate(given):
+        default = places[index].default if index < len(places) else value
+        if index < len(places) and (default in (Parameter.empty, None) or type(value) is type(default)):
+            kept.append(repr(os.fspath(value) if isinstance(value, os.PathLike) else value))
+            continue
+        option = next((each for each in options if _takes(each, value)), None)
+        if option is None:
+            return None
+        options.remove(option)
+        named.append(f"{option.name}={value!r}")
+    return (kept, named) if named and all(len(each) <= _MAX_SHOWN for each in kept + named) else None
+
+
+def _takes(option: Parameter, value: object) -> bool:
+    """Whether an option is the likely place of a value: by its annotation; a str is a tokenizer file, or the output."""
+    if isinstance(value, str):
+        return option.name == "tokenizer" if value.endswith(".json") else option.name == "output"
+    return type(value).__name__ in str(option.annotation).split(" | ")
 
 
 def unknown_option(call: str, option: str, value: object, options: Iterable[str]) -> WrongType:

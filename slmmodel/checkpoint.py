@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,10 +62,29 @@ _UNFINISHED = {*_SMALL, METRICS, SUMS, "checkpoints"}
 """What a folder holds that is not yet a run, or no longer one."""
 _TENSOR_FILE = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
 _SUM = re.compile(r"([0-9a-f]{64})  ((?!\.\.?$)[^/\\\0]+)")
+_MAX_SCANNED, _MAX_NAMED = 1000, 5
+"""Entries of a folder in which runs are looked for, and runs that an error names."""
 MAX_CONFIG_BYTES = 1 << 20
 """Of `config.yaml` and `SHA256SUMS`."""
 _PART = re.compile(r"\..+\.\d+\.part")
 """The temporary name of a file that is being written, with the number of the process."""
+
+
+def runs_in(folder: Path) -> list[str]:
+    """The paths of the runs in a folder, sorted."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [folder / entry.name for entry in islice(entries, _MAX_SCANNED) if entry.is_dir()]
+    except OSError:
+        return []
+    return sorted(str(each) for each in found if RunFolder(each).exists())
+
+
+def known_runs(folder: Path) -> str | None:
+    """The first runs in a folder as the limit of an error; None where there is none."""
+    found = runs_in(folder)
+    more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
+    return f"runs there: {', '.join(found[:_MAX_NAMED])}{more}" if found else None
 
 
 class RunFolder:
@@ -91,25 +111,7 @@ class RunFolder:
                 path=name,
             )
         if not run.exists():
-            missing = SUMS if (run.path / CONFIG).is_file() else CONFIG
-            fact, where = f"{name!r} is not a run folder", f"it has no {missing}"
-            if run.path.is_file():
-                where = "it is a file"
-            elif not run.path.exists():
-                fact, where = f"no folder {name!r}", str(run.path.parent)
-            elif not name:
-                fact, where = "the path of the run is empty", "an empty path stands for no folder"
-            elif (run.path / "manifest.json").is_file():
-                fact = f"{name!r} is packed data, not a run folder"
-            elif (run.path / "ablation.json").is_file():
-                fact, where = f"{name!r} is an ablation, not a run folder", f"its runs are in {run.path / 'runs'}"
-            elif (run.path / "config.json").is_file():
-                fact = f"{name!r} is a model of Hugging Face, not a run folder"
-            inside = next((each for each in [*run.path.parents][:3] if cls(each).exists()), None)
-            fix: Fix = "slm train DATA -o RUN creates one" if inside is None else f"name the run: {inside}"
-            if inside is not None and (step := run.path.name.removeprefix("step-")).isdigit():
-                fix = (f"name the run: {inside}, with ", Argument("step", int(step)))
-            raise MissingInput(fact, where=where, fix=fix, path=name)
+            raise run._not_a_run(name)
         # A lost tokenizer can be named with -t, and ids need none; `slm doctor` reports it.
         run._verify(run.path, [name for name in _SMALL if name != TOKENIZER or run.tokenizer is not None])
         recorded, own = str(run.fingerprint.get("fingerprint")), run.vocab.fingerprint
@@ -121,6 +123,39 @@ class RunFolder:
                 path=name,
             )
         return run
+
+    def _lost_file(self) -> str:
+        """The first file that this folder lacks to be a run."""
+        return SUMS if os.path.isfile(self.path / CONFIG) else CONFIG  # noqa: PTH113
+
+    def _not_a_run(self, name: str) -> MissingInput:
+        """The error for a path, given as `name`, that is no run."""
+        fact, where, limit = f"{name!r} is not a run folder", f"it has no {self._lost_file()}", None
+        fix: Fix = "slm train DATA -o RUN creates one"
+        if not os.path.exists(self.path):  # noqa: PTH110
+            fact, where, limit = f"no folder {name!r:.99}", str(self.path.parent), known_runs(self.path.parent)
+        elif self.path.is_file():
+            where = "it is a file"
+        elif not name:
+            fact, where = "the path of the run is empty", "an empty path stands for no folder"
+        elif (self.path / "manifest.json").is_file():
+            fact = f"{name!r} is packed data, not a run folder"
+        elif (self.path / "ablation.json").is_file():
+            fact, where = f"{name!r} is an ablation, not a run folder", f"its runs are in {self.path / 'runs'}"
+        elif (self.path / "config.json").is_file():
+            fact = f"{name!r} is a model of Hugging Face, not a run folder"
+        elif (self.path / FINGERPRINT).is_file():
+            fix = f"restore {self.path / self._lost_file()}, or train again: slm train DATA -o NEW"
+        else:
+            limit = known_runs(self.path)
+        inside = next((each for each in [*self.path.parents][:3] if RunFolder(each).exists()), None)
+        if inside is not None:
+            fix = f"name the run: {inside}"
+            if (step := self.path.name.removeprefix("step-")).isdigit():
+                fix = (f"name the run: {inside}, with ", Argument("step", int(step)))
+        elif limit is not None:
+            fix = "name one of them"
+        return MissingInput(fact, where=where, limit=limit, fix=fix, path=name)
 
     def create(
         self, config: bytes, fingerprint: Mapping[str, Any], vocab: bytes | None, tokenizer: bytes | None
@@ -158,7 +193,7 @@ class RunFolder:
 
     def is_version_1(self) -> bool:
         """Whether the folder is a run of version 1, which is not read."""
-        return (self.path / "data.lock").is_file()
+        return os.path.isfile(self.path / "data.lock")  # noqa: PTH113
 
     def refuse_other_content(self) -> None:
         """Raises `OutputExists` where the path holds anything but what an unfinished `create` or `remove` leaves.
@@ -177,7 +212,8 @@ class RunFolder:
 
     def exists(self) -> bool:
         """Whether the folder is a complete run: its sums were written."""
-        return (self.path / SUMS).is_file() and (self.path / CONFIG).is_file()
+        # `Path.is_file` raises for names that the system refuses, such as long ones.
+        return all(os.path.isfile(self.path / name) for name in (SUMS, CONFIG))  # noqa: PTH113
 
     @property
     def vocab(self) -> VocabMeta:

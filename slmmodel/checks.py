@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import operator
 import os
 from collections.abc import Iterable, Mapping, Set
 
 from slmmodel.errors import OptionError, WrongType
+
+_MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
+"""Errors of `stat` for paths that are sound, and are reported where they are opened."""
 
 
 def check_path(name: str, value: object) -> str:
@@ -15,6 +19,14 @@ def check_path(name: str, value: object) -> str:
         raise WrongType(f"{name} is named by a str or a Path, not by {_described(value)}", fix=f"{name}='folder'")
     if not path:
         raise OptionError(f"{name} is empty", fix=f"{name}='folder'", option=name)
+    try:
+        os.stat(path)  # noqa: PTH116
+    except (OSError, ValueError) as error:
+        if isinstance(error, ValueError) or error.errno not in _MISSING:
+            reason = str(error) if isinstance(error, ValueError) else error.strerror
+            fact = f"{name} is no path of a file or folder: {reason}"
+            fix = "the name of a file or folder; texts go into slmtok.Texts([text]), for slmmodel.app"
+            raise OptionError(fact, where=_described(path), fix=fix, option=name) from None
     return path
 
 
@@ -22,7 +34,8 @@ def check_int(name: str, value: object, least: int | None = 0) -> int:
     """`value` as an int from `least` up, or any; `bool` and `float` are none. Raises `WrongType`, `OptionError`."""
     number = _integer(value)
     if number is None:
-        raise WrongType(f"{name} must be an integer, not {_described(value)}", fix=f"{name}={max(least or 0, 1)}")
+        meant = max(_spelled(value) or 1, least or 0)
+        raise WrongType(f"{name} must be an integer, not {_described(value)}", fix=f"{name}={meant}")
     if least is not None and number < least:
         raise OptionError(f"{name} is {number}", limit=f"{least} or more", fix=f"{name}={least}, or more", option=name)
     return number
@@ -60,6 +73,13 @@ def _integer(value: object) -> int | None:
         return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         return None
+
+
+def _spelled(value: object) -> int | None:
+    """The integer that a text such as `128` or a float such as 128.0 stands for; None for others."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal():
+        return int(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else None
 
 
 def _described(value: object) -> str:

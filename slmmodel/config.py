@@ -57,6 +57,7 @@ from slmmodel.errors import (
     unknown_setting,
 )
 from slmmodel.foreign_names import FOREIGN_VALUES
+from slmmodel.hardware import device_limit, meant_device
 from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
@@ -459,7 +460,14 @@ def merged(base: Settings, changes: Settings) -> Settings:
 
 
 def refuse_contradiction(settings: Settings, named: Settings) -> None:
-    """Raises `OptionError` for a setting with one value among the settings and another by its own option."""
+    """Raises `OptionError` for a setting with one value among the settings and another by its own option.
+
+    All budgets are one setting.
+    """
+    budgets = [next((name for name in given if name.startswith(_BUDGET)), None) for given in (settings, named)]
+    if None not in budgets and budgets[0] != budgets[1]:
+        kinds = [str(name).removeprefix(_BUDGET) for name in budgets]
+        raise OptionError(f"two budgets: {kinds[0]} and {kinds[1]}", fix="name one of them", option="budget")
     for name in named.keys() & settings.keys():
         own, other = named[name], settings[name]
         if str(own.value) != str(other.value):
@@ -538,7 +546,7 @@ def validate(settings: Settings) -> dict[str, Any]:
         raise InvalidConfig(
             f"{name} is {settings[name].value!r}",
             where=settings[name].where,
-            limit=limit,
+            limit=device_limit() if name == "run.device" else limit,
             fix=_fix_of(name, settings[name].value),
             option=name,
         ) from None
@@ -550,10 +558,13 @@ def _meant_value(name: str, value: Any) -> str | None:
     kind, text = OPTIONS[name].annotation, str(value).lower()
     literal = get_args(kind)[0] if get_origin(kind) is tuple else kind
     choices = [choice for choice in get_args(literal) if isinstance(choice, str)]
-    other = FOREIGN_VALUES.get(name, {}).get(text)
-    if name == "run.device" and other is None:
-        return text if text != value and re.fullmatch(r"(auto|cpu|cuda|mps)(:\d+)?", text, re.ASCII) else None
-    return other or suggestion(text, choices)
+    if name == "run.device":
+        return meant_device(text)
+    return FOREIGN_VALUES.get(name, {}).get(text) or suggestion(text, choices)
+
+
+_JOINED = re.compile(r"(?:^|,)([\w.]+)=([^,=]*)(?=,|$)")
+"""A setting of several that commas join."""
 
 
 def _fix_of(name: str, value: Any) -> Fix:
@@ -563,6 +574,9 @@ def _fix_of(name: str, value: Any) -> Fix:
         return (Argument("budget", f"{kind}={BUDGET_EXAMPLES[kind]}"),)
     if name not in OPTIONS:
         return "correct it"
+    if isinstance(value, str) and len(joined := _JOINED.findall(f"{name}={value}")) > 1:
+        given = [Argument(each, text) for each, text in joined]
+        return tuple(part for each in given for part in (each, " "))[:-1]
     meant = _meant_value(name, value)
     if meant is not None:
         return (Argument(name, meant),)

@@ -230,6 +230,7 @@ _EXPECTED = {
     "int_parsing": "a whole number",
     "float_parsing": "a number",
     "bool_type": "true or false",
+    "tuple_type": "a list of values",
 }
 """Limits by pydantic's type of error; others keep its message."""
 
@@ -244,5 +245,8 @@ def first_fault(error: ValidationError) -> tuple[str, Any, str]:
     if isinstance(cause, SlmmodelError):
         raise cause
     value = None if first["type"] == "missing" else first["input"]
+    if first["type"] == "missing" and isinstance(first["loc"][-1], int):
+        # A value of a list that is too short.
+        return ".".join(map(str, first["loc"][:-1])), first["input"], f"{first['loc'][-1] + 1} values or more"
     limit = _EXPECTED.get(first["type"], first["msg"].removeprefix("Value error, ").removeprefix("Input should be "))
     return ".".join(map(str, first["loc"])), value, limit

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from slmmodel.errors import Argument, OptionError
+from slmmodel.foreign_names import FOREIGN_VALUES
 
 if TYPE_CHECKING:
     import torch
@@ -61,6 +63,37 @@ def has_bf16_matmul(device: str) -> bool:
     return device == "cuda" or (device == "cpu" and probe is not None and bool(probe()))
 
 
+DEVICE_NAMES = "auto, cpu, cuda, cuda:N, mps"
+
+
+def available_devices() -> dict[str, int]:
+    """The number of devices of each type that torch sees, without types that have none."""
+    import torch
+
+    counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available()), "cpu": 1}
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def device_limit() -> str:
+    """The names of devices, and which of them this machine has."""
+    found = available_devices()
+    here = ", ".join(f"{kind}:0 to {kind}:{count - 1}" if count > 1 else kind for kind, count in found.items())
+    return f"{DEVICE_NAMES}; here {here}" + (", since torch sees no GPU" if len(found) == 1 else "")
+
+
+def meant_device(name: str) -> str | None:
+    """The device that a name in other letters or of another tool (`gpu`) stands for, if torch sees one; else cpu.
+
+    None for a name that is no device.
+    """
+    typed, _, number = name.lower().partition(":")
+    kind = FOREIGN_VALUES["run.device"].get(typed, typed)
+    if kind not in ("auto", "cpu", "cuda", "mps") or not (number.isdigit() or not number):
+        return None
+    count = available_devices().get(kind, 0)
+    return f"{kind}:{number}" if number and int(number) < count else kind if count or kind == "auto" else "cpu"
+
+
 def device_for(name: str) -> torch.device:
     """The device of that name; `auto` is cuda, else mps, else cpu. Raises `OptionError` where it is not available."""
     import torch
@@ -69,15 +102,13 @@ def device_for(name: str) -> torch.device:
         if torch.cuda.is_available():
             return torch.device("cuda", torch.cuda.current_device())
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    count = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
-    kind, _, number = name.partition(":")
-    exists = kind in count and (number.isdigit() or not number)
-    if not exists or int(number or 0) >= count[kind]:
+    if meant_device(name) != name:
+        exists = re.fullmatch(r"(cpu|cuda|mps)(:[0-9]+)?", name)
         raise OptionError(
             f"device {name!r} {'is not available' if exists else 'does not exist'}",
             where="torch on this machine",
-            limit="auto, cpu, cuda, cuda:N, mps",
-            fix=(Argument("device", lower if (lower := kind.lower()) != kind and count.get(lower) else "auto"),),
+            limit=device_limit(),
+            fix=(Argument("device", meant_device(name) or "auto"),),
             option="device",
         )
     return torch.device(name)

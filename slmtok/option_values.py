@@ -369,22 +369,32 @@ def check_val(name: str, value: object) -> str:
     if rule in ("auto", "none") or (rule.startswith("files:") and len(rule) > 6):
         return rule
     if not match or not 0 < float(match[2]) < 100:
+        meant, where = _val_meant(rule)
         raise OptionError(
             (Setting(name, rule), " is not a rule for a validation split"),
-            limit="auto, none, hash:P%, tail:P%, files:GLOB, with P between 0 and 100, at most four decimals",
-            fix=(Setting(name, _val_meant(rule)),),
+            where=where,
+            limit="auto, none, hash:P%, tail:P%, files:GLOB, with P from 0.0001 to 99.9999, at most four decimals",
+            fix=(Setting(name, meant), "; files:GLOB is for files of the corpus" if where else ""),
             option=name,
         )
     return rule
 
 
-def _val_meant(rule: str) -> str:
-    """The rule that a share such as `0.1`, `1.5`, `10%` or `tail:0.1`, or the name of a file, stands for."""
+def _val_meant(rule: str) -> tuple[str, str | None]:
+    """(rule, place): what a share such as `0.1`, `1.5`, `10%` or `tail:0.1`, or the name of a file, stands for.
+
+    The place says of a file that it does not exist.
+    """
     share = re.fullmatch(r"(?:(hash|tail):)?(-?\d*\.?\d+)(%?)", rule, re.ASCII)
     if share:
         percent = float(share[2]) * (1 if share[3] or float(share[2]) >= 1 else 100)
-        return f"{share[1] or 'hash'}:{round(percent, 4):g}%" if 0.0001 <= percent < 100 else "hash:0.5%"
-    return f"files:{rule}" if Path(rule).suffix and ":" not in rule else "hash:0.5%"
+        rounded = min(max(round(percent, 4), 0.0001), 99.9999)
+        return (f"{share[1] or 'hash'}:{rounded:g}%" if 0 < percent < 100 else "hash:0.5%"), None
+    if ":" in rule or not Path(rule).suffix:
+        return "hash:0.5%", None
+    if Path(rule).exists():
+        return f"files:{rule}", None
+    return "auto", f"there is no file {rule!r}"
 
 
 DEFAULT_DROPOUT = 0.1

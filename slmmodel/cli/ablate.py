@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.cli import ablation_files as files
-from slmmodel.cli.opening import is_text
+from slmmodel.cli.opening import comparison_of, is_text, refuse_run
 from slmmodel.cli.options import POSITIVE, budget_option, set_option, setting_option
 from slmmodel.cli.reading import corpus_options, require_text
 from slmmodel.cli.train import read_settings
@@ -22,6 +22,7 @@ from slmmodel.sizes import format_bytes, format_count, format_time, parse_share
 from slmtok.cli.options import INTEGER, TOKENIZER, Parsed, argument, command, option, output_options
 from slmtok.cli.output import Outcome, note, print_rows, table, write_line, write_text
 from slmtok.errors import SlmtokError
+from slmtok.file_kinds import is_run
 
 if TYPE_CHECKING:
     from slmmodel.cli.ablation_arms import TextArm
@@ -226,7 +227,13 @@ def _check_arms(
     arms = data or tokenizers
     if not given and len(arms) < 2:
         raise OptionError(f"an ablation has two arms or more, not {len(arms)}", fix=example, option="data")
+    runs = [path for path in data if is_run(path)]
     for path in data:
+        refuse_run(
+            path,
+            comparison_of(runs) if len(runs) > 1 else "name packed data, as slmtok pack writes them",
+            "packed data",
+        )
         if is_text(path):
             raise OptionError(
                 f"{path!r} is text",

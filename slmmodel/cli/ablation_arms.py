@@ -87,8 +87,16 @@ def pack_text(text: Sequence[str], planned: Sequence[TextArm], folder: Path, rea
                 limit="documents are chosen by the hash of their text, so equal ones together",
                 fix="a text with more different documents, --document line, or --val tail:10%",
             )
+        if not data.train.block(0).nbytes().any():
+            raise no_training_text(text, val)
         arms.append(Arm(name, data, str(place), "auto"))
     return arms
+
+
+def no_training_text(text: Sequence[str], val: str) -> OptionError:
+    """The error for a validation split that leaves no byte of the text for training."""
+    fact, fix = f"--val {val} leaves no text for training", "--val tail:10%, or a longer text"
+    return OptionError(fact, where=", ".join(text), limit="a byte or more", fix=fix, option="val")
 
 
 def text_record(text: Sequence[str], read: ReadOptions) -> dict[str, Any]:

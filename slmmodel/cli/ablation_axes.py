@@ -8,16 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli import ablation_files as files
-from slmmodel.cli.ablation_arms import text_record
+from slmmodel.cli.ablation_arms import no_training_text, text_record
 from slmmodel.cli.text import too_small, training_documents
 from slmmodel.errors import OptionError
-from slmmodel.sizes import parse_share
+from slmmodel.sizes import parse_count, parse_share
 from slmtok.option_values import check_inference, dropout_rate
 
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ def train_tokenizers(
                 except CorpusTooSmall as error:
                     size = sum(map(len, _part(documents(), recipe.share)))
                     if not size:
-                        raise _no_share(recipe, sum(1 for _ in documents())) from None
+                        there = sum(map(len, documents()))
+                        raise (_no_share(recipe, documents()) if there else no_training_text(text, val)) from None
                     if not recipe.fits_text or "supported" not in error.fields:
                         flag = "--vocabs" if "vocab_size" in recipe.options else "--vocab"
                         raise too_small(error, chosen["vocab_size"], ", ".join(text), size, flag) from None
@@ -117,10 +118,11 @@ def _as_share(recipe: Recipe, available: int) -> Recipe:
     return replace(recipe, share=recipe.documents / available)
 
 
-def _no_share(recipe: Recipe, documents: int) -> OptionError:
+def _no_share(recipe: Recipe, documents: Iterable[bytes]) -> OptionError:
     """The error for a share of the training documents that holds none."""
+    number = sum(1 for _ in documents)
     return OptionError(
-        f"--data-sizes {recipe.share:.4%} has no document: there are {documents:,} for training",
+        f"--data-sizes {recipe.share * 100:.10g}% has no document: there are {number:,} for training",
         limit="a document or more for each share",
         fix="a larger share, or --separator, which makes documents of one file",
         option="data_sizes",
@@ -141,7 +143,9 @@ def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
     recipes = [AXES[axis](value) for value in values] if wrong is None else []
     if wrong is not None or len({recipe.name for recipe in recipes}) < len(values) or len(values) < 2:
         fact = f"{flag} {','.join(values)}" + (f": {wrong!r} is not one of {takes[0]}" if wrong is not None else "")
-        raise OptionError(fact, limit="different values, separated by commas", fix=f"{flag} {takes[2]}", option=axis)
+        counts = [parse_count(value) for value in values] if axis == "vocabs" and len(set(values)) > 1 else [None]
+        example = takes[2] if None in counts else ",".join(map(str, counts))
+        raise OptionError(fact, limit="different values, separated by commas", fix=f"{flag} {example}", option=axis)
     return recipes
 
 

@@ -11,8 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
+
 from slmmodel.checkpoint import METRICS, RunFolder
 from slmmodel.cli.certificates import format_bits
+from slmmodel.cli.run_argument import check_runs
 from slmmodel.errors import MissingInput, OptionError, missing_package
 from slmmodel.training.summary import summary_of
 from slmtok.atomic import check_outputs, outputs
@@ -57,6 +60,7 @@ def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bo
     """Draw loss, bits per byte and gates of the memory of runs against steps, ids, bytes and time."""
     if picture := next((run for run in runs if run.endswith(SUFFIXES)), None):
         raise OptionError(f"{picture!r} is named as a run", fix=f"-o {shlex.quote(picture)}", option="output")
+    check_runs(click.get_current_context(), None, runs)
     if twice := next((run for run in runs if runs.count(run) > 1), None):
         raise OptionError(f"the run {twice!r} is named twice", fix="name it once", option="runs")
     check_figure(output, force=force, option="--output")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,23 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from slmmodel.checkpoint import RunFolder
+from slmmodel.checkpoint import EVALUATIONS, RunFolder
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
-from slmmodel.cli.opening import STDIN, check_distinct, check_written, is_text, note_unfinished, open_any
+from slmmodel.cli.opening import (
+    STDIN,
+    check_distinct,
+    check_written,
+    comparison_of,
+    is_text,
+    note_unfinished,
+    open_any,
+    refuse_run,
+)
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import begun_stages, open_split, steps_trained, training_data
+from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
 from slmtok import atomic
@@ -26,6 +36,7 @@ from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_given, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
+from slmtok.file_kinds import is_run
 from slmtok.options import ReadOptions, option_specs
 
 if TYPE_CHECKING:
@@ -39,8 +50,19 @@ N_RAREST = 20
 NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
 
 
+def _data_named(value: str | None, arguments: Sequence[str]) -> str:
+    """The option for data that stand as an argument. Raises `MissingInput`, and `OptionError` for a second run."""
+    path = value or STDIN
+    runs = [each for each in arguments if is_run(each)]
+    refuse_run(path, comparison_of(runs) if len(runs) > 1 else "name the text", "text or packed data")
+    if not (Path(path).exists() or is_text(path)):
+        fix = "--on DATA|TEXT, by its name; for text itself --on -, and pipe it in"
+        raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=fix, path=path)
+    return f"--on {shlex.quote(path)}"
+
+
 _HABITS = {
-    EXTRA: instead("--on {}"),
+    EXTRA: _data_named,
     **dict.fromkeys(("--data", "--dataset", "--val", "--text"), instead("--on {}", "DATA")),
     **dict.fromkeys(("--checkpoint", "--ckpt"), instead("--step {}", "N")),
     **dict.fromkeys(("--model", "--run"), instead("an argument for the run: slm eval {}", "RUN")),
@@ -53,7 +75,7 @@ _HABITS = {
 
 
 @command("eval", example="slm eval run --on data", habits=_HABITS)
-@argument("run", metavar="[RUN]", required=False, help="The folder of a run; with --check, by default that of FILE.")
+@run_argument_of(metavar="[RUN]", required=False, help="The folder of a run; with --check, by default that of FILE.")
 @option("--on", metavar="DATA|TEXT|-", help="Packed data; or text, all of it; - is stdin. By default that of training.")
 @option("--split", metavar="NAME", show_default="val where there is one, else train; of --on TEXT, all",
         help="Split of the data.")  # fmt: skip
@@ -107,6 +129,9 @@ def eval(
         return open_documents(folder, on, split, tokenizer, read)
 
     if check is not None:
+        if is_run(check):
+            fix = f"--check {shlex.quote(str(Path(check, EVALUATIONS, 'val.json')))}"
+            raise OptionError(f"--check {check} is a run, not a certificate", fix=fix, option="check")
         _refuse_beside_check()
         return _check(folder, check, lambda stated: documents(split or stated), scoring)
     trained = folder.config["data"]["train"]
@@ -476,6 +501,8 @@ def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
     """Compare the bits per byte of two models, document by document, with a confidence interval."""
     from slmmodel.evaluation import comparison
 
+    if is_run(a) and is_run(b) and a != b:
+        raise OptionError(f"{a!r} and {b!r} are runs, not files of losses", fix=comparison_of([a, b]), option="a")
     first, second = comparison.read_losses(a), comparison.read_losses(b)
     found = comparison.compare(first, second, content=content, resamples=resamples)
     interval = found.interval

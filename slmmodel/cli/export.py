@@ -8,11 +8,14 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.opening import load_torch, open_run
 from slmmodel.cli.options import run_argument, step_option
 from slmmodel.errors import OptionError
-from slmtok.cli.options import choice, command, dry_run_option, option, output_options
+from slmtok.cli.files import check_is_folder_name
+from slmtok.cli.options import choice, command, dry_run_option, instead, option, output_options
 from slmtok.cli.output import Outcome, print_rows
 
+_HABITS = dict.fromkeys(("--format", "--to", "--target"), instead("--output-format hf"))
 
-@command("export", example="slm export run --output-format hf -o for-transformers")
+
+@command("export", example="slm export run --output-format hf -o for-transformers", habits=_HABITS)
 @run_argument
 @option("--output-format", type=choice("hf"), metavar="hf", default="hf", help="The format to write.")
 @step_option
@@ -24,6 +27,8 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
     if output is None and not dry_run:
         fix = f"slm export {run} --output-format {output_format} -o FOLDER"
         raise OptionError("--output is missing", fix=fix, option="--output")
+    if output is not None:
+        check_is_folder_name(output)
     load_torch()
     from slmmodel.export import architecture, hf
     from slmtok.formats.hf import files as tokenizer_files

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from glob import has_magic
 from pathlib import Path
@@ -44,7 +44,7 @@ class RunContext:
             raise MissingInput(
                 f"{option} needs the tokenizer, and the run has none",
                 where=str(self.run.path),
-                fix="-t tok.json, or give ids with --ids",
+                fix="-t tok.json" + ", or give ids with --ids" * (option == "--prompt"),
             )
         return self.text
 
@@ -181,18 +181,25 @@ def is_text(path: str) -> bool:
     return path == STDIN or path.startswith("hf:") or has_magic(path)
 
 
-def refuse_run(path: str, fix: str = "name the text") -> None:
+def refuse_run(path: str, fix: str = "name the text", wanted: str = "text") -> None:
     """Raises `OptionError` for a run, or a checkpoint of one, where data are meant; `fix` is that of a run."""
     folder = Path(path)
     runs = [folder, *([folder.parent.parent] if (folder / "model.safetensors").is_file() else [])]
     for run in runs:
         if RunFolder(run).exists():
             raise OptionError(
-                f"{path!r} is a {'run' if run == folder else 'checkpoint'} of slm, not text",
+                f"{path!r} is a {'run' if run == folder else 'checkpoint'} of slm, not {wanted}",
                 limit="text, packed data, or a file of ids",
                 fix=fix if run == folder else f"name the text, or the run: {run}",
                 option="data",
             )
+
+
+def comparison_of(runs: Sequence[str]) -> str:
+    """The commands that compare the first two of some runs on their validation documents."""
+    files = [f"{Path(run).resolve().name}-{letter}.losses" for run, letter in zip(runs, "ab", strict=False)]
+    scored = [shlex.join(["slm", "eval", run, "--losses", file]) for run, file in zip(runs, files, strict=False)]
+    return " && ".join([*scored, shlex.join(["slm", "compare", *files])])
 
 
 def check_text(path: str, read: ReadOptions | None) -> None:

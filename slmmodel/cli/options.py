@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
+from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.config import OPTIONS, RunSection
-from slmtok.cli.options import FLOAT, Decorator, Parsed, argument, choice, option, tokenizer_option
+from slmtok.cli.options import FLOAT, Decorator, Parsed, choice, option, tokenizer_option
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -34,7 +35,7 @@ SECONDS = _number(sizes.parse_time, "a time such as 130s, 5min or 2h")
 DURATION = _number(sizes.parse_time, "a time above 0, such as 0.5s or 2min", minimum=0.001)
 STEP = _number(lambda text: sizes.parse_count(text.removeprefix("step-")), "a step such as 500 or step-500")
 
-run_argument = argument("run", metavar="RUN", help="The folder of a run, as slm train wrote it.")
+run_argument = run_argument_of()
 run_tokenizer_option = tokenizer_option(required=False, help="The tokenizer, where the run has none.")
 prompt_option = option("--prompt", "-p", metavar="TEXT|-", help="The text to continue; - is stdin.")
 ids_option = option("--ids", metavar="IDS", help="The prompt as ids, such as '1 340 27'.")
@@ -63,9 +64,10 @@ set_option = option(
 
 def set_in_two(value: str | None, arguments: Sequence[str]) -> str:
     """For an argument too many that is the value of `--set NAME VALUE`: the option in one word; else nothing."""
-    pairs = zip(arguments, arguments[1:], arguments[2:], strict=False)
-    name = next((name for flag, name, last in pairs if flag == "--set" and last == value and "=" not in name), None)
-    return f"--set {name}={value}" if name else ""
+    pairs = zip(arguments, arguments[1:], arguments[2:], [*arguments[3:], ""], strict=False)
+    found = ((name, last, more) for flag, name, last, more in pairs if flag == "--set" and "=" not in name[:-1])
+    name, last, more = next((each for each in found if each[1] == value), ("", "", ""))
+    return f"--set {name.rstrip('=')}={last.lstrip('=') or more}" if name else ""
 
 
 budget_option = option(

@@ -77,6 +77,7 @@ _HABITS = {
     **dict.fromkeys(("--max-tokens", "--max-length", "--length"), instead("--max-new {}", "256")),
     "--do-sample": instead("--temperature 0.8; it draws by default"),
     "--num-beams": instead("--beam {}", "4"),
+    **dict.fromkeys(("--output", "-o"), instead("stdout: > {}", "FILE")),
     **dict.fromkeys(("--out-dir", "--checkpoint", "--ckpt"), instead("the run as an argument: slm sample {}", "RUN")),
 }
 """Options of other samplers, each with what stands for it here."""

@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import METRICS, RunFolder, read_sums
+from slmmodel.checkpoint import CONFIG, METRICS, RunFolder, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.opening import check_text, is_text, open_text, refuse_run
@@ -304,7 +304,7 @@ def plan_rows(given: dict[str, Any], data: RunData | None) -> tuple[dict[str, An
     return numbers, rows
 
 
-@command("resume", example="slm resume run", habits={EXTRA: set_in_two})
+@command("resume", example="slm resume run", habits=_HABITS)
 @run_argument
 @option("--step", metavar="N", type=STEP, help="The checkpoint, as in RUN/checkpoints, at which a new run starts.")
 @option("--data", metavar="DATA", help="Where the data are now, if they were moved.")
@@ -352,6 +352,8 @@ def resume(
     read_settings(None, (), budget, {f"run.{name}": value for name, value in machine.items()})
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
     _check_budget(folder, step, budget)
+    if step is not None:
+        folder.step_of(step)
     if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
         _check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
@@ -509,8 +511,11 @@ def read_settings(
 
 def _refuse_other_file(config: str) -> None:
     """Raises `OptionError` for a file of slmtok or slm where a configuration is meant."""
-    from slmtok.file_kinds import NAMES, kind_of_file
+    from slmtok.file_kinds import NAMES, is_run, kind_of_file
 
+    if is_run(config):
+        fact, fix = f"{config!r} is a run, not a configuration", f"--config {shlex.quote(str(Path(config, CONFIG)))}"
+        raise OptionError(fact, where="--config", fix=fix, option="config")
     if (kind := kind_of_file(config)) in NAMES:
         fact = f"{config} is {NAMES[kind]}, not a configuration"
         raise OptionError(fact, where="--config", fix="slm config > run.yaml writes one", option="config")

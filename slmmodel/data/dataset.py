@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from slmmodel.calls import explains_calls
-from slmmodel.checks import check_int, check_path
+from slmmodel.calls import explains_calls, unknown_option
+from slmmodel.checks import check_bool, check_int, check_path
 from slmmodel.data.batch import IGNORE_INDEX
 from slmmodel.data.loader import Cursor, Loader
 from slmmodel.data.opening import open_source
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
     from slmmodel.vocab import VocabMeta
 
-_OF_DATA_LOADER = frozenset(["num_workers", "pin_memory", "drop_last", "collate_fn", "persistent_workers", "sampler"])
+_OF_DATA_LOADER = frozenset(signature(DataLoader.__init__).parameters) - {"self", "dataset", "batch_size", "shuffle"}
 """Options of torch's DataLoader that users may expect here."""
 
 
@@ -46,8 +47,11 @@ class _Sequences:
             if isinstance(self, ShardDataset):
                 fix = f"torch.utils.data.DataLoader(dataset, {name}=...)"
             raise WrongType(f"{what} has no option {name!r}, which belongs to DataLoader", fix=fix, option=name)
+        for name in ("shuffle", "shift_labels"):
+            check_bool(name, options[name])
         if options["pack"] not in STRATEGIES:
             raise unknown_name("strategy", str(options["pack"]), STRATEGIES, Argument("pack"))
+        self._refuse_unknown(options)
         for name in options.keys() & CHOICES.keys():
             if options[name] not in CHOICES[name]:
                 raise unknown_name(name, str(options[name]), CHOICES[name], Argument(name))
@@ -58,6 +62,15 @@ class _Sequences:
         check_int("seed", self.options["seed"])
         self._loader: Loader | None = None
         self.loader  # noqa: B018  (errors of the data come here, not from a worker)
+
+    def _refuse_unknown(self, options: Mapping[str, Any]) -> None:
+        """Raises `InvalidConfig` for an option that neither the class nor the packing has."""
+        own = [each.name for each in signature(type(self).__init__).parameters.values() if each.name != "self"]
+        known = [*own[:-1], "positions", *STRATEGIES[options["pack"]].OPTIONS]
+        for name in options:
+            if name not in known:
+                error = unknown_option(type(self).__name__, name, options[name], known)
+                raise InvalidConfig(error.fact, limit=error.limit, fix=error.fix, option=name)
 
     @property
     def vocab(self) -> VocabMeta:
@@ -175,10 +188,11 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
     ) -> None:
         self.rank, self.world_size = check_int("rank", rank), check_int("world_size", world_size, 1)
         if not rank < world_size <= check_int("batch_size", batch_size, 1):
+            more = f"batch_size={world_size}, or more: it counts the sequences of all ranks"
             raise OptionError(
                 f"rank {rank} of world_size {world_size} with batch_size {batch_size}",
                 limit="rank < world_size <= batch_size",
-                fix="a larger batch_size, which counts the sequences of all ranks",
+                fix=more if rank < world_size else f"world_size={rank + 1}, or more: the number of all processes",
             )
         named = {"seq_len": seq_len, "pack": pack, "seed": seed, "shuffle": shuffle, "shift_labels": shift_labels}
         super().__init__(path, split, batch_size, {**named, "crop_offset": crop_offset, **options})

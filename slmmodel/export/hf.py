@@ -194,9 +194,8 @@ def check_folder(folder: Path, *, force: bool) -> None:
     """Raises `OutputExists` for a folder that may not be replaced, and `MissingInput` for one that has no parent."""
     if folder.is_symlink() or (folder.exists() and not (folder / "receipt.json").is_file()):
         # Replacing removes the folder, so it must be one of ours.
-        raise OutputExists(
-            f"output {str(folder)!r} exists and is not an export", fix="choose another -o", path=str(folder)
-        )
+        what = "is a file, and an export is a folder" if folder.is_file() else "exists and is not an export"
+        raise OutputExists(f"output {str(folder)!r} {what}", fix="choose another -o", path=str(folder))
     if folder.exists() and not force:
         raise OutputExists(f"output {str(folder)!r} exists", fix="choose another -o, or pass --force", path=str(folder))
     if not folder.parent.is_dir():

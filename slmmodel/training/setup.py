@@ -408,6 +408,8 @@ def _smaller(config: RunConfig, fits: Callable[[RunConfig], bool], parameters: i
         value = config.model[name]
         while value // 2 >= least:
             value = min(value // 2, _MAX_USUAL_SEQ_LEN) if name == "seq_len" else value // 2
+            if name == "d_model":
+                value -= value % (2 * config.model.get("n_heads", 1))
             with suppress(InvalidConfig):
                 if fits(config.model_copy(update={"model": {**config.model, name: value}})):
                     return (Argument(f"model.{name}", value), ", or a smaller model")

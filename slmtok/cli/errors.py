@@ -75,7 +75,8 @@ def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
 
     flag, value = flag_of(setting.name.rpartition(".")[2]), setting.value
     if "." in setting.name and flag not in flags:
-        return f"--set {setting.name}={value}" if setting.has_value else setting.name
+        listed = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+        return f"--set {shlex.quote(f'{setting.name}={listed}')}" if setting.has_value else setting.name
     if value is False:
         return f"--no-{flag[2:]}"
     if value is True or not setting.has_value:
@@ -122,6 +123,8 @@ OF_SLMTOK = (
 """Commands of one program alone, which are looked for in the other."""
 _HABITS = {"generate": "slm sample", "tokenize": "slmtok encode", "detokenize": "slmtok decode"}
 """Commands of other tools, each with ours."""
+_MIN_PREFIX = 4
+"""Characters of a command that a longer word such as `evaluate` begins with."""
 
 
 def unknown_command(program: str, name: str, rest: Iterable[str], known: Iterable[str]) -> SlmtokError:
@@ -134,7 +137,8 @@ def unknown_command(program: str, name: str, rest: Iterable[str], known: Iterabl
     if typed == "version" or typed in _HABITS:
         fix = f"{program} --version" if typed == "version" else shlex.join([*_HABITS[typed].split(), *rest])
         return UnknownName(f"unknown command {name!r}", limit=f"commands: {', '.join(names)}", fix=fix, name=name)
-    meant = suggestion(name.replace("_", "-"), names, cutoff=0.75)
+    longer = (each for each in names if len(each) >= _MIN_PREFIX and typed.startswith(each))
+    meant = suggestion(name.replace("_", "-"), names, cutoff=0.75) or next(longer, None)
     return UnknownName(
         f"unknown {'option' if name.startswith('-') else 'command'} {name!r}"
         + (f"; did you mean {meant!r}?" if meant else ""),
@@ -181,16 +185,18 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             fix = swapped or _valid_value(name, error, command) or fix
             if context is not None and not name.startswith("-"):
                 fix = re.sub(f"^{re.escape(name)} ", f"{where} ", fix)
-    elif (extra := _EXTRA.fullmatch(message)) and command:
+    elif (found := _EXTRA.fullmatch(message)) and command:
         habit = getattr(command, "habits", {}).get(EXTRA)
-        if habit and (used := habit(extra[1], _arguments(context))):
+        # An argument may hold spaces.
+        extra = next((each for each in _arguments(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
+        if habit and (used := habit(extra, _arguments(context))):
             from slmtok.cli.files import names_tokenizer
 
             option = used.partition(" ")[0]
-            swapped = with_text_named(option, context) if context and names_tokenizer(extra[1]) else None
+            swapped = with_text_named(option, context) if context and names_tokenizer(extra) else None
             fix = swapped or f"use {used}"
-        elif any("--on" in param.opts for param in command.params) and not os.path.isdir(extra[1]):  # noqa: PTH112
-            fix = f"the text is named by --on {extra[1]}"
+        elif any("--on" in param.opts for param in command.params) and not os.path.isdir(extra):  # noqa: PTH112
+            fix = f"the text is named by --on {shlex.quote(extra)}"
         elif context is not None:
             taken = " ".join(str(param.metavar) for param in command.params if isinstance(param, click.Argument))
             fix = f"leave one out: {where} takes {taken} and options" if taken else f"{where} takes options alone"

@@ -226,6 +226,12 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]]) -> Outcome:
         for name, share in (("val", "none"), ("train", "all"))
         if result["split"] != "none" and name not in result["splits"]
     ]
+    about_data += [
+        f"--val {result['split']} leaves no byte of text for {name} in {result['path']}"
+        for result in results
+        for name, split in result["splits"].items()
+        if result["split"] != "none" and not split["bytes"] and result["bytes"]
+    ]
     about_data += _separator_notes(done[0][0].manifest) + _domain_notes(done[0][0].manifest)
     # The text is the same for every tokenizer, and so are the warnings about it.
     warnings = (*about_data, *dict.fromkeys(warning for *_, about_text in done for warning in about_text))

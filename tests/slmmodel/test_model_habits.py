@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,37 @@ def test_ids_outside_the_vocabulary(option: dict[str, Any], inside: Path) -> Non
 def test_reading_is_for_text(inside: Path) -> None:
     with pytest.raises(OptionError, match="reading says how text is read, and 'data' is packed"):
         app.train("data", output="new", reading={"document": "line"})
+    assert not (inside / "new").exists()
+
+
+def test_arguments_by_position_are_named(inside: Path) -> None:
+    with pytest.raises(WrongType, match=r"by name: tokenizer='tok\.json'"):
+        app.load("run", "tok.json")  # type: ignore[misc]
+    with pytest.raises(WrongType, match=r"by name: tokenizer='tok\.json'"):
+        app.train("text.txt", "tok.json")  # type: ignore[misc]
+    with pytest.raises(WrongType, match="by name: max_new_tokens=5"):
+        app.load("run").generate("a", 5)  # type: ignore[misc]
+    with pytest.raises(WrongType, match=r"fix:   step=2$"):
+        app.load("run", step="2")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["once upon a time\n" * 400, "a\0b"])
+def test_texts_that_are_no_paths(name: str, inside: Path) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: app.train(name, tokenizer="tok.json"),
+        lambda: app.load("run").evaluate(name),
+        lambda: slmmodel.train(name),
+        lambda: slmmodel.train("data", output=name),
+        lambda: slmmodel.load(name),
+    ]
+    for call in calls:
+        with pytest.raises(OptionError, match=r"is no path of a file or folder(.|\n)*slmtok.Texts\(\[text\]\)"):
+            call()
+
+
+def test_two_budgets(inside: Path) -> None:
+    with pytest.raises(OptionError, match="two budgets: steps and time"):
+        slmmodel.train("data", budget="time=5", output="new", settings={"run.budget.steps": 5})
     assert not (inside / "new").exists()
 
 

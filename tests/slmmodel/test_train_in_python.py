@@ -26,12 +26,14 @@ from slmmodel.errors import (
     UnsupportedFormat,
     WrongType,
 )
+from slmmodel.hardware import meant_device
 from slmtok.errors import UnknownOption
 
 torch = pytest.importorskip("torch")
 LINES = [f"once upon a time fox {number} saw tree {number % 7}, and the tree was tall." for number in range(60)]
 SHAPE = {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 1, "seq_len": 32}
 SETTINGS = {"model": SHAPE, "run.batch_tokens": 128, "run.threads": 1}
+GPU_OR_CPU = meant_device("gpu")
 SMALL: dict[str, Any] = {"budget": "steps=3", "settings": SETTINGS, "seed": 4}
 
 
@@ -232,7 +234,7 @@ def test_in_a_notebook(place: Path) -> None:
         ),
         ({"preset": "cpu-dmo"}, "preset='cpu-demo'", "--preset cpu-demo"),
         ({"budget": "2M"}, "budget='tokens=2M'", "--budget tokens=2M"),
-        ({"device": "gpu"}, "device='auto'", "--device auto"),
+        ({"device": "gpu"}, f"device='{GPU_OR_CPU}'", f"--device {GPU_OR_CPU}"),
         ({"seed": -1}, "settings={'run.seed': 0}", "--set run.seed=0"),
         (
             {"settings": {**SETTINGS, "data.pack": "cocnat"}},

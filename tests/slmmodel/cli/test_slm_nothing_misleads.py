@@ -20,6 +20,7 @@ from slmmodel.cli.options import MISMATCHES
 from slmmodel.config import check_model, read_assignments
 from slmmodel.data import ShardDataset, make_packing
 from slmmodel.errors import InvalidConfig, InvalidInput, OptionError, UnknownName, WrongType
+from slmmodel.hardware import meant_device
 from slmmodel.training.setup import FINGERPRINT_FIELDS
 
 
@@ -73,7 +74,7 @@ REFUSED = {
     "ablate data data2 --match bytes --also flops,bytes -o new": (2, "fix:   leave it out of --also\n"),
     "ablate --data-sizes 0.1%,100% --text text.txt --vocab 280 --cpu -o new": (
         2,
-        "--data-sizes 0.1000% has no ",
+        "--data-sizes 0.1% has no ",
     ),
     "pairs run equal.jsonl": (1, "the two sentences of a pair are equal: ''\n"),
     "eval run --check run/result.json": (1, "fix:   name a certificate; "),
@@ -253,7 +254,7 @@ WRONG_SETTINGS = {
     "optim.schedule=cosine": "name a setting of it: optim.schedule.kind\n",
     "run.precision=float32": "--precision fp32\n",
     "run.device=CPU": "--device cpu\n",
-    "run.device=gpu": "--device cuda\n",
+    "run.device=gpu": f"--device {meant_device('gpu')}\n",
     "run.track=tensorbord": "--set run.track=tensorboard\n",
     "run.keep=0": "--set run.keep=2\n",
     "optim.lr 1e-3": "use --set optim.lr=1e-3\n",

@@ -153,6 +153,34 @@ def test_wrong_calls(folder: Path, number: int) -> None:
     assert isinstance(caught.value, SlmmodelError)
 
 
+FIXES: list[tuple[Callable[[Path], object], str]] = [
+    (lambda at: ShardDataset(at, 8), "', seq_len=8)"),  # type: ignore[call-arg, arg-type]
+    (lambda at: ShardDataset(at, "train", 8), "fix:   give options by name: seq_len=8"),  # type: ignore[call-arg, misc]
+    (lambda at: ShardLoader(at, 8, 4), "give options by name: seq_len=8, batch_size=4"),  # type: ignore[call-arg, misc]
+    (lambda at: ShardDataset(at, seq_len="8"), "fix:   seq_len=8"),  # type: ignore[arg-type]
+    (lambda at: ShardDataset(at, seq_len=8.0), "fix:   seq_len=8"),  # type: ignore[arg-type]
+    (lambda at: ShardDataset(at, block_size=8), "fix:   seq_len=8"),  # type: ignore[call-arg]
+    (lambda at: ShardDataset(at, seq_len=8, max_seq_len=8), "fix:   seq_len=8"),
+    (lambda at: ShardDataset(at, seq_len=8, shufle=False), "did you mean 'shuffle'?"),
+    (lambda at: ShardDataset(at, seq_len=8, shuffle="no"), "shuffle must be True or False"),  # type: ignore[arg-type]
+    (lambda at: ShardDataset(at, seq_len=8, shift_labels=1), "shift_labels must be True or"),  # type: ignore[arg-type]
+    *(
+        (lambda at, name=name: ShardDataset(at, seq_len=8, **{name: 1}), f"DataLoader(dataset, {name}=...)")  # type: ignore[misc]
+        for name in ("timeout", "prefetch_factor", "generator", "worker_init_fn", "batch_sampler", "num_workers")
+    ),
+    (lambda at: ShardLoader(at, seq_len=8, batch_size=4, rank=2), "fix:   world_size=3, or more"),
+    (lambda at: ShardLoader(at, seq_len=8, batch_size=1, rank=1, world_size=2), "fix:   batch_size=2, or more"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(FIXES)))
+def test_fixes_of_wrong_calls(folder: Path, number: int) -> None:
+    call, text = FIXES[number]
+    with pytest.raises(SlmmodelError) as caught:
+        call(folder)
+    assert text in str(caught.value)
+
+
 def test_indices_out_of_range(folder: Path) -> None:
     dataset = ShardDataset(folder, seq_len=SEQ_LEN)
     assert dataset[-1]["input_ids"].tolist() == dataset[len(dataset) - 1]["input_ids"].tolist()

@@ -1,0 +1,174 @@
+"""Inputs of `slm` in the place of another kind of input: errors name what they are, and the command that was meant."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from slm_folder import make_folder
+
+import slmmodel
+from slmmodel.checkpoint import runs_in
+from slmmodel.errors import MissingInput, OptionError
+from slmmodel.hardware import device_for, meant_device
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a text, a tokenizer, packed data, and two runs of two steps."""
+    folder = make_folder(tmp_path_factory.mktemp("made"), "--no-eval")
+    shutil.copytree(folder / "run", folder / "run2")
+    return folder
+
+
+@pytest.fixture
+def here(slm, made: Path, tmp_path: Path) -> Path:
+    """A copy of the folder, which is the working folder."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+COMPARISON = "slm eval run --losses run-a.losses && slm eval run2 --losses run2-b.losses && slm compare "
+REFUSED = {
+    "ablate run run2": (2, "'run' is a run of slm, not packed data", f"fix:   {COMPARISON}"),
+    "ablate data run": (2, "'run' is a run of slm, not packed data", "fix:   name packed data"),
+    "eval run run2": (2, "'run2' is a run of slm, not text or packed data", f"fix:   {COMPARISON}"),
+    "compare run run2": (2, "'run' and 'run2' are runs, not files of losses", f"fix:   {COMPARISON}"),
+    "eval run none.txt": (1, "no file or folder 'none.txt'", "fix:   --on DATA|TEXT"),
+    "eval run 'my text'": (1, "no file or folder 'my text'", "fix:   --on DATA|TEXT"),
+    "eval run text.txt": (2, "unexpected extra argument (text.txt)", "fix:   use --on text.txt\n"),
+    "eval text.txt run": (2, "'text.txt' is not a run folder", "fix:   slm eval run --on text.txt\n"),
+    "eval data": (1, "'data' is packed data, not a run folder", "fix:   slm eval run --on data\n"),
+    "sample tok.json Once": (1, "RUN is missing: 'tok.json' is a tokenizer, and", "fix:   slm sample run Once\n"),
+    "sample 'Once upon'": (1, "no folder 'Once upon'", "fix:   slm sample run 'Once upon'\n"),
+    "logprobs 'Once upon'": (1, "limit: runs there: run, run2\n", "fix:   slm logprobs run --prompt 'Once upon'\n"),
+    "sample rnu hi": (1, "no folder 'rnu'", "fix:   slm sample run hi\n"),
+    "status run3": (1, "limit: runs there: run, run2\n", "fix:   slm status run"),
+    "status .": (1, "'.' is not a run folder", "limit: runs there: run, run2\n"),
+    "plot run rnu2 -o c.svg": (1, "no folder 'rnu2'", "fix:   slm plot run run2 -o c.svg\n"),
+    "plot data run -o c.svg": (2, "'data' is packed data", "fix:   slm plot run -o c.svg\n"),
+    "export tok.json -o new": (
+        1,
+        "'tok.json' is a tokenizer file of slmtok, not a run folder",
+        "slm export run -o new\n",
+    ),
+    "bench cpu-demo": (1, "no folder 'cpu-demo'", "fix:   slm bench --preset cpu-demo\n"),
+    "export run -o new.safetensors": (2, "is the name of a file, and a folder is written", "fix:   -o new\n"),
+    "export run -o text.txt": (
+        1,
+        "output 'text.txt' is a file, and an export is a folder",
+        "fix:   choose another -o\n",
+    ),
+    "eval run --check run2": (2, "--check run2 is a run, not a certificate", "fix:   --check run2/eval/val.json\n"),
+    "train data -o new --config run": (2, "'run' is a run, not a configuration", "fix:   --config run/config.yaml\n"),
+    "resume run --step 9 -o new": (1, "the run has no checkpoint of step 9", "limit: steps: 2\n"),
+    "resume run --lr 1": (2, "unknown option '--lr'", "fix:   use --set optim.lr=1\n"),
+    "train data -o new --set optim.lr = 1": (2, "unexpected extra argument", "fix:   use --set optim.lr=1\n"),
+    "train data -o new --set optim.lr=1e-3,run.seed=2": (
+        2,
+        "limit: a number",
+        "fix:   --set optim.lr=1e-3 --seed 2\n",
+    ),
+    "train data -o new --set optim.betas=0.9": (2, "limit: 2 values or more", "fix:   --set optim.betas=0.9,0.95\n"),
+    "ablate --vocabs 8k,16k --text text.txt -o new": (2, "'8k' is not one of numbers", "fix:   --vocabs 8000,16000\n"),
+    "ablate --vocabs 300,some --text text.txt -o new": (2, "'some' is not one of", "fix:   --vocabs 1024,2048,4096\n"),
+    "export run --format hf -o new": (2, "unknown option '--format'", "fix:   use --output-format hf\n"),
+    "sample run hi -o out.txt": (2, "unknown option '-o'", "fix:   use stdout: > out.txt\n"),
+    "evaluate run": (2, "did you mean 'eval'?", "fix:   slm eval run\n"),
+    "ablate --vocabs 280,285 --text text.txt --val none.txt -o new": (
+        2,
+        "where: there is no file 'none.txt'",
+        "fix:   --val auto; files:GLOB is for files of the corpus\n",
+    ),
+    "ablate --vocabs 280,285 --text text.txt --val tail:99.99999% -o new": (
+        2,
+        "limit: auto, none, hash:P%, tail:P%, files:GLOB, with P from 0.0001 to 99.9999",
+        "fix:   --val tail:99.9999%\n",
+    ),
+    "ablate --vocabs 280,285 --text text.txt --val tail:99.9999% --cpu -o new": (
+        2,
+        "--val tail:99.9999% leaves no text for training",
+        "fix:   --val tail:10%, or a longer text\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_the_error_names_the_command_that_was_meant(slm, here, line):
+    before = sorted(here.rglob("*"))
+    code, *parts = REFUSED[line]
+    err = slm(*shlex.split(line), code=code).err
+    assert all(part in err for part in parts), err
+    assert sorted(here.rglob("*")) == before
+
+
+def test_the_commands_that_compare_runs_work(slm, here):
+    fix = next(line for line in slm("ablate", "run", "run2").err.splitlines() if "fix:" in line).partition("fix:")[2]
+    for command in fix.split("&&"):
+        ran = slm(*shlex.split(command)[1:], code=0)
+    assert "A minus B" in ran.out
+
+
+def test_a_fix_that_names_a_run_works(slm, here):
+    assert slm("sample", "run", "Once", "--max-new", "1", code=0).out.startswith("Once")
+
+
+def test_packing_says_that_no_text_is_left_for_training(slm, here, capsys):
+    from slmtok.cli import main
+
+    assert main(["pack", "text.txt", "-t", "tok.json", "--val", "tail:99.9999%", "-o", "new"]) == 0
+    assert "--val tail:99.9999% leaves no byte of text for train in new" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "SHA256SUMS"])
+def test_a_damaged_run_is_restored(slm, here, name):
+    (here / "run" / name).unlink()
+    err = slm("sample", "run", "hi", code=1).err
+    assert f"where: it has no {name}\n" in err and f"fix:   restore run/{name}, or train again" in err
+
+
+def test_ids_are_offered_where_a_command_takes_them(slm, here):
+    (here / "run/tok.json").unlink()
+    assert "fix:   -t tok.json\n" in slm("chat", "run", code=1).err
+    assert "fix:   -t tok.json, or give ids with --ids\n" in slm("sample", "run", "hi", code=1).err
+
+
+def test_runs_of_a_folder(here):
+    assert runs_in(here) == [str(here / "run"), str(here / "run2")] and runs_in(here / "none") == []
+    with pytest.raises(MissingInput, match="limit: runs there: run, run2\n  fix:   name one of them"):
+        slmmodel.load("rnu")
+
+
+@pytest.mark.parametrize("name", ["gpu", "GPU", "gpu:0", "cuda:99", "mps", "Cuda"])
+def test_devices_without_a_gpu(slm, here, name, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    for line in (["train", "data", "-o", "new"], ["sample", "run", "hi"]):
+        err = slm(*line, "--device", name, code=2).err
+        assert "fix:   --device cpu\n" in err and "here cpu, since torch sees no GPU\n" in err
+    assert not (here / "new").exists()
+
+
+def test_devices_with_gpus(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert [meant_device(name) for name in ("gpu", "GPU:1", "cuda:2", "cpu", "tpu", "cuda:x")] == [
+        *("cuda", "cuda:1", "cuda", "cpu"),
+        None,
+        None,
+    ]
+    with pytest.raises(OptionError, match="here cuda:0 to cuda:1, cpu\n  fix:   device='cuda'"):
+        device_for("cuda:5")
+
+
+def test_less_memory_leads_to_a_width_that_heads_divide(slm, here):
+    err = slm("train", "data", "-o", "new", "--budget", "steps=1", "--set", "model.d_model=1000000", code=2).err
+    width = int(err.partition("--set model.d_model=")[2].partition(",")[0])
+    assert width % 8 == 0
+    fixed = ["--budget", "steps=1", "--set", f"model.d_model={width}"]
+    slm("train", "data", "-o", "new", *fixed, "--dry-run", code=0)
