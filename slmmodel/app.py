@@ -166,9 +166,16 @@ def load_ablation(path: str | os.PathLike[str]) -> Ablation:
 
     Raises `CorruptFile`, `UnsupportedVersion`, `Unreadable`, and `MissingInput` for one that has not finished.
     """
+    from slmmodel.checkpoint import RunFolder
     from slmmodel.cli import ablation_files
 
     given = Path(check_path("path", path))
+    if RunFolder(given).exists():
+        raise MissingInput(
+            f"{str(given)!r} is a run, not an ablation",
+            where=str(given),
+            fix="name a folder that slm ablate wrote; slmmodel.app.load(path) opens a run",
+        )
     file = str(given / ablation_files.RESULT if given.is_dir() else given)
     return Ablation(file, ablation_files.load_ablation(file))
 

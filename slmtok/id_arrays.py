@@ -119,6 +119,10 @@ def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: i
             if isinstance(id, float)
             else "tok.encode(text) gives ids",
         ) from None
+    except RuntimeError as error:
+        # A tensor on the device meta.
+        fix = "a tensor on a device, such as ids.cpu()"
+        raise WrongType(f"an id has no value: {error}", where=_where(position, document), fix=fix) from None
     if not _MIN <= number <= _MAX:
         raise _unknown_id(number, n_vocab, position, document)
     return number

@@ -283,7 +283,7 @@ class ReadOptions(Options):
     )
     max_bytes: int | None = option(
         None,
-        help="Read at most this much of the corpus (5000, 20MB, 1GiB).",
+        help="Read at most this much of the corpus (5000, 20MB, 1GiB); packing and slm end with a whole document.",
         group=CORPUS,
         min=1,
         metavar="SIZE",

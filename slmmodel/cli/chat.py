@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError
 from slmtok.atomic import write
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, command, option
 from slmtok.cli.output import Outcome, counted, printable, settings
 
@@ -38,7 +40,7 @@ SETTINGS = {"/temperature": "temperature", "/top-p": "top_p", "/top-k": "top_k",
 """Option of `SampleConfig` by command."""
 
 
-@command("chat", example="slm chat run")
+@command("chat", example="slm chat run", habits={EXTRA: lambda text, given: f"slm sample {shlex.join(given)}"})
 @run_argument
 @field_option("temperature", SampleConfig.model_fields["temperature"])
 @field_option("top_p", SampleConfig.model_fields["top_p"])

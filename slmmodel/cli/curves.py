@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import math
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -61,7 +62,8 @@ def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bo
     if picture := next((run for run in runs if run.endswith(SUFFIXES)), None):
         raise OptionError(f"{picture!r} is named as a run", fix=f"-o {shlex.quote(picture)}", option="output")
     check_runs(click.get_current_context(), None, runs)
-    if twice := next((run for run in runs if runs.count(run) > 1), None):
+    folders = [os.path.realpath(run) for run in runs]
+    if twice := next((run for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1), None):
         raise OptionError(f"the run {twice!r} is named twice", fix="name it once", option="runs")
     check_figure(output, force=force, option="--output")
     opened = [RunFolder.open(run) for run in runs]

@@ -192,6 +192,9 @@ def _open_dataset(source: str, options: ReadOptions) -> Iterator[Any]:
         # The package raises errors of hubs, archives and scripts. Their first line names the cause.
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         fix = "check name, configuration and split: hf:NAME[:CONFIG][@SPLIT]"
+        if Path(parsed.name).is_dir():
+            reason = "the folder holds no data set" if isinstance(error, LookupError) else reason
+            fix = f"{parsed.name} without hf: to read its files, or name a folder that datasets.save_to_disk wrote"
         if silence is not None:
             reason = f"{_address_of_hub(datasets)} cannot be reached ({silence}), and the cache has no copy"
             fix = "check the network; without network, name a folder that datasets.save_to_disk wrote"

@@ -286,7 +286,7 @@ def no_text(found: str, *, malformed: int | None = 0, is_sampled: bool = False) 
 
     malformed: records that were left out, None for an unknown number. is_sampled: whether a sample left documents out.
     """
-    fix: Message = "name files that hold text"
+    fix: Message = "give text, or name files that hold it"
     if malformed != 0:
         number = "" if malformed is None else f"{malformed:,} "
         found += f"; {number}malformed record{'' if malformed == 1 else 's'} left out"

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from slmtok import atomic
 from slmtok.checks import U32
 from slmtok.corpus import STDIN, expand
+from slmtok.corpus.contents import content_of
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import CorruptFile, MalformedRecord, MissingInput, OptionError, Setting, UnknownId
 from slmtok.files import read_file
@@ -274,6 +275,10 @@ class _Line:
         match = _WORD.fullmatch(word)
         if match is None or int(match[2] or 0) > int(match[3] or 0):
             text = word[:24].decode("utf-8", "backslashreplace")
+            content = content_of(word) if index == 0 else None
+            if content is not None:
+                fix = "name a file that slmtok encode wrote"
+                raise MalformedRecord(f"this is {content.name}, not ids", where=self._where, fix=fix)
             raise MalformedRecord(
                 f"{text!r} is not an id" + ("" if match is None else ": it ends before it starts"),
                 where=f"{self._where}, word {index + 1}",

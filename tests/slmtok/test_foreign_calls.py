@@ -39,6 +39,11 @@ def test_numbers_that_are_no_integers_are_no_ids(tok, dtype):
     assert tok.decode(np.array([])) == ""
 
 
+def test_texts_without_text():
+    with pytest.raises(SlmtokError, match=r"the corpus is empty.*\n  fix:   give text, or name files that hold it"):
+        slmtok.train(slmtok.Texts([""]), vocab_size=300)
+
+
 def test_tensors_that_are_no_ids(tok):
     torch = pytest.importorskip("torch")
     for dtype in (torch.float32, torch.bfloat16):
@@ -46,6 +51,8 @@ def test_tensors_that_are_no_ids(tok):
             tok.decode(torch.ones(3, dtype=dtype))
     with pytest.raises(WrongType, match=r"shape \(2, 3\)"):
         tok.decode(torch.ones(2, 3, dtype=torch.int64))
+    with pytest.raises(WrongType, match="an id has no value"):
+        tok.decode(torch.ones(2, dtype=torch.int64, device="meta"))
     with pytest.raises(WrongType, match="a mask"):
         tok.decode(torch.ones(2, dtype=torch.bool))
     for call in (tok.decode, tok.decode_batch):

@@ -174,3 +174,15 @@ def test_the_fixes_of_a_corpus_that_is_too_small_work(slmtok, here, fix):
 def test_a_folder_with_a_tokenizer_names_it(slmtok, here):
     Path("none/tok.json").write_bytes(Path("tok.json").read_bytes())
     assert "fix:   name the tokenizer: none/tok.json\n" in slmtok("info", "none").err
+
+
+def test_a_picture_is_not_ids(slmtok, here):
+    (here / "p.bin").write_bytes(b"\x89PNG\r\n\x1a\n123")
+    result = slmtok("decode", "p.bin", "-t", "tok.json", "--format", "text")
+    assert result.code == 1 and "this is a PNG image, not ids" in result.err
+
+
+def test_a_folder_that_is_no_data_set(slmtok, here):
+    pytest.importorskip("datasets")
+    result = slmtok("train", "hf:none", "--vocab", "290", "-o", "new.json")
+    assert result.code == 1 and "fix:   none without hf: to read its files" in result.err
