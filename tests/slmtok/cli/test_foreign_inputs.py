@@ -177,8 +177,8 @@ def test_a_folder_with_a_tokenizer_names_it(slmtok, here):
 
 
 def test_a_picture_is_not_ids(slmtok, here):
-    (here / "p.bin").write_bytes(b"\x89PNG\r\n\x1a\n123")
-    result = slmtok("decode", "p.bin", "-t", "tok.json", "--format", "text")
+    (here / "p.png").write_bytes(b"\x89PNG\r\n\x1a\n123")
+    result = slmtok("decode", "p.png", "-t", "tok.json")
     assert result.code == 1 and "this is a PNG image, not ids" in result.err
 
 
