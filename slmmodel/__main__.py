@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from slmtok.interrupts import exit_on_interrupt
+from slmtok.interrupts import exit_on_interrupt, leave
 
 
 def main() -> int:
@@ -12,7 +12,7 @@ def main() -> int:
     exit_on_interrupt()
     from slmmodel.cli import main as run
 
-    return run()
+    return leave(run())
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import sys
 
-from slmtok.interrupts import exit_on_interrupt
+from slmtok.interrupts import exit_on_interrupt, leave
 
 
 def main() -> int:
@@ -10,7 +10,7 @@ def main() -> int:
     exit_on_interrupt()
     from slmtok.cli import main as run
 
-    return run()
+    return leave(run())
 
 
 if __name__ == "__main__":

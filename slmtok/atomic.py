@@ -3,7 +3,8 @@
 An existing output is refused without `force`, and an output that is also an input always. A failure leaves neither an
 output nor a temporary file; what a killed process left is removed when the same output is written again. Each file is
 renamed atomically. Of several outputs the first is renamed last and marks the set as complete; a hidden `.set` file
-names the others meanwhile, so that the same command may replace what a killed one has renamed.
+names the others meanwhile, so that the same command may replace what a killed one has renamed. An output whose making
+takes longest may be published ahead of the others, and stays where these fail.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import platform
 import re
 import stat
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Setting, SlmtokError, Unreadable, WrongType
@@ -27,57 +30,123 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _Path = str | os.PathLike[str]
 
 
-@contextmanager
-def outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) -> Iterator[tuple[Path, ...]]:
-    """Gives one temporary path for each target; on success all are renamed to their targets, else all are removed.
+@dataclass
+class OutputSet:
+    """Several outputs of one command, of which the first marks the set as complete.
 
-    Raises, before any work, what `check_outputs` raises; later `DiskFull`, `Unreadable`.
+    temporary: a path for each output, which the command writes. existed: an output was there before.
+    """
+
+    paths: list[Path]
+    temporary: tuple[Path, ...]
+    force: bool
+    existed: bool
+    _renamed: list[Path] = field(default_factory=list)
+    _records: list[Path] = field(default_factory=list)
+    _keeps: bool = False
+
+    def publish_last(self) -> None:
+        """Renames the last output ahead of the others. It stays whatever becomes of these, and the same command may
+        replace it."""
+        self._commit([len(self.paths) - 1], is_recorded=True)
+        self._keeps = True
+
+    def finish(self) -> None:
+        """Renames the outputs that are left, the first one last."""
+        left = [index for index, path in reversed(list(enumerate(self.paths))) if path not in self._renamed]
+        if left:
+            self._commit(left, is_recorded=len(self.paths) > 1)
+        for record in self._records:
+            record.unlink()
+        if len(self.paths) > 1 or self.existed:
+            for old in _stale(self.paths[0], ".set"):
+                old.unlink(missing_ok=True)
+
+    def _commit(self, indices: Sequence[int], *, is_recorded: bool) -> None:
+        with _locked_folder(self.paths[0].parent):
+            _check_targets([self.paths[index] for index in indices], self.paths[0], force=self.force)
+            for index in indices:
+                if self.paths[index].is_file() and not self.paths[index].is_symlink():
+                    self.temporary[index].chmod(stat.S_IMODE(self.paths[index].stat().st_mode))
+            if is_recorded:
+                self._record(indices)
+            for index in indices:
+                self.temporary[index].replace(self.paths[index])
+                self._renamed.append(self.paths[index])
+
+    def _record(self, indices: Sequence[int]) -> None:
+        """Writes a record of these outputs and of those that are renamed already."""
+        # A new file, for a torn record would leave nothing to tell a file of this command by.
+        self._records.append(temporary_path(self.paths[0]).with_suffix(".set"))
+        places = {path: path for path in self._renamed} | {self.paths[at]: self.temporary[at] for at in indices}
+        identities = [[os.fspath(path.absolute()), *_identity(place)] for path, place in places.items()]
+        write_synced(self._records[-1], json.dumps(identities).encode())
+
+    def clean_up(self) -> bool:
+        """Removes temporary files, and outputs that are not to stay. Whether some outputs stay."""
+        is_partial = bool(self._renamed and (self._keeps or (self.force and self.existed)))
+        for path in (*self.temporary, *(() if is_partial else (*self._renamed, *self._records))):
+            # The first failure is the one to report.
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        return is_partial
+
+
+@contextmanager
+def output_set(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) -> Iterator[OutputSet]:
+    """On success all outputs are renamed to their targets, else those that are not published are removed.
+
+    Raises, before any work, what `check_outputs` raises; later `DiskFull`, `Unreadable`, `OutputExists`.
     """
     check_outputs(*targets, inputs=inputs, force=force)
     paths = [Path(target) for target in targets]
     for path in paths:
         remove_stale(path)
-    temporary = tuple(map(temporary_path, paths))
-    renamed: list[Path] = []
-    replaces = force and any(map(os.path.lexists, paths))
+    outputs = OutputSet(paths, tuple(map(temporary_path, paths)), force, any(map(os.path.lexists, paths)))
     try:
-        yield temporary
-        _check_targets(paths, force=force)
-        _commit(temporary, paths, renamed)
+        yield outputs
+        outputs.finish()
     except BaseException as error:
-        partial = bool(replaces and renamed)
-        for path in (*temporary, *(() if partial else (*renamed, *map(_set_path, temporary[:1])))):
-            # The first failure is the one to report.
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-        translated = _translate_error(error, temporary, paths, partial=partial)
+        is_partial = outputs.clean_up()
+        translated = _translate_error(error, outputs.temporary, paths, partial=is_partial)
         if translated is not None:
             raise translated from error
         raise
 
 
-def _commit(temporary: Sequence[Path], paths: Sequence[Path], renamed: list[Path]) -> None:
-    """Renames the files, the first one last; each is added to `renamed` when it is done."""
-    for source, path in zip(temporary, paths, strict=True):
-        if path.is_file() and not path.is_symlink():
-            source.chmod(stat.S_IMODE(path.stat().st_mode))
-    record = _set_path(temporary[0])
-    pairs = list(zip(temporary, paths, strict=True))
-    if len(paths) > 1:
-        identities = [[os.fspath(path.absolute()), *_identity(source)] for source, path in pairs]
-        write_synced(record, json.dumps(identities).encode())
-    for source, path in reversed(pairs):
-        source.replace(path)
-        renamed.append(path)
-    if len(paths) > 1:
-        record.unlink()
-        for old in _stale(paths[0], ".set"):
-            old.unlink(missing_ok=True)
+@contextmanager
+def outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) -> Iterator[tuple[Path, ...]]:
+    """Gives one temporary path for each target; on success all are renamed to their targets, else all are removed.
+
+    Raises what `output_set` raises.
+    """
+    with output_set(*targets, inputs=inputs, force=force) as made:
+        yield made.temporary
 
 
-def _set_path(temporary: Path) -> Path:
-    """The record of a set, given the temporary path of its first output."""
-    return temporary.with_suffix(".set")
+@contextmanager
+def _locked_folder(folder: Path) -> Iterator[None]:
+    """Other processes of this package rename no output in `folder` meanwhile, where the system has such locks.
+
+    Two processes that write one output would otherwise both find its place free. A folder that another program has
+    locked is waited for during a second.
+    """
+    file = -1
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        file = os.open(folder, os.O_RDONLY)
+        for _ in range(100):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.01)
+    try:
+        yield
+    finally:
+        if file >= 0:
+            os.close(file)
 
 
 def _identity(path: Path) -> list[int]:
@@ -86,10 +155,11 @@ def _identity(path: Path) -> list[int]:
     return [status.st_dev, status.st_ino, status.st_mtime_ns]
 
 
-def _unfinished(paths: Sequence[Path]) -> set[Path]:
-    """Those of several outputs that a killed run of them has renamed; they may be replaced."""
+def _unfinished(paths: Sequence[Path], first: Path) -> set[Path]:
+    """Those of several outputs, the first of which is `first`, that a killed run of them has renamed; they may be
+    replaced."""
     found: set[Path] = set()
-    for record in _stale(paths[0], ".set"):
+    for record in _stale(first, ".set"):
         with suppress(OSError, ValueError, TypeError):
             known = {name: identity for name, *identity in json.loads(record.read_bytes())}
             found |= {path for path in paths if path.is_file() and known.get(str(path.absolute())) == _identity(path)}
@@ -126,10 +196,12 @@ def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = F
     in the folder. `WrongType`: it is no path.
     """
     paths = [_path(target) for target in targets]
+    if not paths:
+        return
     for path in paths:
         _check_target(path, force=True, option=option)
     _refuse_inputs(paths, inputs, option)
-    _check_targets(paths, force=force, option=option)
+    _check_targets(paths, paths[0], force=force, option=option)
     for path in paths:
         probe = temporary_path(path)
         try:
@@ -156,8 +228,8 @@ def _path(target: object) -> Path:
     return path
 
 
-def _check_targets(paths: Sequence[Path], *, force: bool, option: str = "output") -> None:
-    unfinished = _unfinished(paths) if len(paths) > 1 and not force else set()
+def _check_targets(paths: Sequence[Path], first: Path, *, force: bool, option: str = "output") -> None:
+    unfinished = _unfinished(paths, first) if not force and any(map(os.path.lexists, paths)) else set()
     for path in paths:
         _check_target(path, force=force or path in unfinished, option=option)
 
@@ -271,8 +343,8 @@ def _translate_error(
 
 
 def _explain(error: OSError, path: Path, *, partial: bool = False) -> SlmtokError:
-    """`partial`: some of several outputs were replaced already."""
-    left = "some outputs are replaced; the same command finishes them" if partial else "nothing partial was left"
+    """`partial`: some of several outputs are written, and stay."""
+    left = "some outputs are written; the same command finishes them" if partial else "nothing partial was left"
     if error.errno in _FULL:
         return DiskFull(
             f"no space left while writing {path.name!r}",

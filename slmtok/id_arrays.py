@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, f
 from slmtok import _engine, atomic
 from slmtok.checks import check_choice, check_int, check_path
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType
-from slmtok.files import mention_texts, missing_input
+from slmtok.files import mention_texts, missing_input, unreadable
 from slmtok.ragged import Ragged
 
 if TYPE_CHECKING:
@@ -403,8 +403,10 @@ def open_ids(target: Path, *, wide: bool) -> Ragged:
     """The two files of `encode_files`, mapped into memory, read-only."""
     import numpy as np
 
-    offsets = np.load(target.with_name(target.name + OFFSETS_SUFFIX), mmap_mode="r", allow_pickle=False)
     dtype = np.dtype("<u4" if wide else "<u2")
-    if target.stat().st_size == 0:
-        return Ragged(join_ids([], dtype), offsets)
-    return Ragged(np.memmap(target, dtype=dtype, mode="r"), offsets)
+    try:
+        offsets = np.load(target.with_name(target.name + OFFSETS_SUFFIX), mmap_mode="r", allow_pickle=False)
+        is_empty = target.stat().st_size == 0
+        return Ragged(join_ids([], dtype) if is_empty else np.memmap(target, dtype=dtype, mode="r"), offsets)
+    except OSError as error:
+        raise unreadable(str(target), error) from error

@@ -1,11 +1,19 @@
-"""Ctrl-C while a command is being imported: it ends the process quietly, since nothing has been done yet."""
+"""The end of a program by a signal. While a module is imported it ends at once.
+
+An exception would be lost there: some packages catch whatever an import raises, and C++ code ends the process with it.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
+import sys
+from contextlib import suppress
+from types import FrameType
 
-_INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
+_IMPORT = "<frozen importlib._bootstrap>"
 
 
 def exit_on_interrupt() -> None:
@@ -14,6 +22,34 @@ def exit_on_interrupt() -> None:
         signal.signal(signal.SIGINT, _exit)
 
 
+def exits_on_interrupt() -> bool:
+    """Whether Ctrl-C ends the program at once: `exit_on_interrupt` was called, as the programs do at their start."""
+    return signal.getsignal(signal.SIGINT) is _exit
+
+
+def exit_if_importing(number: int, frame: FrameType | None) -> None:
+    """Ends the program, as a kill would, if `frame` is inside an import."""
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORT:
+            _exit(number, frame)
+        frame = frame.f_back
+
+
+def leave(status: int) -> int:
+    """Ends the program after a signal without waiting for threads and for the end of torch, which takes a second.
+
+    Gives any other status back.
+    """
+    if status in (INTERRUPTED, TERMINATED):
+        atexit._run_exitfuncs()
+        with suppress(OSError, ValueError):
+            sys.stderr.flush()
+            sys.stdout.flush()
+        os._exit(status)
+    return status
+
+
 def _exit(number: int, frame: object) -> None:
-    os.write(2, b"interrupted\n")
-    os._exit(_INTERRUPTED)
+    is_terminated = number == signal.SIGTERM
+    os.write(2, b"terminated\n" if is_terminated else b"interrupted\n")
+    os._exit(TERMINATED if is_terminated else INTERRUPTED)

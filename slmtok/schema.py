@@ -84,6 +84,12 @@ def text(value: Any, where: str) -> None:
         raise FaultError(f"{where} is {shown(value)}, which holds half of a surrogate pair")
 
 
+def filled_text(value: Any, where: str) -> None:
+    """A string of one character at least."""
+    text(value, where)
+    _require(bool(value), value, where, "a string that is not empty")
+
+
 def file_name(value: Any, where: str) -> None:
     """The name of a file in the folder of the one that names it."""
     text(value, where)

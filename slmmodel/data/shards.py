@@ -12,6 +12,7 @@ import json
 import struct
 from collections import namedtuple
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -259,9 +260,19 @@ def _refuse_link(path: Path) -> None:
     """Raises `CorruptFile` for a pipe or a device, and for a symbolic link to a file outside of the folder."""
     if path.exists() and not path.is_file():
         raise corrupt(path, "is not a regular file")
-    if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
+    if path.is_symlink() and not _belongs_to_folder(path.resolve(), path.parent.resolve()):
         fact = f"is a symbolic link out of its folder, to {str(path.readlink())!r}"
-        raise corrupt(path, fact, fix="copy the file into the folder: cp -L")
+        name, copied = quote(str(path)), quote(f"{path}.copy")
+        raise corrupt(path, fact, fix=f"copy the file into the folder: cp -L {name} {copied} && mv {copied} {name}")
+
+
+def _belongs_to_folder(file: Path, folder: Path) -> bool:
+    """Whether a file is in a folder, or among the files of the same repository in the cache of `huggingface_hub`.
+
+    In that cache `snapshots/REVISION/NAME` is a link to a file of `blobs`, which is beside `snapshots`.
+    """
+    repositories = (parent.parent for parent in folder.parents if parent.name == "snapshots")
+    return any(file.is_relative_to(place) for place in (folder, *(place / "blobs" for place in repositories)))
 
 
 def read_manifest(folder: Path) -> _Manifest:

@@ -33,6 +33,7 @@ from slmtok.cli.output import (
     encode_envelope,
     write_text,
 )
+from slmtok.interrupts import exit_if_importing, exits_on_interrupt
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -271,9 +272,12 @@ def _print_traceback() -> None:
 def _signals() -> Iterator[list[int]]:
     """Raises an exception on Ctrl-C and SIGTERM; gives the signals received. An ignored signal stays ignored."""
     received: list[int] = []
+    is_program = exits_on_interrupt()
 
     def stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
+        if is_program:
+            exit_if_importing(number, frame)
         raise _exception(number)
 
     is_main = threading.current_thread() is threading.main_thread()

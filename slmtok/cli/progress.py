@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from slmtok.cli.output import printable, settings
@@ -114,12 +115,14 @@ class Progress:
     def __enter__(self) -> Self:
         if Progress._active is not None:
             return cast("Self", Progress._active)
-        Progress._active = self
         if not self.quiet and sys.stderr.isatty():
             self._bars = _make_bars()
             self.report(self._stage, 0, 0)
         elif not self.quiet:
-            threading.Thread(target=self._repeat_lines, daemon=True).start()
+            # Where the system starts no more threads, a long silence stays one.
+            with suppress(RuntimeError):
+                threading.Thread(target=self._repeat_lines, daemon=True).start()
+        Progress._active = self
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -7,8 +7,9 @@ import sys
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -192,8 +193,6 @@ class TrainJob:
     def run(self) -> Outcome:
         """Trains and writes."""
         from slmtok.files import check_unchanged, last_write
-        from slmtok.training import train_counts
-        from slmtok.training.lock import describe_inputs
 
         begun = time.perf_counter()
         files, has_counts = self._check()
@@ -201,21 +200,52 @@ class TrainJob:
             return dry_run_outcome(files, self.options, self.output)
         expected = {} if has_counts else {"count": known_size(files, self.options)}
         with Progress(expected=expected) as progress:
-            locked = [] if has_counts or not self.locks else files
-            before = {path: last_write(path) for path in locked}
+            watched = [] if has_counts or not (self.locks or self.save_counts) else files
+            before = {path: last_write(path) for path in watched}
             counts = self._counts(files, has_counts, progress)
-            if not progress.quiet:
-                note_merge_memory(counts)
-            options = replace(self.options, scheme=counts.scheme)
-            runs = [replace(options, vocab_size=size) for size in self.sizes]
-            with ThreadPoolExecutor(1) as pool:
-                # The digests of the inputs are computed while merges are learned.
-                corpus = pool.submit(describe_inputs, locked, self.output)
-                trained = train_counts(counts, runs, progress)
-                described = corpus.result()
+            check_unchanged(before)
+            with self._output_set() as written:
+                if self.save_counts is not None:
+                    # Learning merges may fail, and counting again takes longest.
+                    counts.save(written.temporary[-1], force=True)
+                    written.publish_last()
+                trained, described = self._learn(counts, [] if has_counts or not self.locks else files, progress)
                 check_unchanged(before)
-                self._write(trained, options, described, counts)
+                self._write(written, trained, described, counts)
         return self._outcome(trained, time.perf_counter() - begun)
+
+    def _learn(
+        self, counts: PretokenCounts, locked: list[str], progress: Progress
+    ) -> tuple[list[Trained], Mapping[str, Any]]:
+        """The tokenizer of each size, and the description of the files `locked` for its lock."""
+        from slmtok.training import train_counts
+        from slmtok.training.lock import describe_inputs
+
+        if not progress.quiet:
+            note_merge_memory(counts)
+        options = replace(self.options, scheme=counts.scheme)
+        runs = [replace(options, vocab_size=size) for size in self.sizes]
+        with self._noting_kept_counts(progress), ThreadPoolExecutor(1) as pool:
+            # The digests of the inputs are computed while merges are learned.
+            corpus = pool.submit(describe_inputs, locked, self.output)
+            return train_counts(counts, runs, progress), corpus.result()
+
+    def _output_set(self) -> AbstractContextManager[atomic.OutputSet]:
+        """All outputs together; the first tokenizer is renamed last."""
+        made = [] if self.output == STDIO else [*self.outputs, *self.locks]
+        made += [] if self.save_counts is None else [self.save_counts]
+        return atomic.output_set(*made, force=self.force)
+
+    @contextmanager
+    def _noting_kept_counts(self, progress: Progress) -> Iterator[None]:
+        """Where learning merges fails, notes how to go on without the text."""
+        try:
+            yield
+        except BaseException:
+            if self.save_counts is not None:
+                progress.stop()
+                note(f"the counts are kept: give {self.save_counts} instead of the text, without --save-counts")
+            raise
 
     def _counts(self, files: list[str], has_counts: bool, progress: Progress) -> PretokenCounts:
         from slmtok.training import PretokenCounts
@@ -248,28 +278,22 @@ class TrainJob:
             )
 
     def _write(
-        self, trained: Sequence[Trained], options: TrainOptions, corpus: Mapping[str, Any], counts: PretokenCounts
+        self, written: atomic.OutputSet, trained: Sequence[Trained], corpus: Mapping[str, Any], counts: PretokenCounts
     ) -> None:
-        """Writes all outputs together; the first tokenizer is renamed last."""
+        """Writes the tokenizers and their locks."""
         from slmtok.training.lock import make_lock
 
-        files: list[tuple[str, bytes]] = []
-        if self.output != STDIO:
-            files += [(path, one.tokenizer.to_bytes()) for path, one in zip(self.outputs, trained, strict=True)]
-            files += [
-                (lock, make_lock(one, options, corpus, path).to_bytes())
-                for path, lock, one in zip(self.outputs, self.locks, trained, strict=True)
-            ]
-        beside = [] if self.save_counts is None else [self.save_counts]
-        if files or beside:
-            with atomic.outputs(*(path for path, _ in files), *beside, force=self.force) as paths:
-                for path, (_, data) in zip(paths, files, strict=False):
-                    atomic.write_synced(path, data)
-                if beside:
-                    counts.save(paths[-1], force=True)
         if self.output == STDIO:
             with writing(self.output) as stream:
                 stream.write(trained[0].tokenizer.to_bytes())
+            return
+        options = replace(self.options, scheme=counts.scheme)
+        locks = [
+            make_lock(one, options, corpus, path).to_bytes() for path, one in zip(self.outputs, trained, strict=True)
+        ]
+        files = [*(one.tokenizer.to_bytes() for one in trained), *locks]
+        for path, data in zip(written.temporary, files, strict=False):
+            atomic.write_synced(path, data)
 
     def _outcome(self, trained: Sequence[Trained], seconds: float) -> Outcome:
         outputs = self.outputs

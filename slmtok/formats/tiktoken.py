@@ -488,7 +488,7 @@ def _is_side(data: bytes) -> bool:
 _SIDE = schema.table(
     {
         "name": schema.text,
-        "pat_str": schema.text,
+        "pat_str": schema.filled_text,
         "special_tokens": schema.mapping(schema.integer(0, MAX_RANK)),
         "ranks": schema.file_name,
     },

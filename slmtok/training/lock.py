@@ -10,7 +10,8 @@ import hashlib
 import json
 import os
 from binascii import a2b_base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from itertools import zip_longest
 from pathlib import Path
@@ -18,7 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine, schema
 from slmtok.envelope import Envelope, load_envelope
-from slmtok.errors import InvalidPattern, MissingInput, SlmtokError, UnsupportedVersion
+from slmtok.errors import (
+    CorpusTooSmall,
+    InvalidPattern,
+    MissingInput,
+    OptionError,
+    RequiredToken,
+    RequiredTooMany,
+    SlmtokError,
+    UnknownName,
+    UnsupportedVersion,
+    VocabularyTooSmall,
+)
 from slmtok.files import file_digest
 from slmtok.json_files import corrupt
 from slmtok.options import CountOptions, ReadOptions, TrainOptions, build_options, option_keys
@@ -39,6 +51,9 @@ if TYPE_CHECKING:
     from slmtok.vocabulary import Vocabulary
 
 KIND = "lock"
+_ABOUT_OPTIONS = (
+    *(CorpusTooSmall, InvalidPattern, OptionError, RequiredToken, RequiredTooMany, UnknownName, VocabularyTooSmall),
+)
 _VERSIONS = schema.table({"behaviour": schema.integer(), "unicode": schema.text}, is_open=True)
 
 
@@ -191,13 +206,27 @@ def reproduce(
         files, difference = _find_inputs(lock, corpus)
         # Files may differ while their documents are equal, in another container for instance: the counts decide.
         options = _count_options(lock, threads=threads, memory=memory)
-        found = count_corpus(list(files), options, progress)
+        with _faults_of_options(lock, "reading"):
+            found = count_corpus(list(files), options, progress)
         if found.sha256 != lock.content["counts"]["sha256"] and difference is not None:
             return difference
+    difference = _compare_counts(lock, found)
+    if difference is not None:
+        return difference
+    with _faults_of_options(lock, "training"):
+        return _compare_training(lock, found, progress)
+
+
+@contextmanager
+def _faults_of_options(lock: Lock, field: str) -> Iterator[None]:
+    """Raises `CorruptFile` for an error about options that the lock records: the caller gave none of them."""
     try:
-        return _compare_counts(lock, found) or _compare_training(lock, found, progress)
-    except InvalidPattern as error:
-        fault = f"payload.training.forbid_regex: {error.fact}"
+        yield
+    except _ABOUT_OPTIONS as error:
+        option = error.fields.get("option")
+        if isinstance(error, (InvalidPattern, UnknownName)) or option == "pattern":
+            field = "training.forbid_regex" if field == "training" else "counts.pattern"
+        fault = f"payload.{field}: {error.fact}"
         raise corrupt(lock.path, KIND, fault, "restore the lock, or train again") from None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,3 +142,46 @@ def test_links_within_the_folder_and_to_the_folder_are_followed(reader: str, fol
     (folder / "train-00000.bin").symlink_to("kept")
     (tmp_path / "link").symlink_to(folder)
     READERS[reader][0](tmp_path / "link")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
+@pytest.mark.parametrize("reader", READERS)
+def test_the_fix_for_a_link_out_of_the_folder_works(reader: str, folder: Path, tmp_path: Path) -> None:
+    spaced = folder.rename(tmp_path / "my data")
+    (spaced / "train-00000.bin").replace(tmp_path / "a shard")
+    (spaced / "train-00000.bin").symlink_to(tmp_path / "a shard")
+    read, error = READERS[reader]
+    with pytest.raises(error) as caught:
+        read(spaced)
+    subprocess.run(caught.value.fix.partition(": ")[2], shell=True, check=True)  # type: ignore[attr-defined]
+    read(spaced)
+    assert not (spaced / "train-00000.bin").is_symlink() and (tmp_path / "a shard").exists()
+
+
+def cached(folder: Path, tmp_path: Path, below: str) -> Path:
+    """The folder as `huggingface_hub` caches it: each file of a snapshot is a link into `blobs`."""
+    repository = tmp_path / "hub" / "datasets--me--data"
+    snapshot = repository / "snapshots" / "5f1b" / below
+    snapshot.mkdir(parents=True)
+    (repository / "blobs").mkdir()
+    for file in sorted(folder.iterdir()):
+        file.rename(repository / "blobs" / f"blob of {file.name}")
+        (snapshot / file.name).symlink_to(os.path.relpath(repository / "blobs" / f"blob of {file.name}", snapshot))
+    return snapshot
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("below", ["", "data/packed"])
+def test_a_folder_in_the_cache_of_hugging_face_is_read(reader: str, below: str, folder: Path, tmp_path: Path) -> None:
+    READERS[reader][0](cached(folder, tmp_path, below))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
+@pytest.mark.parametrize("reader", READERS)
+def test_a_cache_has_no_links_to_other_places(reader: str, folder: Path, tmp_path: Path) -> None:
+    snapshot = cached(folder, tmp_path, "")
+    blobs = snapshot.parents[1] / "blobs"
+    blobs.rename(tmp_path / "elsewhere")
+    blobs.symlink_to(tmp_path / "elsewhere")
+    refused(reader, snapshot)

@@ -260,7 +260,7 @@ READERS: dict[str, Reader] = {
         "tiktoken/tiktoken.json",
         exported("tiktoken"),
         [["import", "tiktoken/tiktoken.json", "--no-verify", "-o", "j.json", "--force"]],
-        names=frozenset({"special id", "unknown pattern"}),
+        names=frozenset({"special id", "unknown pattern", "its sha256"}),
     ),
     "manifest": Reader("data/manifest.json", packed, [["info", "data"], ["verify", "data"]]),
     "meta.json": Reader("flat/meta.json", layout, [["info", "flat"], ["verify", "flat"]]),

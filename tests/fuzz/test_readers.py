@@ -73,18 +73,19 @@ class Fuzzed:
             self.tried += 1
             if error is not None:
                 self.refused += 1
-                fault = self.fault_of(error, edits)
+                fault = self.fault_of(error, edits, content)
                 if fault:
                     return f"{' '.join(argv)}: {fault}: {error['message']}"
         return None
 
-    def fault_of(self, error: dict[str, Any], edits: list[Any]) -> str | None:
+    def fault_of(self, error: dict[str, Any], edits: list[Any], content: Any) -> str | None:
         """What an error does not say."""
         text = error["message"]
         named = any(name in text for name in (self.path.name, self.path.parent.name, *self.reader.names) if name)
         if not named:
             return "the file is not named"
-        words = {*self.keys, *self.reader.names, *(ascii(edit[2])[1:-1] for edit in edits if edit[0] == "add")}
+        added = {ascii(edit[2])[1:-1] for edit in edits if edit[0] == "add"}
+        words = {*self.keys, *self.reader.names, *added, *filter(None, map(str, keys_of(content)))}
         if not any(word in text for word in words) and "not a file that slmtok info describes" not in text:
             return "no field is named"
         return None

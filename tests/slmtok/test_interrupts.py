@@ -165,3 +165,47 @@ def test_a_command_hears_a_signal(name: str, number: signal.Signals, files: Path
     assert seconds < MAX_SECONDS + SLACK, f"{name} heard {number.name} after {seconds:.1f} s"
     left = {path.name for path in files.iterdir()} - set(before) - {"data"}
     assert left == set(), "an interrupted command leaves only the journal of pack"
+
+
+SWALLOWS = """
+import os, time
+os.write(1, b".")
+try:
+    time.sleep(30)
+except BaseException:
+    pass
+"""
+IMPORTS = """
+from slmtok.interrupts import exit_on_interrupt
+exit_on_interrupt()
+from slmtok.cli import inspection, main
+inspection.info.callback = lambda **given: __import__("swallows")
+main(["info", "x"])
+"""
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_import_that_swallows_exceptions_ends(number: signal.Signals, tmp_path: Path) -> None:
+    """As that of torch does, for a second or more."""
+    (tmp_path / "swallows.py").write_text(SWALLOWS, encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-c", IMPORTS], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stdout.read(1) == b"."
+    process.send_signal(number)
+    out, err = process.communicate(timeout=20)
+    word, code = (b"interrupted\n", 130) if number == signal.SIGINT else (b"terminated\n", 143)
+    assert (process.returncode, out, err) == (code, b"", word)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("status", [0, 3, 130, 143])
+def test_a_program_that_was_stopped_does_not_wait_for_threads(status: int) -> None:
+    code = (
+        "import atexit, threading, sys; from slmtok.interrupts import leave\n"
+        "threading.Thread(target=threading.Event().wait, daemon=sys.argv[1] in '03').start()\n"
+        "atexit.register(print, 'closed'); print('done'); sys.exit(leave(int(sys.argv[1])))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, str(status)], capture_output=True, text=True, timeout=20)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (status, "done\nclosed\n", "")

@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 
 use crate::encode::Encoder;
 use crate::fork_safe_once::get_or_init;
+use crate::mem::try_with_capacity;
 use crate::parallel::thread_count;
+use crate::threads::spawn;
 use crate::{Error, Result};
 
 /// Tokens up to this length are copied by one fixed-size copy of this many bytes.
@@ -69,14 +71,15 @@ impl Decoder {
     /// The concatenated bytes of `ids`.
     ///
     /// # Errors
-    /// An id that is not in the vocabulary, with its position.
+    /// An id that is not in the vocabulary, with its position; [`Error::NoMemory`].
     pub fn decode<T: Copy + Into<i64>>(&self, ids: &[T]) -> Result<Vec<u8>> {
-        let mut length = 0;
+        let mut length = 0usize;
         for (position, &id) in ids.iter().enumerate() {
             let (start, end) = self.bounds(id.into(), position)?;
-            length += end - start;
+            length = length.saturating_add(end - start);
         }
-        let mut out = vec![0; length + COPY_BYTES];
+        let mut out = try_with_capacity(length.saturating_add(COPY_BYTES))?;
+        out.resize(length + COPY_BYTES, 0);
         let mut at = 0;
         for (position, &id) in ids.iter().enumerate() {
             let (start, end) = self.bounds(id.into(), position)?;
@@ -106,14 +109,17 @@ impl Decoder {
         if threads == 1 || bounds.is_empty() {
             return bounds.iter().map(|pair| self.decode_one(ids, pair)).collect();
         }
-        let parts: Vec<Result<Vec<Vec<u8>>>> = std::thread::scope(|scope| {
+        let parts = std::thread::scope(|scope| {
             let decode = |part: &[&[i64]]| part.iter().map(|pair| self.decode_one(ids, pair)).collect();
             let share = bounds.len().div_ceil(threads);
-            let handles: Vec<_> = bounds.chunks(share).map(|part| scope.spawn(move || decode(part))).collect();
+            let start = |part| spawn(scope, move || decode(part));
+            let handles = bounds.chunks(share).map(start).collect::<Result<Vec<_>>>()?;
             let joined = handles.into_iter().map(std::thread::ScopedJoinHandle::join);
-            joined.map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-        });
-        Ok(parts.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+            joined
+                .map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect::<Result<Vec<Vec<_>>>>()
+        })?;
+        Ok(parts.into_iter().flatten().collect())
     }
 
     fn decode_one<T: Copy + Into<i64>>(&self, ids: &[T], bounds: &[i64]) -> Result<Vec<u8>> {

@@ -46,6 +46,8 @@ pub enum Error {
     NoSpace { folder: String, bytes: u64 },
     /// No memory for an array of `bytes` bytes.
     NoMemory { bytes: u64 },
+    /// A thread that the system does not start.
+    NoThread { reason: String },
     /// An id that is not in the vocabulary.
     UnknownId { id: i64, position: usize, n_vocab: u32 },
     /// An option value outside its limits.
@@ -102,6 +104,7 @@ impl Error {
             Self::CorruptCounts { path, reason } => format!("{path} is not a valid counts file: {reason}"),
             Self::NoSpace { bytes, .. } => format!("no space left for a temporary file of {bytes} bytes"),
             Self::NoMemory { bytes } => format!("cannot allocate {bytes} bytes"),
+            Self::NoThread { reason } => format!("cannot start a thread: {reason}"),
             Self::UnknownId { id, .. } => format!("id {id} is not in the vocabulary"),
             Self::InvalidOption { option, value, .. } => format!("{option} = {value} is out of range"),
             Self::Interrupted => "interrupted".to_owned(),
@@ -151,6 +154,9 @@ impl Error {
             Self::CorruptCounts { .. } => "restore the file from its source, or count again",
             Self::NoSpace { .. } => "free disk space, choose another folder for temporary files, or allow more memory",
             Self::NoMemory { .. } => "encode fewer documents per call, or encode files to a file (encode_files)",
+            Self::NoThread { .. } => {
+                "raise the limits on memory (ulimit -v) and processes (ulimit -u), or end other programs"
+            }
             Self::Damaged { .. } => "fetch or pack it again",
             Self::Shrunk { .. } => "run the command again when no other program writes to the file",
             Self::DocumentTooLarge { .. } => {

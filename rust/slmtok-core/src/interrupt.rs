@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use crate::threads::spawn;
 use crate::{Error, Result};
 
 /// Interval of polling, a small part of the second within which a signal must be heard.
@@ -68,16 +69,16 @@ pub fn check() -> Result<()> {
 /// Runs `work` on another thread, while this one calls `poll` every [`POLL_INTERVAL`]. An error of `poll` interrupts `work`.
 ///
 /// # Errors
-/// That of `poll`, else that of `work`.
+/// That of `poll`, else that of `work`; [`Error::NoThread`].
 pub fn supervised<T: Send>(poll: &mut dyn FnMut() -> Result<()>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let interrupt = Interrupt::default();
     std::thread::scope(|scope| {
         let (running, ended) = channel::<()>();
-        let handle = scope.spawn(|| {
+        let handle = spawn(scope, || {
             // Dropped at the end of the thread, also after a panic; this ends the wait below.
             let _running = running;
             interrupt.scope(work)
-        });
+        })?;
         let mut polled = Ok(());
         while ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             if polled.is_ok() {

@@ -36,7 +36,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`error`], [`interrupt`], `mem`, `fork_safe_once`, `simd_limit`, `utf8`, [`byte_hash`] | errors, cancellation, memory hints, lazy initialisation, limit of SIMD in tests, UTF-8, hashing |
+//! | [`error`], `threads`, [`interrupt`], `mem`, `fork_safe_once`, `simd_limit`, `utf8`, [`byte_hash`] | errors, starting threads, cancellation, memory hints, lazy initialisation, limit of SIMD in tests, UTF-8, hashing |
 //! | [`pretoken`] | text to pieces |
 //! | [`byte_automaton`] | a regular expression as an automaton over bytes |
 //! | [`cache`] | tables keyed by pieces |
@@ -67,6 +67,7 @@ pub mod ordered;
 pub mod parallel;
 pub mod pretoken;
 mod simd_limit;
+mod threads;
 mod token_set;
 pub mod train;
 mod utf8;

@@ -96,11 +96,15 @@ impl<T: Send + 'static, R: Send + 'static> OrderedMap<T, R> {
             state: Mutex::new(state),
             changed: Condvar::new(),
         });
-        for _ in 0..threads {
+        let start = |_: &usize| {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.interrupt.scope(|| shared.run(2 * threads)));
-        }
-        Self { shared, threads }
+            let run = move || shared.interrupt.scope(|| shared.run(2 * threads));
+            thread::Builder::new().spawn(run).is_ok()
+        };
+        // The threads that start do the work of one that does not.
+        let started = (0..threads).take_while(start).count();
+        shared.lock().running -= threads - started;
+        Self { shared, threads: started }
     }
 
     /// The next result in order; waits at most `timeout` for it. A panic of a thread is raised here.

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::interrupt::{Interrupt, supervised, within};
 use crate::pretoken::Pattern;
+use crate::threads::spawn;
 use crate::{Error, Result, interrupt};
 
 /// Target size of a batch: large enough to amortise the claim, small enough to balance the load.
@@ -219,7 +220,8 @@ fn run_batches<W: Send>(
     let mut failures: Vec<(usize, Error)> = std::thread::scope(|scope| {
         let handles: Vec<_> = others
             .iter_mut()
-            .map(|worker| scope.spawn(|| within(interrupt.as_ref(), || serve(worker, None))))
+            // The threads that start do the work of one that does not.
+            .map_while(|worker| spawn(scope, || within(interrupt.as_ref(), || serve(worker, None))).ok())
             .collect();
         let mut failures: Vec<_> = serve(own, Some(report)).err().into_iter().collect();
         for handle in handles {

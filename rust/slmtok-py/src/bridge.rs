@@ -14,6 +14,8 @@ use slmtok_core::corpus::{Fallback, Parsed};
 use slmtok_core::interrupt::supervised;
 use slmtok_core::{Error, Result, parallel};
 
+use crate::bytes_object::bytes_object;
+
 /// Interval between two checks for signals and two calls of a progress callback.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -99,7 +101,7 @@ pub fn run_with_callback<T: Send>(
         work(&mut |block| {
             Python::attach(|py| {
                 py.check_signals()?;
-                visit.call1(py, (PyBytes::new(py, block),)).map(drop)
+                visit.call1(py, (bytes_object(py, block)?,)).map(drop)
             })
             .map_err(|error| {
                 raised = Some(error);
@@ -124,7 +126,7 @@ pub fn run_with_fallback<T: Send>(
     let outcome = run(py, || {
         work(&mut |bytes, number| {
             Python::attach(|py| {
-                let parsed = fallback.bind(py).call1((PyBytes::new(py, bytes), number))?;
+                let parsed = fallback.bind(py).call1((bytes_object(py, bytes)?, number))?;
                 if parsed.is_none() {
                     return Ok(Parsed::Skipped);
                 }
@@ -262,6 +264,10 @@ fn describe(py: Python<'_>, error: &Error, fields: &Bound<'_, PyDict>) -> PyResu
         }
         Error::NoMemory { bytes } => {
             fields.set_item("bytes", bytes)?;
+            "NotEnoughMemory"
+        }
+        Error::NoThread { reason } => {
+            fields.set_item("reason", reason)?;
             "NotEnoughMemory"
         }
         Error::UnknownId { id, position, n_vocab } => {

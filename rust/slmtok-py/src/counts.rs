@@ -11,6 +11,7 @@ use slmtok_core::file_blocks::DocumentUnit;
 use slmtok_core::train::merge_memory;
 
 use crate::bridge::{lock, run, run_reporting, run_with_callback};
+use crate::bytes_object::bytes_object;
 use crate::documents::Documents;
 use crate::pattern::Pattern;
 use crate::text::Texts;
@@ -100,7 +101,7 @@ impl Counts {
 
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyBytes>, u64)>> {
         let sorted = run(py, || Ok(self.inner.sorted()))?;
-        Ok(sorted.into_iter().map(|(piece, count)| (PyBytes::new(py, &piece), count)).collect())
+        sorted.into_iter().map(|(piece, count)| Ok((bytes_object(py, &piece)?, count))).collect()
     }
 
     fn occurrences(&self, py: Python<'_>, needle: Vec<u8>) -> PyResult<u64> {
@@ -109,7 +110,7 @@ impl Counts {
 
     fn canonical<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = run(py, || Ok(self.inner.canonical()))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes_object(py, &bytes)
     }
 
     fn columns(&self, py: Python<'_>, update: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -15,6 +15,7 @@ use slmtok_core::ordered::{Next, OrderedMap};
 use crate::arrays::{read_only, read_only_copy};
 use crate::batches;
 use crate::bridge::{POLL_INTERVAL, lock, run, run_with_fallback};
+use crate::bytes_object::bytes_object;
 use crate::encoder::Encoder;
 use crate::text::Texts;
 
@@ -85,8 +86,8 @@ impl Documents {
     }
 
     #[getter]
-    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.inner.bytes)
+    fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        bytes_object(py, &self.inner.bytes)
     }
 
     #[getter]
@@ -107,7 +108,7 @@ impl Documents {
     #[getter]
     fn digests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let digests = run(py, || Ok(self.inner.digests()))?;
-        Ok(PyBytes::new(py, digests.as_flattened()))
+        bytes_object(py, digests.as_flattened())
     }
 
     #[getter]
@@ -132,8 +133,8 @@ impl Documents {
     fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyBytes>> {
         let at = if index < 0 { index + self.inner.len() as isize } else { index };
         let text = usize::try_from(at).ok().and_then(|at| self.inner.get(at));
-        text.map(|text| PyBytes::new(py, text))
-            .ok_or_else(|| PyIndexError::new_err(format!("document {index} of {}", self.inner.len())))
+        let missing = || PyIndexError::new_err(format!("document {index} of {}", self.inner.len()));
+        bytes_object(py, text.ok_or_else(missing)?)
     }
 }
 

@@ -17,6 +17,7 @@ use slmtok_core::merges::Merges;
 use crate::arrays::{Ids, copied, numbers, pairs, read_only, read_only_copy};
 use crate::batches::{self, Batch, Sampling};
 use crate::bridge::{exception, run, run_holding_gil, run_reporting, run_supervised};
+use crate::bytes_object::bytes_object;
 use crate::code_points::length;
 use crate::counts::document_unit;
 use crate::documents::Documents;
@@ -255,7 +256,7 @@ impl Encoder {
         let decoder = self.decoder(py)?;
         let ids = Ids::new(ids)?.into_owned()?;
         let bytes = run(py, || ids.decode(decoder, 0..ids.len()))?;
-        Ok(PyBytes::new(py, &bytes))
+        bytes_object(py, &bytes)
     }
 
     #[pyo3(signature = (ids, offsets, *, threads=0))]
@@ -270,7 +271,7 @@ impl Encoder {
         let ids = Ids::new(ids)?.into_owned()?;
         let offsets = copied(&offsets)?;
         let documents = run(py, || ids.decode_documents(decoder, &offsets, threads))?;
-        Ok(documents.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
+        documents.iter().map(|bytes| bytes_object(py, bytes)).collect()
     }
 
     fn token_bytes<'py>(&self, py: Python<'py>, id: i64) -> PyResult<Bound<'py, PyBytes>> {

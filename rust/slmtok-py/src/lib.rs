@@ -6,6 +6,7 @@ mod arrays;
 mod batches;
 mod bridge;
 mod bus_error;
+mod bytes_object;
 mod code_points;
 mod counts;
 mod counts_files;

@@ -9,6 +9,9 @@ import sys
 
 import pytest
 
+from slmtok import atomic
+from slmtok.errors import OutputExists
+
 PROGRAM = """
 import functools, os, signal, sys
 left = [int(sys.argv[1])]
@@ -55,7 +58,7 @@ def test_killed_anywhere_the_same_command_finishes(tmp_path, name):
     assert code == 0, err
     whole, calls = outputs(tmp_path), int(err.split("calls ")[1])
     assert len(whole) > 1
-    for at in range(max(1, calls - 8), calls + 1):
+    for at in range(max(1, calls - (16 if name == "train" else 8)), calls + 1):
         for path in outputs(tmp_path):
             (tmp_path / path).unlink()
         assert run(tmp_path, COMMANDS[name], at)[0] == -signal.SIGKILL
@@ -87,3 +90,81 @@ def test_modes_stay_and_links_are_replaced_themselves(tmp_path):
         assert run(tmp_path, (*arguments, "--force"))[0] == 0
         assert not (tmp_path / "out.json").is_symlink() and (tmp_path / "precious").read_text() == "mine"
         (tmp_path / "out.json").unlink()
+
+
+@pytest.mark.parametrize("output", ["out.json", "-"])
+def test_counts_are_kept_where_learning_merges_fails(tmp_path, output):
+    (tmp_path / "c.txt").write_text("the cat sat on the mat, the rat ran\n" * 9, encoding="utf-8")
+    saved = ("--save-counts", "out.counts", "-o", output)
+    failing, sound = (("train", "c.txt", "--vocab", size, *saved) for size in ("999", "280"))
+    for _ in range(2):
+        # The same command again replaces its own counts, and fails as before.
+        code, err = run(tmp_path, failing)
+        assert code == 1 and "error: corpus supports" in err
+        assert "give out.counts instead of the text" in err
+        assert "out.counts" in outputs(tmp_path)
+    kept = outputs(tmp_path)["out.counts"]
+    assert run(tmp_path, ("train", "out.counts", "--vocab", "280", "-o", "made.json"))[0] == 0
+    assert run(tmp_path, sound)[0] == 0
+    expected = {"out.counts"} if output == "-" else {"out.counts", "out.json", "out.lock"}
+    assert set(outputs(tmp_path)) == expected and outputs(tmp_path)["out.counts"] == kept
+    # They are finished now, and no longer replaced.
+    assert run(tmp_path, failing)[0] == 1 and "exists" in run(tmp_path, failing)[1]
+    if output != "-":
+        assert (tmp_path / "out.json").read_bytes() == (tmp_path / "made.json").read_bytes()
+
+
+def test_counts_of_a_text_that_changed_are_not_kept(tmp_path):
+    (tmp_path / "c.txt").write_text("the cat sat on the mat, the rat ran\n" * 9, encoding="utf-8")
+    program = (
+        "import slmtok.training.counting as counting\n"
+        "from slmtok.cli import main\n"
+        "count = counting.count_corpus\n"
+        "def counted(*given):\n"
+        "    found = count(*given)\n"
+        "    open('c.txt', 'a').write('more')\n"
+        "    return found\n"
+        "counting.count_corpus = counted\n"
+        "main('train c.txt --vocab 280 --save-counts out.counts -o out.json'.split())\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    ran = subprocess.run([sys.executable, "-c", program], env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert "'c.txt' was changed while it was read" in ran.stderr and not outputs(tmp_path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="fork, and locks of Unix")
+def test_of_processes_that_write_one_output_one_succeeds(tmp_path):
+    for turn in range(8):
+        ready, go = os.pipe()
+        children = []
+        for number in range(4):
+            child = os.fork()
+            if child == 0:
+                os.close(go)
+                os.read(ready, 1)
+                try:
+                    files = [(tmp_path / f"{turn}.{kind}", str(number).encode()) for kind in ("json", "lock")]
+                    atomic.write_all(files)
+                    os._exit(0)
+                except OutputExists:
+                    os._exit(1)
+                finally:
+                    os._exit(2)
+            children.append(child)
+        os.close(ready)
+        os.close(go)
+        codes = sorted(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
+        assert codes == [0, 1, 1, 1]
+        assert (tmp_path / f"{turn}.json").read_bytes() == (tmp_path / f"{turn}.lock").read_bytes()
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="locks of Unix")
+def test_a_folder_that_another_program_locked_is_written(tmp_path):
+    import fcntl
+
+    folder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    atomic.write(tmp_path / "a", b"x")
+    assert (tmp_path / "a").read_bytes() == b"x"
+    os.close(folder)

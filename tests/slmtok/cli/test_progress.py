@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -98,6 +99,17 @@ def test_a_line_a_minute_where_nothing_is_reported(capsys, monkeypatch):
         time.sleep(0.7)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) >= 2 and set(lines) <= {"loading torch (0:00 elapsed)"}
+
+
+def test_a_system_that_starts_no_thread(monkeypatch, capsys):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with runtime.Progress(quiet=False) as first:
+        pass
+    with runtime.Progress(quiet=False) as second:
+        assert second is not first
 
 
 def test_a_block_inside_another_is_the_same_progress(capsys):

@@ -10,6 +10,7 @@ use std::sync::mpsc::{TrySendError, sync_channel};
 
 use super::transcode::{TextBatch, Utf8};
 use crate::parallel::{BATCH_BYTES, Report, lock};
+use crate::threads::spawn;
 use crate::{Error, Result};
 
 /// A longer document in code points is shared among threads, which needs all of its bytes.
@@ -189,7 +190,9 @@ fn run_threads<W: Send>(
 ) -> Result<()> {
     let serve = &serve;
     std::thread::scope(|scope| {
-        let handles: Vec<_> = others.iter_mut().map(|worker| scope.spawn(move || serve(worker))).collect();
+        // The threads that start do the work of one that does not.
+        let start = |worker| spawn(scope, move || serve(worker)).ok();
+        let handles: Vec<_> = others.iter_mut().map_while(start).collect();
         // Ends with the sender, so that the other threads end too, also after a panic.
         let produced = produce(mine);
         let served = serve(mine);

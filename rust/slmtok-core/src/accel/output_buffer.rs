@@ -47,7 +47,13 @@ impl<I: TokenId> BufferPool<I> {
     /// The first `len` elements of a buffer as a result of exactly that length.
     pub fn take_result(&mut self, mut buffer: Vec<I>, len: usize) -> Vec<I> {
         if is_pooled::<I>(buffer.len()) {
-            let ids = buffer[..len].to_vec();
+            let mut ids = Vec::new();
+            if ids.try_reserve_exact(len).is_err() {
+                // Without memory for a copy the buffer is the result.
+                buffer.truncate(len);
+                return buffer;
+            }
+            ids.extend_from_slice(&buffer[..len]);
             self.give_back(buffer);
             return ids;
         }

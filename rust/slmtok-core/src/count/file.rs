@@ -18,6 +18,7 @@ use crate::corpus::Digest;
 use crate::file_blocks::{Block, SizedFile};
 use crate::parallel::{Span, WorkPlan, for_each_batch, thread_count};
 use crate::pretoken::Pattern;
+use crate::threads::spawn;
 use crate::{Error, Result, interrupt};
 
 /// Size of a block; small, because all threads wait for the last one.
@@ -47,7 +48,7 @@ impl Counter {
         let file = SizedFile::open(path)?;
         let counted = AtomicU64::new(0);
         std::thread::scope(|scope| {
-            let digest = scope.spawn(|| hash_beside(&file, &counted));
+            let digest = spawn(scope, || hash_beside(&file, &counted))?;
             let more = self.feed_file(&file, &mut |done, total| {
                 counted.store(done, Ordering::Relaxed);
                 report(done, total)

@@ -26,6 +26,7 @@ use crate::cache::hash::KEY_BATCH_LEN;
 use crate::corpus::Documents;
 use crate::parallel::{Report, WorkPlan, available_threads, for_each_batch, pieces_within, thread_count};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
+use crate::threads::spawn;
 use document_stream::DocumentStream;
 use spill::{SortedRuns, merge_workers};
 
@@ -225,7 +226,8 @@ impl Counter {
         }
         std::thread::scope(|scope| {
             if !batch.is_hashed() {
-                scope.spawn(|| batch.digests());
+                // Digests that no thread computes are computed when they are needed.
+                let _ = spawn(scope, || batch.digests());
             }
             self.feed(&batch.slices(), report)
         })

@@ -17,6 +17,7 @@ use super::front_coding::{BlockReader, BlockWriter};
 use super::sorted::{Record, Source, merge};
 use super::table::CountTable;
 use crate::byte_hash::{hash_bytes, random_seed};
+use crate::threads::spawn;
 use crate::{Error, Result};
 
 /// A worker merges its runs into one when it has this many; each run needs one block of memory while it is read.
@@ -152,7 +153,7 @@ pub(super) fn merge_workers(
     };
     std::thread::scope(|scope| {
         let (own, others) = workers.split_at_mut(1);
-        let handles: Vec<_> = others.iter_mut().map(|worker| scope.spawn(|| sort(worker))).collect();
+        let handles = others.iter_mut().map(|worker| spawn(scope, || sort(worker))).collect::<Result<Vec<_>>>()?;
         let mut outcomes: Vec<_> = own.iter_mut().map(sort).collect();
         for handle in handles {
             outcomes.push(handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));

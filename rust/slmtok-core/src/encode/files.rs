@@ -11,6 +11,7 @@ use super::batch::Frame;
 use super::{Encoder, Pooled};
 use crate::file_blocks::{Block, DocumentUnit, SizedFile};
 use crate::parallel::{BATCH_BYTES, Report, WorkPlan};
+use crate::threads::spawn;
 use crate::{Error, Result};
 
 /// Usual bytes of a block: enough batches for all threads.
@@ -88,7 +89,8 @@ impl Encoder {
             let at_end = end == file.size();
             let recycled = std::mem::take(&mut spare);
             let (encoded, next) = std::thread::scope(|scope| {
-                let ahead = (!at_end).then(|| scope.spawn(|| Block::read(file, end, options.block_bytes, recycled)));
+                let read_ahead = || Block::read(file, end, options.block_bytes, recycled);
+                let ahead = (!at_end).then(|| spawn(scope, read_ahead)).transpose()?;
                 let mut encoded = 0;
                 let outcome = loop {
                     let part = self.part(&block.text()[encoded..], options, at_end, is_first);
@@ -102,8 +104,9 @@ impl Encoder {
                     }
                     (encoded, done, is_first) = (encoded + part.length, done + part.length as u64, false);
                 };
-                (outcome, ahead.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
-            });
+                let next = ahead.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                Ok((outcome, next))
+            })?;
             let encoded = encoded?;
             let Some(next) = next else { return Ok(()) };
             let (mut next, rest) = (next?, &block.text()[encoded..]);

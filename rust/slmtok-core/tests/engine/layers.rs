@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Every module with the modules that it may import, which must be above it. Only `encode` imports `accel`.
-const LAYERS: [(&str, &[&str]); 22] = [
+const LAYERS: [(&str, &[&str]); 23] = [
     ("error", &[]),
-    ("interrupt", &["error"]),
+    ("threads", &["error"]),
+    ("interrupt", &["error", "threads"]),
     ("mem", &["error"]),
     ("utf8", &[]),
     ("fork_safe_once", &[]),
@@ -16,7 +17,7 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ("file_blocks", &["error", "mem"]),
     ("pretoken", &["error", "interrupt", "mem", "utf8", "simd_limit"]),
     ("byte_automaton", &["error", "pretoken"]),
-    ("parallel", &["error", "interrupt", "pretoken"]),
+    ("parallel", &["error", "threads", "interrupt", "pretoken"]),
     ("cache", &["error", "mem", "simd_limit", "byte_hash"]),
     ("token_set", &["byte_hash"]),
     ("merges", &["error", "token_set"]),
@@ -24,14 +25,27 @@ const LAYERS: [(&str, &[&str]); 22] = [
     ("corpus", &["error", "mem", "parallel"]),
     (
         "count",
-        &["error", "mem", "utf8", "byte_hash", "interrupt", "file_blocks", "pretoken", "parallel", "cache", "corpus"],
+        &[
+            "error",
+            "threads",
+            "mem",
+            "utf8",
+            "byte_hash",
+            "interrupt",
+            "file_blocks",
+            "pretoken",
+            "parallel",
+            "cache",
+            "corpus",
+        ],
     ),
     ("train", &["error", "interrupt", "mem", "utf8", "pretoken", "merges", "count"]),
-    ("accel", &["error", "mem", "simd_limit", "parallel", "cache"]),
+    ("accel", &["error", "threads", "mem", "simd_limit", "parallel", "cache"]),
     (
         "encode",
         &[
             "error",
+            "threads",
             "mem",
             "utf8",
             "fork_safe_once",
@@ -46,7 +60,7 @@ const LAYERS: [(&str, &[&str]); 22] = [
             "accel",
         ],
     ),
-    ("decode", &["error", "fork_safe_once", "parallel", "encode"]),
+    ("decode", &["error", "threads", "mem", "fork_safe_once", "parallel", "encode"]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -1,0 +1,86 @@
+"""Ctrl-C and SIGTERM end a command of slm within a second, whatever it is doing, in real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+MAX_SECONDS = 3.0
+"""A second, and what a machine that runs other tests may add."""
+SIZES = "model.d_model=16 model.n_layers=1 model.n_heads=2 model.n_kv_heads=1 model.d_ff=16 model.seq_len=64"
+SETTINGS = [part for one in f"{SIZES} run.batch_tokens=512 run.threads=1".split() for part in ("--set", one)]
+TRAIN = ["train", "data", "--preset", "cpu-demo", "--budget", "steps=1000000", *SETTINGS]
+COMMANDS = {
+    "importing": (["sample", "run", "the"], 0.5),
+    "training": ([*TRAIN, "-o", "a"], None),
+    "training, saving each step": ([*TRAIN, "-o", "b", "--set", "run.save_every=1"], None),
+    "training, scoring each step": ([*TRAIN, "-o", "c", "--set", "run.eval_every=1"], None),
+    "waiting for a line": (["chat", "run"], None),
+    "scoring": (["eval", "run", "--on", "big.txt", "--no-baselines"], None),
+    "comparing pairs": (["pairs", "run", "pairs.jsonl", "--threads", "1"], None),
+    "learning a task": (["probe", "run", "--steps", "1000000", "--threads", "1"], None),
+}
+"""Commands that take minutes, and after how many seconds the signal is sent; None: when `import torch` has ended."""
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sends signals, reads /proc")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("interrupts")
+    line = "the cat sat on the mat and the rat ran to the hat\n"
+    (folder / "c.txt").write_text(line * 2000, encoding="utf-8")
+    (folder / "big.txt").write_text(line * 400_000, encoding="utf-8")
+    pair = '{"sentence_good": "the cat sat", "sentence_bad": "sat the cat"}\n'
+    (folder / "pairs.jsonl").write_text(pair * 100_000, encoding="utf-8")
+    short = [*TRAIN[:4], "--budget", "steps=2", *SETTINGS, "-o", "run"]
+    for module, argv in (
+        ("slmtok", ["train", "c.txt", "--vocab", "290", "-o", "tok.json"]),
+        ("slmtok", ["pack", "c.txt", "-t", "tok.json", "--document", "line", "--val", "hash:10%", "-o", "data"]),
+        ("slmmodel", short),
+    ):
+        subprocess.run([sys.executable, "-m", module, *argv, "--quiet"], cwd=folder, check=True, timeout=120)
+    yield folder
+
+
+def wait_for_work(process: subprocess.Popen[bytes]) -> None:
+    """Waits until the process has imported torch, which takes seconds, and a while more."""
+    maps = Path(f"/proc/{process.pid}/maps")
+    for _ in range(600):
+        time.sleep(0.1)
+        if "libtorch_cpu" in maps.read_text(encoding="utf-8"):
+            break
+    time.sleep(4)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(("name", "number"), list(zip(COMMANDS, cycle([signal.SIGINT, signal.SIGTERM]))))
+def test_a_command_hears_a_signal(name: str, number: signal.Signals, files: Path) -> None:
+    argv, delay = COMMANDS[name]
+    ours, theirs = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "slmmodel", *argv],
+        cwd=files, stdin=ours, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        wait_for_work(process) if delay is None else time.sleep(delay)
+        assert process.poll() is None, process.communicate()
+        begin = time.monotonic()
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        os.close(ours)
+        os.close(theirs)
+    seconds = time.monotonic() - begin
+    word, code = (b"interrupted", 130) if number == signal.SIGINT else (b"terminated", 143)
+    assert process.returncode == code and word in err and b"Traceback" not in err, (process.returncode, err)
+    assert seconds < MAX_SECONDS, f"{name} heard {number.name} after {seconds:.1f} s"
