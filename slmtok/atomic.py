@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import stat
 import sys
 import time
@@ -246,7 +247,7 @@ def _check_target(path: Path, *, force: bool, option: str) -> None:
         raise OutputExists(f"output {name!r} exists", fix=fix, path=name)
     if not path.parent.is_dir():
         fact = f"no folder {str(path.parent)!r} for the output {path.name!r}"
-        raise MissingInput(fact, fix=f"mkdir -p {path.parent}", path=str(path.parent))
+        raise MissingInput(fact, fix=f"mkdir -p {shlex.quote(str(path.parent))}", path=str(path.parent))
 
 
 def _refuse_inputs(paths: list[Path], inputs: Iterable[_Path], option: str) -> None:

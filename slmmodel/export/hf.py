@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -200,7 +201,7 @@ def check_folder(folder: Path, *, force: bool) -> None:
         raise OutputExists(f"output {str(folder)!r} exists", fix="choose another -o, or pass --force", path=str(folder))
     if not folder.parent.is_dir():
         fact = f"no folder {str(folder.parent)!r} for the output {folder.name!r}"
-        raise MissingInput(fact, fix=f"mkdir -p {folder.parent}", path=str(folder.parent))
+        raise MissingInput(fact, fix=f"mkdir -p {shlex.quote(str(folder.parent))}", path=str(folder.parent))
 
 
 def checks(folder: Path, model: Model) -> dict[str, Any]:

@@ -153,7 +153,9 @@ impl Error {
             Self::CorpusTooLarge { .. } => "raise the minimum count, or use a pattern that splits long runs",
             Self::CorruptCounts { .. } => "restore the file from its source, or count again",
             Self::NoSpace { .. } => "free disk space, choose another folder for temporary files, or allow more memory",
-            Self::NoMemory { .. } => "encode fewer documents per call, or encode files to a file (encode_files)",
+            Self::NoMemory { .. } => {
+                "end other programs or raise the limit on memory (ulimit -v); encode fewer documents a call, or to a file"
+            }
             Self::NoThread { .. } => {
                 "raise the limits on memory (ulimit -v) and processes (ulimit -u), or end other programs"
             }
