@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, NonNegativeInt, model_validator
 
-from slmmodel.errors import CorruptFile, Mismatch, MissingInput, Unreadable
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput, UnknownName, Unreadable
 from slmmodel.json_files import FaultError, Strict, exactly, parse_object, read_bounded, validated
 
 if TYPE_CHECKING:
@@ -33,9 +33,22 @@ class VocabMeta:
     n_vocab: int
     padded_vocab: int
     specials: Mapping[str, int]
+    n_special: int
+    """16 in the layout of slmtok, where all ids below have no bytes; 0 in tables with the ids of another tokenizer."""
     token_nbytes: NDArray[np.uint32]
     """Bytes of each id: uint32 [n_vocab], read-only; 0 for specials and unused ids."""
     fingerprint: str
+
+    def special(self, role: str) -> int:
+        """The id of a role. Raises `UnknownName`."""
+        if role not in self.specials:
+            raise UnknownName(
+                f"the vocabulary has no special id with the role {role!r}",
+                limit=f"roles: {', '.join(self.specials) or 'none'}",
+                fix="use a tokenizer with that role, or delimiters that it has",
+                role=role,
+            )
+        return self.specials[role]
 
     def require_same(self, other: VocabMeta, what: str, where: str) -> None:
         """Raises `Mismatch` where `other` is of another tokenizer; `what` has this one."""
@@ -79,8 +92,9 @@ class VocabMeta:
             raise _invalid(source, str(fault)) from None
         lengths = np.array(table.byte_lengths, dtype=np.uint32)
         lengths.flags.writeable = False
+        n_special = N_SPECIAL if table.has_own_layout else 0
         specials = MappingProxyType(table.specials)
-        return cls(table.n_vocab, table.padded_vocab, specials, lengths, table.fingerprint)
+        return cls(table.n_vocab, table.padded_vocab, specials, n_special, lengths, table.fingerprint)
 
 
 _FIX = "write it again: slmtok vocab TOK --metadata"

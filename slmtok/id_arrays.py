@@ -45,7 +45,9 @@ def check_row(ids: object) -> object:
     if isinstance(ids, Ragged):
         raise WrongType("a Ragged holds many id sequences", fix="tok.decode_batch(ragged)")
     if isinstance(ids, _TEXT):
-        raise WrongType(f"ids must be integers, this is {type(ids).__name__}", fix="tok.encode(text) gives ids")
+        is_ids = isinstance(ids, str) and all(map(str.isdecimal, ids.split())) and bool(ids.strip())
+        fix = "list(map(int, ids.split()))" if is_ids else "tok.encode(text) gives ids"
+        raise WrongType(f"ids must be integers, this is {type(ids).__name__}", fix=fix)
     import numpy as np
 
     if isinstance(ids, (list, tuple)) and bool in map(type, ids[:_MASK_IDS]):
@@ -115,7 +117,7 @@ def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: i
             where=_where(position, document),
             fix="tok.decode_batch(rows)"
             if hasattr(id, "__len__") and not isinstance(id, (str, bytes))
-            else "list(map(int, ids))"
+            else ("list(map(int, ids))" if id.is_integer() else "of logits: logits.argmax(-1); these are no ids")
             if isinstance(id, float)
             else "tok.encode(text) gives ids",
         ) from None

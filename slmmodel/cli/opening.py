@@ -174,7 +174,10 @@ def is_text(path: str) -> bool:
     """Whether a path is a corpus: neither a packed folder nor a file of ids."""
     location = Path(path)
     if location.is_dir():
-        ids = ["manifest.json", *(f"{split}{suffix}" for split in ("train", "val") for suffix in (".bin", ".npy"))]
+        ids = [
+            "manifest.json",
+            *(f"{split}{suffix}" for split in ("train", "val") for suffix in (".bin", ".npy", "-00000.bin")),
+        ]
         return not any((location / name).is_file() for name in ids)
     if location.exists():
         return location.suffix not in (".bin", ".npy")

@@ -37,6 +37,8 @@ def check_runs(ctx: click.Context, param: click.Parameter | None, value: Any) ->
 
 
 def _refuse(path: str, ctx: click.Context) -> None:
+    # Without torch the packages to install come first.
+    ctx.meta["app"].prepare(ctx.info_name)
     folder = Path(path).parent
     known, tokenizer = runs_in(folder), _tokenizer_by_place(ctx)
     if any(RunFolder(each).exists() for each in [*Path(path).parents][:3]):

@@ -209,7 +209,7 @@ def named_data(
     if tokenizer is not None and Path(data).exists() and not is_text(data):
         raise OptionError(
             f"{data!r} is token data, and --tokenizer is for text",
-            fix=f"slm train {shlex.quote(data)}",
+            fix="leave it out: packed data have their own",
             option="tokenizer",
         )
     given["data.train"] = Setting(data, "DATA" if data != named else given["data.train"].where)

@@ -67,7 +67,7 @@ def open_source(
                 f"{file.name} is not a file of ids",
                 where=str(file),
                 limit=f"packed data, or {', '.join(ID_SUFFIXES)}",
-                fix="pack text first, with the tokenizer of the data: slmtok pack CORPUS -t TOK -o DIR",
+                fix="name packed data, as slmtok pack CORPUS -t TOK -o DIR writes them",
             )
         return open_foreign(file, layout=layout, vocab=vocab, dtype=dtype, delimiter=delimiter)
     return ShardSource(folder, split)

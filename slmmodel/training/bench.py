@@ -57,7 +57,7 @@ def make_step(
     ids = np.random.default_rng(0).integers(16, config.n_vocab, (4 * batch_size, config.seq_len - 1))
     source = ArraySource([[1, *row, 2] for row in ids.tolist()], [len(row) for row in ids])
     lengths = np.ones(config.n_vocab, np.uint32)
-    vocab = VocabMeta(config.n_vocab, config.padded_vocab, {"bos": 1, "eos": 2, "pad": 3}, lengths, "0" * 64)
+    vocab = VocabMeta(config.n_vocab, config.padded_vocab, {"bos": 1, "eos": 2, "pad": 3}, 16, lengths, "0" * 64)
     pin = device.type == "cuda"
     loader = Loader(source, vocab, seq_len=config.seq_len, batch_size=batch_size, crop_offset="fixed", pin=pin)
     run = RunConfig(model=config.model_dump(), optim=optim, run=RunSection.model_validate({"precision": precision}))

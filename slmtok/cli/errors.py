@@ -246,7 +246,7 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     if context is None:
         return fact, None
     taken = context.params.get("tokenizer")
-    if isinstance(taken, str) and name != "TOK":
+    if isinstance(taken, str) and name != "TOK" and isinstance(error.param, click.Argument):
         fact += f": {taken!r} is a tokenizer"
     number = next(filter(str.isdecimal, _arguments(context)), None)
     if getattr(error.param, "type", None) is INTEGER and number:

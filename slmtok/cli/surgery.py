@@ -82,7 +82,7 @@ def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], 
     return Outcome(result, summary=lambda: print_rows(listed, title=f"{output}: scheme {after.scheme}"))
 
 
-@command("slice", example="slmtok slice tok.json --vocab 4096 -o small.json", habits={EXTRA: instead("--vocab {}")})
+@command("slice", example="slmtok slice tok.json --vocab 500 -o small.json", habits={EXTRA: instead("--vocab {}")})
 @tokenizer_argument()
 @options_of(TrainOptions, into="options", only=("vocab_size",), required=("vocab_size",))
 @_mapped_output

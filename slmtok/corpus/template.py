@@ -97,7 +97,11 @@ class Template:
             likely = suggestion(name, texts) or likely or "NAME"
             source = re.sub(rf"\{{{re.escape(name)}(?=[|}}])", lambda match: f"{{{likely}", self.source)
             return MalformedRecord(fact, fix=(Setting("text_template", source),))
-        return MalformedRecord(fact, fix=(Setting("text_key", likely),) if likely else (Setting("text_key", "NAME"),))
+        fix: tuple[str | Setting, ...] = (Setting("text_key", likely or "NAME"),)
+        if kind == "fields":
+            # Earlier records may have had the field.
+            fix = (*fix, " if all records have it, else ", Setting("skip_malformed", True))
+        return MalformedRecord(fact, fix=fix)
 
 
 def _filtered(value: bytes, filters: Sequence[str]) -> bytes:

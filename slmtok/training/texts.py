@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from slmtok.calls import explains_calls
 from slmtok.corpus import Skipped
@@ -47,6 +48,14 @@ def require_texts(corpus: object) -> Iterable[object]:
     return corpus
 
 
+_MEANT: tuple[tuple[Any, str], ...] = (
+    (os.PathLike, "pass a list of paths, not an iterator"),
+    (Mapping, "slmtok.Texts(record['text'] for record in records)"),
+    ((list, tuple), "slmtok.Texts(text for row in rows for text in row)"),
+)
+"""What stands where a text belongs, and the remedy."""
+
+
 def encode_texts(texts: Iterable[object]) -> Iterator[bytes]:
     """Each text as bytes. Raises `InvalidText`, `WrongType`."""
     for index, text in enumerate(texts):
@@ -64,7 +73,7 @@ def encode_texts(texts: Iterable[object]) -> Iterator[bytes]:
         elif isinstance(text, (bytes, bytearray, memoryview)):
             yield bytes(text)
         else:
-            fix = "pass a list of paths, not an iterator" if isinstance(text, os.PathLike) else "leave it out"
+            fix = next((fix for kind, fix in _MEANT if isinstance(text, kind)), "leave it out")
             raise WrongType(f"text {index} is {type(text).__name__}, not str or bytes", fix=fix)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from slmmodel import SlmmodelError, VocabMeta
-from slmmodel.errors import ERRORS, CorruptFile, MissingInput, UnsupportedFormat
+from slmmodel.errors import ERRORS, CorruptFile, MissingInput, UnknownName, UnsupportedFormat
 
 SOUND: dict[str, Any] = {
     "format": "slmtok-vocab",
@@ -30,7 +30,7 @@ def parse(**changes: Any) -> VocabMeta:
 
 def test_sound(tmp_path: Path) -> None:
     info = parse()
-    assert (info.n_vocab, info.padded_vocab, info.specials["eos"]) == (4, 64, 1)
+    assert (info.n_vocab, info.padded_vocab, info.special("eos")) == (4, 64, 1)
     assert info.token_nbytes.tolist() == [0, 0, 1, 3]
     assert not info.token_nbytes.flags.writeable
     (tmp_path / "vocab.json").write_text(json.dumps(SOUND))
@@ -66,6 +66,8 @@ def test_other_refusals(tmp_path: Path) -> None:
         VocabMeta.parse(json.dumps({k: v for k, v in SOUND.items() if k != "n_vocab"}).encode(), source="vocab.json")
     with pytest.raises(MissingInput, match=r"none\.json"):
         VocabMeta.load(tmp_path / "none.json")
+    with pytest.raises(UnknownName, match="bos, eos"):
+        parse().special("user")
     assert all(issubclass(kind, SlmmodelError) for kind in ERRORS)
 
 
@@ -86,7 +88,7 @@ def ours(**lengths: int) -> dict[str, Any]:
 
 def test_our_layout_is_told_and_held_to_its_promises() -> None:
     info = parse(**ours())
-    assert info.pad_id == 3
+    assert (info.n_special, info.pad_id) == (16, 3)
     for changes in ({"id_9": 1}, {"id_16": 2}, {"id_271": 0}, {"id_272": 0}):
         with pytest.raises(CorruptFile, match=next(iter(changes)).replace("_", " ")):
             parse(**ours(**changes))
@@ -94,5 +96,5 @@ def test_our_layout_is_told_and_held_to_its_promises() -> None:
 
 def test_foreign_tables_keep_their_ids() -> None:
     info = parse(specials={"eos": 0}, byte_lengths=[0, 2, 1, 3])
-    assert (info.n_vocab, info.pad_id) == (4, 0)
+    assert (info.n_special, info.n_vocab, info.pad_id) == (0, 4, 0)
     assert parse(specials={}, byte_lengths=[1, 2, 1, 3]).pad_id == 0

@@ -44,6 +44,22 @@ def test_texts_without_text():
         slmtok.train(slmtok.Texts([""]), vocab_size=300)
 
 
+@pytest.mark.parametrize(("text", "fix"), [({"text": "a"}, "record['text'] for record"), (["a"], "for row in rows")])
+def test_records_and_rows_in_the_place_of_texts(text, fix):
+    with pytest.raises(WrongType, match="text 0 is") as caught:
+        slmtok.train(slmtok.Texts([text]), vocab_size=300)
+    assert fix in caught.value.fix
+
+
+def test_ids_as_text_and_numbers_between_ids(tok):
+    with pytest.raises(WrongType) as caught:
+        tok.decode("116 104 101")
+    assert caught.value.fix == "list(map(int, ids.split()))"
+    with pytest.raises(WrongType, match=r"300\.5 is float") as caught:
+        tok.decode([300.5, 301])
+    assert "these are no ids" in caught.value.fix
+
+
 def test_tensors_that_are_no_ids(tok):
     torch = pytest.importorskip("torch")
     for dtype in (torch.float32, torch.bfloat16):

@@ -38,7 +38,7 @@ COMPARISON = "slm eval run --losses run-a.losses && slm eval run2 --losses run2-
 REFUSED = {
     "chat run 'my text'": (2, "unexpected extra argument", "fix:   use slm sample run 'my text'\n"),
     "plot run run/ -o c.svg": (2, "the run 'run' is named twice", "fix:   name it once"),
-    "train data --val text.txt -o new": (1, "text.txt is not a file of ids", "fix:   pack text first"),
+    "train data --val text.txt -o new": (1, "text.txt is not a file of ids", "fix:   name packed data"),
     "ablate run run2": (2, "'run' is a run of slm, not packed data", f"fix:   {COMPARISON}"),
     "ablate data run": (2, "'run' is a run of slm, not packed data", "fix:   name packed data"),
     "eval run run2": (2, "'run2' is a run of slm, not text or packed data", f"fix:   {COMPARISON}"),
@@ -175,6 +175,12 @@ def test_less_memory_leads_to_a_width_that_heads_divide(slm, here):
     assert width % 8 == 0
     fixed = ["--budget", "steps=1", "--set", f"model.d_model={width}"]
     slm("train", "data", "-o", "new", *fixed, "--dry-run", code=0)
+
+
+def test_shards_without_their_manifest_are_no_text(slm, here: Path) -> None:
+    (here / "data" / "manifest.json").unlink()
+    ran = slm("train", "data", "-o", "new", "--no-eval", code=None)
+    assert "manifest.json" in ran.err and "not text" not in ran.err, ran.err
 
 
 def test_a_run_is_no_ablation(here: Path) -> None:

@@ -170,7 +170,7 @@ def test_a_setting_without_its_section(slm, data):
 
 def test_token_data_with_a_tokenizer(slm, data):
     ran = slm("train", data, "-t", "tok.json", code=2)
-    assert "is token data, and --tokenizer is for text" in ran.err and "fix:   slm train " in ran.err
+    assert "is token data, and --tokenizer is for text" in ran.err and "fix:   leave it out: packed" in ran.err
 
 
 def test_data_that_is_none(slm):

@@ -115,9 +115,10 @@ def test_groups_without_a_penalty_are_a_beam_search(name: str) -> None:
     made, options = model(name), SamplingOptions(stop_ids=tuple(range(10)))
     plain = beam_search(made, PROMPT, decoding(options, beam=4, max_new_tokens=6))
     groups = decoding(options, beam=8, beam_groups=2, diversity_penalty=0, max_new_tokens=6)
-    assert [(beam.ids, beam.score) for beam in beam_search(made, PROMPT, groups)] == [
-        (beam.ids, beam.score) for beam in plain
-    ]
+    found = beam_search(made, PROMPT, groups)
+    assert [beam.ids for beam in found] == [beam.ids for beam in plain]
+    # Products of twice as many rows may be rounded in another way.
+    assert [beam.score for beam in found] == pytest.approx([beam.score for beam in plain], rel=1e-6)
 
 
 def test_groups_that_are_refused() -> None:

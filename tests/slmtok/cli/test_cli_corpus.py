@@ -58,7 +58,7 @@ def test_options_reach_the_reader(slmtok, records):
         (["c.txt", "--text-template", "{a}"], 2, "leave --text-template out"),
         (["a.jsonl", "--exclude", "*"], 1, "--exclude leaves none of 1 files"),
         (["b.tsv"], 1, "--text-key 2"),
-        (["hf:no/such/thing"], 1, "https://huggingface.co cannot be reached"),
+        (["hf:no/such"], 1, "https://huggingface.co cannot be reached"),
         (["d.parquet"], 1, "has 1 file ending"),
     ],
 )

@@ -38,7 +38,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {
         1,
         "record has no field 'text' (fields: content, id, url)\n"
         "  where: keys.jsonl, line 1\n"
-        "  fix:   --text-key content",
+        "  fix:   --text-key content if all records have it, else --skip-malformed",
     ),
     "no folder": (
         "corpus.txt --vocab 400 -o no/tok.json",

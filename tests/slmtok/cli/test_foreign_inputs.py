@@ -176,6 +176,20 @@ def test_a_folder_with_a_tokenizer_names_it(slmtok, here):
     assert "fix:   name the tokenizer: none/tok.json\n" in slmtok("info", "none").err
 
 
+def test_the_size_of_a_slice_is_missing(slmtok, here):
+    ran = slmtok("slice", "tok.json", "-o", "small.json")
+    assert ran.err.startswith("error: --vocab is missing\n"), ran.err
+    assert "fix:   slmtok slice tok.json -o small.json --vocab 500" in ran.err
+
+
+def test_a_field_that_a_later_record_lacks(slmtok, here):
+    """The field of that record is not the one of all, so leaving records out is a remedy as well."""
+    (here / "mixed.jsonl").write_text('{"text": "a b"}\n{"body": "c"}\n')
+    ran = slmtok("count", "mixed.jsonl", "-o", "new.counts")
+    assert "fix:   --text-key body if all records have it, else --skip-malformed" in ran.err
+    assert slmtok("count", "mixed.jsonl", "-o", "new.counts", "--skip-malformed").code == 0
+
+
 def test_a_picture_is_not_ids(slmtok, here):
     (here / "p.png").write_bytes(b"\x89PNG\r\n\x1a\n123")
     result = slmtok("decode", "p.png", "-t", "tok.json")

@@ -175,7 +175,7 @@ FIXES = {
     "prune small.json --ids dead.json -o x": (2, "the ids of dead.json are those of another tokenizer\n"),
     "pack a.txt -t tok.json --val 0.1 -o x": (2, "fix:   --val hash:10%\n"),
     "pack a.txt -t tok.json --val 10% -o x": (2, "fix:   --val hash:10%\n"),
-    "pack a.txt -t tok.json --val b.txt -o x": (2, "fix:   --val files:b.txt\n"),
+    "pack a.txt -t tok.json --val empty.txt -o x": (2, "fix:   --val files:empty.txt\n"),
     "pack a.txt -t tok.json --shard-size 5 -o x": (2, "fix:   use --shard-tokens 5\n"),
     "pack a.txt -t tok.json -o x.bin": (2, "fix:   -o x\n"),
     "extend tok.json gpt2.counts --vocab 300 -o x": (2, "counts of the pattern 'gpt2' cannot extend"),
