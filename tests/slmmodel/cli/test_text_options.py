@@ -107,12 +107,15 @@ def test_batches_of_text(slm: Any, records: Path) -> None:
         (["batches", "run", "--max-docs", "2"], "leave it out, or name the data instead of the run"),
         (["eval", "run", "--text-key", "x"], "leave --text-key out, or --on TEXT"),
         (["eval", "run", "--on", "packed", "--text-key", "x"], "leave --text-key out"),
-        (["train", "a.jsonl", "-t", "tok.json", "-o", "other"], "--text-key body"),
+        (
+            ["train", "a.jsonl", "-t", "tok.json", "-o", "other"],
+            "--text-key body if all records have it, else --skip-malformed",
+        ),
         (["train", "a.jsonl", "-t", "tok.json", "--set", "data.read.text_kye=x"], "write data.read.text_key"),
         (["demo", "a.jsonl", "--text-key", "title", "--separator", ","], "leave --separator out"),
         (["demo", "-", "-o", "other"], "slm demo FILE"),
         (["batches", "packed", "-t", "other.json"], "name the tokenizer that the data was packed with"),
-        (["train", "packed", "-t", "other.json"], "slm train packed"),
+        (["train", "packed", "-t", "other.json"], "leave it out: packed data have their own"),
     ],
 )
 def test_refusals_name_options_that_exist(slm: Any, records: Path, command: list[str], fix: str) -> None:
