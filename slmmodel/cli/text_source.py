@@ -35,6 +35,8 @@ from slmtok.vocab_json import render_metadata
 
 NO_VALIDATION = Split("none")
 MEMORY_BATCH_BYTES = 8 << 20
+READ_THREADS = 2
+"""Threads that read and encode; each holds up to two batches."""
 _LATER = "encoding"
 """An option newer than the digests of runs: left out of them at its default, so that older runs continue."""
 _REFUSES = "max_doc_bytes"
@@ -79,7 +81,7 @@ class Corpus:
         if self._texts is not None:
             return self._batches_in_memory(start.record, cut, encoder)
         corpus = corpora.Corpus(self.sources, self.options, whole=True, cut=cut)
-        return self._batches(corpus.batches(start, threads=0 if corpus.blocks else 1, encoder=encoder))
+        return self._batches(corpus.batches(start, threads=0 if corpus.blocks else READ_THREADS, encoder=encoder))
 
     def _batches(self, batches: Any) -> Batches:
         with closing(batches):
@@ -139,6 +141,18 @@ class _Part(NamedTuple):
         return Shard(self.ids, self.offsets[chosen], self.offsets[chosen + 1], self.nbytes[chosen])
 
 
+def _joined(shards: list[Shard]) -> list[Shard]:
+    """The documents of all as one shard: batches find the documents of one faster than those of many."""
+    if len(shards) < 2:
+        return shards
+    ids, starts, stops, nbytes = zip(*(shard[:4] for shard in shards), strict=True)
+    begins = prefix_sums(np.array([len(each) for each in ids]))[:-1].tolist()
+    starts, stops = (
+        np.concatenate([each + begin for each, begin in zip(bounds, begins, strict=True)]) for bounds in (starts, stops)
+    )
+    return [Shard(np.concatenate(ids), starts, stops, np.concatenate(nbytes))]
+
+
 class TextStream(DocumentStream):
     """One split of a corpus. Ranges that follow one another are read in one go; positions are kept, text is not."""
 
@@ -179,7 +193,7 @@ class TextStream(DocumentStream):
             if self._part is not None:
                 break
         self._next = stop
-        return [shard for shard in found if len(shard.nbytes)]
+        return _joined([shard for shard in found if len(shard.nbytes)])
 
     def _encoded(self, mark: tuple[int, Position]) -> Generator[_Part, None, None]:
         """The batches from a mark on with their ids; at the end, `n_bytes` is known."""

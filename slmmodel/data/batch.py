@@ -92,19 +92,22 @@ def assemble(
     import torch
 
     shape = len(keys), max((int(part.packing.lengths(part.indices).max(initial=0)) for part in parts), default=0)
-    ids, targets = (np.full(shape, vocab.pad_id, dtype=np.int64) for _ in range(2))
-    mask, document_ids = np.empty(shape, dtype=np.bool_), np.empty(shape, dtype=np.int32)
-    filled: tuple[NDArray[Any], ...] = ids, targets, mask, document_ids, np.empty(shape, dtype=np.int64)
-    arrays = dict(zip(TENSORS, filled, strict=True))
+    pad_id = vocab.pad_id
+    dtypes = dict(zip(TENSORS, (np.int64, np.int64, np.bool_, np.int32, np.int64), strict=True))
+    arrays: dict[str, NDArray[Any]] = {name: np.empty(shape, dtype) for name, dtype in dtypes.items()}
     row, single_document = 0, True
     for part in parts:
         rows = slice(row, row := row + len(part.indices))
-        is_single = _fill({name: array[rows] for name, array in arrays.items()}, part, positions)
+        is_single = _fill({name: array[rows] for name, array in arrays.items()}, part, positions, pad_id)
         single_document = single_document and is_single
-    targets[~mask] = vocab.pad_id
-    row_targets = mask.sum(1, dtype=np.int64)
+    targets, mask = arrays["targets"], arrays["target_mask"]
+    if mask.all():
+        row_targets = np.full(shape[0], shape[1], dtype=np.int64)
+    else:
+        targets[~mask] = pad_id
+        row_targets = mask.sum(1, dtype=np.int64)
     # Every target that is not scored is the padding id.
-    pad_nbytes = (shape[1] - row_targets) * int(vocab.token_nbytes[vocab.pad_id])
+    pad_nbytes = (shape[1] - row_targets) * int(vocab.token_nbytes[pad_id])
     row_bytes = vocab.token_nbytes.take(targets).sum(1, dtype=np.int64) - pad_nbytes
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     if pin and torch.cuda.is_available():
@@ -114,9 +117,9 @@ def assemble(
     )
 
 
-def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None) -> bool:
-    """Writes the sequences of a part to arrays [n, T] (ids and targets: where there are any); returns whether each is
-    one document from column 0 on.
+def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None, pad_id: int) -> bool:
+    """Writes the sequences of a part to arrays [n, T] (targets: where they are scored); returns whether each is one
+    document from column 0 on.
 
     Only ids are copied span by span, all else is computed for whole rows: a numpy call costs several times the copy
     of a span.
@@ -130,14 +133,19 @@ def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None)
     n_targets = np.minimum(n_inputs, documents.lengths - spans.start - 1)
     if (n_targets < n_inputs - 1).any():
         raise CorruptFile("the data were changed while they were read", fix="restore them, or pack them again")
-    block.copy_ids(documents, spans.start, n_inputs, ids, starts)
-    block.copy_ids(documents, spans.start + 1, n_targets, targets, starts)
+    # Copied in the dtype of the shards and converted in one go. The target of an input is the next input; that of the
+    # last one of a span, if any, stands in the document alone.
+    inputs = np.full(ids.size + 1, pad_id, np.promote_types(documents.dtype, np.min_scalar_type(pad_id)))
+    block.copy_ids(documents, spans.start, n_inputs, inputs, starts)
+    ids[:], targets[:] = inputs[:-1], inputs[1:]
+    targets[stops - 1] = block.ids_at(documents, np.minimum(spans.stop, documents.lengths - 1))
 
     # The columns of all rows, end to end: padding (maybe none), span, padding, ..., span, padding.
     borders = np.concatenate([[0], np.stack([starts, stops], axis=1).reshape(-1), [ids.size]])
     run_lengths = np.diff(borders)
     numbers = np.arange(len(starts)) - np.searchsorted(spans.row, spans.row)
-    document_ids[:] = np.repeat(_between(-1, 0 * numbers if packing.single_document else numbers), run_lengths)
+    numbered = (0 * numbers if packing.single_document else numbers).astype(np.int32)
+    document_ids[:] = np.repeat(_between(-1, numbered), run_lengths)
     np.greater_equal(document_ids, 0, out=mask)
     numbering = positions or packing.positions
     if numbering == "row":
@@ -157,9 +165,9 @@ def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None)
     return bool(is_single.all()) and not spans.column[numbers == 0].any()
 
 
-def _between(padding: int, values: Ints) -> Ints:
+def _between(padding: int, values: NDArray[Any]) -> NDArray[Any]:
     """The values of runs of columns: `padding` before, between and behind those of the spans [n] -> [2 n + 1]."""
-    out = np.full(2 * len(values) + 1, padding)
+    out = np.full(2 * len(values) + 1, padding, values.dtype)
     out[1::2] = values
     return out
 

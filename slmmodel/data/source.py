@@ -132,13 +132,16 @@ class Shard(NamedTuple):
 
 
 class Located(NamedTuple):
-    """Documents with the array that stores the ids of each, and where in it they begin and end: int64 [n]."""
+    """Where the ids of documents are stored; all but `parts` int64 [n]."""
 
-    arrays: list[NDArray[Any]]
+    parts: list[tuple[NDArray[Any], Ints]]
+    """(ids of a shard, the documents that it stores)"""
     starts: Ints
     stops: Ints
     lengths: Ints
     """Ids of each document, its delimiters included."""
+    dtype: np.dtype[Any]
+    """that holds all ids, delimiters included"""
 
 
 class DocumentBlock:
@@ -175,15 +178,17 @@ class DocumentBlock:
         """Where the ids of these documents int64 [n] are stored."""
         numbers = np.searchsorted(self._firsts, docs, side="right") - 1
         starts, stops = np.empty_like(docs), np.empty_like(docs)
-        arrays: dict[int, NDArray[Any]] = {}
+        parts: list[tuple[NDArray[Any], Ints]] = []
         for number in np.unique(numbers).tolist():
-            shard, chosen = self.shard(number), numbers == number
+            shard, chosen = self.shard(number), np.flatnonzero(numbers == number)
             rows = docs[chosen] - self._firsts[number]
             starts[chosen], stops[chosen] = shard.starts[rows], shard.stops[rows]
-            arrays[number] = shard.ids
-        return Located([arrays[number] for number in numbers.tolist()], starts, stops, stops - starts + self._added)
+            parts.append((shard.ids, chosen))
+        largest = np.min_scalar_type(max(self.delimiters.opening, self.delimiters.closing))
+        dtype = np.result_type(largest, *(ids.dtype for ids, _ in parts))
+        return Located(parts, starts, stops, stops - starts + self._added, dtype)
 
-    def copy_ids(self, located: Located, starts: Ints, counts: Ints, out: Ints, places: Ints) -> None:
+    def copy_ids(self, located: Located, starts: Ints, counts: Ints, out: NDArray[Any], places: Ints) -> None:
         """Copies the ids `starts[i]` to `starts[i] + counts[i] - 1` of each document to `out` [N], from `places[i]` on.
 
         All int64 [n], and within the document.
@@ -198,9 +203,23 @@ class DocumentBlock:
             is_opened = (starts == 0) & (counts > 0)
             out[places[is_opened]] = opening
             places, sources = places + is_opened, sources - ~is_opened
-        spans = (located.arrays, places.tolist(), ends.tolist(), sources.tolist())
-        for ids, place, end, source in zip(*spans, strict=True):
-            out[place:end] = ids[source : source + end - place]
+        for ids, chosen in located.parts:
+            spans = (places[chosen].tolist(), ends[chosen].tolist(), sources[chosen].tolist())
+            for place, end, source in zip(*spans, strict=True):
+                out[place:end] = ids[source : source + end - place]
+
+    def ids_at(self, located: Located, indices: Ints) -> Ints:
+        """One id of each document, that at `indices[i]`, which is within the document: int64 [n]."""
+        opening, closing, stores_opening, stores_closing = self.delimiters
+        is_opening = np.zeros(len(indices), bool) if stores_opening else indices == 0
+        is_closing = np.zeros(len(indices), bool) if stores_closing else indices == located.lengths - 1
+        sources = located.starts + indices - (not stores_opening)
+        found = np.where(is_opening, opening, closing)
+        is_stored = ~(is_opening | is_closing)
+        for ids, chosen in located.parts:
+            stored = chosen[is_stored[chosen]]
+            found[stored] = ids[sources[stored]]
+        return found
 
     def ids(self, doc: int, start: int, stop: int) -> NDArray[Any]:
         """The ids `start` to `stop - 1` of a document, fewer where it ends before: unsigned integers, read-only."""

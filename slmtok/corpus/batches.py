@@ -6,6 +6,8 @@ gathered. A `DocumentPipeline` of the engine reads ahead, and encodes on several
 
 from __future__ import annotations
 
+import os
+import weakref
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slmtok._engine import DocumentReader, Documents
+    from slmtok._engine import DocumentPipeline, DocumentReader, Documents
     from slmtok.aliases import Ids
 
 MIN_CHUNKED_BYTES = 1 << 16
@@ -335,12 +337,9 @@ class Batches:
 
         self._opened: list[_Stream] = []
         self._start = start
-        self._pipeline = DocumentPipeline(self._open(corpus), **pipeline)
-
-    def _open(self, corpus: Corpus) -> Iterator[Any]:
-        for stream in corpus.streams(self._start):
-            self._opened.append(stream)
-            yield stream.documents
+        self._pipeline = DocumentPipeline(_documents(corpus, start, self._opened), **pipeline)
+        # Its threads call Python, so they have to end before the interpreter does.
+        self._finalizer = weakref.finalize(self, _stop, self._pipeline, os.getpid())
 
     def __iter__(self) -> Batches:
         return self
@@ -363,5 +362,17 @@ class Batches:
         return self._opened[-1].progress if self._opened else (self._start.source, 0)
 
     def close(self) -> None:
-        """Stops the threads; waits for their current batches."""
-        self._pipeline.close()
+        """Stops the threads; waits for their current batches. The end of the process does so too."""
+        self._finalizer()
+
+
+def _documents(corpus: Corpus, start: Position, opened: list[_Stream]) -> Iterator[Any]:
+    for stream in corpus.streams(start):
+        opened.append(stream)
+        yield stream.documents
+
+
+def _stop(pipeline: DocumentPipeline, process: int) -> None:
+    # A forked process has none of the threads.
+    if os.getpid() == process:
+        pipeline.close()

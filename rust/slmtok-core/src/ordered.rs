@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use crate::interrupt::Interrupt;
@@ -75,6 +75,7 @@ struct State<R> {
     /// Tasks that were requested and whose results have not been taken.
     in_flight: usize,
     running: usize,
+    threads: Vec<ThreadId>,
     ended: bool,
     stopped: bool,
     panic: Option<Box<dyn Any + Send>>,
@@ -88,7 +89,15 @@ impl<T: Send + 'static, R: Send + 'static> OrderedMap<T, R> {
         work: impl Fn(T) -> R + Send + Sync + 'static,
     ) -> Self {
         let results = Reorder::default();
-        let state = State { results, in_flight: 0, running: threads, ended: false, stopped: false, panic: None };
+        let state = State {
+            results,
+            in_flight: 0,
+            running: threads,
+            threads: Vec::new(),
+            ended: false,
+            stopped: false,
+            panic: None,
+        };
         let shared = Arc::new(Shared {
             producer: Mutex::new(Producer { next: Box::new(producer), produced: 0, ended: false }),
             work: Box::new(work),
@@ -138,12 +147,16 @@ impl<T: Send + 'static, R: Send + 'static> OrderedMap<T, R> {
         }
     }
 
-    /// Tells the threads to end, interrupts their current tasks, and waits at most `timeout` for that.
+    /// Tells the threads to end, interrupts their current tasks, and waits at most `timeout` for that; called by one of
+    /// them, it does not wait.
     pub fn stop(&self, timeout: Duration) {
         self.shared.interrupt.request();
         let mut state = self.shared.lock();
         state.stopped = true;
         self.shared.changed.notify_all();
+        if state.threads.contains(&thread::current().id()) {
+            return;
+        }
         let deadline = Instant::now() + timeout;
         while state.running > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -184,6 +197,7 @@ impl<T, R> Shared<T, R> {
 
     /// One thread: requests tasks while fewer than `capacity` are in flight.
     fn run(&self, capacity: usize) {
+        self.lock().threads.push(thread::current().id());
         let panic = catch_unwind(AssertUnwindSafe(|| {
             while self.reserve(capacity) {
                 let Some((index, task)) = self.produce() else {
@@ -217,6 +231,8 @@ impl<T, R> Shared<T, R> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
+
     use super::*;
 
     const LONG: Duration = Duration::from_secs(60);
@@ -279,6 +295,16 @@ mod tests {
         let map = OrderedMap::new(1, move || tasks.next(), |_| thread::sleep(Duration::from_millis(100)));
         assert_eq!(map.next(Duration::from_millis(1)), Next::Pending);
         assert_eq!(map.next(LONG), Next::Ready(()));
+    }
+
+    #[test]
+    fn a_thread_of_the_map_does_not_wait_for_its_own_end() {
+        let map: Arc<OnceLock<OrderedMap<(), ()>>> = Arc::default();
+        let own = Arc::clone(&map);
+        let mut tasks = 0..1;
+        let started = OrderedMap::new(1, move || tasks.next().map(|_| ()), move |()| own.wait().stop(LONG));
+        assert!(map.set(started).is_ok());
+        assert_eq!(map.wait().next(LONG / 2), Next::Ready(()));
     }
 
     #[test]

@@ -7,12 +7,17 @@ import hashlib
 import io
 import json
 import lzma
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 from hypothesis import given
@@ -303,3 +308,28 @@ def test_counts_of_the_engine_are_those_of_python(tmp_path: Path, monkeypatch: p
     assert seen[1] == seen[3]
     assert seen[0][1] is not None
     assert seen[1][1] is None
+
+
+ABANDONS = """
+import os, sys
+from slmtok.corpus import Corpus
+from slmtok.options import ReadOptions
+
+batches = Corpus([sys.argv[1]], ReadOptions()).batches(threads=2)
+next(batches)
+if sys.argv[2] == "fork" and (child := os.fork()):
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.parametrize("way", ["exit", "fork"])
+def test_a_process_may_end_in_the_middle_of_a_corpus(tmp_path: Path, way: str) -> None:
+    """Threads of the engine that read Python's batches end before the interpreter; forked processes have none."""
+    if way == "fork" and not hasattr(os, "fork"):
+        pytest.skip("no fork here")
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": [f"{number} " * 40 for number in range(200_000)]}), path)
+    for _ in range(2):
+        command = [sys.executable, "-c", ABANDONS, str(path), way]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
