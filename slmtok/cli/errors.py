@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import click
 
 from slmtok.cli import streams
-from slmtok.cli.arguments import parameter_name, with_text_named, with_tokenizer_first
+from slmtok.cli.arguments import parameter_name, with_output_named, with_text_named, with_tokenizer_first
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, printable, styled
 from slmtok.errors import (
     DiskFull,
@@ -252,6 +252,7 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     if getattr(error.param, "type", None) is INTEGER and number:
         return fact, f"{name} {number}"
     named = with_text_named(name, context) if name == "--on" else None
+    named = with_output_named(context) if name == "--output" else named
     example = getattr(context.command, "example", None)
     return fact, named or (_completed(name, error.param, context, example) if example else None) or example
 

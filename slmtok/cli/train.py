@@ -15,8 +15,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from slmtok import atomic
 from slmtok.checks import check_recorded_names
+from slmtok.cli.arguments import with_output_named
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import (
@@ -129,7 +132,7 @@ class TrainJob:
     def __post_init__(self) -> None:
         """Raises `OptionError` where no size is given and the scheme needs one."""
         if not self.sizes and not SCHEMES[self.options.scheme].fixed_size:
-            raise OptionError("--vocab is missing", fix=_EXAMPLE, option="vocab")
+            raise OptionError("--vocab is missing", fix=_with_vocab(), option="vocab")
         _refuse_list(arguments_of_command())
         self.sizes = self.sizes or (None,)
         self.options = with_spill_dir(self.options, self.output)
@@ -407,6 +410,13 @@ def _refused(report: TrainReport) -> str:
     by_option = ", ".join(f"{number:,} by {flag_naming(Setting(name))}" for name, number in options.items())
     listed = _words(token for token, _, _ in report.refused[:MAX_LISTED_REFUSED])
     return f"{by_option}: {listed}{' …' if len(report.refused) > MAX_LISTED_REFUSED else ''}"
+
+
+def _with_vocab() -> str:
+    """The command line with a size, and with an output that stands among the corpus named as such."""
+    context = click.get_current_context()
+    command = with_output_named(context) or shlex.join([*context.command_path.split(), *arguments_of_command()])
+    return f"{command} --vocab 8192"
 
 
 def _refuse_list(arguments: Sequence[str]) -> None:
