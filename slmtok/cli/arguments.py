@@ -10,6 +10,7 @@ from itertools import pairwise
 import click
 
 from slmtok.errors import MissingInput, SlmtokError
+from slmtok.file_kinds import MANIFEST, kind_of_file
 
 _TOKENIZER = "TOK"
 _OUTPUT = ("-o", "--output")
@@ -75,16 +76,35 @@ def _exchanged(path: str, ctx: click.Context) -> str | None:
 
 
 def with_text_named(option: str, ctx: click.Context) -> str | None:
-    """The command line with its one file of text as the value of `option`; None without a tokenizer beside it."""
+    """The command line with its one file of text as the value of `option`; None without another input beside it."""
     from slmtok.cli.files import names_tokenizer
 
     arguments: list[str] = ctx.meta["arguments"]
     given = [each for each in arguments if os.path.isfile(each)]  # noqa: PTH113
     texts = [each for each in given if not names_tokenizer(each)]
-    if len(texts) != 1 or len(given) < 2:
+    if len(texts) != 1 or len(given) + sum(map(is_packed, arguments)) < 2:
         return None
-    rest = [each for each in arguments if each != texts[0]]
+    rest = fitting([each for each in arguments if each != texts[0]], ctx)
     return shlex.join([*ctx.command_path.split(), *rest, option, texts[0]])
+
+
+def fitting(arguments: list[str], ctx: click.Context) -> list[str]:
+    """The arguments; where they are too many for the command, without tokenizers beside packed data.
+
+    Packed data have the tokenizer that made them.
+    """
+    from slmtok.cli.files import names_tokenizer
+
+    given = [each for each in positional(ctx) if each in arguments]
+    taken = [param.nargs for param in ctx.command.params if isinstance(param, click.Argument)]
+    if -1 in taken or len(given) <= sum(taken) or not any(map(is_packed, given)):
+        return arguments
+    return [each for each in arguments if each not in given or not names_tokenizer(each)]
+
+
+def is_packed(path: str) -> bool:
+    """Whether a path is a folder that `slmtok pack` wrote."""
+    return kind_of_file(os.path.join(path, "manifest.json")) == MANIFEST  # noqa: PTH118
 
 
 def positional(ctx: click.Context) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import click
 
 from slmtok.cli import streams
-from slmtok.cli.arguments import parameter_name, with_output_named, with_text_named, with_tokenizer_first
+from slmtok.cli.arguments import fitting, parameter_name, with_output_named, with_text_named, with_tokenizer_first
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, printable, styled
 from slmtok.errors import (
     DiskFull,
@@ -264,7 +264,7 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
     at = next((index for index, word in enumerate(words[:-1]) if word in flags), None)
     if not given or at is None:
         return None
-    return f"{context.command_path} {shlex.join(given)} {shlex.join(words[at : at + 2])}"
+    return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(words[at : at + 2])}"
 
 
 EXTRA = "EXTRA"

@@ -109,7 +109,6 @@ def _read_lines(source: str) -> Iterator[IdRow]:
 
 
 def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
-    import numpy as np
 
     try:
         with open_bytes(source) as stream:
