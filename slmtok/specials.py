@@ -271,6 +271,13 @@ def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Ite
     return found if wrong in spellings else {**found, role: text}
 
 
+def pair_meant(text: str) -> str:
+    """`ROLE=SPELLING` for a text that is not such a pair: `user=<|user|>` for `<|user|>`, `user` and `user=`."""
+    name, _, spelling = text.partition("=")
+    role = _valid_role(name or spelling)
+    return f"{role}={spelling or (name if name != role and '=' not in text else f'<|{role}|>')}"
+
+
 def _valid_role(name: str) -> str:
     """The part of a name that is a valid role."""
     found = _ROLE.search(name)

@@ -276,7 +276,7 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
 
     A name that another option of the command takes leads to that option.
     """
-    from slmtok.cli.options import UnknownChoiceError
+    from slmtok.cli.options import UnknownChoiceError, WrongValueError
 
     wrong = error.__cause__
     if isinstance(wrong, UnknownChoiceError):
@@ -297,6 +297,14 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
         return f"{name} {suggestion(wrong.value, wrong.names, cutoff=0.6) or wrong.names[0]}"
     if name == "--threads":
         return "--threads 0, which is all"
+    if isinstance(error, WrongValueError) and "ROLE=SPELLING" in str(getattr(error.param, "metavar", "")):
+        from slmtok.specials import pair_meant
+
+        meant = pair_meant(error.value)
+        if name.startswith("-") or error.ctx is None:
+            return f"{name} {shlex.quote(meant)}"
+        line = (meant if each == error.value else each for each in _arguments(error.ctx))
+        return shlex.join([*error.ctx.command_path.split(), *line])
     if pair := _PAIR.match(error.message):
         return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
     if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):

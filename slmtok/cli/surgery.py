@@ -191,7 +191,12 @@ def prune(
         )
     before = load(tokenizer)
     if ids is not None:
-        pruned = slmtok.prune(before, ids=read_id_list(ids, before.fingerprint))
+        listed = read_id_list(ids, before.fingerprint)
+        try:
+            pruned = slmtok.prune(before, ids=listed)
+        except OptionError as error:
+            error.where = ids
+            raise
     else:
         with Progress() as progress:
             outputs = [output, output + ID_MAP_SUFFIX]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -273,10 +273,13 @@ class TrainJob:
             )
         given = self.options.pattern and Pattern(self.options.pattern)
         if given and given.regex != counts.native.pattern.regex:
-            text = shlex.quote(pattern_text(given))
+            asked = shlex.quote(pattern_text(given))
+            path = Path(self.corpus[0])
+            names = (str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in count(2))
+            other = shlex.quote(next(name for name in names if not Path(name).exists()))
             raise OptionError(
-                f"the counts have pattern {pattern_text(counts.native.pattern)!r}, and --pattern is {text}",
-                fix=f"leave --pattern out, or count again: slmtok count CORPUS --pattern {text} -o {self.corpus[0]}",
+                f"the counts have pattern {pattern_text(counts.native.pattern)!r}, and --pattern is {asked}",
+                fix=f"leave --pattern out, or count again: slmtok count CORPUS --pattern {asked} -o {other}",
                 option="pattern",
             )
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from slmtok.vocabulary import Merge, Vocabulary
 
 _BLOCK_PIECES = 1 << 17
+_MAX_LISTED_IDS = 10
 _CUT = ", pattern=tok.pattern.regex"
 """In a call that counts text: the pattern of a tokenizer."""
 
@@ -240,18 +241,23 @@ def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise WrongType((Setting("ids"), f" takes integers, not {ids!r}"), fix=(Setting("ids", [300, 301]),))
     wanted: set[int] = set()
+    wrong: list[int] = []
     for id in ids:
         if isinstance(id, bool) or not hasattr(id, "__index__"):
             raise WrongType((Setting("ids"), f" takes integers, not {id!r}"), fix=(Setting("ids", [300, 301]),))
         number = int(id.__index__())
-        if not FIRST_LEARNED <= number < vocabulary.n_vocab:
-            raise OptionError(
-                f"id {number} cannot be pruned",
-                limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab - 1}: specials and bytes stay",
-                fix="leave it out",
-                option="ids",
-            )
-        wanted.add(number)
+        if FIRST_LEARNED <= number < vocabulary.n_vocab:
+            wanted.add(number)
+        else:
+            wrong.append(number)
+    if wrong:
+        listed = ", ".join(map(str, wrong[:_MAX_LISTED_IDS])) + ", …" * (len(wrong) > _MAX_LISTED_IDS)
+        raise OptionError(
+            f"id {listed} cannot be pruned" if len(wrong) == 1 else f"{len(wrong):,} ids cannot be pruned: {listed}",
+            limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab - 1}: specials and bytes stay",
+            fix="leave it out" if len(wrong) == 1 else "leave them out",
+            option="ids",
+        )
     return wanted
 
 

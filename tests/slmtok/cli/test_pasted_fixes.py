@@ -108,3 +108,35 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
     assert ran.code == 0
     assert "note: 3 zero bytes in the text were kept; binary data have them, text has not: check the files" in ran.err
     assert command == "pack" or "of the corpus is not UTF-8, as in binary data; --encoding" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("decode data --docs 0-0", "--docs 0:1"),
+        ("set-special tok.json '<|user|>' -o new.json", "slmtok set-special tok.json 'user=<|user|>' -o new.json"),
+        ("set-special tok.json =x -o new.json", "slmtok set-special tok.json x=x -o new.json"),
+        ("train a.txt --vocab 290 -o new.json --special '<|user|>'", "--special 'user=<|user|>'"),
+        ("pack a.txt -t tok.json -t other.json -o both", "-o 'both/{name}'"),
+        ("train a.counts --vocab 290 --pattern gpt2 -o new.json",
+         "leave --pattern out, or count again: slmtok count CORPUS --pattern gpt2 -o a-2.counts"),
+        ("show tokk.json", "check the name: there is 'tok.json', or add a space if it is text"),
+        ("audit tok.json --on a.txt --leak a.counts",
+         "name one: slmtok count CORPUS --doc-digests writes it beside the counts"),
+    ],
+)  # fmt: skip
+def test_a_fix_is_made_of_the_arguments(slmtok, here: Path, line: str, fix: str) -> None:
+    (here / "other.json").write_bytes((here / "tok.json").read_bytes())
+    assert fix_of(slmtok(*shlex.split(line))) == fix
+
+
+def test_all_wrong_ids_of_a_list_are_named(slmtok, here: Path) -> None:
+    (here / "ids.txt").write_text("5\n280\n9999\n")
+    ran = slmtok("prune", "tok.json", "--ids", "ids.txt", "-o", "new.json")
+    assert "error: 2 ids cannot be pruned: 5, 9999\n  where: ids.txt\n" in ran.err
+
+
+def test_a_text_that_is_taken_for_a_path(slmtok, here: Path) -> None:
+    with pytest.raises(package.errors.MissingInput) as caught:
+        package.train("once upon a time", vocab_size=290)
+    assert caught.value.fix == "slmtok.Texts([text]), if it is a text; else check the name"
