@@ -66,11 +66,11 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     found: list[str] = []
     if totals.invalid_bytes:
         share = totals.invalid_bytes / max(counts.bytes, 1)
+        kind = f"{share:.2%} of the corpus is not UTF-8: binary data, or another encoding; "
         found.append(
             f"{counted(totals.invalid_bytes, 'invalid byte')} in {totals.invalid_documents:,} of "
             f"{counted(totals.documents, 'document')} were kept as bytes{_place_of_first(first_invalid(counts))}; "
-            + (f"{share:.2%} of the corpus is not UTF-8, as in binary data; " if share >= _MIN_BINARY_SHARE else "")
-            + "--encoding reads text that is not UTF-8, such as latin-1"
+            f"{kind if share >= _MIN_BINARY_SHARE else ''}--encoding reads text that is not UTF-8, such as latin-1"
         )
     if totals.gap_bytes:
         found.append(
@@ -100,7 +100,7 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     return tuple(found)
 
 
-_MIN_BINARY_SHARE = 0.01
+_MIN_BINARY_SHARE = 0.1
 """Invalid bytes of a corpus from which on it may be binary data."""
 _MAX_SPACE_PIECES = 1000
 """Distinct pieces up to which a corpus may be white space alone."""
