@@ -343,7 +343,7 @@ PYTHON = {
     "slmtok.pack('a.txt', tok, 'x', split=0.1)": "fix:   val='hash:10%'",
     "slmtok.train('a.txt', vocab_size=[275, 280])": "fix:   vocab_size=280",
     "slmtok.train('a.txt', 280)": "fix:   vocab_size=280",
-    "slmtok.extend(tok, 'a.txt', vocab_size=290)": r"fix:   slmtok.extend\(tok, slmtok.count\('a.txt'\), vocab_size=290\)",
+    "slmtok.extend(tok, 'a.txt', vocab_size=290)": r"extend\(tok, slmtok.count\('a.txt'\), vocab_size=290\)",
     "slmtok.merge_counts(['a.counts'])": r"fix:   merge_counts\(\['a.counts', 'b.counts'\], 'all.counts'\)",
     "slmtok.view(tok, output='v.html')": r"fix:   slmtok.view\(tok\).save\('tokens.html'\)",
     "slmtok.view('tok.json')": r"fix:   slmtok.view\(slmtok.load\('tok.json'\)\)",
