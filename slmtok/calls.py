@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -32,6 +33,29 @@ EXAMPLES = {
     "value": "tok.specials.pad",
 }
 """What an argument may be, by its name."""
+
+
+_MAX_SHOWN = 60
+"""Characters of an argument in a call that an error shows; a longer one is named by what it is."""
+_VARIABLES = {"Tokenizer": "tok", "PretokenCounts": "counts", "Texts": "texts"}
+"""The variables that hold objects of these types in the calls of errors."""
+
+
+def call_text(function: str, args: Sequence[Any], keywords: Mapping[str, Any], options: object = None) -> str:
+    """A call as a caller writes it: `slmtok.pack('corpus.txt', tok, 'data', val='none')`."""
+    shown = [argument_text(each) for each in args]
+    shown += [f"{name}={argument_text(value, name)}" for name, value in keywords.items()]
+    return f"{function}({', '.join(shown if options is None else [*shown, 'options=options'])})"
+
+
+def argument_text(value: object, name: str = "corpus") -> str:
+    """An argument as a caller writes it; objects and long values are the variable `name`."""
+    if kind := _VARIABLES.get(type(value).__name__):
+        return kind
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN and not text.startswith("<") else name
 
 
 def explains_calls(target: Target) -> Target:

@@ -11,9 +11,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
-from slmtok.errors import InvalidSpecials, UnknownSpecial, WrongType, suggestion
+from slmtok.errors import InvalidSpecials, Setting, UnknownSpecial, WrongType, suggestion
 
 N_SPECIALS = 16
 """Size of the block of special ids that opens every vocabulary of our own layout."""
@@ -79,8 +79,9 @@ class Specials(Mapping[str, int]):
                 raise InvalidSpecials(
                     f"{role!r} is the role of special id {token.id} and the spelling of {other.id}",
                     limit="a name stands for one special",
-                    fix=f"spell {other.id} otherwise, '<|{role}|>' for instance",
+                    fix=f"spell {other.id} otherwise, '<|{other.role}|>' for instance",
                     id=other.id,
+                    roles=[other.role],
                 )
 
     def _add(self, token: SpecialToken) -> None:
@@ -103,8 +104,9 @@ class Specials(Mapping[str, int]):
             raise InvalidSpecials(
                 f"{token.role!r} is not a valid role",
                 limit="a letter, then letters, digits, '_', '.' or '-'",
-                fix="name it 'user', for instance",
+                fix=f"name it {_valid_role(token.role)!r}, for instance",
                 id=token.id,
+                roles=[token.role],
             )
         if len(token.text) > MAX_SPELLING_CHARS:
             raise InvalidSpecials(
@@ -112,6 +114,7 @@ class Specials(Mapping[str, int]):
                 limit=f"{MAX_SPELLING_CHARS:,}",
                 fix=f"spell it '<|{token.role}|>', for instance",
                 id=token.id,
+                roles=[token.role],
             )
         if not token.text or not _is_text(token.text):
             raise InvalidSpecials(
@@ -119,14 +122,18 @@ class Specials(Mapping[str, int]):
                 limit="one character or more, no lone surrogate",
                 fix=f"spell it '<|{token.role}|>', for instance",
                 id=token.id,
+                roles=[token.role],
             )
         for table, key, what in ((self._by_role, token.role, "role"), (self._by_text, token.text, "spelling")):
             if key in table:
+                roles = [table[key].role, token.role]
                 raise InvalidSpecials(
-                    f"{what} {key!r} belongs to special ids {table[key].id} and {token.id}",
+                    f"{what} {key!r} belongs to special ids {table[key].id} and {token.id}"
+                    + (f", {roles[0]!r} and {roles[1]!r}" if what == "spelling" else ""),
                     limit=f"each special has a {what} of its own",
                     fix=f"give one of them another {what}",
                     id=token.id,
+                    roles=roles,
                 )
             table[key] = token
 
@@ -201,7 +208,14 @@ class Specials(Mapping[str, int]):
         """
         if not isinstance(role, str):
             raise WrongType(f"a role is a str, not {type(role).__name__}", fix="tok.with_special('user', '<|user|>')")
-        return self.respelled({role: text})
+        try:
+            return self.respelled({role: text})
+        except InvalidSpecials as error:
+            sound = cast("dict[str, str]", error.fields.get("spellings", {}))
+            calls = [(each, to) for each, to in sound.items() if (each, to) != (role, text)]
+            if calls:
+                error.fix = f"tok.with_special({calls[0][0]!r}, {calls[0][1]!r})" + " first" * (calls[0][0] in self)
+            raise
 
     def completed(self) -> Specials:
         """These specials with a name for each reserved id, `<|reserved_6|>`, for libraries that know no holes."""
@@ -214,8 +228,11 @@ class Specials(Mapping[str, int]):
             tokens.append(token if token.role is not None else SpecialToken(token.id, name, f"<|{name}|>"))
         return Specials(tokens)
 
-    def respelled(self, spellings: Mapping[str, str]) -> Specials:
-        """As `named` for several at once, so that two roles may exchange their spellings."""
+    def respelled(self, spellings: Mapping[str, str], option: str = "special") -> Specials:
+        """As `named` for several at once, so that two roles may exchange their spellings.
+
+        option: what gives the spellings; the field `spellings` of an error has sound ones.
+        """
         spellings = role_spellings(spellings)
         free = iter([token for token in self.tokens if token.role is None])
         changed: dict[int, SpecialToken] = {}
@@ -229,7 +246,42 @@ class Specials(Mapping[str, int]):
                     role=role,
                 )
             changed[old.id] = SpecialToken(old.id, role, text)
-        return Specials(changed.get(token.id, token) for token in self.tokens)
+        tokens = [changed.get(token.id, token) for token in self.tokens]
+        try:
+            return Specials(tokens)
+        except InvalidSpecials as error:
+            if roles := error.fields.get("roles"):
+                error.fields["spellings"] = sound = _sound_spellings(spellings, cast("list[str]", roles), tokens)
+                error.fix = (Setting(option, sound),)
+            raise
+
+
+def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Iterable[SpecialToken]) -> dict[str, str]:
+    """The spellings with a valid name, or a spelling of its own, for one of the `roles` that contradict each other.
+
+    That is a role which is not among `spellings`, where there is one: what was asked for stays.
+    """
+    wrong = next((role for role in roles if role not in spellings), roles[-1])
+    role = _valid_role(wrong)
+    taken = {token.text for token in tokens}
+    text, number = f"<|{role}|>", 2
+    while text in taken:
+        text, number = f"<|{role}_{number}|>", number + 1
+    found = {role if each == wrong else each: text if each == wrong == role else to for each, to in spellings.items()}
+    return found if wrong in spellings else {**found, role: text}
+
+
+def pair_meant(text: str) -> str:
+    """`ROLE=SPELLING` for a text that is not such a pair: `user=<|user|>` for `<|user|>`, `user` and `user=`."""
+    name, _, spelling = text.partition("=")
+    role = _valid_role(name or spelling)
+    return f"{role}={spelling or (name if name != role and '=' not in text else f'<|{role}|>')}"
+
+
+def _valid_role(name: str) -> str:
+    """The part of a name that is a valid role."""
+    found = _ROLE.search(name)
+    return found[0] if found else "user"
 
 
 def role_spellings(spellings: Mapping[str, str] | None) -> dict[str, str]:

@@ -500,8 +500,21 @@ def read_tokenizer(path: _Path, *, verify: bool = True) -> Tokenizer:
 def check_tokenizer(tokenizer: object) -> Tokenizer:
     """`tokenizer`, if it is one. Raises `WrongType`."""
     if not isinstance(tokenizer, Tokenizer):
-        raise WrongType(f"tokenizer is {type(tokenizer).__name__}, not a Tokenizer", fix="slmtok.load('tok.json')")
+        fix = f"slmtok.load({str(tokenizer) if names_file(tokenizer) else 'tok.json'!r})"
+        raise WrongType(f"tokenizer is {type(tokenizer).__name__}, not a Tokenizer", fix=fix)
     return tokenizer
+
+
+def names_file(tokenizer: object) -> bool:
+    """Whether an argument is the path of a file that may hold a tokenizer, and not a `Tokenizer`."""
+    return isinstance(tokenizer, (str, os.PathLike)) and os.fspath(tokenizer).endswith(".json")
+
+
+def refuse_swapped(tokenizer: object, other: object, limit: str, fix: str) -> None:
+    """Raises `WrongType` for a tokenizer in the place of another argument; `limit` is the signature."""
+    if isinstance(other, Tokenizer) and not isinstance(tokenizer, Tokenizer):
+        fact = f"tokenizer is {type(tokenizer).__name__}, and the Tokenizer has another place"
+        raise WrongType(fact, limit=limit, fix=fix)
 
 
 def _unpickle(data: bytes) -> Tokenizer:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 
 import click
 
-from slmtok.errors import SlmtokError
+from slmtok.errors import MissingInput, SlmtokError
+from slmtok.file_kinds import MANIFEST, kind_of_file
 
 _TOKENIZER = "TOK"
+_OUTPUT = ("-o", "--output")
 
 
 def parameter_name(param: click.Parameter | None) -> str:
@@ -25,10 +28,13 @@ def parameter_name(param: click.Parameter | None) -> str:
 def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     """Changes the fix of an error about a file to the command line with that file in its right place.
 
-    Two files exchanged, or a text among tokenizers as the value of --on.
+    Two files exchanged, a text among tokenizers as the value of --on, or a missing file as the output.
     """
     path = error.fields.get("path")
-    if isinstance(path, str) and (fix := _exchanged(path, ctx) or _on_text(path, ctx)):
+    if not isinstance(path, str):
+        return
+    as_output = with_output_named(ctx) if isinstance(error, MissingInput) and path in positional(ctx)[-1:] else None
+    if fix := as_output or _exchanged(path, ctx) or _on_text(path, ctx):
         error.fix = fix
 
 
@@ -70,16 +76,65 @@ def _exchanged(path: str, ctx: click.Context) -> str | None:
 
 
 def with_text_named(option: str, ctx: click.Context) -> str | None:
-    """The command line with its one file of text as the value of `option`; None without a tokenizer beside it."""
+    """The command line with its one file of text as the value of `option`; None without another input beside it."""
     from slmtok.cli.files import names_tokenizer
 
     arguments: list[str] = ctx.meta["arguments"]
     given = [each for each in arguments if os.path.isfile(each)]  # noqa: PTH113
     texts = [each for each in given if not names_tokenizer(each)]
-    if len(texts) != 1 or len(given) < 2:
+    if len(texts) != 1 or len(given) + sum(map(is_packed, arguments)) < 2:
         return None
-    rest = [each for each in arguments if each != texts[0]]
+    rest = fitting([each for each in arguments if each != texts[0]], ctx)
     return shlex.join([*ctx.command_path.split(), *rest, option, texts[0]])
+
+
+def fitting(arguments: list[str], ctx: click.Context) -> list[str]:
+    """The arguments; where they are too many for the command, without tokenizers beside packed data.
+
+    Packed data have the tokenizer that made them.
+    """
+    from slmtok.cli.files import names_tokenizer
+
+    given = [each for each in positional(ctx) if each in arguments]
+    taken = [param.nargs for param in ctx.command.params if isinstance(param, click.Argument)]
+    if -1 in taken or len(given) <= sum(taken) or not any(map(is_packed, given)):
+        return arguments
+    return [each for each in arguments if each not in given or not names_tokenizer(each)]
+
+
+def is_packed(path: str) -> bool:
+    """Whether a path is a folder that `slmtok pack` wrote."""
+    return kind_of_file(os.path.join(path, "manifest.json")) == MANIFEST  # noqa: PTH118
+
+
+def positional(ctx: click.Context) -> list[str]:
+    """The arguments that are neither options nor their values, in their order."""
+    values, rest, _ = ctx.command.make_parser(ctx).parse_args(list(ctx.meta["arguments"]))
+    found: list[str] = []
+    for param in ctx.command.params:
+        value = values.get(param.name or "") if isinstance(param, click.Argument) else None
+        found += [value] if isinstance(value, str) else value if isinstance(value, (tuple, list)) else ()
+    return [each for each in (*found, *rest) if isinstance(each, str)]
+
+
+def with_output_named(ctx: click.Context) -> str | None:
+    """The command line with its last argument as the value of -o; None where that is given or unlike an output.
+
+    An output does not exist yet, other arguments do, and its name ends as that of the example of the command.
+    """
+    words = shlex.split(getattr(ctx.command, "example", None) or "")
+    example = next((value for flag, value in pairwise(words) if flag in _OUTPUT), None)
+    arguments: list[str] = ctx.meta["arguments"]
+    given = positional(ctx)
+    if example is None or len(given) < 2 or any(each.partition("=")[0] in _OUTPUT for each in arguments):
+        return None
+    *inputs, output = given
+    if os.path.splitext(output)[1] != os.path.splitext(example)[1] or os.path.exists(output):  # noqa: PTH110, PTH122
+        return None
+    if arguments.count(output) != 1 or not any(map(os.path.exists, inputs)):
+        return None
+    rest = [each for each in arguments if each != output]
+    return shlex.join([*ctx.command_path.split(), *rest, "-o", output])
 
 
 def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:

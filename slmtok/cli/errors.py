@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import click
 
 from slmtok.cli import streams
-from slmtok.cli.arguments import parameter_name, with_text_named, with_tokenizer_first
+from slmtok.cli.arguments import fitting, parameter_name, with_output_named, with_text_named, with_tokenizer_first
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, printable, styled
 from slmtok.errors import (
     DiskFull,
@@ -252,6 +252,7 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     if getattr(error.param, "type", None) is INTEGER and number:
         return fact, f"{name} {number}"
     named = with_text_named(name, context) if name == "--on" else None
+    named = with_output_named(context) if name == "--output" else named
     example = getattr(context.command, "example", None)
     return fact, named or (_completed(name, error.param, context, example) if example else None) or example
 
@@ -263,7 +264,7 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
     at = next((index for index, word in enumerate(words[:-1]) if word in flags), None)
     if not given or at is None:
         return None
-    return f"{context.command_path} {shlex.join(given)} {shlex.join(words[at : at + 2])}"
+    return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(words[at : at + 2])}"
 
 
 EXTRA = "EXTRA"
@@ -275,7 +276,7 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
 
     A name that another option of the command takes leads to that option.
     """
-    from slmtok.cli.options import UnknownChoiceError
+    from slmtok.cli.options import UnknownChoiceError, WrongValueError
 
     wrong = error.__cause__
     if isinstance(wrong, UnknownChoiceError):
@@ -296,6 +297,14 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
         return f"{name} {suggestion(wrong.value, wrong.names, cutoff=0.6) or wrong.names[0]}"
     if name == "--threads":
         return "--threads 0, which is all"
+    if isinstance(error, WrongValueError) and "ROLE=SPELLING" in str(getattr(error.param, "metavar", "")):
+        from slmtok.specials import pair_meant
+
+        meant = pair_meant(error.value)
+        if name.startswith("-") or error.ctx is None:
+            return f"{name} {shlex.quote(meant)}"
+        line = (meant if each == error.value else each for each in _arguments(error.ctx))
+        return shlex.join([*error.ctx.command_path.split(), *line])
     if pair := _PAIR.match(error.message):
         return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
     if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):

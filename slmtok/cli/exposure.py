@@ -11,9 +11,8 @@ from slmtok.analysis.exposure import exposure as measure
 from slmtok.cli.files import STDIO, check_output, writing
 from slmtok.cli.options import FLOAT, INTEGER, argument, command, option, output_options
 from slmtok.cli.output import Outcome, counted, print_rows, table, write_text
-from slmtok.cli.packed import open_data
+from slmtok.cli.packed import not_packed, open_data
 from slmtok.cli.progress import Progress
-from slmtok.errors import OptionError
 from slmtok.files import missing_input
 from slmtok.opening import load
 from slmtok.token_text import escape_token
@@ -59,12 +58,7 @@ def _open(path: str) -> Shards:
         raise missing_input(path)
     data = open_data(path)
     if not isinstance(data, Shards):
-        raise OptionError(
-            f"{path!r} is not packed data with a tokenizer",
-            limit="a folder that slmtok pack wrote in its own layout",
-            fix=f"slmtok pack corpus.txt -t tok.json -o {'data' if path != 'data' else 'data2'}",
-            option="data",
-        )
+        raise not_packed(path, data)
     return data
 
 

@@ -135,10 +135,12 @@ def document_range(n: int, docs: str | None, where: str) -> range:
     try:
         start, stop = int(first) if first else 0, int(last) if last else n
     except ValueError:
+        begin, _, end = docs.partition("-")
+        meant = f"{int(begin)}:{int(end) + 1}" if begin.isdecimal() and end.isdecimal() else "3:5"
         raise OptionError(
             f"--docs {docs!r} is not a range of documents",
             limit="A:B counts from 0 and excludes B, as in Python",
-            fix="--docs 3:5",
+            fix=f"--docs {meant}",
             option="docs",
         ) from None
     if not colon:

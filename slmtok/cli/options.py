@@ -45,6 +45,14 @@ class AmbiguousError(ValueError):
         self.numbers = numbers
 
 
+class WrongValueError(click.BadParameter):
+    """A value of the command line that its parameter does not take."""
+
+    def __init__(self, value: str, message: str, ctx: click.Context | None, param: click.Parameter | None) -> None:
+        super().__init__(message, ctx, param)
+        self.value = value
+
+
 class Parsed(click.ParamType[Any]):
     """A parameter type made of a function from text to a value, which raises `ValueError` with what it takes."""
 
@@ -66,10 +74,8 @@ class Parsed(click.ParamType[Any]):
         except SlmtokError:
             raise
         except ValueError as error:
-            wrong = click.BadParameter(
-                f"takes {self._expects}, not {value!r}" if self._expects else str(error), ctx, param
-            )
-            raise wrong from error
+            message = f"takes {self._expects}, not {value!r}" if self._expects else str(error)
+            raise WrongValueError(value, message, ctx, param) from error
 
 
 def parse_integer(text: str) -> int:

@@ -100,7 +100,9 @@ def _folders(output: str, tokenizers: tuple[str, ...], files: list[str]) -> list
         raise OptionError(
             f"-o {output} is one folder for {len(found)} tokenizers",
             limit="names: " + ", ".join(names),
-            fix="-o 'data/{name}', and tokenizer files of different names",
+            fix=f"-o {shlex.quote(f'{output}/{{name}}')}"
+            if len(set(names)) == len(names)
+            else "tokenizer files of different names",
             option="output",
         )
     if len(found) > 1 and STDIN in files:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slmtok.cli.files import document_range
+from slmtok.cli.arguments import is_packed
+from slmtok.cli.files import document_range, names_tokenizer
 from slmtok.cli.options import is_given
 from slmtok.cli.output import Row, counted
+from slmtok.corpus.contents import HEAD_BYTES, content_of
 from slmtok.errors import CorruptFile, MissingInput, OptionError
 from slmtok.file_kinds import SHARD, is_run, kind_of_file
+from slmtok.files import read_file
 from slmtok.formats.foreign_files import hint_in
 from slmtok.formats.id_files import IdRow
 from slmtok.opening import TOKENIZER_FILES
@@ -84,6 +88,36 @@ def _no_data(folder: Path) -> MissingInput:
         else hint_in(folder) or "name a file, or packed data: slmtok pack CORPUS -t tok.json -o DATA writes them",
         path=str(folder),
     )
+
+
+def not_packed(path: str, data: Data | None) -> OptionError:
+    """The error for a path without packed data of our own; `data` are token files at it.
+
+    The fix names what a tokenizer packed beside its file; else it packs a text, or with a tokenizer.
+    """
+    is_tokenizer = names_tokenizer(path)
+    tokenizer = path if is_tokenizer else next(filter(names_tokenizer, TOKENIZER_FILES), "TOK")
+    made = _packed_with(path) if is_tokenizer else None
+    is_text = not is_tokenizer and data is None and content_of(read_file(path, HEAD_BYTES)) is None
+    corpus = quote(path) if is_text else "CORPUS"
+    folder = next(name for name in chain(["data"], map("data{}".format, count(2))) if not Path(name).exists())
+    return OptionError(
+        f"{path!r} is {'a tokenizer, not packed data' if is_tokenizer else 'not packed data with a tokenizer'}",
+        limit="a folder that slmtok pack wrote in its own layout",
+        fix=f"name the folder: {quote(made)}" if made else f"slmtok pack {corpus} -t {quote(tokenizer)} -o {folder}",
+        option="data",
+        path=path,
+    )
+
+
+def _packed_with(tokenizer: str) -> str | None:
+    """A folder beside a tokenizer file that it packed."""
+    file = Path(tokenizer)
+    if not file.is_file():
+        return None
+    content = file.read_bytes()
+    folders = (str(each) for each in sorted(file.parent.iterdir()) if is_packed(str(each)))
+    return next((each for each in folders if read_file(f"{each}/{TOKENIZER_FILES[0]}") == content), None)
 
 
 def describe_data(path: str) -> tuple[dict[str, Any], list[Row]]:

@@ -65,10 +65,12 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     totals, sampled = counts.totals, counts.stats.skipped.sampled
     found: list[str] = []
     if totals.invalid_bytes:
+        share = totals.invalid_bytes / max(counts.bytes, 1)
+        kind = f"{share:.2%} of the corpus is not UTF-8: binary data, or another encoding; "
         found.append(
             f"{counted(totals.invalid_bytes, 'invalid byte')} in {totals.invalid_documents:,} of "
             f"{counted(totals.documents, 'document')} were kept as bytes{_place_of_first(first_invalid(counts))}; "
-            "--encoding reads text that is not UTF-8, such as latin-1"
+            f"{kind if share >= _MIN_BINARY_SHARE else ''}--encoding reads text that is not UTF-8, such as latin-1"
         )
     if totals.gap_bytes:
         found.append(
@@ -98,6 +100,8 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
     return tuple(found)
 
 
+_MIN_BINARY_SHARE = 0.1
+"""Invalid bytes of a corpus from which on it may be binary data."""
 _MAX_SPACE_PIECES = 1000
 """Distinct pieces up to which a corpus may be white space alone."""
 _SED = "sed 's/\\r$//' removes those at the ends of lines"
@@ -124,7 +128,11 @@ def unusual_warnings(numbers: Iterable[int], encoding: str = "utf-8") -> list[st
     """Warnings about the characters of `UNUSUAL`, given how often a text in this encoding has each."""
     better = _WITHOUT_MARK.get(encoding)
     mark = f"--encoding {better} leaves out the first of each file" if better else "they stand inside the text"
-    removed_by = {"carriage return": _SED, "byte order mark": mark}
+    removed_by = {
+        "carriage return": _SED,
+        "byte order mark": mark,
+        "zero byte": "binary data have them, text has not: check the files, or leave some out with --exclude",
+    }
     return [
         f"{counted(number, name)} in the text {'was' if number == 1 else 'were'} kept; {removed_by[name]}"
         for name, number in zip(UNUSUAL, numbers, strict=True)

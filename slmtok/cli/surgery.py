@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +36,12 @@ from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
 from slmtok.option_values import collect_once, parse_pair
 from slmtok.options import CountOptions, TrainOptions
+from slmtok.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from slmtok.tokenizer import Tokenizer
     from slmtok.training import PretokenCounts
 
 _EXTEND_SKIPS = ("vocab_size", "scheme", "pattern", "tie_break", "special", "spill_dir")
@@ -191,7 +191,12 @@ def prune(
         )
     before = load(tokenizer)
     if ids is not None:
-        pruned = slmtok.prune(before, ids=read_id_list(ids, before.fingerprint))
+        listed = read_id_list(ids, before.fingerprint)
+        try:
+            pruned = slmtok.prune(before, ids=listed)
+        except OptionError as error:
+            error.where = ids
+            raise
     else:
         with Progress() as progress:
             outputs = [output, output + ID_MAP_SUFFIX]
@@ -250,15 +255,24 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     valid.
     """
     _check([tokenizer], output, force=force)
-    before = after = load(tokenizer)
-    for role, spelling in names.items():
-        try:
-            after = after.with_special(role, spelling)
-        except InvalidSpecials as error:
-            # Here it is the command line that is wrong, not a file.
-            error.fields["option"] = "special"
-            raise
+    before = load(tokenizer)
+    try:
+        specials = before.specials.respelled(names)
+    except InvalidSpecials as error:
+        # Here it is the command line that is wrong, not a file.
+        error.fields["option"] = "special"
+        if isinstance(sound := error.fields.get("spellings"), dict):
+            error.fix = _set_special_line(tokenizer, sound, output)
+        raise
+    vocabulary = before.vocabulary.with_specials(specials)
+    after = Tokenizer(vocabulary, options=before.options, provenance=before.provenance)
     after.save(output, force=force)
-    specials = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
-    listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in specials)
-    return _outcome(before, after, output, [("specials", listed)], {"specials": specials})
+    named = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
+    listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in named)
+    return _outcome(before, after, output, [("specials", listed)], {"specials": named})
+
+
+def _set_special_line(tokenizer: str, spellings: Mapping[str, str], output: str) -> str:
+    """The command line with these spellings."""
+    pairs = [f"{role}={text}" for role, text in spellings.items()]
+    return shlex.join(["slmtok", "set-special", tokenizer, *pairs, "-o", output])

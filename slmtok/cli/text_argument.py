@@ -13,6 +13,7 @@ from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
+from slmtok.files import similar_file
 from slmtok.opening import TOKENIZER_FILES
 
 _MAX_PIPED = 60
@@ -27,7 +28,8 @@ def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str
     while len(rest) > 1 and is_tokenizer(rest[-1]):
         names.append(rest.pop())
     if rest and rest[0].endswith(".json") and not any(char.isspace() for char in rest[0]):
-        raise MissingInput(f"no file {rest[0]!r}", fix="check the name, or add a space if it is text", path=rest[0])
+        fix = f"{similar_file(rest[0]) or 'check the name'}, or add a space if it is text"
+        raise MissingInput(f"no file {rest[0]!r}", fix=fix, path=rest[0])
     if len(rest) > 1:
         raise OptionError(
             f"{rest[0]!r} is not a tokenizer, and the text is one argument",

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from slmtok import atomic
 from slmtok.checks import check_recorded_names
+from slmtok.cli.arguments import with_output_named
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import (
@@ -129,7 +132,7 @@ class TrainJob:
     def __post_init__(self) -> None:
         """Raises `OptionError` where no size is given and the scheme needs one."""
         if not self.sizes and not SCHEMES[self.options.scheme].fixed_size:
-            raise OptionError("--vocab is missing", fix=_EXAMPLE, option="vocab")
+            raise OptionError("--vocab is missing", fix=_with_vocab(), option="vocab")
         _refuse_list(arguments_of_command())
         self.sizes = self.sizes or (None,)
         self.options = with_spill_dir(self.options, self.output)
@@ -270,10 +273,13 @@ class TrainJob:
             )
         given = self.options.pattern and Pattern(self.options.pattern)
         if given and given.regex != counts.native.pattern.regex:
-            text = shlex.quote(pattern_text(given))
+            asked = shlex.quote(pattern_text(given))
+            path = Path(self.corpus[0])
+            names = (str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in count(2))
+            other = shlex.quote(next(name for name in names if not Path(name).exists()))
             raise OptionError(
-                f"the counts have pattern {pattern_text(counts.native.pattern)!r}, and --pattern is {text}",
-                fix=f"leave --pattern out, or count again: slmtok count CORPUS --pattern {text} -o {self.corpus[0]}",
+                f"the counts have pattern {pattern_text(counts.native.pattern)!r}, and --pattern is {asked}",
+                fix=f"leave --pattern out, or count again: slmtok count CORPUS --pattern {asked} -o {other}",
                 option="pattern",
             )
 
@@ -407,6 +413,13 @@ def _refused(report: TrainReport) -> str:
     by_option = ", ".join(f"{number:,} by {flag_naming(Setting(name))}" for name, number in options.items())
     listed = _words(token for token, _, _ in report.refused[:MAX_LISTED_REFUSED])
     return f"{by_option}: {listed}{' …' if len(report.refused) > MAX_LISTED_REFUSED else ''}"
+
+
+def _with_vocab() -> str:
+    """The command line with a size, and with an output that stands among the corpus named as such."""
+    context = click.get_current_context()
+    command = with_output_named(context) or shlex.join([*context.command_path.split(), *arguments_of_command()])
+    return f"{command} --vocab 8192"
 
 
 def _refuse_list(arguments: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ Raw ids are those of the imitated libraries and of the engine: a byte is its own
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 from unicodedata import category
 
 from slmtok.checks import U64, check_int, check_path
-from slmtok.errors import OptionError, UnknownId, VocabularyTooSmall, WrongType
+from slmtok.errors import MissingInput, OptionError, UnknownId, UnknownSpecial, VocabularyTooSmall, WrongType
+from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.vocabulary import MAX_IDS
 
 if TYPE_CHECKING:
@@ -127,3 +129,69 @@ def check_out_type(out_type: object) -> type:
     if out_type not in (int, str, "int", "str"):
         raise OptionError(f"out_type={out_type!r} is not offered", limit="int, str", fix="int", option="out_type")
     return str if out_type in (str, "str") else int
+
+
+_SPACE = "\u2581"
+"""How SentencePiece writes a space in a piece."""
+
+
+def find_piece(tokenizer: Tokenizer, piece: str) -> int | None:
+    """The id of a piece of SentencePiece: its text, `<0xE2>` for bytes, or a text with spaces for `▁`; else None."""
+    data = piece.encode("utf-8", "surrogateescape")
+    if re.fullmatch(rb"(?:<0x[0-9A-F]{2}>)+", data):
+        data = bytes(int(pair, 16) for pair in re.findall(rb"0x(..)", data))
+    found = tokenizer.specials.spellings.get(piece, tokenizer.token_id(data))
+    return find_piece(tokenizer, piece.replace(_SPACE, " ")) if found is None and _SPACE in piece else found
+
+
+def decode_pieces(tokenizer: Tokenizer, items: Sequence[int | str]) -> str:
+    """The text of ids and pieces without specials; an unknown piece is its own text, as in SentencePiece."""
+    found = [find_piece(tokenizer, item) if isinstance(item, str) else item for item in items]
+    if None not in found:
+        return tokenizer.decode([id for id in found if id is not None], skip_special=True)
+    parts = [
+        str(item).replace(_SPACE, " ").encode("utf-8", "surrogateescape")
+        if id is None
+        else tokenizer.decode_bytes([id], skip_special=True)
+        for id, item in zip(found, items, strict=True)
+    ]
+    return b"".join(parts).decode("utf-8", "replace")
+
+
+def read_model(path: str | os.PathLike[str]) -> Tokenizer:
+    """A tokenizer file of ours under the name of a model of SentencePiece. Raises `MissingInput`, `CorruptFile`."""
+    try:
+        return read_tokenizer(path)
+    except MissingInput as error:
+        if str(path).endswith(".model"):
+            error.limit = "a tokenizer file of slmtok; the models of SentencePiece are not read"
+            error.fix = "train one: slmtok.train('corpus.txt', vocab_size=8192).save('tok.json'), and name 'tok.json'"
+        raise
+
+
+def read_folder(folder: str | os.PathLike[str], name: str, bos: str) -> Tokenizer:
+    """The tokenizer file `name` of a folder, with a special spelled `bos`. Raises `MissingInput`, `UnknownSpecial`."""
+    from slmtok.files import similar_file
+
+    path = Path(check_path(folder, "tokenizer")) / name
+    try:
+        tokenizer = read_tokenizer(path)
+        tokenizer.specials.find(bos)
+    except MissingInput as error:
+        error.limit = f"a folder with {name}, as RustBPETokenizer.save writes it"
+        other = next(iter(sorted(path.parent.glob("*.json"))), None)
+        made = f"RustBPETokenizer.train_from_iterator(texts, vocab_size=32768).save({str(folder)!r})"
+        error.fix = similar_file(path.parent) if not path.parent.exists() else None
+        error.fix = error.fix or (f"RustBPETokenizer(slmtok.load({str(other)!r}), BOS)" if other else made)
+        raise
+    except UnknownSpecial as error:
+        error.where = str(path)
+        spelled = tokenizer.specials.text("bos") if "bos" in tokenizer.specials else None
+        loaded = f"slmtok.load({str(path)!r})"
+        error.fix = (
+            f"RustBPETokenizer({loaded}, {spelled!r})"
+            if spelled
+            else f"RustBPETokenizer({loaded}.with_special('bos', {bos!r}))"
+        )
+        raise
+    return tokenizer

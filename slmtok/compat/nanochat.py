@@ -14,14 +14,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.compat._shared import check_iterable, check_str
+from slmtok.compat._shared import check_iterable, check_str, read_folder
 from slmtok.errors import OptionError
+from slmtok.tokenizer import Tokenizer, check_tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from slmtok.tokenizer import Tokenizer
 
 __all__ = ["SPECIAL_TOKENS", "RustBPETokenizer", "get_token_bytes", "get_tokenizer"]
 
@@ -45,7 +44,7 @@ class RustBPETokenizer:
 
     def __init__(self, tokenizer: Tokenizer, bos_token: str = "<|bos|>") -> None:
         """bos_token: the spelling of the id of `get_bos_token_id`. Raises `UnknownSpecial`."""
-        self.tokenizer = tokenizer
+        self.tokenizer = check_tokenizer(tokenizer)
         self.bos_token_id = tokenizer.specials.find(bos_token).id
 
     @classmethod
@@ -62,10 +61,11 @@ class RustBPETokenizer:
 
     @classmethod
     def from_directory(cls, tokenizer_dir: str | os.PathLike[str]) -> RustBPETokenizer:
-        """Loads `tok.json` of a folder, with a special token spelled `<|bos|>`. Raises `MissingInput`."""
-        from slmtok.tokenizer import read_tokenizer
+        """Loads `tok.json` of a folder, with a special token spelled `<|bos|>`.
 
-        return cls(read_tokenizer(Path(tokenizer_dir) / _FILE))
+        Raises `MissingInput`, `UnknownSpecial`.
+        """
+        return cls(read_folder(tokenizer_dir, _FILE, SPECIAL_TOKENS[0]))
 
     @classmethod
     def from_pretrained(cls, tiktoken_name: str) -> RustBPETokenizer:

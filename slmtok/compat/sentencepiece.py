@@ -1,22 +1,22 @@
 """SentencePiece's `SentencePieceProcessor` on a tokenizer of ours, for programs that encode and decode.
 
-As there: special ids decode to nothing, a missing role has id -1, an unknown piece the id of `unk`, and an id out of
-range is an `IndexError`. Intended differences: text is neither normalised nor prefixed by a space; pieces are the text
-of tokens, invalid UTF-8 spelled `<0xE2>`; `.model` files are not read; no sampling, no n-best.
+As there: special ids decode to nothing, a missing role has id -1, an unknown piece has the id of `unk` and decodes to
+its text, with a space for `▁`; an id out of range is an `IndexError`. Intended differences: text is neither normalised
+nor prefixed by a space; pieces are the text of tokens, invalid UTF-8 spelled `<0xE2>`; `.model` files are not read; no
+sampling, no n-best.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from functools import partialmethod
 from numbers import Integral
 from typing import Any
 
-from slmtok.compat._shared import PieceOutOfRange, check_out_type
+from slmtok.compat._shared import PieceOutOfRange, check_out_type, decode_pieces, find_piece, read_model
 from slmtok.errors import MissingInput, OptionError, WrongType
-from slmtok.tokenizer import Tokenizer, read_tokenizer
+from slmtok.tokenizer import Tokenizer, check_tokenizer
 
 __all__ = ["SentencePieceProcessor"]
 
@@ -34,14 +34,14 @@ class SentencePieceProcessor:
         tokenizer: Tokenizer | None = None,
     ) -> None:
         """model_file: a tokenizer file of ours; or `tokenizer`, a loaded one. The others are defaults of `encode`."""
-        self._tokenizer = tokenizer
+        self._tokenizer = None if tokenizer is None else check_tokenizer(tokenizer)
         self._add_bos, self._add_eos, self._out_type = add_bos, add_eos, check_out_type(out_type)
         if model_file is not None:
             self.load(model_file)
 
     def load(self, model_file: str | os.PathLike[str]) -> bool:
         """Loads a tokenizer file of ours. Raises `MissingInput`, `CorruptFile`."""
-        self._tokenizer = read_tokenizer(model_file)
+        self._tokenizer = read_model(model_file)
         return True
 
     @property
@@ -89,17 +89,14 @@ class SentencePieceProcessor:
             input = [input]
         if input and isinstance(input[0], (list, tuple)):
             return [self.decode(row) for row in input]
-        ids = [self.piece_to_id(item) if isinstance(item, str) else self._check_id(item) for item in input]
-        return self.tokenizer.decode(ids, skip_special=True)
+        items = [item if isinstance(item, str) else self._check_id(item) for item in input]
+        return decode_pieces(self.tokenizer, items)
 
     def piece_to_id(self, piece: str | Sequence[str]) -> Any:
         """The id of a piece, or of each piece of a list; an unknown piece has the id of `unk`."""
         if not isinstance(piece, str):
             return [self.piece_to_id(item) for item in piece]
-        data = piece.encode("utf-8", "surrogateescape")
-        if re.fullmatch(rb"(?:<0x[0-9A-F]{2}>)+", data):
-            data = bytes(int(pair, 16) for pair in re.findall(rb"0x(..)", data))
-        id = self.tokenizer.specials.spellings.get(piece, self.tokenizer.token_id(data))
+        id = find_piece(self.tokenizer, piece)
         return self.unk_id() if id is None else id
 
     def id_to_piece(self, id: Any) -> Any:

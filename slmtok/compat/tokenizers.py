@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +21,12 @@ from slmtok.checks import check_path
 from slmtok.compat import as_hf
 from slmtok.compat._hf_rows import Alignment, Frame, Inputs, Plan, make_rows, parse_inputs
 from slmtok.compat._shared import check_iterable, check_str, read_bytes, spelling_of
-from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput
+from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, WrongType
 from slmtok.notebook import html_tokens
+from slmtok.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from slmtok.id_arrays import StreamDecoder
-    from slmtok.tokenizer import Tokenizer
 
 __all__ = ["ByteLevelBPETokenizer", "DecodeStream", "Encoding"]
 
@@ -76,7 +76,10 @@ class Encoding:
 class ByteLevelBPETokenizer:
     """A tokenizer under those names; `tokenizer` is the wrapped one."""
 
-    def __init__(self, tokenizer: Tokenizer | None = None) -> None:
+    def __init__(self, tokenizer: Tokenizer | None = None, *more: object, **unknown: object) -> None:
+        """tokenizer: the wrapped one; files are read by `from_file`. Raises `WrongType`."""
+        if more or unknown or not (tokenizer is None or isinstance(tokenizer, Tokenizer)):
+            raise _not_wrapped(tokenizer, more, unknown)
         self._tokenizer = tokenizer
         self._view: Any = None
 
@@ -157,8 +160,6 @@ class ByteLevelBPETokenizer:
     @classmethod
     def from_str(cls, json: str) -> ByteLevelBPETokenizer:
         """Reads the result of `to_str`. Raises `CorruptFile`."""
-        from slmtok.tokenizer import Tokenizer
-
         return cls(Tokenizer.from_bytes(json.encode("utf-8", "surrogateescape")))
 
     def to_str(self, pretty: bool = False) -> str:
@@ -266,6 +267,27 @@ class DecodeStream:
         assert self._stream is not None
         skipped = tokenizer.tokenizer.specials.values() if self._skip else ()
         return "".join([self._stream.push(id) for id in ids if id not in skipped])
+
+
+def _not_wrapped(vocab: object, more: Sequence[object], unknown: Mapping[str, object]) -> WrongType:
+    """The error for the arguments of the class of `tokenizers`; its fix reads the files that they name."""
+    given = {**dict(zip(("vocab", "merges"), (vocab, *more), strict=False)), **unknown}
+    first, second = given.pop("vocab"), given.pop("merges", None)
+    files = [os.fspath(each) for each in (first, second) if isinstance(each, (str, os.PathLike))]
+    text = ", ".join(map(repr, files or ["vocab.json", "merges.txt"]))
+    if given:
+        fact = f"ByteLevelBPETokenizer has no option {next(iter(given))!r}"
+    elif len(more) > 1 or isinstance(first, Tokenizer):
+        fact = f"ByteLevelBPETokenizer takes one argument, not {len(more) + 1}"
+    else:
+        fact = f"ByteLevelBPETokenizer takes a Tokenizer, not {type(second if first is None else first).__name__}"
+    is_ours = isinstance(first, Tokenizer) or (first is None and second is None)
+    wrapped = f"ByteLevelBPETokenizer({'' if first is None else 'tok'})"
+    return WrongType(
+        fact,
+        limit="a Tokenizer, or none before training; text is split as by GPT-2 and changed in no way",
+        fix=wrapped if is_ours else f"ByteLevelBPETokenizer.from_file({text})",
+    )
 
 
 def _read_model(vocab_path: str | os.PathLike[str], merges_path: str | os.PathLike[str]) -> Tokenizer:

@@ -25,7 +25,7 @@ from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_
 from slmtok.options import ReadOptions
 
 HEAD_BYTES = 512
-UNUSUAL = {"carriage return": b"\r", "byte order mark": BOM_UTF8}
+UNUSUAL = {"carriage return": b"\r", "byte order mark": BOM_UTF8, "zero byte": b"\0"}
 """Characters that are rarely meant to be learned: reports say how many a corpus has."""
 
 

@@ -38,6 +38,8 @@ _DIGITS = b"0123456789"
 _NUMBER_OF_64_BITS = re.compile(rb"[0-9]{19}")
 """A number that may not fit into 64 bits."""
 _WORD = re.compile(rb"([0-9]{1,99})(?::([0-9]{1,99}):([0-9]{1,99}))?")
+_NARROW, _WIDE = 2, 4
+"""Bytes of a raw id."""
 _MAX_I64 = (1 << 63) - 1
 _NPY_MAGIC = b"\x93NUMPY"
 _FORMAT_OF_SUFFIX = {".npy": "npy", ".bin": "bin"}
@@ -107,15 +109,15 @@ def _read_lines(source: str) -> Iterator[IdRow]:
 
 
 def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
-    import numpy as np
 
     try:
         with open_bytes(source) as stream:
-            array = np.frombuffer(stream.read(), f"<u{itemsize}") if input_format == "bin" else _load_npy(stream)
+            array = _raw_array(source, stream.read(), itemsize) if input_format == "bin" else _load_npy(stream)
+    except OptionError:
+        raise
     except ValueError as error:
-        reason = f"its size is not a multiple of {itemsize} bytes" if input_format == "bin" else str(error)
         raise CorruptFile(
-            f"{_name(source)} is not an array of ids: {reason}",
+            f"{_name(source)} is not an array of ids: {error}",
             where=_name(source),
             fix="--input-format ids, npy or bin names the format",
             path=source,
@@ -128,6 +130,43 @@ def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
             path=source,
         )
     return array.reshape(-1)
+
+
+def _raw_array(source: str, data: bytes, itemsize: int) -> NDArray[Any]:
+    """Raw ids of `itemsize` bytes. Raises `OptionError` for ids of another width, `ValueError` for no whole number."""
+    import numpy as np
+
+    n_ids = _n_ids_by_offsets(source)
+    width = len(data) // n_ids if n_ids and len(data) % n_ids == 0 else None
+    if width is None and len(data) % itemsize and len(data) % _NARROW == 0:
+        width = _NARROW
+    array = np.frombuffer(data, f"<u{itemsize}") if len(data) % itemsize == 0 else None
+    # The upper halves of wide ids: no text encodes to id 0.
+    if width is None and array is not None and itemsize == _NARROW and len(array) > 1 and len(array) % 2 == 0:
+        width = itemsize if array[1::2].any() or not array.any() else _WIDE
+    if width in (_NARROW, _WIDE) and width != itemsize:
+        raise OptionError(
+            f"{_name(source)} holds ids of {width} bytes, and those of the tokenizer have {itemsize}",
+            where=_name(source),
+            limit=f"{_NARROW} bytes in a tokenizer of up to 65,536 ids, {_WIDE} in a larger one",
+            fix=f"{UNKNOWN_ID_FIX}; a .npy file records the width",
+            option="tokenizer",
+        )
+    if array is None:
+        raise ValueError(f"its size is not a multiple of {itemsize} bytes")
+    return array
+
+
+def _n_ids_by_offsets(source: str) -> int | None:
+    """The number of ids that the offsets beside a file count; None without sound ones."""
+    if not has_offsets(source):
+        return None
+    try:
+        with Path(source + OFFSETS_SUFFIX).open("rb") as file:
+            offsets = _load_npy(file)
+    except (OSError, ValueError):
+        return None
+    return int(offsets[-1]) if offsets.ndim == 1 and len(offsets) and offsets.dtype.kind in "iu" else None
 
 
 def _load_npy(stream: BinaryIO) -> NDArray[Any]:

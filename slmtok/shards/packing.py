@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
-from slmtok.calls import explains_calls
+from slmtok.calls import call_text, explains_calls
 from slmtok.checks import check_path
 from slmtok.corpus import Sources, find
 from slmtok.corpus.contents import refuse_counts
@@ -30,7 +30,7 @@ from slmtok.shards.reader import Shards
 from slmtok.shards.run import pack_shards
 from slmtok.shards.subset import subset_folder, write_subsets
 from slmtok.shards.token_files import META, make_meta, read_meta
-from slmtok.tokenizer import Tokenizer, check_tokenizer
+from slmtok.tokenizer import Tokenizer, check_tokenizer, names_file, refuse_swapped
 
 if TYPE_CHECKING:
     from slmtok.shards.run import OnProgress, RemoteEncoder
@@ -72,7 +72,7 @@ def pack(
     Raises `OptionError`, `MissingInput`, `MalformedRecord`, `OutputExists`, `PlanMismatch`, `CorpusTooSmall`,
     `DiskFull`, `WrongType`.
     """
-    check_tokenizer(tokenizer)
+    _check_tokenizer(corpus, tokenizer, out, keywords, options)
     if not isinstance(corpus, (str, os.PathLike, list, tuple)):
         limit = "a path, or a list of paths"
         raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=limit, fix=_TEXTS_FIX, option="corpus")
@@ -108,6 +108,22 @@ def pack(
         return Packed(out, layout.name, _publish_or_remove(shards, out, layout, options), shards.manifest)
     files = [f"{entry['name']}.bin" for entry in shards.manifest["shards"]]
     return Packed(out, layout.name, files, shards.manifest, write_subsets(shards, tokenizer, options.subset))
+
+
+def _check_tokenizer(
+    corpus: object, tokenizer: object, out: object, keywords: dict[str, Any], options: PackOptions | None
+) -> None:
+    """Raises `WrongType` for anything but a tokenizer, with the call in which each argument has its place."""
+    swapped = call_text("slmtok.pack", [tokenizer, corpus, out], keywords, options)
+    refuse_swapped(tokenizer, corpus, "slmtok.pack(corpus, tokenizer, out)", swapped)
+    try:
+        check_tokenizer(tokenizer)
+    except WrongType as error:
+        path, texts = (corpus, tokenizer) if names_file(corpus) and not names_file(tokenizer) else (tokenizer, corpus)
+        if names_file(path):
+            loaded = f"slmtok.load({str(path)!r})"
+            error.fix = call_text("slmtok.pack", [texts, loaded, out], keywords, options).replace(repr(loaded), loaded)
+        raise
 
 
 def _check_inference(options: PackOptions, tokenizer: Tokenizer, *, is_remote: bool) -> None:

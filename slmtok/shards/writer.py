@@ -38,7 +38,7 @@ class Encoded:
     """The documents of a batch as ids.
 
     ids: all documents with their delimiters, end to end. offsets: int64[n + 1]. nbytes: uint64[n], raw bytes. digests:
-    uint8[n, 32], the sha256 of each. unusual: int64[n, 2], how often each has the characters of `contents.UNUSUAL`.
+    uint8[n, 32], the sha256 of each. unusual: int64[n, 3], how often each has the characters of `contents.UNUSUAL`.
     """
 
     ids: NDArray[Any]

@@ -56,6 +56,8 @@ def count_corpus(
             native = _count(corpus, pattern, options, budget, progress, stats)
     except MissingInput as error:
         mention_texts(error, corpus, "slmtok.Texts(texts), if they are texts; else check the names")
+        if isinstance(corpus, str) and any(map(str.isspace, corpus)):
+            error.fix = "slmtok.Texts([text]), if it is a text; else check the name"
         raise
     return PretokenCounts(
         native,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from slmtok import atomic
 from slmtok.errors import CorruptFile
+from slmtok.file_kinds import NAMES, kind_of
 from slmtok.files import read_file
 
 if TYPE_CHECKING:
@@ -63,6 +64,13 @@ def load_digests(path: str | os.PathLike[str]) -> NDArray[np.uint64]:
         and hashlib.sha256(data[:-32]).digest() == data[-32:]
         and bool((numbers[1:] >= numbers[:-1]).all())
     )
+    if not sound and (other := NAMES.get(kind_of(data))):
+        raise CorruptFile(
+            f"{name} is {other}, not one of document digests",
+            where=name,
+            fix="name one: slmtok count CORPUS --doc-digests writes it beside the counts",
+            path=name,
+        )
     if not sound:
         raise CorruptFile(
             f"{name} is not a sound file of document digests",

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from slmtok.calls import explains_calls
+from slmtok.calls import call_text, explains_calls
 from slmtok.checks import U64, check_int
 from slmtok.errors import InvalidTokens, OptionError, Setting, WrongType
-from slmtok.options import TrainOptions, build_options
+from slmtok.options import CountOptions, TrainOptions, build_options, option_specs
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED
-from slmtok.tokenizer import Tokenizer, check_tokenizer
+from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
 from slmtok.training.api import count, require_text
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.learn import learn_more
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from slmtok.vocabulary import Merge, Vocabulary
 
 _BLOCK_PIECES = 1 << 17
+_MAX_LISTED_IDS = 10
+_CUT = ", pattern=tok.pattern.regex"
+"""In a call that counts text: the pattern of a tokenizer."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,9 @@ class Pruned(NamedTuple):
 @explains_calls
 def slice(tokenizer: Tokenizer, n_vocab: int) -> Tokenizer:
     """The tokenizer of the first `n_vocab` ids: what training to that size would have given."""
+    refuse_swapped(
+        tokenizer, n_vocab, "slmtok.slice(tokenizer, n_vocab)", call_text("slmtok.slice", [n_vocab, tokenizer], {})
+    )
     check_tokenizer(tokenizer)
     provenance = {**tokenizer.provenance, "sliced_from": tokenizer.fingerprint}
     return _resized(tokenizer, tokenizer.vocabulary.slice(n_vocab), provenance)
@@ -91,19 +97,38 @@ def extend(
 
     Raises `OptionError` (counts of another pattern or scheme, a size that does not grow), `CorpusTooSmall`.
     """
+    if isinstance(counts, Tokenizer):
+        fix = _extend_text(counts, tokenizer, options, keywords)
+        refuse_swapped(tokenizer, counts, "slmtok.extend(tokenizer, counts)", fix)
     vocabulary = check_tokenizer(tokenizer).vocabulary
-    if not isinstance(counts, PretokenCounts):
-        raise WrongType(
-            f"counts is {type(counts).__name__}, not PretokenCounts",
-            fix=f"slmtok.extend(tok, slmtok.count({counts if isinstance(counts, str) else 'corpus.txt'!r}))",
-        )
     _check_own(vocabulary)
     fixed = {"scheme": tokenizer.scheme, "tie_break": tokenizer.options.get("ties", "rank")}
-    options = build_options(TrainOptions, options, {**keywords, **fixed})
+    given, options = options, build_options(TrainOptions, options, {**keywords, **fixed})
     check_larger(options.n_vocab, vocabulary.n_vocab)
+    if not isinstance(counts, PretokenCounts):
+        fix = _extend_text(tokenizer, counts, given, keywords)
+        raise WrongType(f"counts is {type(counts).__name__}, not PretokenCounts", fix=fix)
     require_text(counts)
     larger, learned = learn_more(tokenizer, counts, options, progress)
     return Extended(larger, learned, compare_segmentation(tokenizer, larger, counts))
+
+
+def _extend_text(
+    tokenizer: Tokenizer, corpus: object, options: TrainOptions | None, keywords: Mapping[str, object]
+) -> str:
+    """A call of `extend`; a corpus that is not counted is, with the pattern of the tokenizer."""
+    if isinstance(corpus, PretokenCounts):
+        return call_text("slmtok.extend", [tokenizer, corpus], keywords, options)
+    of_counting = {name for name, _, _ in option_specs(CountOptions)}
+    reading = {name: value for name, value in keywords.items() if name in of_counting}
+    others = {name: value for name, value in keywords.items() if name not in of_counting}
+    if tokenizer.scheme != CountOptions().scheme:
+        reading["scheme"] = tokenizer.scheme
+    scheme = SCHEMES[tokenizer.scheme]
+    cut = _CUT if scheme.own_pattern and tokenizer.pattern.name != scheme.pattern else ""
+    counted = call_text("slmtok.count", [corpus], reading)[:-1] + f"{cut})"
+    kept = call_text("", [], others, options)[1:-1]
+    return f"slmtok.extend(tok, {', '.join(filter(None, (counted, kept)))})"
 
 
 def check_larger(n_vocab: int, present: int) -> None:
@@ -216,18 +241,23 @@ def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise WrongType((Setting("ids"), f" takes integers, not {ids!r}"), fix=(Setting("ids", [300, 301]),))
     wanted: set[int] = set()
+    wrong: list[int] = []
     for id in ids:
         if isinstance(id, bool) or not hasattr(id, "__index__"):
             raise WrongType((Setting("ids"), f" takes integers, not {id!r}"), fix=(Setting("ids", [300, 301]),))
         number = int(id.__index__())
-        if not FIRST_LEARNED <= number < vocabulary.n_vocab:
-            raise OptionError(
-                f"id {number} cannot be pruned",
-                limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab - 1}: specials and bytes stay",
-                fix="leave it out",
-                option="ids",
-            )
-        wanted.add(number)
+        if FIRST_LEARNED <= number < vocabulary.n_vocab:
+            wanted.add(number)
+        else:
+            wrong.append(number)
+    if wrong:
+        listed = ", ".join(map(str, wrong[:_MAX_LISTED_IDS])) + ", …" * (len(wrong) > _MAX_LISTED_IDS)
+        raise OptionError(
+            f"id {listed} cannot be pruned" if len(wrong) == 1 else f"{len(wrong):,} ids cannot be pruned: {listed}",
+            limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab - 1}: specials and bytes stay",
+            fix="leave it out" if len(wrong) == 1 else "leave them out",
+            option="ids",
+        )
     return wanted
 
 

@@ -64,7 +64,7 @@ def test_a_name_belongs_to_one_special() -> None:
         errors.InvalidSpecials, match="'bos' is the role of special id 1 and the spelling of 6"
     ) as caught:
         default_specials({"user": "bos"})
-    assert caught.value.fix == "spell 6 otherwise, '<|bos|>' for instance"
+    assert caught.value.fix == "special={'user': '<|user|>'}"
     assert default_specials({"user": "user"}).find("user").id == 6
 
 

@@ -359,7 +359,7 @@ def from_tokenizer(
         if role not in tokenizer.specials:
             raise tokenizer.specials.unknown(role)
     # All roles at once, so that two can exchange their spellings; then unnamed reserved ids by number.
-    specials = tokenizer.specials.respelled(spellings).completed()
+    specials = tokenizer.specials.respelled(spellings, option="spell").completed()
     vocabulary = tokenizer.vocabulary.with_specials(specials)
     pairs = [(token.id, (token.text or "").encode()) for token in specials.tokens]
     encoder = SCHEMES[vocabulary.scheme].build(vocabulary, compile_pattern(vocabulary.pattern), pairs)

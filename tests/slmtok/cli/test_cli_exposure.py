@@ -78,7 +78,7 @@ def test_an_id_beyond_the_vocabulary(packed: Path, tmp_path: Path, slmtok) -> No
     ("arguments", "message"),
     [
         (("nope",), "no file 'nope'"),
-        (("tok.json",), "'tok.json' is not packed data with a tokenizer"),
+        (("tok.json",), "'tok.json' is a tokenizer, not packed data"),
         (("DATA", "--epochs", "0"), "--epochs 0.0 is no number of epochs"),
         (("DATA", "--epochs", "nan"), "--epochs nan is no number of epochs"),
         (("DATA", "--below", "0"), "--below 0"),

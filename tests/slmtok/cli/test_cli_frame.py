@@ -137,7 +137,7 @@ def test_missing_values_and_arguments(slmtok):
     ran = slmtok("train", "a.txt")
     assert (ran.code, ran.err) == (
         2,
-        "error: --vocab is missing\n  fix:   slmtok train corpus.txt --vocab 8192 -o tok.json\n",
+        "error: --vocab is missing\n  fix:   slmtok train a.txt --vocab 8192\n",
     )
     ran = slmtok("encode")
     assert ran.code == 2

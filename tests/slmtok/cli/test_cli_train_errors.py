@@ -71,9 +71,9 @@ ERRORS: dict[str, tuple[str, int, str]] = {
         f"special {value}": (
             f"corpus.txt --vocab 400 --special {value}",
             2,
-            f"--special takes ROLE=SPELLING, not {value!r}\n  where: slmtok train\n  fix:   --special ROLE=SPELLING",
+            f"--special takes ROLE=SPELLING, not {value!r}\n  where: slmtok train\n  fix:   --special {meant}",
         )
-        for value in ("user", "user=", "=x")
+        for value, meant in (("user", "'user=<|user|>'"), ("user=", "'user=<|user|>'"), ("=x", "x=x"))
     },
     **{
         f"size {size}": (

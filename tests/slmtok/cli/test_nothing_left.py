@@ -295,7 +295,7 @@ NAMES = {
     "decode 300 -t tok.json": (1, "fix:   for ids: printf %s 300 | slmtok decode - -t tok.json\n"),
     "decode dat": (1, "fix:   check the name: there is 'data'\n"),
     "export tok.json --output-format= -o x": (2, "fix:   --output-format hf\n"),
-    "train a.txt --vocab 280 --special=user -o x": (2, "fix:   --special ROLE=SPELLING\n"),
+    "train a.txt --vocab 280 --special=user -o x": (2, "fix:   --special 'user=<|user|>'\n"),
     "set-special tok.json user -o x": (2, "fix:   slmtok set-special tok.json 'user=<|user|>'"),
 }
 
@@ -343,7 +343,7 @@ PYTHON = {
     "slmtok.pack('a.txt', tok, 'x', split=0.1)": "fix:   val='hash:10%'",
     "slmtok.train('a.txt', vocab_size=[275, 280])": "fix:   vocab_size=280",
     "slmtok.train('a.txt', 280)": "fix:   vocab_size=280",
-    "slmtok.extend(tok, 'a.txt', vocab_size=290)": r"fix:   slmtok.extend\(tok, slmtok.count\('a.txt'\)\)",
+    "slmtok.extend(tok, 'a.txt', vocab_size=290)": r"extend\(tok, slmtok.count\('a.txt'\), vocab_size=290\)",
     "slmtok.merge_counts(['a.counts'])": r"fix:   merge_counts\(\['a.counts', 'b.counts'\], 'all.counts'\)",
     "slmtok.view(tok, output='v.html')": r"fix:   slmtok.view\(tok\).save\('tokens.html'\)",
     "slmtok.view('tok.json')": r"fix:   slmtok.view\(slmtok.load\('tok.json'\)\)",

@@ -354,7 +354,7 @@ def test_pack_counts_what_it_packs(tmp_path: Path) -> None:
         pack(
             tmp_path / "a.txt", tokenizer, tmp_path / f"{wanted}", document="line", on_progress=states.append, **options
         )
-        assert states[-1].unusual == (wanted, 0)
+        assert states[-1].unusual == (wanted, 0, 0)
 
 
 def test_encoded_files_are_not_mapped(tmp_path: Path) -> None:

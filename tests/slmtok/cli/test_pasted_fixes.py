@@ -1,0 +1,142 @@
+"""Fixes that are command lines: each is pasted as it is printed, and works."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slmtok as package
+
+TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
+
+
+@pytest.fixture
+def here(slmtok, tmp_path: Path) -> Path:
+    """A folder with a text, counts, a tokenizer and packed data; it is the working folder."""
+    (tmp_path / "a.txt").write_text(TEXT)
+    tok = package.train("a.txt", vocab_size=290)
+    tok.save("tok.json")
+    package.count("a.txt").save("a.counts")
+    package.pack("a.txt", tok, "data", val="none")
+    return tmp_path
+
+
+def fix_of(ran) -> str:
+    """The fix of the error that a command printed."""
+    assert ran.code in (1, 2), ran
+    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("train a.txt new.json --vocab 290", "slmtok train a.txt --vocab 290 -o new.json"),
+        ("train a.txt --vocab 290 new.json", "slmtok train a.txt --vocab 290 -o new.json"),
+        ("count a.txt new.counts", "slmtok count a.txt -o new.counts"),
+        ("pack a.txt new -t tok.json", "slmtok pack a.txt -t tok.json -o new"),
+        ("slice tok.json --vocab 280 new.json", "slmtok slice tok.json --vocab 280 -o new.json"),
+        ("set-special tok.json 'eos=<s>' -o new.json",
+         "slmtok set-special tok.json 'eos=<s>' 'bos=<|bos|>' -o new.json"),
+        ("set-special tok.json user=bos -o new.json", "slmtok set-special tok.json 'user=<|user|>' -o new.json"),
+        ("set-special tok.json '1x=<a>' -o new.json", "slmtok set-special tok.json 'x=<a>' -o new.json"),
+        ("audit data a.txt", "slmtok audit data --on a.txt"),
+        ("audit tok.json data a.txt", "slmtok audit data --on a.txt"),
+        ("exposure a.txt", "slmtok pack a.txt -t tok.json -o data2"),
+    ],
+)  # fmt: skip
+def test_a_pasted_command_works(slmtok, here: Path, line: str, fix: str) -> None:
+    assert fix_of(slmtok(*shlex.split(line))) == fix
+    ran = slmtok(*shlex.split(fix)[1:])
+    assert ran.code == 0, ran.err
+
+
+def test_an_output_among_the_corpus_and_no_size(slmtok, here: Path) -> None:
+    assert fix_of(slmtok("train", "a.txt", "new.json")) == "slmtok train a.txt -o new.json --vocab 8192"
+    # A name with another ending is a corpus that does not exist.
+    assert "-o" not in fix_of(slmtok("train", "a.txt", "new.text", "--vocab", "290"))
+
+
+def test_spellings_are_compared_after_all_are_given(slmtok, here: Path) -> None:
+    assert slmtok("set-special", "tok.json", "eos=<s>", "bos=<x>", "-o", "new.json").code == 0
+    specials = package.load("new.json").specials
+    assert (specials.text("eos"), specials.text("bos")) == ("<s>", "<x>")
+    ran = slmtok("set-special", "tok.json", "eos=<s>", "-o", "other.json")
+    assert "spelling '<s>' belongs to special ids 1 and 2, 'bos' and 'eos'" in ran.err
+
+
+def test_the_fix_of_a_special_of_training(slmtok, here: Path) -> None:
+    line = ["train", "a.txt", "--vocab", "290", "-o", "new.json"]
+    fix = fix_of(slmtok(*line, "--special", "eos=<s>"))
+    assert fix == "--special 'eos=<s>' --special 'bos=<|bos|>'"
+    assert slmtok(*line, *shlex.split(fix)).code == 0
+
+
+def test_packed_data_beside_its_tokenizer(slmtok, here: Path) -> None:
+    assert fix_of(slmtok("exposure", "tok.json")) == "name the folder: data"
+    package.train("a.txt", vocab_size=280).save("other.json")
+    assert fix_of(slmtok("exposure", "other.json")) == "slmtok pack CORPUS -t other.json -o data2"
+    assert fix_of(slmtok("audit", "tok.json", "data")) == "slmtok audit data --on text.txt"
+
+
+def test_raw_ids_of_another_width(slmtok, here: Path) -> None:
+    assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", "bin", "-o", "ids.bin").code == 0
+    ids = np.fromfile("ids.bin", "<u2")
+    ids.astype("<u4").tofile("wide.bin")
+    words = " ".join(f"{number:x}z" for number in range(66000))
+    wide = package.train(package.Texts([words]), vocab_size=66000, scheme="word", min_count=1, allow_smaller=True)
+    assert wide.dtype.itemsize == 4
+    wide.save("wide.json")
+    ids[:101].tofile("odd.bin")
+    for path, tok, found, wanted in (
+        ("ids.bin", "wide.json", 2, 4),
+        ("odd.bin", "wide.json", 2, 4),
+        ("wide.bin", "tok.json", 4, 2),
+    ):
+        ran = slmtok("decode", path, "-t", tok)
+        assert f"{path} holds ids of {found} bytes, and those of the tokenizer have {wanted}" in ran.err
+        assert fix_of(ran).startswith("decode with the tokenizer that made the ids")
+
+
+@pytest.mark.parametrize("command", ["train", "count", "pack"])
+def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str) -> None:
+    (here / "b.txt").write_bytes(TEXT.encode() + bytes(range(256)) * 3)
+    options = {"train": ["--vocab", "280", "-o", "b.json"], "count": ["-o", "b.counts"]}
+    ran = slmtok(command, "b.txt", *options.get(command, ["-t", "tok.json", "-o", "b"]))
+    assert ran.code == 0
+    assert "note: 3 zero bytes in the text were kept; binary data have them, text has not: check the files" in ran.err
+    assert command == "pack" or "of the corpus is not UTF-8: binary data, or another encoding; --encoding" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("decode data --docs 0-0", "--docs 0:1"),
+        ("set-special tok.json '<|user|>' -o new.json", "slmtok set-special tok.json 'user=<|user|>' -o new.json"),
+        ("set-special tok.json =x -o new.json", "slmtok set-special tok.json x=x -o new.json"),
+        ("train a.txt --vocab 290 -o new.json --special '<|user|>'", "--special 'user=<|user|>'"),
+        ("pack a.txt -t tok.json -t other.json -o both", "-o 'both/{name}'"),
+        ("train a.counts --vocab 290 --pattern gpt2 -o new.json",
+         "leave --pattern out, or count again: slmtok count CORPUS --pattern gpt2 -o a-2.counts"),
+        ("show tokk.json", "check the name: there is 'tok.json', or add a space if it is text"),
+        ("audit tok.json --on a.txt --leak a.counts",
+         "name one: slmtok count CORPUS --doc-digests writes it beside the counts"),
+    ],
+)  # fmt: skip
+def test_a_fix_is_made_of_the_arguments(slmtok, here: Path, line: str, fix: str) -> None:
+    (here / "other.json").write_bytes((here / "tok.json").read_bytes())
+    assert fix_of(slmtok(*shlex.split(line))) == fix
+
+
+def test_all_wrong_ids_of_a_list_are_named(slmtok, here: Path) -> None:
+    (here / "ids.txt").write_text("5\n280\n9999\n")
+    ran = slmtok("prune", "tok.json", "--ids", "ids.txt", "-o", "new.json")
+    assert "error: 2 ids cannot be pruned: 5, 9999\n  where: ids.txt\n" in ran.err
+
+
+def test_a_text_that_is_taken_for_a_path(slmtok, here: Path) -> None:
+    with pytest.raises(package.errors.MissingInput) as caught:
+        package.train("once upon a time", vocab_size=290)
+    assert caught.value.fix == "slmtok.Texts([text]), if it is a text; else check the name"

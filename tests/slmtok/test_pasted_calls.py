@@ -1,0 +1,120 @@
+"""Fixes that are calls of Python: each is evaluated as it is written, and works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slmtok
+from slmtok.compat.nanochat import RustBPETokenizer
+from slmtok.compat.sentencepiece import SentencePieceProcessor
+from slmtok.compat.tokenizers import ByteLevelBPETokenizer
+from slmtok.errors import InvalidSpecials, MissingInput, SlmtokError, UnknownSpecial, WrongType
+
+TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
+
+
+@pytest.fixture
+def tok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> slmtok.Tokenizer:
+    """A tokenizer of a.txt in the working folder, saved as tok.json."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(TEXT)
+    made = slmtok.train("a.txt", vocab_size=280, pattern="gpt2")
+    made.save("tok.json")
+    return made
+
+
+def pasted(call: Any, kind: type[SlmtokError], **names: Any) -> tuple[str, Any]:
+    """The fix of the error of a call, and what it gives."""
+    with pytest.raises(kind) as caught:
+        call()
+    assert caught.value.fix is not None
+    return caught.value.fix, eval(caught.value.fix, {"slmtok": slmtok, **names})
+
+
+def test_a_corpus_is_counted_for_extend_with_all_options(tok: slmtok.Tokenizer) -> None:
+    fix, extended = pasted(
+        lambda: slmtok.extend(tok, "a.txt", vocab_size=284, min_count=3, document="line"),  # type: ignore[arg-type]
+        WrongType,
+        tok=tok,
+    )
+    counted = "slmtok.count('a.txt', document='line', pattern=tok.pattern.regex)"
+    assert fix == f"slmtok.extend(tok, {counted}, vocab_size=284, min_count=3)"
+    assert extended.tokenizer.n_vocab == 284
+
+
+def test_the_size_is_checked_before_the_corpus(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(SlmtokError, match="vocab_size=100 is below"):
+        slmtok.extend(tok, "a.txt", vocab_size=100)  # type: ignore[arg-type]
+
+
+def test_swapped_arguments(tok: slmtok.Tokenizer) -> None:
+    swapped: Any = tok
+    fix, packed = pasted(lambda: slmtok.pack(swapped, "a.txt", "out", val="none"), WrongType, tok=tok)  # type: ignore[arg-type]
+    assert fix == "slmtok.pack('a.txt', tok, 'out', val='none')" and packed.files
+    fix, packed = pasted(lambda: slmtok.pack("tok.json", "a.txt", "out2"), WrongType)  # type: ignore[arg-type]
+    assert fix == "slmtok.pack('a.txt', slmtok.load('tok.json'), 'out2')" and packed.files
+    fix, smaller = pasted(lambda: slmtok.slice(275, swapped), WrongType, tok=tok)  # type: ignore[arg-type]
+    assert fix == "slmtok.slice(tok, 275)" and smaller.n_vocab == 275
+    counts = slmtok.count("a.txt", pattern="gpt2")
+    fix, _ = pasted(lambda: slmtok.extend(counts, swapped, vocab_size=284), WrongType, tok=tok, counts=counts)  # type: ignore[arg-type]
+    assert fix == "slmtok.extend(tok, counts, vocab_size=284)"
+
+
+def test_a_spelling_that_another_role_has(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(InvalidSpecials, match="'bos' and 'eos'") as caught:
+        tok.with_special("eos", "<s>")
+    assert caught.value.fix == "tok.with_special('bos', '<|bos|>') first"
+    moved = tok.with_special("bos", "<|bos|>").with_special("eos", "<s>")
+    assert moved.specials.text("eos") == "<s>"
+    fix, _ = pasted(lambda: tok.with_special("user", "bos"), InvalidSpecials, tok=tok)
+    assert fix == "tok.with_special('user', '<|user|>')"
+
+
+def test_a_free_spelling_is_found() -> None:
+    taken = slmtok.specials.default_specials({"user": "<|bos|>", "more": "<|bos_2|>"})
+    with pytest.raises(InvalidSpecials) as caught:
+        taken.respelled({"eos": "<s>"})
+    assert caught.value.fix == "special={'eos': '<s>', 'bos': '<|bos_3|>'}"
+
+
+def test_pieces_of_sentencepiece() -> None:
+    tok = slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
+    pieces = SentencePieceProcessor(tokenizer=tok)
+    assert pieces.decode(["\u2581the", "\u2581zebra"]) == " the zebra"
+    assert pieces.piece_to_id("\u2581") == tok.token_id(b" ")
+    assert pieces.decode(["\u2581zebra", tok.specials.bos, *tok.encode_list("s")]) == " zebras"
+    with pytest.raises(WrongType, match="not a Tokenizer"):
+        SentencePieceProcessor(tokenizer="tok.json")  # type: ignore[arg-type]
+    with pytest.raises(MissingInput) as caught:
+        SentencePieceProcessor(model_file="spm.model")
+    assert caught.value.limit == "a tokenizer file of slmtok; the models of SentencePiece are not read"
+
+
+def test_a_folder_of_nanochat(tok: slmtok.Tokenizer) -> None:
+    Path("run1").mkdir()
+    names = {"RustBPETokenizer": RustBPETokenizer, "texts": [TEXT]}
+    with pytest.raises(MissingInput) as caught:
+        RustBPETokenizer.from_directory("run1")
+    assert caught.value.fix == "RustBPETokenizer.train_from_iterator(texts, vocab_size=32768).save('run1')"
+    tok.save("run1/tok.json")
+    fix, loaded = pasted(lambda: RustBPETokenizer.from_directory("run1"), UnknownSpecial, **names)
+    assert fix == "RustBPETokenizer(slmtok.load('run1/tok.json'), '<s>')"
+    assert loaded.get_bos_token_id() == 1
+
+
+def test_files_given_to_a_byte_level_tokenizer(tok: slmtok.Tokenizer) -> None:
+    wrong: Any = ByteLevelBPETokenizer
+    vocab, merges = ByteLevelBPETokenizer(tok).save_model(".")
+    assert (vocab, merges) == ("vocab.json", "merges.txt")
+    names = {"ByteLevelBPETokenizer": ByteLevelBPETokenizer}
+    for call in (lambda: wrong(vocab, merges), lambda: wrong(vocab=vocab, merges=merges)):
+        fix, read = pasted(call, WrongType, **names)
+        assert fix == "ByteLevelBPETokenizer.from_file('vocab.json', 'merges.txt')"
+        assert read.encode("the cat").ids == ByteLevelBPETokenizer(tok).encode("the cat").ids
+    fix, _ = pasted(lambda: wrong("tok.json"), WrongType, **names)
+    assert fix == "ByteLevelBPETokenizer.from_file('tok.json')"
+    with pytest.raises(WrongType, match="has no option 'lowercase'"):
+        wrong(lowercase=True)
