@@ -284,7 +284,8 @@ def open_documents(
             path=path,
         )
     wanted = split or "val" if is_split else split
-    return open_any(path, wanted, run.vocab, tokenizer or run.tokenizer, recorded(run) if on is None else read)
+    reading = recorded(run) if on is None else read
+    return open_any(path, wanted, run.vocab, tokenizer or run.tokenizer, reading, run.path)
 
 
 def score(run: RunFolder, source: TokenSource, *, device: str = "auto", **scoring: Any) -> Evaluation:

@@ -141,7 +141,7 @@ def _delimiters(specials: Any) -> tuple[list[int], list[int]]:
 def _check_lengths(file: str, documents: Sequence[Sequence[int]], config: Any) -> None:
     """Raises `InvalidInput` for the first sentence that does not fit into the model's context."""
     for index, document in enumerate(documents):
-        if len(document) - 1 > config.seq_len and not config.unbounded:
+        if len(document) - 1 > config.max_context:
             raise InvalidInput(
                 f"a sentence has {len(document):,} ids",
                 where=f"{file}, pair {index // 2 + 1}",
