@@ -61,7 +61,7 @@ from slmmodel.hardware import device_limit, meant_device
 from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
-from slmmodel.sizes import parse_count, parse_time
+from slmmodel.sizes import parse_count, parse_size, parse_time
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ if TYPE_CHECKING:
 MAX_YAML_BYTES = 1 << 20
 MAX_EPOCHS = 10
 """The default budget reads the data at most this often."""
+USUAL_LR = 1.0
+"""Above it a run says that its learning rate is probably a mistake: presets have at most 0.004."""
 _DEFAULT_PRESETS = {
     # Preset by largest number of training ids. A CPU trains the larger ones for more than a day.
     "cpu": {2e7: "cpu-demo", math.inf: "tiny-3m"},
@@ -98,7 +100,7 @@ class OptimConfig(Section):
     """
 
     name: str = option("adamw", "adamw or muon.")
-    lr: Number = option(1e-3, "Peak learning rate of matrices.")
+    lr: float = option(1e-3, "Peak learning rate of matrices.", gt=0)
     betas: Annotated[tuple[Number, Number], BeforeValidator(as_list)] = option((0.9, 0.95), "Of AdamW.")
     eps: Number = option(1e-8, "Of AdamW.")
     weight_decay: Number = option(0.1, "Decoupled, on matrices alone.")
@@ -391,6 +393,13 @@ def _likely_budget(text: str) -> str:
         return likely_budget(f"{kind}={{}}", amount or BUDGET_EXAMPLES[kind])
     if text.isdecimal():
         return f"steps={text}"
+    for kind in BUDGETS:
+        # `100steps` and `1epoch`.
+        unit = next((each for each in (kind, kind.removesuffix("s")) if text.lower().endswith(each)), None)
+        if unit and (amount := text[: -len(unit)].rstrip(" _-")):
+            return likely_budget(f"{kind}={{}}", amount)
+    if text.lower().endswith("b") and parse_count(text) is None and parse_size(text) is not None:
+        return f"bytes={text}"
     if parse_count(text) is not None:
         return f"tokens={text}"
     return f"time={text}" if parse_time(text) is not None else "tokens=2M"
@@ -402,6 +411,13 @@ def read_budget(text: object, option: str) -> Settings:
     Raises `OptionError`.
     """
 
+    if isinstance(text, Mapping) and len(text) == 1:
+        # As one writes it in a configuration file.
+        kind, amount = map(str, next(iter(text.items())))
+        meant = kind if kind in BUDGETS else suggestion(kind, BUDGETS) or "tokens"
+        fact = f"{option} is a mapping, not a str such as 'steps=500'" + f"; did you mean {meant!r}?" * (meant != kind)
+        fix = (Argument("budget", likely_budget(f"{meant}={{}}", amount)),)
+        raise OptionError(fact, limit=", ".join(BUDGETS), fix=fix, option="budget")
     kind, equals, amount = map(str.strip, text.partition("=")) if isinstance(text, str) else ("", "", "")
     if not equals or not amount:
         raise OptionError(
@@ -547,10 +563,20 @@ def validate(settings: Settings) -> dict[str, Any]:
             f"{name} is {settings[name].value!r}",
             where=settings[name].where,
             limit=device_limit() if name == "run.device" else limit,
-            fix=_fix_of(name, settings[name].value),
+            fix=_as_given(_fix_of(name, settings[name].value), name, settings[name].where),
             option=name,
         ) from None
     return parsed.model_dump(exclude_unset=True, exclude={"model"})
+
+
+def _as_given(fix: Fix, name: str, where: str) -> Fix:
+    """A fix of a setting that was given by an option of its own, which it then names: `seed=0`, not `run.seed`."""
+    last = name.rpartition(".")[2]
+    if isinstance(fix, str) or where.removeprefix("--").replace("-", "_") != last:
+        return fix
+    return tuple(
+        Argument(last, part.value) if isinstance(part, Argument) and part.name == name else part for part in fix
+    )
 
 
 def _meant_value(name: str, value: Any) -> str | None:
@@ -728,6 +754,10 @@ def _resolve_optim(given: dict[str, Any], base: Preset, batch_tokens: int, notes
         factor = (batch_tokens / base.batch_tokens) ** (0.5 if scaling == "sqrt" else 1.0)
         optim["lr"] *= factor
         notes.append(f"learning rate scaled by {factor:.3g} for {batch_tokens:,} tokens a step")
+    if optim["lr"] > USUAL_LR:
+        notes.append(
+            f"optim.lr {optim['lr']:g} is above {USUAL_LR:g}: the loss will grow; the preset has {base.optim['lr']:g}"
+        )
     return optim
 
 

@@ -1,6 +1,6 @@
 """Parsing YAML of unknown origin: of bounded depth, without aliases, keys that are unique words.
 
-Aliases are refused because a few lines of them stand for gigabytes. A fault is a `FaultError` with the line.
+Aliases are refused because a few lines of them stand for gigabytes. A fault is a `FaultError` with line and column.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _fault(error: Exception) -> FaultError:
         fact = str(problem)
     elif problem is not None and r"'\t'" in problem:
         fact = "has a tab where YAML takes spaces"
-    return FaultError(fact, None if mark is None else mark.line + 1)
+    return FaultError(fact) if mark is None else FaultError(fact, mark.line + 1, mark.column + 1)
 
 
 class _RefusedError(yaml.MarkedYAMLError):

@@ -100,6 +100,8 @@ _HABITS = {
     **dict.fromkeys(("--context", "--block-size", "--max-seq-len"), instead("--set model.seq_len={}", "256")),
     **dict.fromkeys(("--out-dir", "--output-dir"), instead("-o {}", "RUN")),
     **{f"--{name}": instead(f"--precision {name}") for name in ("bf16", "fp16")},
+    **{f"--{name}": instead(f"--device {name}") for name in ("cpu", "cuda", "mps")},
+    "--gpu": instead("--device cuda"),
     **dict.fromkeys(("--wandb", "--wandb-log"), instead("--set run.track=wandb")),
     **dict.fromkeys(
         ("--resume", "--resume-from-checkpoint", "--init-from", "--continue"),
@@ -407,7 +409,7 @@ def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget:
         raise OutputExists(
             f"the run {str(run.path)!r} is finished",
             where=f"{steps} steps, reason: {run.result.get('reason', '?')}",
-            fix=f"slm resume {shlex.quote(str(run.path))} --step {steps} -o NEW --budget steps={max(2 * steps, 1)}",
+            fix=run.longer_as_new(),
             path=str(run.path),
         )
 

@@ -301,12 +301,14 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
     found = _EXAMPLE.search(error.message)
-    if found:
-        return f"{name} {found[1] or found[2]}"
+    if found and found[1]:
+        return f"{name} {found[1]}"
     defaults = (getattr(error.param, "default", None), getattr(error.param, "show_default", None))
     default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
     if default and name.startswith("--"):
-        return f"{name} {default}, as without it"
+        return f"{name} {default}, as without it" + (f"; at least {found[2]}" if found else "")
+    if found:
+        return f"{name} {found[2]}"
     words = shlex.split(getattr(command, "example", None) or "")
     flags = error.param.opts if isinstance(error.param, click.Option) else []
     example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)

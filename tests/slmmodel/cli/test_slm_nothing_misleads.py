@@ -346,9 +346,9 @@ EVALUATIONS = {
     "sample run --ids 1,99999": (2, "encode the prompt with the tokenizer of the run: -p TEXT\n"),
     "sample run --ids=": (2, "leave it out: a sample then begins a document\n"),
     "sample run hi --num_beams 3": (2, "use --beam 3\n"),
-    "compare a b --resamples 0": (2, "--resamples 1\n"),
+    "compare a b --resamples 0": (2, "--resamples 10000, as without it; at least 1\n"),
     "passkey run -o x.html --plot x.html": (2, "another --plot\n"),
-    "eval run --step 7": (1, "continue training, or name a step from this list\n"),
+    "eval run --step 7": (1, "--step 2\n"),
     "eval --check tok.json": (1, "name a certificate: slm eval RUN writes RUN/eval/val.json\n"),
     "resume run --data nope -o new --budget steps=4": (1, "--data DATA names where they are now\n"),
     "resume run --step 2 -o new --budget steps=9 --set model.n_layers=2": (

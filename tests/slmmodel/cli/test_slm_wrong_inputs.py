@@ -24,7 +24,7 @@ CASES = {
     "eval tok.json --on a.txt": (2, "fix:   slm eval RUN, or slmtok eval tok.json --on TEXT, which needs no model\n"),
     "config tok.json --check": (2, "--check needs a FILE of settings; tok.json is a tokenizer"),
     "batches nothing": (1, "error: no file or folder 'nothing'\n"),
-    "batches data --pack best": (2, "fix:   --pack concat\n"),
+    "batches data --pack best": (2, "fix:   --pack best_fit\n"),
     "batches data/train-00000.bin": (1, "fix:   name the folder: data\n"),
     "batches a.counts -t tok.json": (2, "a.counts is a counts file, not text"),
     "batches run/checkpoints/step-4 -t tok.json": (2, "fix:   name the text, or the run: run\n"),
