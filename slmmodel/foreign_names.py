@@ -69,6 +69,13 @@ FOREIGN_PRESETS = {
 }
 """Models of other trainers whose names have no size, in lower case, each with its parameters."""
 
+_TIME_UNITS = {"second": "s", "sec": "s", "minute": "min", "min": "min", "hour": "h", "day": "d"}
+FOREIGN_BUDGETS = {
+    **{f"{unit}{ending}": "time={}" + short for unit, short in _TIME_UNITS.items() for ending in ("", "s")},
+    **dict.fromkeys(("iters", "iterations", "max-steps", "max-iters"), "steps={}"),
+}
+"""Names of budgets elsewhere, and the budget that means the same."""
+
 
 def own_setting(name: str) -> str | None:
     """The setting that means what a setting of another trainer does, with or without a section; None for others."""

@@ -5,10 +5,11 @@ Aliases are refused because a few lines of them stand for gigabytes. A fault is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
-from yaml.nodes import MappingNode, Node, ScalarNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from slmmodel.json_files import MAX_DEPTH, FaultError
 
@@ -34,6 +35,24 @@ def parse(data: bytes) -> Any:
         raise _fault(error) from None
     finally:
         loader.dispose()
+
+
+def leaves(node: Node, prefix: str = "") -> Iterator[tuple[str, int, Any]]:
+    """(dotted name, line, value) of each leaf. Scalars stay as written, since each option parses its own text."""
+    if isinstance(node, MappingNode):
+        for key, value in node.value:
+            yield from leaves(value, f"{prefix}.{key.value}" if prefix else str(key.value))
+    else:
+        yield prefix, node.start_mark.line + 1, as_written(node)
+
+
+def as_written(node: Node) -> Any:
+    """The tables and lists of a node, whose scalars stay as written; null is None."""
+    if isinstance(node, MappingNode):
+        return {str(key.value): as_written(value) for key, value in node.value}
+    if isinstance(node, SequenceNode):
+        return [as_written(item) for item in node.value]
+    return None if node.tag.endswith(":null") else node.value
 
 
 def _parsed(data: bytes) -> _Loader:

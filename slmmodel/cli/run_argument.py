@@ -47,6 +47,8 @@ def _refuse(path: str, ctx: click.Context) -> None:
     known, tokenizer = runs_in(folder), _tokenizer_by_place(ctx)
     if given.enclosing is not None:
         raise given.not_a_run(path, fix=_with_run(path, *given.enclosing, ctx))
+    # Of several runs, none is named twice.
+    known = [each for each in known if each not in ctx.meta["arguments"]]
     near = get_close_matches(path, known, n=1)
     run = near[0] if near else str(folder / "run") if str(folder / "run") in known else next(iter(known), None)
     # A run in another place makes it a wrong command line, not a run that is missing.
