@@ -209,7 +209,7 @@ def _tokenizer_of(run: RunFolder, tokenizer: Tokenizer | str | os.PathLike[str] 
         raise MissingInput(
             "the run has no tokenizer", where=str(run.path), fix="tokenizer='tok.json', or slmmodel.load for ids"
         )
-    return Text(file, run.vocab)
+    return Text(file, run.vocab, run.path)
 
 
 @explains_calls
@@ -294,7 +294,7 @@ def _opened(
         if tokenizer is None:
             return path
         if Path(path).exists():
-            Text(tokenizer, open_source(path).vocab)  # raises `Mismatch` for another one
+            Text(tokenizer, open_source(path).vocab, path)  # raises `Mismatch` for another one
             return path
     if isinstance(data, TextRun):
         fact = "data is a TextRun, not text or packed data"

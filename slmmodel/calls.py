@@ -37,6 +37,9 @@ FOREIGN_OPTIONS = {
     "num_beams": ("beam", "beam=%r"),
     "num_return_sequences": ("max_new_tokens", "one call for each, with other seeds: seed=1"),
     "stop": ("max_new_tokens", "stop_ids=(2,), the ids that end the text"),
+    **dict.fromkeys(
+        ("val", "val_data", "validation_data", "eval_dataset", "eval_data"), ("settings", "settings={'data.val': %r}")
+    ),
     "steps": ("budget", "budget='steps=%s'"),
 }
 """Options of other libraries: ours that means the same, and the fix, with `%` for the value."""

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -62,8 +63,8 @@ _UNFINISHED = {*_SMALL, METRICS, SUMS, "checkpoints"}
 """What a folder holds that is not yet a run, or no longer one."""
 _TENSOR_FILE = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
 _SUM = re.compile(r"([0-9a-f]{64})  ((?!\.\.?$)[^/\\\0]+)")
-_MAX_SCANNED, _MAX_NAMED = 1000, 5
-"""Entries of a folder in which runs are looked for, and runs that an error names."""
+_MAX_SCANNED, _MAX_NAMED, _MAX_SHOWN = 1000, 5, 60
+"""Entries of a folder in which runs are looked for, runs that an error names, and characters of a path in it."""
 MAX_CONFIG_BYTES = 1 << 20
 """Of `config.yaml` and `SHA256SUMS`."""
 _PART = re.compile(r"\..+\.\d+\.part")
@@ -111,7 +112,7 @@ class RunFolder:
                 path=name,
             )
         if not run.exists():
-            raise run._not_a_run(name)
+            raise run.not_a_run(name)
         # A lost tokenizer can be named with -t, and ids need none; `slm doctor` reports it.
         run._verify(run.path, [name for name in _SMALL if name != TOKENIZER or run.tokenizer is not None])
         recorded, own = str(run.fingerprint.get("fingerprint")), run.vocab.fingerprint
@@ -128,34 +129,45 @@ class RunFolder:
         """The first file that this folder lacks to be a run."""
         return SUMS if os.path.isfile(self.path / CONFIG) else CONFIG  # noqa: PTH113
 
-    def _not_a_run(self, name: str) -> MissingInput:
-        """The error for a path, given as `name`, that is no run."""
-        fact, where, limit = f"{name!r} is not a run folder", f"it has no {self._lost_file()}", None
-        fix: Fix = "slm train DATA -o RUN creates one"
+    @property
+    def enclosing(self) -> tuple[Path, int | None] | None:
+        """The run that this path is in, with the step of a checkpoint; None where it is in no run."""
+        run = next((each for each in [*self.path.parents][:3] if RunFolder(each).exists()), None)
+        step = self.path.name.removeprefix("step-")
+        return None if run is None else (run, int(step) if step.isdecimal() else None)
+
+    def not_a_run(
+        self, name: str, *, what: str | None = None, fix: Fix | None = None, option: str | None = None
+    ) -> MissingInput:
+        """The error for a path, given as `name`, that is no run.
+
+        The command line says `what` a file is, has a better `fix`, and the `option` that a wrong usage is about.
+        """
+        shown = repr(name if len(name) <= _MAX_SHOWN else name[:_MAX_SHOWN] + "…")
+        fact, where, limit = f"{shown} is not a run folder", f"it has no {self._lost_file()}", None
+        near, found = known_runs(self.path.parent), self.enclosing
         if not os.path.exists(self.path):  # noqa: PTH110
-            fact, where, limit = f"no folder {name!r:.99}", str(self.path.parent), known_runs(self.path.parent)
+            fact, where, limit = f"no folder {shown}", str(self.path.parent), near
         elif self.path.is_file():
-            where = "it is a file"
+            fact, where, limit = f"{shown} is {what}, not a run folder" if what else fact, "it is a file", near
         elif not name:
             fact, where = "the path of the run is empty", "an empty path stands for no folder"
         elif (self.path / "manifest.json").is_file():
-            fact = f"{name!r} is packed data, not a run folder"
+            fact, limit = f"{shown} is packed data, not a run folder", near
         elif (self.path / "ablation.json").is_file():
             fact, where = f"{name!r} is an ablation, not a run folder", f"its runs are in {self.path / 'runs'}"
         elif (self.path / "config.json").is_file():
             fact = f"{name!r} is a model of Hugging Face, not a run folder"
         elif (self.path / FINGERPRINT).is_file():
-            fix = f"restore {self.path / self._lost_file()}, or train again: slm train DATA -o NEW"
+            fix = fix or f"restore {self.path / self._lost_file()}, or train again: slm train DATA -o NEW"
         else:
             limit = known_runs(self.path)
-        inside = next((each for each in [*self.path.parents][:3] if RunFolder(each).exists()), None)
-        if inside is not None:
-            fix = f"name the run: {inside}"
-            if (step := self.path.name.removeprefix("step-")).isdigit():
-                fix = (f"name the run: {inside}, with ", Argument("step", int(step)))
-        elif limit is not None:
-            fix = "name one of them"
-        return MissingInput(fact, where=where, limit=limit, fix=fix, path=name)
+        if found is not None:
+            run, step = found
+            at: Fix = "" if step is None else (", with ", Argument("step", step))
+            fix, limit = fix or (f"name the run: {run}", *at), None
+        fix = fix or ("name one of them" if limit else "slm train DATA -o RUN creates one")
+        return MissingInput(fact, where=where, limit=limit, fix=fix, path=name, option=option)
 
     def create(
         self, config: bytes, fingerprint: Mapping[str, Any], vocab: bytes | None, tokenizer: bytes | None
@@ -268,13 +280,22 @@ class RunFolder:
         """The step of a checkpoint that is there; None is the newest. Raises `MissingInput`."""
         number, steps = self.checkpoints.newest() if step is None else step, self.checkpoints.list()
         if number is None or number not in steps:
+            fix: Fix = f"slm resume {shlex.quote(str(self.path))}, which trains on"
+            if number is not None and steps:
+                nearest = min(steps, key=lambda each: abs(each - number))
+                fix = (Argument("step", nearest), ", the nearest" * (len(steps) > 1))
             raise MissingInput(
                 "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}",
                 where=str(self.checkpoints.folder),
                 limit=f"steps: {', '.join(map(str, steps)) or 'none'}",
-                fix="continue training, or name a step from this list",
+                fix=fix,
             )
         return number
+
+    def longer_as_new(self) -> str:
+        """The command that trains a finished run for twice its steps, as a new run."""
+        steps = int(self.result.get("steps", 0))
+        return f"slm resume {shlex.quote(str(self.path))} --step {steps} -o NEW --budget steps={max(2 * steps, 1)}"
 
     def weights(self, step: int | None = None) -> Path:
         """The verified folder with the weights: the run's own at its end, else the newest (or given) checkpoint's.

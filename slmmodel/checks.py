@@ -30,11 +30,14 @@ def check_path(name: str, value: object) -> str:
     return path
 
 
-def check_int(name: str, value: object, least: int | None = 0) -> int:
-    """`value` as an int from `least` up, or any; `bool` and `float` are none. Raises `WrongType`, `OptionError`."""
+def check_int(name: str, value: object, least: int | None = 0, example: int = 1) -> int:
+    """`value` as an int from `least` up, or any; `bool` and `float` are none.
+
+    `example` is in the fix for a value that stands for no integer. Raises `WrongType`, `OptionError`.
+    """
     number = _integer(value)
     if number is None:
-        meant = max(_spelled(value) or 1, least or 0)
+        meant = max(_spelled(value) or example, least or 0)
         raise WrongType(f"{name} must be an integer, not {_described(value)}", fix=f"{name}={meant}")
     if least is not None and number < least:
         raise OptionError(f"{name} is {number}", limit=f"{least} or more", fix=f"{name}={least}, or more", option=name)

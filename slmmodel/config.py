@@ -37,6 +37,7 @@ from slmmodel.config_values import (
     PositiveCount,
     Seconds,
     Section,
+    ShareKept,
     Size,
     as_list,
     option,
@@ -56,12 +57,12 @@ from slmmodel.errors import (
     suggestion,
     unknown_setting,
 )
-from slmmodel.foreign_names import FOREIGN_VALUES
+from slmmodel.foreign_names import FOREIGN_BUDGETS, FOREIGN_VALUES
 from slmmodel.hardware import device_limit, meant_device
 from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
 from slmmodel.models.presets import Preset, preset
-from slmmodel.sizes import parse_count, parse_time
+from slmmodel.sizes import parse_count, parse_size, parse_time
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ if TYPE_CHECKING:
 MAX_YAML_BYTES = 1 << 20
 MAX_EPOCHS = 10
 """The default budget reads the data at most this often."""
+USUAL_LR = 1.0
+"""Above it a run says that its learning rate is probably a mistake: presets have at most 0.004."""
 _DEFAULT_PRESETS = {
     # Preset by largest number of training ids. A CPU trains the larger ones for more than a day.
     "cpu": {2e7: "cpu-demo", math.inf: "tiny-3m"},
@@ -98,8 +101,8 @@ class OptimConfig(Section):
     """
 
     name: str = option("adamw", "adamw or muon.")
-    lr: Number = option(1e-3, "Peak learning rate of matrices.")
-    betas: Annotated[tuple[Number, Number], BeforeValidator(as_list)] = option((0.9, 0.95), "Of AdamW.")
+    lr: float = option(1e-3, "Peak learning rate of matrices.", gt=0)
+    betas: Annotated[tuple[ShareKept, ShareKept], BeforeValidator(as_list)] = option((0.9, 0.95), "Of AdamW.")
     eps: Number = option(1e-8, "Of AdamW.")
     weight_decay: Number = option(0.1, "Decoupled, on matrices alone.")
     grad_clip: OptionalNumber = option(1.0, "Largest gradient norm, or none.")
@@ -276,7 +279,7 @@ def read_yaml(path: str) -> Settings:
     """The settings of a YAML file. Raises `MissingInput`, `Unreadable`, `InvalidConfig`."""
     from yaml.nodes import MappingNode
 
-    from slmmodel.yaml_files import compose
+    from slmmodel.yaml_files import compose, leaves
 
     _refuse_file_of_run(path)
     try:
@@ -295,7 +298,10 @@ def read_yaml(path: str) -> Settings:
     if not isinstance(node, MappingNode | None):
         raise InvalidConfig(f"{path} has no sections", where=path, fix="slm config > run.yaml writes a configuration")
     settings: Settings = {}
-    for name, number, value in [] if node is None else _leaves(node, ""):
+    for name, number, value in [] if node is None else leaves(node):
+        if name == "data" and isinstance(value, list):
+            # A section `data` that is a list is its key `train`.
+            name = "data.train"
         if value is None and any(option.startswith(f"{name}.") for option in ("model.", *OPTIONS)):
             # A section whose settings are all comments.
             continue
@@ -323,29 +329,6 @@ def _is_meant(name: str) -> bool:
     return is_inside or any(option.endswith(f".{name}") for option in OPTIONS) or suggestion(name, OPTIONS) is not None
 
 
-def _leaves(node: Node, prefix: str) -> Iterator[tuple[str, int, Any]]:
-    """(dotted name, line, value) of each leaf. Scalars stay as written, since each option parses its own text."""
-    from yaml.nodes import MappingNode, SequenceNode
-
-    if isinstance(node, MappingNode):
-        for key, value in node.value:
-            yield from _leaves(value, f"{prefix}.{key.value}" if prefix else str(key.value))
-    else:
-        # A section `data` that is a list is its key `train`.
-        is_sources = prefix == "data" and isinstance(node, SequenceNode)
-        yield "data.train" if is_sources else prefix, node.start_mark.line + 1, _as_written(node)
-
-
-def _as_written(node: Node) -> Any:
-    from yaml.nodes import MappingNode, SequenceNode
-
-    if isinstance(node, MappingNode):
-        return {str(key.value): _as_written(value) for key, value in node.value}
-    if isinstance(node, SequenceNode):
-        return [_as_written(item) for item in node.value]
-    return None if node.tag.endswith(":null") else node.value
-
-
 def read_assignments(assignments: Iterable[str]) -> Settings:
     """The settings of `--set NAME=VALUE`; later ones win. Raises `InvalidConfig`."""
     settings: Settings = {}
@@ -368,20 +351,14 @@ def _flow_list(text: str, name: str) -> Any:
     """A list of tables as YAML writes it in one line. Raises `InvalidConfig`."""
     import yaml
 
+    from slmmodel.yaml_files import as_written
+
     try:
-        return _as_written(cast("Node", yaml.compose(text, Loader=yaml.SafeLoader)))
+        return as_written(cast("Node", yaml.compose(text, Loader=yaml.SafeLoader)))
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or error
         fix = "--set 'data.train=[{path: books/, weight: 3}, {path: web/}]'"
         raise InvalidConfig(f"{name} is not a list: {problem}", where=f"--set {name}", fix=fix, option=name) from None
-
-
-_TIME_UNITS = {"second": "s", "sec": "s", "minute": "min", "min": "min", "hour": "h", "day": "d"}
-_OTHER_BUDGETS = {
-    **{f"{unit}{ending}": "time={}" + short for unit, short in _TIME_UNITS.items() for ending in ("", "s")},
-    **dict.fromkeys(("iters", "iterations", "max-steps", "max-iters"), "steps={}"),
-}
-"""Names of budgets elsewhere, and the budget that means the same."""
 
 
 def _likely_budget(text: str) -> str:
@@ -391,6 +368,13 @@ def _likely_budget(text: str) -> str:
         return likely_budget(f"{kind}={{}}", amount or BUDGET_EXAMPLES[kind])
     if text.isdecimal():
         return f"steps={text}"
+    for kind in BUDGETS:
+        # `100steps` and `1epoch`.
+        unit = next((each for each in (kind, kind.removesuffix("s")) if text.lower().endswith(each)), None)
+        if unit and (amount := text[: -len(unit)].rstrip(" _-")):
+            return likely_budget(f"{kind}={{}}", amount)
+    if text.lower().endswith("b") and parse_count(text) is None and parse_size(text) is not None:
+        return f"bytes={text}"
     if parse_count(text) is not None:
         return f"tokens={text}"
     return f"time={text}" if parse_time(text) is not None else "tokens=2M"
@@ -402,7 +386,17 @@ def read_budget(text: object, option: str) -> Settings:
     Raises `OptionError`.
     """
 
+    if isinstance(text, Mapping) and len(text) == 1:
+        # As one writes it in a configuration file.
+        kind, amount = map(str, next(iter(text.items())))
+        meant = kind if kind in BUDGETS else suggestion(kind, BUDGETS) or "tokens"
+        fact = f"{option} is a mapping, not a str such as 'steps=500'" + f"; did you mean {meant!r}?" * (meant != kind)
+        fix = (Argument("budget", likely_budget(f"{meant}={{}}", amount)),)
+        raise OptionError(fact, limit=", ".join(BUDGETS), fix=fix, option="budget")
     kind, equals, amount = map(str.strip, text.partition("=")) if isinstance(text, str) else ("", "", "")
+    if kind in BUDGETS and "=" in amount:
+        first = (Argument("budget", f"{kind}={amount.partition(',')[0]}"),)
+        raise OptionError(f"{option} {text!r} names several budgets", limit="one of them", fix=first, option="budget")
     if not equals or not amount:
         raise OptionError(
             f"{option} {text!r} is not KIND=AMOUNT",
@@ -412,7 +406,7 @@ def read_budget(text: object, option: str) -> Settings:
         )
     if kind not in BUDGETS:
         near = suggestion(kind, BUDGETS)
-        other = _OTHER_BUDGETS.get(kind.lower().replace("_", "-"), f"{near}={{}}" if near else "tokens=2M")
+        other = FOREIGN_BUDGETS.get(kind.lower().replace("_", "-"), f"{near}={{}}" if near else "tokens=2M")
         raise OptionError(
             f"unknown budget {kind!r}",
             limit=", ".join(BUDGETS),
@@ -507,10 +501,10 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     known = list(names)
     for name, given in settings.items():
         if name not in known and not name.startswith(("data.options.", "data.read.")):
-            raise unknown_setting(name, [*known, *_model_options()], given.where)
+            raise unknown_setting(name, [*known, *model_options()], given.where)
 
 
-def _model_options() -> dict[str, None]:
+def model_options() -> dict[str, None]:
     """The options of all architectures, by dotted name."""
     return dict.fromkeys(f"model.{field}" for arch in MODELS.values() for field in arch.config.model_fields)
 
@@ -547,10 +541,20 @@ def validate(settings: Settings) -> dict[str, Any]:
             f"{name} is {settings[name].value!r}",
             where=settings[name].where,
             limit=device_limit() if name == "run.device" else limit,
-            fix=_fix_of(name, settings[name].value),
+            fix=_as_given(_fix_of(name, settings[name].value), name, settings[name].where),
             option=name,
         ) from None
     return parsed.model_dump(exclude_unset=True, exclude={"model"})
+
+
+def _as_given(fix: Fix, name: str, where: str) -> Fix:
+    """A fix of a setting that was given by an option of its own, which it then names: `seed=0`, not `run.seed`."""
+    last = name.rpartition(".")[2]
+    if isinstance(fix, str) or where.removeprefix("--").replace("-", "_") != last:
+        return fix
+    return tuple(
+        Argument(last, part.value) if isinstance(part, Argument) and part.name == name else part for part in fix
+    )
 
 
 def _meant_value(name: str, value: Any) -> str | None:
@@ -680,7 +684,7 @@ def check_model(settings: Settings) -> None:
 
     The sizes of the vocabulary are those of the data, and are compared with them later.
     """
-    of_models = _model_options()
+    of_models = model_options()
     for name, given in settings.items():
         if name.startswith("model.") and name != "model.preset" and name not in of_models:
             raise unknown_setting(name, [*of_models, *OPTIONS], given.where)
@@ -728,6 +732,10 @@ def _resolve_optim(given: dict[str, Any], base: Preset, batch_tokens: int, notes
         factor = (batch_tokens / base.batch_tokens) ** (0.5 if scaling == "sqrt" else 1.0)
         optim["lr"] *= factor
         notes.append(f"learning rate scaled by {factor:.3g} for {batch_tokens:,} tokens a step")
+    if optim["lr"] > USUAL_LR:
+        notes.append(
+            f"optim.lr {optim['lr']:g} is above {USUAL_LR:g}: the loss will grow; the preset has {base.optim['lr']:g}"
+        )
     return optim
 
 

@@ -98,7 +98,7 @@ class SamplingOptions(Section):
             raise OptionError(
                 f"{name} is {value}",
                 limit=limit,
-                fix="set it within the limit, or leave it out",
+                fix=(Argument(name, type(self).model_fields[name].default), ", as without it, or one within the limit"),
                 option=f"--{name.replace('_', '-')}",
             ) from None
 

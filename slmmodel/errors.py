@@ -185,20 +185,30 @@ def suggestion(name: str, choices: Iterable[str]) -> str | None:
     return near[0] if near and (len(near) == 1 or ratios[0] > ratios[1]) else None
 
 
-def unknown_name(what: str, name: str, choices: Iterable[str], fix: str | Argument, **fields: Any) -> UnknownName:
+def unknown_name(
+    what: str, name: str, choices: Iterable[str], fix: str | Argument, *, nearest: str | None = None, **fields: Any
+) -> UnknownName:
     """The error for a name that is not among `choices`; the fix has the nearest of them, or the first.
 
-    It takes the place of `{}` in `fix`, or is the value of an argument.
+    It takes the place of `{}` in `fix`, or is the value of an argument. `nearest` is the choice that is most like what
+    the name stands for elsewhere; it counts where the name is no misspelling.
     """
     names = list(choices)
-    near = suggestion(name, names) or next((other for other in names if other.startswith(f"{name}-")), None)
+    near = suggestion(name, names) or _longer(name, names)
+    meant = f"; did you mean {near!r}?" if near else f"; {nearest!r} is most like it" if nearest else ""
+    near = near or nearest
     return UnknownName(
-        f"unknown {what} {name!r}" + (f"; did you mean {near!r}?" if near else ""),
+        f"unknown {what} {name!r}{meant}",
         limit=f"one of {', '.join(names)}",
         fix=fix.format(near or names[0]) if isinstance(fix, str) else (Argument(fix.name, near or names[0]),),
         name=name,
         **fields,
     )
+
+
+def _longer(name: str, names: Iterable[str]) -> str | None:
+    """The first of the names whose first words are `name`."""
+    return next((other for other in names if other.startswith((f"{name}-", f"{name}_"))), None)
 
 
 def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfig:
@@ -207,7 +217,7 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
     last, ours = name.rpartition(".")[2], own_setting(name)
     elsewhere = next((other for other in known if other.rpartition(".")[2] == last), None)
     near = elsewhere or (ours if ours in known else None) or suggestion(name, known)
-    inside = [other for other in known if other.startswith(f"{name}.")]
+    inside = [other for other in known if f".{name}." in f".{other}"]
     of_section = inside or [other for other in known if other.startswith(name.partition(".")[0] + ".")]
     if inside:
         fix = f"name a setting of it: {of_section[0]}"

@@ -58,6 +58,24 @@ FOREIGN_VALUES = {
 }
 """Values of other tools, in lower case, by setting: our value that means the same."""
 
+FOREIGN_PRESETS = {
+    **dict.fromkeys(("gpt", "gpt2", "gpt-2", "gpt2-small", "nanogpt", "nano", "small"), "124m"),
+    **dict.fromkeys(("gpt2-medium", "medium"), "355m"),
+    **dict.fromkeys(("gpt2-large", "large"), "774m"),
+    **dict.fromkeys(("gpt2-xl", "xl"), "1.5b"),
+    **dict.fromkeys(("llama", "llama2", "llama3", "llama-2", "llama-3"), "7b"),
+    "distilgpt2": "82m",
+    "tinyllama": "1.1b",
+}
+"""Models of other trainers whose names have no size, in lower case, each with its parameters."""
+
+_TIME_UNITS = {"second": "s", "sec": "s", "minute": "min", "min": "min", "hour": "h", "day": "d"}
+FOREIGN_BUDGETS = {
+    **{f"{unit}{ending}": "time={}" + short for unit, short in _TIME_UNITS.items() for ending in ("", "s")},
+    **dict.fromkeys(("iters", "iterations", "max-steps", "max-iters"), "steps={}"),
+}
+"""Names of budgets elsewhere, and the budget that means the same."""
+
 
 def own_setting(name: str) -> str | None:
     """The setting that means what a setting of another trainer does, with or without a section; None for others."""

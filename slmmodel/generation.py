@@ -52,7 +52,7 @@ class Generation:
         self.model, self.max_new, self.overflow, self.first_row = model, max_new_tokens, overflow, first_row
         self.options = options if options is not None else SamplingOptions()
         self.samples = [Sample(list(prompt), [], None if max_new_tokens else "length") for prompt in prompts]
-        self._max_len = None if model.config.unbounded else model.config.seq_len
+        self._max_len = model.config.max_context
         self._starts = [0] * len(prompts)
         """of each row: where the window that its state holds begins in prompt + ids"""
 
@@ -79,9 +79,7 @@ class Generation:
         histories = [self.samples[row].prompt + self.samples[row].ids for row in rows]
         windows = [ids[self._starts[row] :] for row, ids in zip(rows, histories, strict=True)]
         n_generated = len(self.samples[rows[0]].ids)
-        max_ids = self.max_new - n_generated
-        if self._max_len is not None:
-            max_ids = min(max_ids, self._max_len - min(map(len, windows)))
+        max_ids = min(self.max_new - n_generated, self._max_len - min(map(len, windows)))
         state, logits = prefill(self.model, windows, max_ids)
         # The history holds all ids, also those before the window. Running rows have generated equally many.
         context = start_context(histories, n_generated, torch.tensor(rows, device=logits.device) + self.first_row)
@@ -114,7 +112,7 @@ class Generation:
         length = len(sample.prompt) + len(sample.ids)
         if len(sample.ids) >= self.max_new:
             sample.reason = "length"
-        elif self._max_len is not None and length - self._starts[row] > self._max_len:
+        elif length - self._starts[row] > self._max_len:
             if self.overflow == "slide":
                 self._starts[row] = length - max(1, self._max_len // 2)
                 return True

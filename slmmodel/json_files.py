@@ -51,15 +51,16 @@ Kind = TypeVar("Kind", bound=BaseModel)
 
 
 class FaultError(ValueError):
-    """A fault in the content of a file, in this line where one is known."""
+    """A fault in the content of a file, in this line and column where they are known, both from 1."""
 
-    def __init__(self, text: str, line: int | None = None) -> None:
+    def __init__(self, text: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(text)
-        self.line = line
+        self.line, self.column = line, column
 
     def place_in(self, path: Path | str) -> str:
-        """The file, with the line."""
-        return f"{path}" + ("" if self.line is None else f", line {self.line}")
+        """The file, with the line and the column."""
+        places = (("line", self.line), ("column", self.column))
+        return str(path) + "".join(f", {name} {number}" for name, number in places if number is not None)
 
 
 def read_bounded(path: Path, max_bytes: int = MAX_JSON_BYTES) -> bytes:

@@ -15,7 +15,7 @@ from slmmodel import trainer
 from slmmodel.calls import explains_calls, unknown_option
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_bool, check_ids, check_int, check_path
-from slmmodel.config import Setting, merged, read_budget, refuse_contradiction, settings_of
+from slmmodel.config import Setting, check_model, merged, naming_origin, read_budget, refuse_contradiction, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.opening import open_source
 from slmmodel.data.source import TokenSource
@@ -113,7 +113,7 @@ class Run:
             if name not in DecodingOptions.model_fields:
                 raise unknown_option("generate", name, value, ["ids", "assistant", *DecodingOptions.model_fields])
         prompt = check_ids(ids) or opening_ids(self.vocab)
-        limit = check_int("max_new_tokens", max_new_tokens)
+        limit = check_int("max_new_tokens", max_new_tokens, example=256)
         given = {**special_ids(self.vocab), **options, "max_new_tokens": limit, "overflow": overflow}
         chosen = DecodingOptions(**given)
         self._check_known(banned=chosen.banned, stop_ids=chosen.stop_ids, choices=sum(chosen.choices, ()))
@@ -180,7 +180,9 @@ class Run:
             fact = f"split={split!r} with a source that is open"
             raise OptionError(fact, fix=f"leave split out, or open_source(path, {split!r})", option="split")
         check_run(self.folder, data, stateful)
-        if seq_len is not None and check_int("seq_len", seq_len, 1) > self.seq_len:
+        own = int(self.config["model"]["seq_len"])
+        window = own if seq_len is None else check_int("seq_len", seq_len, 1, example=own)
+        if window > self.seq_len:
             raise OptionError(
                 f"seq_len is {seq_len}",
                 limit=f"1 to {self.seq_len}, the seq_len of training",
@@ -191,7 +193,7 @@ class Run:
             self.model,
             data,
             self.vocab,
-            seq_len=self.config["model"]["seq_len"] if seq_len is None else check_int("seq_len", seq_len, 1),
+            seq_len=window,
             stride=None if stride is None else check_int("stride", stride, 1),
             stateful=stateful,
             batch_size=None if batch_size is None else check_int("batch_size", batch_size, 1),
@@ -248,6 +250,9 @@ def train(
     from_settings = settings_of(settings or {})
     refuse_contradiction(from_settings, changes)
     given = merged(from_settings, changes)
+    with naming_origin(given):
+        # Wrong settings too: a fix that replaces a run would not mend them.
+        check_model(given)
     result = trainer.train(given, data=opened, output=check_path("output", output), force=force, report=report)
     if not result.finished:
         at = f"is saved at step {result.step} of {result.steps}; the same call continues it"

@@ -56,7 +56,7 @@ class VocabMeta:
             raise Mismatch(
                 f"{what} has another tokenizer",
                 where=where,
-                limit=f"fingerprints {self.fingerprint[:16]}… and {other.fingerprint[:16]}…",
+                limit=f"{what} has the fingerprint {self.fingerprint[:16]}…, the other {other.fingerprint[:16]}…",
                 fix="train both on data of one tokenizer",
             )
 

@@ -1,14 +1,15 @@
 """Parsing YAML of unknown origin: of bounded depth, without aliases, keys that are unique words.
 
-Aliases are refused because a few lines of them stand for gigabytes. A fault is a `FaultError` with the line.
+Aliases are refused because a few lines of them stand for gigabytes. A fault is a `FaultError` with line and column.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
-from yaml.nodes import MappingNode, Node, ScalarNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from slmmodel.json_files import MAX_DEPTH, FaultError
 
@@ -36,6 +37,24 @@ def parse(data: bytes) -> Any:
         loader.dispose()
 
 
+def leaves(node: Node, prefix: str = "") -> Iterator[tuple[str, int, Any]]:
+    """(dotted name, line, value) of each leaf. Scalars stay as written, since each option parses its own text."""
+    if isinstance(node, MappingNode):
+        for key, value in node.value:
+            yield from leaves(value, f"{prefix}.{key.value}" if prefix else str(key.value))
+    else:
+        yield prefix, node.start_mark.line + 1, as_written(node)
+
+
+def as_written(node: Node) -> Any:
+    """The tables and lists of a node, whose scalars stay as written; null is None."""
+    if isinstance(node, MappingNode):
+        return {str(key.value): as_written(value) for key, value in node.value}
+    if isinstance(node, SequenceNode):
+        return [as_written(item) for item in node.value]
+    return None if node.tag.endswith(":null") else node.value
+
+
 def _parsed(data: bytes) -> _Loader:
     try:
         return _Loader(data.decode("utf-8"))
@@ -52,7 +71,7 @@ def _fault(error: Exception) -> FaultError:
         fact = str(problem)
     elif problem is not None and r"'\t'" in problem:
         fact = "has a tab where YAML takes spaces"
-    return FaultError(fact, None if mark is None else mark.line + 1)
+    return FaultError(fact) if mark is None else FaultError(fact, mark.line + 1, mark.column + 1)
 
 
 class _RefusedError(yaml.MarkedYAMLError):

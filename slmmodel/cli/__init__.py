@@ -106,6 +106,7 @@ APP = App(
         translate=_import_error,
     ),
     package="slmmodel",
+    command_elsewhere=lambda name: slmtok.cli.APP.command(name) if name in slmtok.cli.APP.commands else None,
     prepare=_prepare,
     reports=reports,
 )

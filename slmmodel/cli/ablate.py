@@ -202,6 +202,21 @@ Axis: TypeAlias = "tuple[str, list[str]]"
 """The name of an axis, and its values."""
 
 
+def _not_packed(path: str, data: Sequence[str]) -> OptionError:
+    """The error for a tokenizer or a text in the place of packed data."""
+    from slmtok.cli.files import is_tokenizer
+
+    tokenizers = [each for each in data if is_tokenizer(each)]
+    arms = " ".join(f"-t {shlex.quote(each)}" for each in tokenizers or ("a.json", "b.json"))
+    is_arm = path in tokenizers
+    return OptionError(
+        f"{path!r} is {'a tokenizer' if is_arm else 'text'}, not packed data",
+        limit="packed data, or --text with a tokenizer for each arm",
+        fix=f"slm ablate {arms} --text {'CORPUS' if is_arm else shlex.quote(path)}",
+        option="data",
+    )
+
+
 def _check_arms(
     data: Sequence[str], tokenizers: Sequence[str], text: Sequence[str], axes: Mapping[str, list[str] | None]
 ) -> Axis | None:
@@ -235,12 +250,7 @@ def _check_arms(
             "packed data",
         )
         if is_text(path):
-            raise OptionError(
-                f"{path!r} is text",
-                limit="packed data, or --text with a tokenizer for each arm",
-                fix=f"slm ablate -t a.json -t b.json --text {shlex.quote(path)}",
-                option="data",
-            )
+            raise _not_packed(path, data)
     if given:
         from slmmodel.cli.ablation_axes import parse_values
 

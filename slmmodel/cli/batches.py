@@ -145,7 +145,7 @@ def _open_stages(
     load_torch()
     from slmmodel.training.stages import Stages
 
-    return Stages(data, config), None if tokenizer is None else Text(tokenizer, vocab)
+    return Stages(data, config), None if tokenizer is None else Text(tokenizer, vocab, path)
 
 
 def _open_data(

@@ -136,9 +136,8 @@ class Chat:
         adapter = context.need_text("slm chat")
         new = adapter.encode(text) if text else []
         ids = [*prompt_ids(context, None, None), *(id for turn in self.turns for id in turn.ids), *new]
-        if not context.model.config.unbounded:
-            # An answer begins with at least half of the window free.
-            ids = ids[-max(1, context.model.config.seq_len // 2) :]
+        # An answer begins with at least half of the window free.
+        ids = ids[-max(1, context.model.config.max_context // 2) :]
         decoder, parts = TextDecoder(), []
         row = Generation(
             context.model,

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import CONFIG
 from slmmodel.cli import reading
-from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option
+from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
 from slmmodel.cli.train import named_data, open_training_data, plan_rows, read_settings
 from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, Settings, naming_origin, preset_sections
 from slmmodel.errors import OptionError
-from slmtok.cli.options import argument, command, instead, option, tokenizer_option
+from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
 from slmtok.options import ReadOptions
 
@@ -47,7 +47,7 @@ _OF_VOCABULARY = ("n_vocab", "padded_vocab")
 
 
 @command("config", example="slm config --preset cpu-demo > run.yaml",
-         habits=dict.fromkeys(("-o", "--output"), instead("stdout: slm config > {}", "run.yaml")))  # fmt: skip
+         habits=dict.fromkeys(("-o", "--output"), to_stdout("slm config ", "run.yaml")))  # fmt: skip
 @argument("file", metavar="[FILE]", required=False, help="With --check: the configuration to check.")
 @option("--preset", metavar="NAME", help="Write the settings of this preset; without it, the preset stays open.")
 @option("--full", is_flag=True, help="Also sizes that the vocabulary decides, and options of packing strategies.")

@@ -67,6 +67,7 @@ _HABITS = {
     **dict.fromkeys(("--checkpoint", "--ckpt"), instead("--step {}", "N")),
     **dict.fromkeys(("--model", "--run"), instead("an argument for the run: slm eval {}", "RUN")),
     **dict.fromkeys(("--context", "--block-size", "--max-seq-len", "--max-length"), instead("--seq-len {}", "N")),
+    **dict.fromkeys(("--by", "--per-domain", "--by-domain"), instead("--breakdown, which also reports bits by domain")),
     "--tasks": instead("slm pairs RUN FILE, slm passkey or slm probe: slm eval scores text"),
     "--output": instead("--certificate {}", "FILE"),
     "-o": instead("--certificate {}", "FILE"),
@@ -284,7 +285,8 @@ def open_documents(
             path=path,
         )
     wanted = split or "val" if is_split else split
-    return open_any(path, wanted, run.vocab, tokenizer or run.tokenizer, recorded(run) if on is None else read)
+    reading = recorded(run) if on is None else read
+    return open_any(path, wanted, run.vocab, tokenizer or run.tokenizer, reading, run.path)
 
 
 def score(run: RunFolder, source: TokenSource, *, device: str = "auto", **scoring: Any) -> Evaluation:

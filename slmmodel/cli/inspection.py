@@ -45,6 +45,9 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     if subject == "presets":
         return _describe_presets()
     path = Path(subject)
+    if path.is_dir() and (found := RunFolder(path).enclosing) and not RunFolder(path).exists():
+        fix = f"slm info {shlex.quote(str(found[0]))}"
+        raise OptionError(f"{subject!r} is a part of a run, not a run", fix=fix, option="subject")
     if names_tokenizer(subject) or (path.is_dir() and (path / "manifest.json").is_file()):
         what = "packed data" if path.is_dir() else "a tokenizer"
         raise OptionError(

@@ -67,7 +67,7 @@ def open_run(
         use_threads(threads)
         model = run.model(str(device_for(device)), step=step)
     file = tokenizer or run.tokenizer
-    return RunContext(run, model, run.vocab, None if file is None else Text(file, run.vocab))
+    return RunContext(run, model, run.vocab, None if file is None else Text(file, run.vocab, path))
 
 
 def note_unfinished(run: RunFolder, step: int | None, progress: Progress) -> None:
@@ -220,8 +220,11 @@ def open_any(
     vocab: VocabMeta,
     tokenizer: Text | str | Path | None,
     read: ReadOptions | None = None,
+    owner: Path | None = None,
 ) -> TokenSource:
     """A split of ids, or of text with a tokenizer. Without a split: all of a text; of ids `val`, else `train`.
+
+    `owner` is the run that `vocab` belongs to.
 
     Raises what opening and reading raise, and `MissingInput` for text without a tokenizer.
     """
@@ -237,7 +240,7 @@ def open_any(
         if split not in (None, ALL, "train", "val"):
             fact, fix = f"a text has no split {split!r}", (Argument("split", ALL),)
             raise MissingInput(fact, where=path, limit=f"{ALL}, train, val", fix=fix)
-        text = tokenizer if isinstance(tokenizer, Text) else Text(tokenizer, vocab)
+        text = tokenizer if isinstance(tokenizer, Text) else Text(tokenizer, vocab, owner)
         corpus = Corpus(text, [path], read)
         return text_source(corpus, vocab, split or ALL, corpus.split("none" if split in (None, ALL) else "auto"))
     from slmmodel.data.opening import open_source
@@ -264,7 +267,7 @@ def open_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOptio
     if Path(path).exists() and not is_text(path):
         from slmmodel.data.opening import open_source
 
-        Text(tokenizer, open_source(path).vocab)
+        Text(tokenizer, open_source(path).vocab, path)
         return None
     from slmmodel.cli.text_source import Corpus
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.config import OPTIONS, RunSection
-from slmtok.cli.options import FLOAT, Decorator, Parsed, choice, option, tokenizer_option
+from slmtok.cli.options import FLOAT, Decorator, Habit, Parsed, choice, option, tokenizer_option
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -68,6 +70,17 @@ def set_in_two(value: str | None, arguments: Sequence[str]) -> str:
     found = ((name, last, more) for flag, name, last, more in pairs if flag == "--set" and "=" not in name[:-1])
     name, last, more = next((each for each in found if each[1] == value), ("", "", ""))
     return f"--set {name.rstrip('=')}={last.lstrip('=') or more}" if name else ""
+
+
+def to_stdout(command: str, example: str) -> Habit:
+    """Names the redirection of stdout for an option that names the output; a file that exists is not replaced."""
+
+    def instead_of(value: str | None, arguments: Sequence[str]) -> str:
+        if value is not None and os.path.exists(value):  # noqa: PTH110
+            return f"stdout: {command}> NEW; {value!r} exists and would be replaced"
+        return f"stdout: {command}> {example if value is None else shlex.quote(value)}"
+
+    return instead_of
 
 
 budget_option = option(

@@ -108,7 +108,8 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise CorruptFile(f"a line is not JSON: {error}", where=where, fix="write one object a line") from None
+        fix = f'write one object a line, such as {{"{good}": "He runs.", "{bad}": "He run."}}'
+        raise CorruptFile(f"a line is not JSON: {error}", where=where, fix=fix) from None
     names = [good, bad] if by is None else [good, bad, by]
     missing = [name for name in names if not isinstance(record, dict) or not isinstance(record.get(name), str)]
     if missing and isinstance(record, dict) and missing[0] in record:
@@ -141,7 +142,7 @@ def _delimiters(specials: Any) -> tuple[list[int], list[int]]:
 def _check_lengths(file: str, documents: Sequence[Sequence[int]], config: Any) -> None:
     """Raises `InvalidInput` for the first sentence that does not fit into the model's context."""
     for index, document in enumerate(documents):
-        if len(document) - 1 > config.seq_len and not config.unbounded:
+        if len(document) - 1 > config.max_context:
             raise InvalidInput(
                 f"a sentence has {len(document):,} ids",
                 where=f"{file}, pair {index // 2 + 1}",

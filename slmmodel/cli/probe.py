@@ -104,9 +104,7 @@ def measure(
 
 def _check_lengths(context: RunContext, tests: Mapping[str, Sequence[Question]]) -> None:
     """Raises `InvalidInput` for tasks that the model cannot read, before any is trained."""
-    if context.model.config.unbounded:
-        return
-    text, limit = context.need_text("slm probe"), context.model.config.seq_len
+    text, limit = context.need_text("slm probe"), context.model.config.max_context
     # The model reads the opening id too, and not the last id of an answer.
     longest = {
         name: max(len(text.encode(each.prompt)) + len(text.encode(each.answer)) for each in questions)
@@ -198,7 +196,7 @@ def _answers(
     longest = max(len(question.answer) for question in tests)
     for first in range(0, len(tests), MAX_SCORED):
         prompts, answers = zip(*ids[first : first + MAX_SCORED], strict=True)
-        room = longest if model.config.unbounded else min(longest, model.config.seq_len - max(map(len, prompts)))
+        room = min(longest, model.config.max_context - max(map(len, prompts)))
         for question, found in zip(
             tests[first:], recall(model, prompts, answers, max_new_tokens=max(1, room)), strict=False
         ):

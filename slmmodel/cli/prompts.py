@@ -120,7 +120,7 @@ def measure(
 
     text, opening = context.need_text("slm prompts"), opening_ids(context.vocab)
     asked = [opening + text.encode(prompt) for prompt in PROMPTS]
-    room = max_new if context.model.config.unbounded else context.model.config.seq_len - max(map(len, asked)) + 1
+    room = min(max_new, context.model.config.max_context - max(map(len, asked)) + 1)
     found = {method: _continue(context, method, asked, max_new, seed) for method in METHODS}
     runs = {run for rows in found.values() for ids in rows for run in ngrams(ids, OVERLAP_IDS)}
     searched, warnings = 0, tuple[str, ...]()

@@ -11,14 +11,10 @@ from typing import Any
 
 import click
 
-from slmmodel.checkpoint import RunFolder, known_runs, runs_in
-from slmmodel.errors import MissingInput
+from slmmodel.checkpoint import RunFolder, runs_in
 from slmmodel.models.presets import PRESETS
 from slmtok.cli.options import Decorator, argument
 from slmtok.file_kinds import NAMES, kind_of_file
-
-_MAX_SHOWN = 60
-"""Characters of a path that an error shows."""
 
 
 def run_argument_of(name: str = "run", **attributes: Any) -> Decorator:
@@ -30,34 +26,46 @@ def run_argument_of(name: str = "run", **attributes: Any) -> Decorator:
 def check_runs(ctx: click.Context, param: click.Parameter | None, value: Any) -> Any:
     """The value, a path or several. Raises `MissingInput` for a file or packed data, and for what does not exist."""
     for path in () if ctx.resilient_parsing else value if isinstance(value, tuple) else [value]:
-        # False also for names that the system refuses.
-        if path and (not os.path.isdir(path) or (Path(path) / "manifest.json").is_file()):  # noqa: PTH112
+        if path and _is_no_run(path):
             _refuse(path, ctx)
     return value
+
+
+def _is_no_run(path: str) -> bool:
+    """Whether a path is a file, packed data or a part of a run, or does not exist; opening names other folders."""
+    given = RunFolder(Path(path))
+    # False also for names that the system refuses.
+    if not os.path.isdir(path):  # noqa: PTH112
+        return True
+    return (given.path / "manifest.json").is_file() or (not given.exists() and given.enclosing is not None)
 
 
 def _refuse(path: str, ctx: click.Context) -> None:
     # Without torch the packages to install come first.
     ctx.meta["app"].prepare(ctx.info_name)
-    folder = Path(path).parent
+    folder, given = Path(path).parent, RunFolder(Path(path))
     known, tokenizer = runs_in(folder), _tokenizer_by_place(ctx)
-    if any(RunFolder(each).exists() for each in [*Path(path).parents][:3]):
-        return  # `RunFolder.open` names the run.
-    shown, where = repr(path if len(path) <= _MAX_SHOWN else path[:_MAX_SHOWN] + "…"), str(folder)
-    fact = f"no folder {shown}"
-    if os.path.exists(path):  # noqa: PTH110
-        is_file = os.path.isfile(path)  # noqa: PTH113
-        what = NAMES.get(kind_of_file(path)) if is_file else "packed data"
-        fact = f"{shown} is {what}, not a run folder" if what else f"{shown} is not a run folder"
-        where = "it is a file" if is_file else "it has no config.yaml"
-    elif tokenizer:
-        fact = f"RUN is missing: {tokenizer!r} is a tokenizer, and there is no folder {shown}"
+    if given.enclosing is not None:
+        raise given.not_a_run(path, fix=_with_run(path, *given.enclosing, ctx))
+    # Of several runs, none is named twice.
+    known = [each for each in known if each not in ctx.meta["arguments"]]
     near = get_close_matches(path, known, n=1)
     run = near[0] if near else str(folder / "run") if str(folder / "run") in known else next(iter(known), None)
-    fix = _meant(path, run, tokenizer, ctx) or "slm train DATA -o RUN creates one"
     # A run in another place makes it a wrong command line, not a run that is missing.
     option = "run" if os.path.exists(path) and _run_among(ctx.meta["arguments"]) else None  # noqa: PTH110
-    raise MissingInput(fact, where=where, limit=known_runs(folder), fix=fix, path=path, option=option)
+    what = NAMES.get(kind_of_file(path))
+    error = given.not_a_run(path, what=what, fix=_meant(path, run, tokenizer, ctx), option=option)
+    if tokenizer and not os.path.exists(path):  # noqa: PTH110
+        error.fact = f"RUN is missing: {tokenizer!r} is a tokenizer, and there is {error.fact}"
+    raise error
+
+
+def _with_run(path: str, run: Path, step: int | None, ctx: click.Context) -> str:
+    """The command line with a run in the place of a path inside of it, and its step where the command takes one."""
+    words, is_option = list(ctx.meta["arguments"]), any(param.name == "step" for param in ctx.command.params)
+    at = words.index(path)
+    place = [str(run), *(["--step", str(step)] if step is not None and is_option else [])]
+    return shlex.join([*ctx.command_path.split(), *words[:at], *place, *words[at + 1 :]])
 
 
 def _tokenizer_by_place(ctx: click.Context) -> str | None:

@@ -21,6 +21,7 @@ from slmmodel.cli.options import (
     run_tokenizer_option,
     step_option,
     threads_option,
+    to_stdout,
 )
 from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_options import SampleConfig
@@ -77,7 +78,7 @@ _HABITS = {
     **dict.fromkeys(("--max-tokens", "--max-length", "--length"), instead("--max-new {}", "256")),
     "--do-sample": instead("--temperature 0.8; it draws by default"),
     "--num-beams": instead("--beam {}", "4"),
-    **dict.fromkeys(("--output", "-o"), instead("stdout: > {}", "FILE")),
+    **dict.fromkeys(("--output", "-o"), to_stdout("", "FILE")),
     **dict.fromkeys(("--out-dir", "--checkpoint", "--ckpt"), instead("the run as an argument: slm sample {}", "RUN")),
 }
 """Options of other samplers, each with what stands for it here."""

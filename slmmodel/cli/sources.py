@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
 from slmmodel.cli import reading
 from slmmodel.cli.opening import is_text, open_any
 from slmmodel.cli.passkey_mix import passkeys
-from slmmodel.cli.text import Text
+from slmmodel.cli.text import Text, other_tokenizer
 from slmmodel.cli.text_source import Corpus, TextStream
 from slmmodel.config import RunConfig
 from slmmodel.data import RunData, open_source
@@ -118,7 +119,10 @@ class _Opened:
                 option="data.train",
             )
         packed = open_source(source.path, "train")
-        Text(self.text.tokenizer, packed.vocab)  # raises `Mismatch` for another one
+        if packed.vocab.fingerprint != self.text.tokenizer.fingerprint:
+            named = shlex.quote(self.text.name or "TOK")
+            fix = f"pack its text with the tokenizer of the other sources: slmtok pack CORPUS -t {named} -o DATA"
+            raise other_tokenizer(self.text, packed.vocab, source.path, fix)
         try:
             val = None if self._split == "none" else PackedStream(open_source(source.path, "val"))
         except MissingInput:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.errors import InvalidConfig, Mismatch, OptionError
+from slmmodel.checkpoint import TOKENIZER
+from slmmodel.errors import Argument, Fix, InvalidConfig, Mismatch, OptionError
 from slmmodel.vocab import VocabMeta
 from slmtok import atomic
 from slmtok.specials import FIRST_LEARNED
@@ -28,25 +29,30 @@ MIN_VOCAB_SIZE = 272
 class Text:
     """A tokenizer."""
 
-    def __init__(self, tokenizer: Tokenizer | bytes | str | os.PathLike[str], vocab: VocabMeta | None = None) -> None:
-        """A tokenizer, the content of its file, or a file, folder or name. Raises `Mismatch` for another `vocab`."""
+    def __init__(
+        self,
+        tokenizer: Tokenizer | bytes | str | os.PathLike[str],
+        vocab: VocabMeta | None = None,
+        owner: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """A tokenizer, the content of its file, or a file, folder or name.
+
+        Raises `Mismatch` for another `vocab`, which is that of `owner`, a run or packed data.
+        """
         import slmtok
         from slmtok.opening import load
 
-        name = None
+        name: str | None = None
         if isinstance(tokenizer, bytes):
             tokenizer = slmtok.Tokenizer.from_bytes(tokenizer)
         elif isinstance(tokenizer, str | os.PathLike):
             name = os.fspath(tokenizer)
             tokenizer = load(name)
         self.tokenizer: Tokenizer = tokenizer
+        self.name = name
+        """The file, folder or name; None where the tokenizer was given as an object."""
         if vocab is not None and vocab.fingerprint != self.tokenizer.fingerprint:
-            raise Mismatch(
-                "the tokenizer is not that of these ids",
-                where=name,
-                limit=f"fingerprints {self.tokenizer.fingerprint[:16]}… and {vocab.fingerprint[:16]}…",
-                fix="name the tokenizer that the data was packed with",
-            )
+            raise other_tokenizer(self, vocab, "these ids" if owner is None else os.fspath(owner))
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text without opening and closing specials. The spelling of a special is encoded as text."""
@@ -73,6 +79,20 @@ class Text:
 
         tokenizer, known = self.tokenizer, self.tokenizer.n_vocab
         return [escape_token(tokenizer.token_bytes(id)) if id < known else f"<{id}>" for id in map(int, ids)]
+
+
+def other_tokenizer(text: Text, vocab: VocabMeta, owner: str, fix: Fix | None = None) -> Mismatch:
+    """The error for a tokenizer that is not the one of the run or data `owner`, whose vocabulary is `vocab`."""
+    name, own = text.name, Path(owner) / TOKENIZER
+    shown = name or "the tokenizer"
+    if fix is None and own.is_file() and own != Path(name or ""):
+        fix = ("leave out ", Argument("tokenizer", name) if name else Argument("tokenizer"), f": {owner} has its own")
+    return Mismatch(
+        f"{shown} is not {'the tokenizer' if name else 'that'} of {owner}",
+        where=name,
+        limit=f"{shown} has the fingerprint {text.tokenizer.fingerprint[:16]}…, {owner} {vocab.fingerprint[:16]}…",
+        fix=fix or f"name the tokenizer of {owner}: slmtok info TOK prints the fingerprint of a file",
+    )
 
 
 class TextDecoder:

@@ -30,7 +30,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
-from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, likely_budget
+from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, likely_budget, model_options
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
 from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES
@@ -88,7 +88,7 @@ def _setting(name: str) -> Habit:
 
 _HABITS = {
     EXTRA: set_in_two,
-    **{"--" + name.rpartition(".")[2].replace("_", "-"): _setting(name) for name in OPTIONS},
+    **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS]},
     **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
     **dict.fromkeys(("--lr", "--learning-rate"), instead("--set optim.lr={}", "0.003")),
     **dict.fromkeys(("--batch-size", "--batch", "--per-device-train-batch-size"), _batch_tokens),
@@ -100,6 +100,8 @@ _HABITS = {
     **dict.fromkeys(("--context", "--block-size", "--max-seq-len"), instead("--set model.seq_len={}", "256")),
     **dict.fromkeys(("--out-dir", "--output-dir"), instead("-o {}", "RUN")),
     **{f"--{name}": instead(f"--precision {name}") for name in ("bf16", "fp16")},
+    **{f"--{name}": instead(f"--device {name}") for name in ("cpu", "cuda", "mps")},
+    "--gpu": instead("--device cuda"),
     **dict.fromkeys(("--wandb", "--wandb-log"), instead("--set run.track=wandb")),
     **dict.fromkeys(
         ("--resume", "--resume-from-checkpoint", "--init-from", "--continue"),
@@ -261,7 +263,7 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
     refuse_run(data, f"slm resume {name} continues a run; or name the text")
     check_text(data, read)
     return MissingInput(
-        f"{data!r} is not finished token data",
+        f"{data!r} is not finished token data" if Path(data).is_dir() else f"{data!r} is text, and needs a tokenizer",
         where="it has no manifest.json" if Path(data).is_dir() else data,
         fix=f"slm train {name} -t TOK tokenizes it while training; slmtok pack {name} -t TOK -o DATA writes token data",
         path=data,
@@ -407,7 +409,7 @@ def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget:
         raise OutputExists(
             f"the run {str(run.path)!r} is finished",
             where=f"{steps} steps, reason: {run.result.get('reason', '?')}",
-            fix=f"slm resume {shlex.quote(str(run.path))} --step {steps} -o NEW --budget steps={max(2 * steps, 1)}",
+            fix=run.longer_as_new(),
             path=str(run.path),
         )
 

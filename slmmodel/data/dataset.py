@@ -56,9 +56,10 @@ class _Sequences:
             if options[name] not in CHOICES[name]:
                 raise unknown_name(name, str(options[name]), CHOICES[name], Argument(name))
         self.path = str(Path(check_path("path", path)).absolute())
-        self.split, self.batch_size, self.options = split, check_int("batch_size", batch_size, 1), dict(options)
+        self.split, self.options = split, dict(options)
+        self.batch_size = check_int("batch_size", batch_size, 1, example=8)
         self.shift_labels = bool(self.options.pop("shift_labels"))
-        check_int("seq_len", self.options["seq_len"], 1)
+        check_int("seq_len", self.options["seq_len"], 1, example=256)
         check_int("seed", self.options["seed"])
         self._loader: Loader | None = None
         self.loader  # noqa: B018  (errors of the data come here, not from a worker)
@@ -148,9 +149,13 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
         """A sequence. Raises `IndexError`, `CorruptFile`."""
         if isinstance(index, slice):
             raise WrongType("a slice of a ShardDataset", fix="torch.utils.data.Subset(dataset, range(8))")
-        number, n = check_int("index", index, None), len(self)
+        n = len(self)
+        try:
+            number = check_int("index", index, None)
+        except WrongType as error:
+            raise WrongType(error.fact, limit=f"0 to {n - 1}", fix="dataset[0]") from None
         if not -n <= number < n:
-            raise IndexError(f"sequence {number} of {n}")
+            raise IndexError(f"index {number} of a ShardDataset of {n:,} sequences, which are 0 to {n - 1}")
         batch = self.loader.batch(np.array([[self._epoch, 0, number % n]]))
         return {name: tensor[0] for name, tensor in self._tensors(batch).items()}
 
@@ -187,7 +192,7 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
         **options: Any,
     ) -> None:
         self.rank, self.world_size = check_int("rank", rank), check_int("world_size", world_size, 1)
-        if not rank < world_size <= check_int("batch_size", batch_size, 1):
+        if not rank < world_size <= check_int("batch_size", batch_size, 1, example=8):
             more = f"batch_size={world_size}, or more: it counts the sequences of all ranks"
             raise OptionError(
                 f"rank {rank} of world_size {world_size} with batch_size {batch_size}",

@@ -17,7 +17,7 @@ from slmmodel.data.source import TokenSource
 from slmmodel.errors import Argument, Mismatch, OptionError
 from slmmodel.evaluation.comparison import interval, units
 from slmmodel.evaluation.scoring import Progress, Scores, check_stride, score
-from slmmodel.models import MODELS, arch_of
+from slmmodel.models import MODELS, arch_of, config_from_dict
 from slmmodel.versions import versions
 
 if TYPE_CHECKING:
@@ -101,9 +101,9 @@ def check_run(run: RunFolder, source: TokenSource, stateful: bool) -> None:
     theirs, arch = source.vocab, run.config["model"]["arch"]
     if theirs is not None and theirs.fingerprint != run.vocab.fingerprint:
         raise Mismatch(
-            "the data were made with another tokenizer than the model",
+            f"the data were made with another tokenizer than the model of {run.path}",
             where=str(run.path),
-            limit=f"fingerprints {theirs.fingerprint[:16]}… and {run.vocab.fingerprint[:16]}…",
+            limit=f"fingerprints: of the data {theirs.fingerprint[:16]}…, of the run {run.vocab.fingerprint[:16]}…",
             fix=f"pack the text with the tokenizer of the run: slmtok pack CORPUS -t {run.tokenizer or 'TOK'} -o DATA",
         )
     if stateful and not arch_of(arch).config.unbounded:
@@ -122,8 +122,8 @@ def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, s
         block = source.block(0)
         pairs = int((block.lengths() - 2).clip(min=0).sum())  # closing ids are not counted
         return max(1, min(trained, seq_bytes * pairs // max(1, int(block.nbytes().sum()))))
-    arch = str(run.config["model"]["arch"])
-    if seq_len is not None and not (seq_len >= 1 and (seq_len <= trained or arch_of(arch).config.unbounded)):
+    config, arch = config_from_dict(run.config["model"]), run.config["model"]["arch"]
+    if seq_len is not None and not 1 <= seq_len <= config.max_context:
         raise OptionError(
             f"seq_len {seq_len} is out of range",
             limit=f"1 to {trained}, the seq_len of training: a {arch} has learned nothing of positions beyond it",

@@ -107,7 +107,7 @@ def ignore_memory(model: Model) -> None:
 
 def check_context(model: Model, length: int) -> None:
     """Raises `InvalidInput` for a length in ids that a model with a context limit cannot read."""
-    if length > model.config.seq_len and not model.config.unbounded:
+    if length > model.config.max_context:
         raise InvalidInput(
             f"a length of {length:,} ids is beyond the context of the model",
             where=f"model.arch {model.config.arch}, whose positions end at seq_len",

@@ -10,6 +10,7 @@ K key/value heads, h head dimension, F MLP width.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -82,6 +83,11 @@ class ModelConfig(BaseModel):
     """whether a row is read id by id, so that it cannot hold padding or several documents"""
     unbounded: ClassVar[bool] = False
     """whether the state has a fixed size, so that sequences may be longer than seq_len"""
+
+    @property
+    def max_context(self) -> int:
+        """Ids of one sequence that the model can read: `seq_len`, or `sys.maxsize` where the state has a fixed size."""
+        return sys.maxsize if self.unbounded else self.seq_len
 
     @model_validator(mode="after")
     def _check_vocab(self) -> ModelConfig:

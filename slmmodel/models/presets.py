@@ -6,13 +6,16 @@ Learning rates are starting points, taken from published recipes and scaled with
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from slmmodel.errors import Argument, unknown_name
-from slmmodel.models import ModelConfig, config_from_dict
+from slmmodel.foreign_names import FOREIGN_PRESETS
+from slmmodel.models import ModelConfig, config_from_dict, count
 
 
 @dataclass(frozen=True)
@@ -120,5 +123,24 @@ PRESETS: dict[str, Preset] = {
 def preset(name: str, fix: str | Argument = Argument("preset")) -> Preset:  # noqa: B008  (a frozen value)
     """The preset of that name. Raises `UnknownName` with the nearest one; `fix` as in `unknown_name`."""
     if name not in PRESETS:
-        raise unknown_name("preset", name, PRESETS, fix, option="model.preset")
+        raise unknown_name("preset", name, PRESETS, fix, nearest=_nearest_in_size(name), option="model.preset")
     return PRESETS[name]
+
+
+_SIZE = re.compile(r"(?<![a-z0-9.])[a-z]*?(\d+(?:\.\d+)?)([mb])(?![a-z0-9])")
+"""Parameters in the name of a model: `160m`, `7b`, `1.1b`."""
+
+
+def _nearest_in_size(name: str) -> str | None:
+    """The preset for text whose parameters are nearest to those of a model of another trainer; None for other names."""
+    last = name.rpartition("/")[2].lower().replace("_", "-")
+    found = _SIZE.search(FOREIGN_PRESETS.get(last, last))
+    if found is None:
+        return None
+    wanted = float(found[1]) * (1e9 if found[2] == "b" else 1e6)
+    parameters = {each: count(PRESETS[each].config()).parameters for each in PRESETS if each.startswith(_GENERAL)}
+    return min(parameters, key=lambda each: abs(math.log(parameters[each] / wanted)))
+
+
+_GENERAL = ("tiny-", "stories-15m", "base-", "gpt2-124m")
+"""First letters of the presets that stand for a size."""

@@ -82,7 +82,7 @@ def _check_assistant(model: Model, assistant: Model) -> None:
             limit="one vocabulary",
             fix="an assistant that was trained on data of the same tokenizer",
         )
-    if not assistant.config.unbounded and (model.config.unbounded or assistant.config.seq_len < model.config.seq_len):
+    if assistant.config.max_context < model.config.max_context:
         raise InvalidInput(
             f"the assistant reads {assistant.config.seq_len} ids",
             limit="the model's seq_len, " + ("unlimited" if model.config.unbounded else str(model.config.seq_len)),

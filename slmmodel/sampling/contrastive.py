@@ -40,7 +40,7 @@ def contrastive_search(model: Model, prompt: Sequence[int], options: DecodingOpt
         candidates = penalised.sort(dim=1, descending=True, stable=True).indices[0, :k]
         best = 0
         # After the last position of the context no candidate can be run.
-        if model.config.unbounded or len(prompt) + n < model.config.seq_len:
+        if len(prompt) + n < model.config.max_context:
             next_logits, next_hidden = advance(model, state, candidates)
             next_hidden = normalize(next_hidden.float(), dim=-1)
             max_cosine = (next_hidden @ history.T).amax(1)

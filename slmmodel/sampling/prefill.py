@@ -32,7 +32,7 @@ def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
         if unknown:
             limit, fix = f"ids 0 to {config.n_vocab - 1}", "encode the prompt with the tokenizer of the run"
             raise InvalidInput(f"prompt {row} has the id {unknown[0]}", limit=limit, fix=fix)
-        if len(prompt) > config.seq_len and not config.unbounded:
+        if len(prompt) > config.max_context:
             limit = f"seq_len {config.seq_len}"
             raise InvalidInput(f"prompt {row} has {len(prompt)} ids", limit=limit, fix="shorten the prompt")
 
@@ -43,7 +43,7 @@ def length_limit(model: Model, prompt: Sequence[int], wanted: int) -> tuple[int,
     Raises what `check_prompts` raises.
     """
     check_prompts(model, [prompt])
-    limit = wanted if model.config.unbounded else min(wanted, model.config.seq_len - len(prompt) + 1)
+    limit = min(wanted, model.config.max_context - len(prompt) + 1)
     return limit, "length" if limit == wanted else "context"
 
 

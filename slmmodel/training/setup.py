@@ -107,10 +107,11 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ())
             f"the run {str(path)!r} is finished",
             where=f"{run.result.get('steps', '?')} steps, reason: {run.result.get('reason', '?')}",
             fix=(
-                Argument("force", True),
-                " to train it again, another ",
+                "another ",
                 Argument("output"),
-                ", or slm resume RUN --step N -o NEW",
+                ", ",
+                Argument("force", True),
+                f", which replaces it, or {run.longer_as_new()}",
             ),
             path=str(path),
         )

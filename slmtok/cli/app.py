@@ -67,6 +67,8 @@ class App(NamedTuple):
     policy: ErrorPolicy
     package: str
     """Blamed for unexpected exceptions; its version is that of the application."""
+    command_elsewhere: Callable[[str], click.Command | None] = lambda name: None
+    """A command of the other program, which an error names; None where it cannot be imported."""
     prepare: Callable[[str], None] = lambda command: None
     """Called with the name of a command after its options were parsed, before it runs."""
     reports: Callable[[str], bool] = lambda message: True
@@ -235,7 +237,8 @@ class _LazyGroup(click.Group):
         if command is None and ctx.resilient_parsing:
             return None, None, []
         if command is None:
-            raise errors.unknown_command(self._app.name, args[0], args[1:], self._app.commands)
+            elsewhere = self._app.command_elsewhere(name)
+            raise errors.unknown_command(self._app.name, args[0], args[1:], self._app.commands, elsewhere)
         ctx.meta["app"] = self._app
         return name, command, args[1:]
 

@@ -127,12 +127,14 @@ _MIN_PREFIX = 4
 """Characters of a command that a longer word such as `evaluate` begins with."""
 
 
-def unknown_command(program: str, name: str, rest: Iterable[str], known: Iterable[str]) -> SlmtokError:
-    """The error for a command that does not exist."""
+def unknown_command(
+    program: str, name: str, rest: Sequence[str], known: Iterable[str], elsewhere: click.Command | None = None
+) -> SlmtokError:
+    """The error for a command that does not exist; `elsewhere` is one of that name in the other program."""
     names, typed = list(known), name.replace("_", "-")
     place = "slm" if typed in OF_SLM else "slmtok" if typed in OF_SLMTOK else program
     if place != program:
-        fix = shlex.join([place, typed, *rest])
+        fix = " ".join([shlex.join([place, typed, *rest]), *_lacking(elsewhere, rest)])
         return UnknownName(f"{program} has no command {name!r}; {place} has", fix=fix, name=name)
     if typed == "version" or typed in _HABITS:
         fix = f"{program} --version" if typed == "version" else shlex.join([*_HABITS[typed].split(), *rest])
@@ -148,6 +150,16 @@ def unknown_command(program: str, name: str, rest: Iterable[str], known: Iterabl
     )
 
 
+def _lacking(command: click.Command | None, given: Sequence[str]) -> list[str]:
+    """The options that a command needs and arguments do not give, each with the placeholder of its value.
+
+    A tokenizer may also stand as an argument.
+    """
+    options = [param for param in command.params if isinstance(param, click.Option)] if command else []
+    needed = [param for param in options if param.required and param.name != "tokenizer"]
+    return [f"{parameter_name(param)} {param.metavar}" for param in needed if not {*param.opts} & {*given}]
+
+
 def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     """A usage error of click with the four parts; `called` is the program with its first argument."""
     context = getattr(error, "ctx", None)
@@ -159,7 +171,8 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
         name = _with_one_dash(error.option_name, known, context) or error.option_name
         habit, meant = getattr(command, "habits", {}).get(name.replace("_", "-")), suggestion(name, known)
-        meant = f"-{name}" if f"-{name}" in known else meant
+        begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
+        meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant
         fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
         fix = f"use {meant}" if meant else fix
         arguments: list[str] = _arguments(context)
@@ -310,12 +323,14 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
     found = _EXAMPLE.search(error.message)
-    if found:
-        return f"{name} {found[1] or found[2]}"
+    if found and found[1]:
+        return f"{name} {found[1]}"
     defaults = (getattr(error.param, "default", None), getattr(error.param, "show_default", None))
     default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
     if default and name.startswith("--"):
-        return f"{name} {default}, as without it"
+        return f"{name} {default}, as without it" + (f"; at least {found[2]}" if found else "")
+    if found:
+        return f"{name} {found[2]}"
     words = shlex.split(getattr(command, "example", None) or "")
     flags = error.param.opts if isinstance(error.param, click.Option) else []
     example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)

@@ -187,7 +187,8 @@ def test_a_model_that_diverged_is_named(inside: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"preset": "cpu-demo", "budget": "steps=5", "device": "cpu"}
     settings = {**SHAPE, "run.batch_tokens": 128}
     dead = slmmodel.train("data", output=tmp_path / "dead", settings={**settings, "optim.lr": 100.0}, **options)
-    (note,) = dead.result["notes"]
+    early, note = dead.result["notes"]
+    assert early == "optim.lr 100 is above 1: the loss will grow; the preset has 0.004"
     assert "a uniform guess has ln 290 = 5.6699: lower optim.lr" in note
     alive = slmmodel.train("data", output=tmp_path / "alive", settings=settings, **options)
     assert not alive.result["notes"]

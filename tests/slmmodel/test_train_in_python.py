@@ -166,7 +166,7 @@ WRONG_TRAINING: list[tuple[object, dict[str, Any], type[Exception]]] = [
     ("data", {"settings": {"optim.lrr": 3}}, InvalidConfig),
     ("data", {"settings": {1: 3}}, InvalidConfig),
     ("data", {"seed": "x"}, InvalidConfig),
-    ("data", {"device": 3}, OptionError),
+    ("data", {"device": 3}, InvalidConfig),
     ("data", {"report": 3}, WrongType),
 ]
 
@@ -229,13 +229,18 @@ def test_in_a_notebook(place: Path) -> None:
     [
         (
             {"output": "run"},
-            "force=True to train it again, another output",
-            "--force to train it again, another --output",
+            "another output, force=True, which replaces it, or slm resume run --step 3 -o NEW --budget steps=6",
+            "another --output, --force, which replaces it, or slm resume run --step 3 -o NEW --budget steps=6",
         ),
         ({"preset": "cpu-dmo"}, "preset='cpu-demo'", "--preset cpu-demo"),
         ({"budget": "2M"}, "budget='tokens=2M'", "--budget tokens=2M"),
         ({"device": "gpu"}, f"device='{GPU_OR_CPU}'", f"--device {GPU_OR_CPU}"),
-        ({"seed": -1}, "settings={'run.seed': 0}", "--set run.seed=0"),
+        ({"seed": -1}, "seed=0", "--seed 0"),
+        ({"seed": "a", "output": "run"}, "seed=0", "--seed 0"),
+        ({"budget": {"step": 2}}, "budget='steps=2'", "--budget steps=2"),
+        ({"budget": "2GB"}, "budget='bytes=2GB'", "--budget bytes=2GB"),
+        ({"budget": "3epochs"}, "budget='epochs=3'", "--budget epochs=3"),
+        ({"preset": "gpt2-medium"}, "preset='base-500m'", "--preset base-500m"),
         (
             {"settings": {**SETTINGS, "data.pack": "cocnat"}},
             "settings={'data.pack': 'concat'}",

@@ -86,7 +86,8 @@ def test_words_with_the_tokenizer_beside(slm, tmp_path):
     other = slmtok.train(slmtok.Texts([text]), vocab_size=275)
     other.save("other.json")
     ran = slm("batches", "packed", "-t", "other.json")
-    assert (ran.code, ran.err.splitlines()[0]) == (1, "error: the tokenizer is not that of these ids")
+    assert (ran.code, ran.err.splitlines()[0]) == (1, "error: other.json is not the tokenizer of packed")
+    assert "fix:   leave out --tokenizer other.json: packed has its own" in ran.err
 
 
 def test_a_word_of_an_appended_role_is_its_number(tmp_path):

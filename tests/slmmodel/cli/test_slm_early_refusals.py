@@ -52,7 +52,7 @@ def test_what_is_not_text(slm, here):
 def test_batches_of_any_size_are_bounded(slm, here):
     assert "1,280,000,000 ids" in slm("batches", "data", "--batch-size", "10000000", code=2).err
     assert "--first-step " in slm("batches", "data", "--first-step", "9999999", code=2).err
-    assert "fix:   --pack concat" in slm("batches", "data", "--pack", "best", code=2).err
+    assert "fix:   --pack best_fit" in slm("batches", "data", "--pack", "best", code=2).err
 
 
 def test_a_finished_run_has_no_step_left(slm, here):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -86,7 +87,7 @@ class Finder(Model):
     def __init__(self, n_vocab: int, seq_len: int, reach: int) -> None:
         torch.nn.Module.__init__(self)
         self.config: Any = SimpleNamespace(
-            n_vocab=n_vocab, seq_len=seq_len, recurrent=False, unbounded=False, arch="finder"
+            n_vocab=n_vocab, seq_len=seq_len, max_context=seq_len, recurrent=False, unbounded=False, arch="finder"
         )
         self.embed = torch.nn.Embedding(n_vocab, 1)
         self.reach = reach
@@ -162,7 +163,7 @@ def test_what_follows_the_end_of_the_document_is_no_part_of_the_answer(folder):
 
 def test_lengths_beyond_the_training_are_run_with_a_warning(folder, monkeypatch):
     context = context_of(folder, 600, seq_len=256)
-    context.model.config.unbounded = True
+    context.model.config.max_context = sys.maxsize
     monkeypatch.setattr(
         "slmmodel.cli.passkey._recall",
         lambda context, tasks, max_new: [SimpleNamespace(generated=[], n_correct=0)] * len(tasks),

@@ -160,7 +160,7 @@ def test_text_without_a_tokenizer(slm):
     """The remedies neither name the text as an output nor leave the tokenizer out."""
     Path("corpus.txt").write_text("The cat sat.")
     ran = slm("train", "corpus.txt", code=1)
-    assert "error: 'corpus.txt' is not finished token data\n" in ran.err
+    assert "error: 'corpus.txt' is text, and needs a tokenizer\n" in ran.err
     assert "fix:   slm train corpus.txt -t TOK tokenizes it while training; slmtok pack corpus.txt -t TOK" in ran.err
 
 

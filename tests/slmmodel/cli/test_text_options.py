@@ -114,7 +114,7 @@ def test_batches_of_text(slm: Any, records: Path) -> None:
         (["train", "a.jsonl", "-t", "tok.json", "--set", "data.read.text_kye=x"], "write data.read.text_key"),
         (["demo", "a.jsonl", "--text-key", "title", "--separator", ","], "leave --separator out"),
         (["demo", "-", "-o", "other"], "slm demo FILE"),
-        (["batches", "packed", "-t", "other.json"], "name the tokenizer that the data was packed with"),
+        (["batches", "packed", "-t", "other.json"], "leave out --tokenizer other.json: packed has its own"),
         (["train", "packed", "-t", "other.json"], "leave it out: packed data have their own"),
     ],
 )

@@ -185,8 +185,11 @@ def test_indices_out_of_range(folder: Path) -> None:
     dataset = ShardDataset(folder, seq_len=SEQ_LEN)
     assert dataset[-1]["input_ids"].tolist() == dataset[len(dataset) - 1]["input_ids"].tolist()
     for index in (len(dataset), -len(dataset) - 1):
-        with pytest.raises(IndexError):
+        with pytest.raises(IndexError, match=f"index {index} of a ShardDataset of {len(dataset)} sequences"):
             dataset[index]
+    for wrong in ("0", 1.0, None):
+        with pytest.raises(WrongType, match=r"(?s)index must be an integer.*fix:   dataset\[0\]"):
+            dataset[wrong]  # type: ignore[index]
 
 
 def test_data_are_read_without_torch() -> None:
