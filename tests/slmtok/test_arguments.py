@@ -184,7 +184,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: slmtok.Texts(5), errors.WrongType, "Texts takes many texts, not int"),
     (lambda tok: slmtok.train(b"text"), errors.WrongType, "this is one bytes"),
     (lambda tok: slmtok.train({"a": 1}), errors.WrongType, "a corpus cannot be dict"),
-    (lambda tok: slmtok.train("once upon a time"), errors.MissingInput, "slmtok.Texts(texts)"),
+    (lambda tok: slmtok.train("once upon a time"), errors.MissingInput, "slmtok.Texts([text])"),
     (lambda tok: slmtok.train(["once upon", "a time"]), errors.MissingInput, "slmtok.Texts(texts)"),
     (lambda tok: story(-1), errors.OptionError, "index=-1 is out of range"),
     (lambda tok: story(1.5), errors.WrongType, "index must be an integer"),

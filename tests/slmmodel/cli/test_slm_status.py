@@ -215,7 +215,7 @@ def test_share_of_waiting_for_data(slm, data, monkeypatch):
     assemble = Loader._assemble
 
     def slow(loader, sequences):
-        time.sleep(0.2)
+        time.sleep(0.5)
         return assemble(loader, sequences)
 
     monkeypatch.setattr(Loader, "_assemble", slow)
