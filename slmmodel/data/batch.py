@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -108,7 +109,7 @@ def assemble(
         row_targets = mask.sum(1, dtype=np.int64)
     # Every target that is not scored is the padding id.
     pad_nbytes = (shape[1] - row_targets) * int(vocab.token_nbytes[pad_id])
-    row_bytes = vocab.token_nbytes.take(targets).sum(1, dtype=np.int64) - pad_nbytes
+    row_bytes = vocab.token_nbytes.astype(np.int64).take(targets).sum(1) - pad_nbytes
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     if pin and torch.cuda.is_available():
         tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
@@ -152,17 +153,25 @@ def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None,
         arrays["position_ids"][:] = np.arange(seq_len)
     else:
         firsts = spans.start if numbering == "true" else 0
-        np.add(np.arange(ids.size), np.repeat(_between(0, firsts - starts), run_lengths), out=position_ids)
+        np.add(_columns(ids.size), np.repeat(_between(0, firsts - starts), run_lengths), out=position_ids)
         position_ids[~mask] = 0
     mask[(stops - 1)[n_targets < n_inputs]] = False
     if packing.unscored is not None:
-        mask &= np.arange(ids.size) >= np.repeat(_between(0, starts + packing.n_unscored(spans)), run_lengths)
+        mask &= _columns(ids.size) >= np.repeat(_between(0, starts + packing.n_unscored(spans)), run_lengths)
     if packing.loss_on == "last":
         _keep_last(arrays["target_mask"])
     # Padding behind the document is harmless: in a causal model later columns influence nothing.
     n_spans = np.bincount(spans.row, minlength=n_rows)
     is_single = (n_spans > 0) if packing.single_document else (n_spans == 1)
     return bool(is_single.all()) and not spans.column[numbers == 0].any()
+
+
+@lru_cache(maxsize=4)
+def _columns(n: int) -> Ints:
+    """0, 1, ..., n - 1: kept from one batch to the next."""
+    columns = np.arange(n)
+    columns.flags.writeable = False
+    return columns
 
 
 def _between(padding: int, values: NDArray[Any]) -> NDArray[Any]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,6 +103,7 @@ class Loader:
         self._blocks, self._packings, self._orders = _Cache(), _Cache(), _Cache()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="slm-prefetch")
         self._ready: dict[bytes, Future[Batch]] = {}
+        self._following: int | None = None  # the block that was read ahead last
         self.seconds_waited = 0.0
         """Time that callers of `global_batch` and `batch` spent in them."""
         self.packing(0, 0)
@@ -168,7 +170,7 @@ class Loader:
                     number = int(indices[0])
                     indices, missing = np.arange(batch_starts[number], batch_starts[number + 1]), 0
                 n_targets += packing.n_targets(indices)
-                keys.append(np.stack([np.full_like(indices, epoch), np.full_like(indices, block), indices], axis=1))
+                keys.append(_sequence_keys(epoch, block, indices))
             if taken >= n_items:
                 block, taken = block + 1, 0
         return GlobalBatch(np.concatenate(keys), n_targets, Cursor(epoch, block, taken))
@@ -202,7 +204,8 @@ class Loader:
             return found
 
         first, last = (int(index) // _CHUNK for index in indices[[0, -1]])
-        order: Ints = np.concatenate([images(number) for number in range(first, last + 1)])
+        chunks = [images(number) for number in range(first, last + 1)]
+        order: Ints = chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
         return order[indices - first * _CHUNK]
 
     def batch(self, sequence_keys: Ints) -> Batch:
@@ -228,8 +231,10 @@ class Loader:
             while len(self._ready) >= _CACHE_SIZE:
                 self._ready.pop(next(iter(self._ready))).cancel()
             self._ready[key] = self._pool.submit(self._assemble, sequence_keys.copy())
-            if self.source.n_blocks != 1:
-                self._pool.submit(self._read_block, int(sequence_keys[-1, 1]) + 1)
+            following = int(sequence_keys[-1, 1]) + 1
+            if self.source.n_blocks != 1 and following != self._following:
+                self._following = following
+                self._pool.submit(self._read_block, following)
 
     def _read_block(self, index: int) -> None:
         try:
@@ -238,16 +243,22 @@ class Loader:
             self.block(0)
 
     def _assemble(self, sequence_keys: Ints) -> Batch:
-        new_block = np.flatnonzero(np.diff(sequence_keys[:, :2], axis=0).any(1)) + 1
-        parts: list[Part] = []
-        for keys in np.split(sequence_keys, new_block) if len(sequence_keys) else []:
-            epoch, block, _ = keys[0].tolist()
-            parts.append(Part(self.block(block), self.packing(epoch, block), keys[:, 2]))
+        new_block = np.flatnonzero((sequence_keys[1:, :2] != sequence_keys[:-1, :2]).any(1)) + 1
+        starts, parts = [0, *new_block.tolist(), len(sequence_keys)], []
+        for start, stop in pairwise(starts if len(sequence_keys) else []):
+            epoch, block, _ = sequence_keys[start].tolist()
+            parts.append(Part(self.block(block), self.packing(epoch, block), sequence_keys[start:stop, 2]))
         return assemble(parts, sequence_keys, self.vocab, positions=self.positions, pin=self.pin)
 
     def close(self) -> None:
         """Ends the thread; nothing can be prefetched afterwards."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _sequence_keys(epoch: int, block: int, indices: Ints) -> Ints:
+    keys = np.empty((len(indices), 3), np.int64)
+    keys[:, 0], keys[:, 1], keys[:, 2] = epoch, block, indices
+    return keys
 
 
 def _block_seed(seed: int, block: int) -> int:

@@ -225,7 +225,7 @@ class EndToEnd(Packing):
         starts, stops = (np.asarray(bounds) for bounds in self._ranges(indices))
         n_docs, total = len(self.order), max(1, self._total)
         # Documents are numbered on past the end of the data: number `n_docs` is the first one again.
-        laps, inputs = np.divmod(np.stack([starts, np.maximum(stops - 1, starts)]), total)
+        laps, inputs = np.divmod((starts, np.maximum(stops - 1, starts)), total)
         # side="right" skips documents without inputs: the last document that starts at or before an input.
         first, last = laps * n_docs + self._starts.searchsorted(inputs, side="right") - 1
         row, number = concatenate_ranges(first, np.where(stops > starts, last + 1, first))
