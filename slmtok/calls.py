@@ -41,6 +41,15 @@ _VARIABLES = {"Tokenizer": "tok", "PretokenCounts": "counts", "Texts": "texts"}
 """The variables that hold objects of these types in the calls of errors."""
 
 
+class Expression(str):
+    """Python source, which `call_text` shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def call_text(function: str, args: Sequence[Any], keywords: Mapping[str, Any], options: object = None) -> str:
     """A call as a caller writes it: `slmtok.pack('corpus.txt', tok, 'data', val='none')`."""
     shown = [argument_text(each) for each in args]

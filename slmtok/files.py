@@ -155,10 +155,12 @@ def check_unchanged(before: Mapping[str, tuple[int, int] | None]) -> None:
             )
 
 
-def mention_texts(error: MissingInput, corpus: object, fix: str) -> None:
-    """Changes the fix where nothing in a list of str exists: the caller probably means texts."""
+def mention_texts(error: MissingInput, corpus: object, fix: str, single_fix: str | None = None) -> None:
+    """Changes the fix where the caller probably means texts: nothing in a list of str exists, or a str has spaces."""
     if isinstance(corpus, (list, tuple)) and corpus and not any(map(_names_source, corpus)):
         error.limit, error.fix = "a str in a list is a path", fix
+    elif single_fix and isinstance(corpus, str) and any(map(str.isspace, corpus)):
+        error.fix = single_fix
 
 
 def _names_source(path: str | os.PathLike[str]) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
-from slmtok.calls import call_text, explains_calls
+from slmtok.calls import Expression, call_text, explains_calls
 from slmtok.checks import check_path
 from slmtok.corpus import Sources, find
 from slmtok.corpus.contents import refuse_counts
@@ -121,8 +121,8 @@ def _check_tokenizer(
     except WrongType as error:
         path, texts = (corpus, tokenizer) if names_file(corpus) and not names_file(tokenizer) else (tokenizer, corpus)
         if names_file(path):
-            loaded = f"slmtok.load({str(path)!r})"
-            error.fix = call_text("slmtok.pack", [texts, loaded, out], keywords, options).replace(repr(loaded), loaded)
+            loaded = Expression(f"slmtok.load({str(path)!r})")
+            error.fix = call_text("slmtok.pack", [texts, loaded, out], keywords, options)
         raise
 
 

@@ -55,9 +55,8 @@ def count_corpus(
         else:
             native = _count(corpus, pattern, options, budget, progress, stats)
     except MissingInput as error:
-        mention_texts(error, corpus, "slmtok.Texts(texts), if they are texts; else check the names")
-        if isinstance(corpus, str) and any(map(str.isspace, corpus)):
-            error.fix = "slmtok.Texts([text]), if it is a text; else check the name"
+        single_fix = "slmtok.Texts([text]), if it is a text; else check the name"
+        mention_texts(error, corpus, "slmtok.Texts(texts), if they are texts; else check the names", single_fix)
         raise
     return PretokenCounts(
         native,

@@ -75,6 +75,7 @@ struct State<R> {
     /// Tasks that were requested and whose results have not been taken.
     in_flight: usize,
     running: usize,
+    /// All that were started, so that [`OrderedMap::stop`] on one of them does not wait for itself.
     threads: Vec<ThreadId>,
     ended: bool,
     stopped: bool,
