@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slmmodel.data.packing import Ints, Packing, check_choice
+from slmmodel.data.packing import Ints, Packing, Spans, check_choice
 from slmmodel.data.source import DocumentBlock
 from slmmodel.errors import CorruptFile
 from slmmodel.vocab import VocabMeta
@@ -128,20 +128,11 @@ def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None,
     block, packing, indices = part
     spans, (n_rows, seq_len) = packing.spans_of(indices), arrays["ids"].shape
     ids, targets, mask, document_ids, position_ids = (arrays[name].reshape(-1) for name in TENSORS)
-    n_inputs, starts = spans.stop - spans.start, spans.row * seq_len + spans.column
-    stops, documents = starts + n_inputs, block.locate(spans.doc)
-    # The last input has no target where the document ends with it (`stream` with `joined`).
-    n_targets = np.minimum(n_inputs, documents.lengths - spans.start - 1)
-    if (n_targets < n_inputs - 1).any():
-        raise CorruptFile("the data were changed while they were read", fix="restore them, or pack them again")
-    # Copied in the dtype of the shards and converted in one go. The target of an input is the next input; that of the
-    # last one of a span, if any, stands in the document alone.
-    inputs = np.full(ids.size + 1, pad_id, np.promote_types(documents.dtype, np.min_scalar_type(pad_id)))
-    block.copy_ids(documents, spans.start, n_inputs, inputs, starts)
-    ids[:], targets[:] = inputs[:-1], inputs[1:]
-    targets[stops - 1] = block.ids_at(documents, np.minimum(spans.stop, documents.lengths - 1))
+    starts = spans.row * seq_len + spans.column
+    has_target = _copy_ids(ids, targets, block, spans, starts, pad_id)
 
     # The columns of all rows, end to end: padding (maybe none), span, padding, ..., span, padding.
+    stops = starts + spans.stop - spans.start
     borders = np.concatenate([[0], np.stack([starts, stops], axis=1).reshape(-1), [ids.size]])
     run_lengths = np.diff(borders)
     numbers = np.arange(len(starts)) - np.searchsorted(spans.row, spans.row)
@@ -155,7 +146,7 @@ def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None,
         firsts = spans.start if numbering == "true" else 0
         np.add(_columns(ids.size), np.repeat(_between(0, firsts - starts), run_lengths), out=position_ids)
         position_ids[~mask] = 0
-    mask[(stops - 1)[n_targets < n_inputs]] = False
+    mask[(stops - 1)[~has_target]] = False
     if packing.unscored is not None:
         mask &= _columns(ids.size) >= np.repeat(_between(0, starts + packing.n_unscored(spans)), run_lengths)
     if packing.loss_on == "last":
@@ -164,6 +155,28 @@ def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None,
     n_spans = np.bincount(spans.row, minlength=n_rows)
     is_single = (n_spans > 0) if packing.single_document else (n_spans == 1)
     return bool(is_single.all()) and not spans.column[numbers == 0].any()
+
+
+def _copy_ids(
+    ids: NDArray[Any], targets: NDArray[Any], block: DocumentBlock, spans: Spans, starts: Ints, pad_id: int
+) -> NDArray[np.bool_]:
+    """Writes the ids of spans, which begin at the columns `starts`, and the ids that follow them; the rest is padding.
+
+    Returns which spans have a target for their last input: all but those that end with their document (`stream`
+    with `joined`).
+    """
+    n_inputs, documents = spans.stop - spans.start, block.locate(spans.doc)
+    n_targets = np.minimum(n_inputs, documents.lengths - spans.start - 1)
+    if (n_targets < n_inputs - 1).any():
+        raise CorruptFile("the data were changed while they were read", fix="restore them, or pack them again")
+    # Copied in the dtype of the shards and converted in one go. The target of an input is the next input; that of the
+    # last one of a span, if any, stands in the document alone.
+    inputs = np.full(ids.size + 1, pad_id, np.promote_types(documents.dtype, np.min_scalar_type(pad_id)))
+    block.copy_ids(documents, spans.start, n_inputs, inputs, starts)
+    ids[:], targets[:] = inputs[:-1], inputs[1:]
+    targets[starts + n_inputs - 1] = block.ids_at(documents, np.minimum(spans.stop, documents.lengths - 1))
+    has_target: NDArray[np.bool_] = n_targets == n_inputs
+    return has_target
 
 
 @lru_cache(maxsize=4)

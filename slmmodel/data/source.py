@@ -137,7 +137,6 @@ class Located(NamedTuple):
     parts: list[tuple[NDArray[Any], Ints]]
     """(ids of a shard, the documents that it stores)"""
     starts: Ints
-    stops: Ints
     lengths: Ints
     """Ids of each document, its delimiters included."""
     dtype: np.dtype[Any]
@@ -186,7 +185,7 @@ class DocumentBlock:
             parts.append((shard.ids, chosen))
         largest = np.min_scalar_type(max(self.delimiters.opening, self.delimiters.closing))
         dtype = np.result_type(largest, *(ids.dtype for ids, _ in parts))
-        return Located(parts, starts, stops, stops - starts + self._added, dtype)
+        return Located(parts, starts, stops - starts + self._added, dtype)
 
     def copy_ids(self, located: Located, starts: Ints, counts: Ints, out: NDArray[Any], places: Ints) -> None:
         """Copies the ids `starts[i]` to `starts[i] + counts[i] - 1` of each document to `out` [N], from `places[i]` on.
