@@ -20,6 +20,10 @@ _SETTINGS = (
 )
 _HINTS = ("tokenizer.model", "vocab.json", "vocab.txt", "merges.txt", "tokenizer_config.json")
 """Files of a folder that say what its tokenizer is, the first one found decides."""
+_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
+"""Files with the tokens and the merges of one tokenizer."""
+_EXPANDED = re.compile(r'[$`!"\\]')
+"""What a shell does not keep in double quotes."""
 _SENTENCEPIECE = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f](<unk>|<pad>|<s>)")
 """The first piece of a SentencePiece model, which is a protobuf message."""
 _MERGES = re.compile(rb"(\S+ \S+\r?\n){3}")
@@ -81,4 +85,12 @@ def _tokenizer_json(path: str) -> str:
     beside = Path(path).with_name("tokenizer.json")
     if beside.is_file():
         return f"name the tokenizer file beside it: {shlex.quote(str(beside))}"
+    for pair in _PAIRS:
+        vocab, merges = (str(Path(path).with_name(name)) for name in pair)
+        if Path(vocab).is_file() and Path(merges).is_file():
+            # `-t` with the folder finds this file as well.
+            made = f"B.from_file({vocab!r}, {merges!r}).save({str(Path(path).with_name('tok.json'))!r})"
+            code = f"from slmtok.compat.tokenizers import ByteLevelBPETokenizer as B; {made}"
+            # In double quotes, as Python writes names in single ones.
+            return f'python -c "{code}"' if not _EXPANDED.search(code) else f"python -c {shlex.quote(code)}"
     return "name the tokenizer.json of the same model: hf download MODEL tokenizer.json --local-dir ."

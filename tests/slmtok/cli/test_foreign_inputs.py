@@ -61,7 +61,7 @@ MESSAGES = {
     "encode a.txt -t p.png": (1, "p.png is a PNG image, not a tokenizer file of slmtok\n"),
     "import p.png -o x": (1, "p.png cannot be imported: it is a PNG image\n"),
     "import empty.txt -o x": (1, "empty.txt cannot be imported: it is empty\n"),
-    "import old/merges.txt -o x": (1, "fix:   name the tokenizer.json of the same model: hf download MODEL "),
+    "import old/merges.txt -o x": (1, "B.from_file('old/vocab.json', 'old/merges.txt').save('old/tok.json')\"\n"),
     "import none -o x": (1, "the folder 'none' holds no tokenizer.json\n"),
     "import other.json -o x": (1, "other.json cannot be imported: unknown format\n"),
     "info none": (1, "error: the folder 'none' is empty\n"),

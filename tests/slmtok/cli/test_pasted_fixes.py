@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import slmtok as package
+from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
@@ -128,6 +131,37 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
 def test_a_fix_is_made_of_the_arguments(slmtok, here: Path, line: str, fix: str) -> None:
     (here / "other.json").write_bytes((here / "tok.json").read_bytes())
     assert fix_of(slmtok(*shlex.split(line))) == fix
+
+
+def test_tokens_and_merges_in_two_files(slmtok, here: Path) -> None:
+    (here / "old").mkdir()
+    ByteLevelBPETokenizer(package.load("tok.json")).save_model("old")
+    for line in ("encode a.txt -t old/vocab.json", "encode a.txt -t old", "import old/merges.txt -o new.json"):
+        fix = fix_of(slmtok(*line.split()))
+        fix = fix[fix.index("python -c ") :]
+        assert "B.from_file('old/vocab.json', 'old/merges.txt').save('old/tok.json')" in shlex.split(fix)[-1]
+    exec(shlex.split(fix)[2])
+    assert slmtok("encode", "a.txt", "-t", "old").out == slmtok("encode", "a.txt", "-t", "tok.json").out
+
+
+def test_a_checkpoint_of_pytorch(slmtok, here: Path) -> None:
+    with zipfile.ZipFile("model.pt", "w") as archive:
+        archive.writestr("model/data.pkl", b"\x80\x02}q\0.")
+    ran = slmtok("train", "model.pt", "--vocab", "290", "-o", "new.json")
+    assert "'model.pt' is a checkpoint of PyTorch, not text" in ran.err and fix_of(ran).startswith("name the text, or")
+    ran = slmtok("encode", "a.txt", "-t", "model.pt")
+    assert "error: model.pt is a checkpoint of PyTorch, not a tokenizer file of slmtok" in ran.err
+
+
+def test_a_text_or_a_token_as_the_file_of_required_tokens(slmtok, here: Path) -> None:
+    line = ["train", "a.txt", "--vocab", "290", "-o", "new.json", "--require"]
+    ran = slmtok(*line, "a.txt")
+    assert "limit: tokens of one piece each, such as a word" in ran.err and "is part of the corpus" in fix_of(ran)
+    fix = fix_of(slmtok(*line, "cat"))
+    assert fix == "check the name, or write the token to a file: printf '%s\\n' cat > tokens.txt"
+    subprocess.run(["bash", "-c", fix.partition(": ")[2]], check=True)
+    assert slmtok(*line, "tokens.txt").code == 0
+    assert package.load("new.json").token_id(b"cat") is not None
 
 
 def test_all_wrong_ids_of_a_list_are_named(slmtok, here: Path) -> None:
