@@ -641,6 +641,7 @@ class PackOptions(ReadOptions):
         group=PACKING,
         min=1,
         max=1 << 40,
+        example=1024,
         metavar="N",
         record="never",
     )

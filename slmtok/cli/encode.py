@@ -33,12 +33,13 @@ from slmtok.cli.progress import Progress
 from slmtok.cli.text_argument import is_text, piped
 from slmtok.corpus.contents import check_texts, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
-from slmtok.errors import MissingInput, OptionError
+from slmtok.errors import MissingInput, OptionError, UnknownSpecial
 from slmtok.formats import id_files
 from slmtok.id_arrays import OFFSETS_SUFFIX
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
+from slmtok.specials import pair_meant
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -106,7 +107,11 @@ def encode(
     beside = [target + OFFSETS_SUFFIX] if is_array else []
     check_output(target, *beside, inputs=[*files, tokenizer], force=force)
     with Progress(expected={"encode": known_size(files, read)}) as progress:
-        job = EncodeJob(load(tokenizer), files, read, bos, eos, _names(allow_special), threads, progress)
+        try:
+            job = EncodeJob(load(tokenizer), files, read, bos, eos, _names(allow_special), threads, progress)
+        except UnknownSpecial as error:
+            error.fix = _with_special(tokenizer, error)
+            raise
         if settings().as_json and output is None:
             return Outcome(job.collect(has_spans=offsets), warnings=_record_warnings(source, read))
         if output_format == "bin" and job.can_map(source) and not offsets and target != STDIO:
@@ -157,6 +162,15 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
             option="allow_special",
         )
     return tuple(name for value in values for name in ([value] if value == "," else value.split(",")) if name)
+
+
+def _with_special(tokenizer: str, error: UnknownSpecial) -> str | None:
+    """The command that gives the tokenizer a special of that spelling; the fix of the error for roles."""
+    name = str(error.fields.get("name"))
+    if name.isidentifier() or not Path(tokenizer).is_file():
+        return error.fix
+    pair = shlex.quote(pair_meant(name))
+    return f"slmtok set-special {shlex.quote(tokenizer)} {pair} -o with-special.json, and name -t with-special.json"
 
 
 def _record_warnings(source: str, read: ReadOptions) -> tuple[str, ...]:

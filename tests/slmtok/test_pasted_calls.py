@@ -73,6 +73,12 @@ def test_a_spelling_that_another_role_has(tok: slmtok.Tokenizer) -> None:
     assert fix == "tok.with_special('user', '<|user|>')"
 
 
+def test_a_spelling_that_no_special_has(tok: slmtok.Tokenizer) -> None:
+    fix, spelled = pasted(lambda: tok.encode("a", allow_special=["<|end|>"]), UnknownSpecial, tok=tok)
+    assert fix == "tok.with_special('end', '<|end|>')"
+    assert spelled.encode_list("<|end|>") != spelled.encode("<|end|>", allow_special=["<|end|>"]).tolist()
+
+
 def test_a_free_spelling_is_found() -> None:
     taken = slmtok.specials.default_specials({"user": "<|bos|>", "more": "<|bos_2|>"})
     with pytest.raises(InvalidSpecials) as caught:

@@ -47,6 +47,9 @@ def fix_of(ran) -> str:
         ("set-special tok.json '1x=<a>' -o new.json", "slmtok set-special tok.json 'x=<a>' -o new.json"),
         ("audit data a.txt", "slmtok audit data --on a.txt"),
         ("audit tok.json data a.txt", "slmtok audit data --on a.txt"),
+        ("train --model_prefix x --vocab_size 290 --input a.txt", "slmtok train -o x.json --vocab_size 290 a.txt"),
+        ("train --model_prefix=x --vocab_size=290 --input=a.txt --model_type=unigram --character_coverage=1.0",
+         "slmtok train -o x.json --vocab_size=290 a.txt --scheme bpe"),
         ("exposure a.txt", "slmtok pack a.txt -t tok.json -o data2"),
     ],
 )  # fmt: skip
@@ -123,6 +126,20 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
         ("pack a.txt -t tok.json -t other.json -o both", "-o 'both/{name}'"),
         ("train a.counts --vocab 290 --pattern gpt2 -o new.json",
          "leave --pattern out, or count again: slmtok count CORPUS --pattern gpt2 -o a-2.counts"),
+        ("train a.txt --vocab 1000MB", "--vocab 8192, for instance; --max-bytes 1000MB limits the text that is read"),
+        ("train a.txt --vocab 290 --max-bytes 2MBit", "--max-bytes 2MB"),
+        ("train a.txt --sizes 280,290", "use --vocab 280 --vocab 290"),
+        ("train a.txt --vocab 290 --allow-special '<|user|>'", "use --special 'user=<|user|>'"),
+        ("slice tok.json --vocab 280,290 -o new.json", "--vocab 280; slmtok eval --sizes 280,290 measures all"),
+        ("extend tok.json a.txt --vocab 295,299 -o new.json", "--vocab 299, which slmtok slice cuts to others"),
+        ("eval tok.json --on a.txt --vocab 280,290", "use --sizes 280,290"),
+        ("bench --seconds 5",
+         "use --rounds 5, the number of measurements; --max-bytes limits the text of one"),
+        ("pack a.txt -t tok.json -o new --chunk-size 0", "--chunk-size 1024, for instance"),
+        ("pack a.txt -t tok.json -o new --allow-special '<s>'",
+         "use --separator '<s>', which ends documents; pack reads no special in a text"),
+        ("diff tok.json", "slmtok diff tok.json other.json"),
+        ("diff -t tok.json --on a.txt", "slmtok diff -t tok.json --on a.txt other.json"),
         ("show tokk.json", "check the name: there is 'tok.json', or add a space if it is text"),
         ("audit tok.json --on a.txt --leak a.counts",
          "name one: slmtok count CORPUS --doc-digests writes it beside the counts"),
@@ -142,6 +159,15 @@ def test_tokens_and_merges_in_two_files(slmtok, here: Path) -> None:
         assert "B.from_file('old/vocab.json', 'old/merges.txt').save('old/tok.json')" in shlex.split(fix)[-1]
     exec(shlex.split(fix)[2])
     assert slmtok("encode", "a.txt", "-t", "old").out == slmtok("encode", "a.txt", "-t", "tok.json").out
+
+
+def test_a_spelling_that_no_special_has(slmtok, here: Path) -> None:
+    line = ["encode", "a.txt", "--allow-special", "<|endoftext|>", "-t"]
+    command, named, name = fix_of(slmtok(*line, "tok.json")).partition(", and name -t ")
+    assert command == "slmtok set-special tok.json 'endoftext=<|endoftext|>' -o with-special.json" and named
+    assert slmtok(*shlex.split(command)[1:]).code == 0
+    assert slmtok(*line, name).code == 0
+    assert fix_of(slmtok("encode", "a.txt", "--allow-special", "user", "-t", "tok.json")).startswith("use one of the ")
 
 
 def test_a_checkpoint_of_pytorch(slmtok, here: Path) -> None:
