@@ -45,13 +45,10 @@ def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example
         )
     if not min <= number <= max:
         low = number < min
-        near, near_text = (min, ", or more") if low else (max, ", or less")
-        if low and example and min < example <= max:
-            near, near_text = example, ", for instance"
         raise OptionError(
             (_mention(name, number), " is out of range"),
             limit=f"{min} or more" if low else f"at most {max}",
-            fix=(_mention(name, near), near_text),
+            fix=(_mention(name, min), ", or more") if low else (_mention(name, max), ", or less"),
             option=name,
             value=number,
         )

@@ -135,7 +135,7 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
         ("eval tok.json --on a.txt --vocab 280,290", "use --sizes 280,290"),
         ("bench --seconds 5",
          "use --rounds 5, the number of measurements; --max-bytes limits the text of one"),
-        ("pack a.txt -t tok.json -o new --chunk-size 0", "--chunk-size 1024, for instance"),
+        ("pack a.txt -t tok.json -o new --chunk-size 0", "leave it out, or --chunk-size 1024"),
         ("pack a.txt -t tok.json -o new --allow-special '<s>'",
          "use --separator '<s>', which ends documents; pack reads no special in a text"),
         ("diff tok.json", "slmtok diff tok.json other.json"),
