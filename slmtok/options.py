@@ -172,10 +172,8 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # 1e6, as flags take it
         if type(value) is int and value == 0 < low and spec.default is None:
-            fix = ("leave it out, or ", Setting(name, example or low))
-            raise OptionError(
-                (Setting(name, 0), " is out of range"), limit=f"{low} or more", fix=fix, option=name, value=0
-            )
+            fix, zero = ("leave it out, or ", Setting(name, example or low)), (Setting(name, 0), " is out of range")
+            raise OptionError(zero, limit=f"{low} or more", fix=fix, option=name, value=0)
         return check_int(name, value, low, *(() if spec.max is None else (int(spec.max),)), example=example)
     if kinds in ((str,), (str, type(None))):
         return values.check_str(name, value, spec.default or spec.default_text or "text")

@@ -30,14 +30,30 @@ def parameter_name(param: click.Parameter | None) -> str:
 def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     """Changes the fix of an error about a file to the command line with that file in its right place.
 
-    Two files exchanged, a text among tokenizers as the value of --on, or a missing file as the output.
+    Two files exchanged, a text among tokenizers as the value of --on, or a missing file as the output. For a tokenizer
+    of another kind, the command that trains one.
     """
+    from slmtok.formats.foreign_files import TRAIN_OWN
+
     path = error.fields.get("path")
     if not isinstance(path, str):
+        return
+    if error.fix and TRAIN_OWN in error.fix:
+        error.fix = error.fix.replace(TRAIN_OWN, _train_own(path, ctx))
         return
     as_output = with_output_named(ctx) if isinstance(error, MissingInput) and path in positional(ctx)[-1:] else None
     if fix := as_output or _exchanged(path, ctx) or _on_text(path, ctx):
         error.fix = fix
+
+
+def _train_own(path: str, ctx: click.Context) -> str:
+    """The command that trains a tokenizer in place of the one at `path`, on the other files of the command."""
+    texts = [value for is_place, value in _values(ctx) if not is_place and value != path]
+    corpus = shlex.join(each for each in texts if os.path.exists(each)) or "CORPUS"  # noqa: PTH110
+    output = str(ctx.params.get("output"))
+    if not output.endswith(".json"):
+        output = f"{os.path.splitext(path.rstrip(os.sep))[0]}-slmtok.json"  # noqa: PTH122
+    return f"slmtok train {corpus} --vocab 8192 -o {shlex.quote(output)}"
 
 
 def _on_text(path: str, ctx: click.Context) -> str | None:

@@ -164,6 +164,7 @@ class TrainJob:
     def _check(self) -> tuple[list[str], bool]:
         """Raises everything that can be refused before the work. Gives the files, and whether they are counts."""
         from slmtok.training.learn import validate_options
+        from slmtok.training.mixing import check_named
 
         try:
             for size in self.sizes:
@@ -180,6 +181,8 @@ class TrainJob:
                 option="explain",
             )
         has_counts = are_counts(files)
+        if not has_counts:
+            check_named(self.options)
         if self.locks:
             check_recorded_names([*files, *self.outputs])
         inputs, force = [*files, *input_files()], self.force or self.dry_run

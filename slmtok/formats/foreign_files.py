@@ -12,8 +12,9 @@ from slmtok.corpus.contents import HEAD_BYTES, content_of
 from slmtok.file_kinds import NAMES, kind_of
 from slmtok.files import read_limited
 
-TRAIN_OWN = "train a tokenizer of your own on the same text: slmtok train corpus/ --vocab 32768 -o tok.json"
-_NOT_SUPPORTED = f"not supported: slmtok reads byte-level BPE alone; {TRAIN_OWN}"
+TRAIN_OWN = "slmtok train CORPUS --vocab 8192 -o tok.json"
+"""In a fix; commands replace it by one with the files that they were given."""
+_NOT_SUPPORTED = f"slmtok reads byte-level BPE alone; train a tokenizer of your own: {TRAIN_OWN}"
 _SETTINGS = (
     *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json"),
     *("generation_config.json", "preprocessor_config.json"),

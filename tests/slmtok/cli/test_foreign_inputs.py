@@ -54,7 +54,10 @@ MESSAGES = {
         1,
         "fix:   old/vocab.json is the vocabulary of a Hugging Face tokenizer, without its merges; ",
     ),
-    "encode a.txt -t spm.model": (1, "fix:   not supported: slmtok reads byte-level BPE alone; train a tokenizer of "),
+    "encode a.txt -t spm.model": (
+        1,
+        "fix:   slmtok reads byte-level BPE alone; train a tokenizer of your own: slmtok train a.txt ",
+    ),
     "encode a.txt -t bert.txt": (1, "bert.txt is the vocabulary of a WordPiece tokenizer, not a tokenizer file"),
     "encode a.txt -t wordpiece.json": (1, "its model is WordPiece\n"),
     "encode a.txt -t unigram.json": (1, "limit: slmtok import reads byte-level BPE, as of GPT-2, with the model BPE\n"),

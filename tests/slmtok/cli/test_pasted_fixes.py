@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import zipfile
@@ -168,6 +169,27 @@ def test_a_spelling_that_no_special_has(slmtok, here: Path) -> None:
     assert slmtok(*shlex.split(command)[1:]).code == 0
     assert slmtok(*line, name).code == 0
     assert fix_of(slmtok("encode", "a.txt", "--allow-special", "user", "-t", "tok.json")).startswith("use one of the ")
+
+
+def test_a_tokenizer_of_another_kind(slmtok, here: Path) -> None:
+    document = {"version": "1.0", "model": {"type": "WordPiece", "vocab": {"[UNK]": 0}}, "added_tokens": []}
+    (here / "bert.json").write_text(json.dumps(document))
+    (here / "sp.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02")
+    trained = "slmtok train a.txt --vocab 8192 -o bert-slmtok.json"
+    assert fix_of(slmtok("encode", "a.txt", "-t", "bert.json")) == trained
+    assert fix_of(slmtok("eval", "bert.json", "--on", "a.txt")) == trained
+    assert fix_of(slmtok("import", "bert.json", "-o", "z.json")) == "slmtok train CORPUS --vocab 8192 -o z.json"
+    fix = fix_of(slmtok("pack", "a.txt", "-t", "sp.model", "-o", "new"))
+    assert fix.endswith("train a tokenizer of your own: slmtok train a.txt --vocab 8192 -o sp-slmtok.json")
+
+
+def test_weights_of_domains_that_are_not_named(slmtok, here: Path) -> None:
+    (here / "wiki.txt").write_text(TEXT)
+    line = ["train", "a.txt", "wiki.txt", "--vocab", "290", "--mix", "wiki=2", "-o", "new.json"]
+    option, more = fix_of(slmtok(*line)).split(", ")
+    assert option == "--domain 'wiki=*wiki*'" and more == "with the text that is counted: globs of its files"
+    ran = slmtok(*line, *shlex.split(option))
+    assert ran.code == 0 and "has no document" not in ran.err
 
 
 def test_a_checkpoint_of_pytorch(slmtok, here: Path) -> None:
