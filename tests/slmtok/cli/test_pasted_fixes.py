@@ -88,6 +88,15 @@ def test_packed_data_beside_its_tokenizer(slmtok, here: Path) -> None:
     assert fix_of(slmtok("audit", "tok.json", "data")) == "slmtok audit data --on text.txt"
 
 
+def test_a_run_in_place_of_its_data(slmtok, here: Path) -> None:
+    (here / "run").mkdir()
+    for name in ("SHA256SUMS", "fingerprint.json", "config.yaml"):
+        (here / "run" / name).write_text("data:\n  seq_len: 8\n  train: data\n")
+    fix = fix_of(slmtok("exposure", "run"))
+    assert fix == "slm info run; its data: data"
+    assert slmtok("exposure", fix.rpartition(" ")[2]).code == 0
+
+
 def test_raw_ids_of_another_width(slmtok, here: Path) -> None:
     assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", "bin", "-o", "ids.bin").code == 0
     ids = np.fromfile("ids.bin", "<u2")
