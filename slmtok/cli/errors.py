@@ -385,10 +385,9 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     words = shlex.split(getattr(command, "example", None) or "")
     flags = error.param.opts if isinstance(error.param, click.Option) else []
     example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
-    takes_size = parse_size(getattr(error, "value", "")) and any(
-        "--max-bytes" in param.opts for param in command.params
-    )
-    size = f"; --max-bytes {error.value} limits the text that is read" if takes_size else ""
+    size, limited = "", any("--max-bytes" in param.opts for param in command.params) if command else False
+    if limited and isinstance(error, WrongValueError) and parse_size(error.value):
+        size = f"; --max-bytes {shlex.quote(error.value)} limits the text that is read"
     return f"{name} {example}, for instance{size}" if example else None
 
 
