@@ -44,6 +44,8 @@ def parse_bytes(text: str) -> int:
     """A size such as 5000, 20MB or 1GiB. Raises `ValueError`."""
     size = parse_size(text)
     if size is None:
+        if unit := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt])[a-z]+", text, re.IGNORECASE):
+            raise ValueError(f"takes a size in bytes such as {unit[1]}{unit[2].upper()}B, not {text!r}")
         raise ValueError(f"takes a size such as 5000, 20MB or 1GiB, not {text!r}")
     return size
 

@@ -91,6 +91,9 @@ def translate_errors(limits: Limits) -> Iterator[None]:
     except RequiredToken as error:
         error.where = (Setting("require"),)
         error.fix = "leave it out, or choose a pattern and limits that allow it"
+        if str(error.fields.get("reason")).startswith("is split"):
+            error.limit = "tokens of one piece each, such as a word with the space before it, and not a text"
+            error.fix = "leave it out, or choose a pattern that allows it; a text to learn from is part of the corpus"
         raise
     except RequiredTooMany as error:
         needed, available = error.fields.get("needed"), error.fields.get("available")

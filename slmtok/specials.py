@@ -194,10 +194,13 @@ class Specials(Mapping[str, int]):
     def unknown(self, name: object) -> UnknownSpecial:
         """The error for a name that is neither a role nor a spelling."""
         meant = suggestion(name, self._by_role) if isinstance(name, str) else None
+        fix = f"use {meant!r}" if meant else "use one of the roles, or give a special that spelling first"
+        if isinstance(name, str) and not meant and not name.isidentifier():
+            fix = f"tok.with_special({_valid_role(name)!r}, {name!r})"
         return UnknownSpecial(
             f"no special token has the role or spelling {name!r}",
             limit=f"roles: {', '.join(self._by_role) or 'none'}",
-            fix=f"use {meant!r}" if meant else "use one of the roles, or give a special that spelling first",
+            fix=fix,
             name=name,
         )
 

@@ -7,6 +7,7 @@ characters that are not printable (and `␣` itself) are `\\uNNNN`, so the bytes
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 from slmtok.errors import MissingInput, OptionError, Setting, Unreadable
@@ -73,8 +74,16 @@ def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
+        fix = "check the name"
+        if not Path(path).suffix and "/" not in path:
+            fix += f", or write the token to a file: printf '%s\\n' {shlex.quote(path)} > tokens.txt"
         raise MissingInput(
-            f"no file {path!r}", where=(Setting(option),), fix="check the name", path=path, option=option
+            f"no file {path!r}",
+            where=(Setting(option),),
+            limit="a file with one token a line",
+            fix=fix,
+            path=path,
+            option=option,
         ) from None
     except OSError as error:
         raise Unreadable(

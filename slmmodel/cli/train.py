@@ -262,9 +262,14 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
         return MissingInput(f"no file or folder {data!r}", where=str(folder), fix=fix, path=data)
     refuse_run(data, f"slm resume {name} continues a run; or name the text")
     check_text(data, read)
+    fact, where = f"{data!r} is text, and needs a tokenizer", data
+    if Path(data).is_dir():
+        is_begun = any((Path(data) / name).exists() for name in ("plan.json", "journal.jsonl", ".packing"))
+        fact = f"{data!r} is " + ("not finished token data" if is_begun else "a folder of text, and needs a tokenizer")
+        where = "it has no manifest.json"
     return MissingInput(
-        f"{data!r} is not finished token data" if Path(data).is_dir() else f"{data!r} is text, and needs a tokenizer",
-        where="it has no manifest.json" if Path(data).is_dir() else data,
+        fact,
+        where=where,
         fix=f"slm train {name} -t TOK tokenizes it while training; slmtok pack {name} -t TOK -o DATA writes token data",
         path=data,
     )

@@ -288,6 +288,13 @@ def read_manifest(folder: Path) -> _Manifest:
         if (folder / "config.yaml").is_file():
             fix = "name packed data, as slmtok pack CORPUS -t TOK -o DIR writes them"
             raise MissingInput(f"{folder} is a run, not token data", where=str(folder), fix=fix) from None
+        names = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+        if names and not any(name.endswith((".packing", ".jsonl", ".bin")) for name in names):
+            raise MissingInput(
+                f"{folder} holds no token data: it has no {MANIFEST}, and files such as {names[0]!r}",
+                where=str(folder),
+                fix=f"slmtok pack {quote(str(folder))} -t TOK -o DATA, if they are text; then name DATA",
+            ) from None
         raise MissingInput(
             f"{folder} is not finished token data: cannot read {MANIFEST} ({error.strerror})",
             where=str(path),

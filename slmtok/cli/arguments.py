@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import click
 
-from slmtok.errors import MissingInput, SlmtokError
-from slmtok.file_kinds import MANIFEST, kind_of_file
+from slmtok.errors import MissingInput, OptionError, SlmtokError
+from slmtok.file_kinds import MANIFEST, TOKENIZER, kind_of_file
+from slmtok.specials import FIRST_LEARNED
 
 _TOKENIZER = "TOK"
 _OUTPUT = ("-o", "--output")
@@ -28,14 +30,30 @@ def parameter_name(param: click.Parameter | None) -> str:
 def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     """Changes the fix of an error about a file to the command line with that file in its right place.
 
-    Two files exchanged, a text among tokenizers as the value of --on, or a missing file as the output.
+    Two files exchanged, a text among tokenizers as the value of --on, or a missing file as the output. For a tokenizer
+    of another kind, the command that trains one.
     """
+    from slmtok.formats.foreign_files import TRAIN_OWN
+
     path = error.fields.get("path")
     if not isinstance(path, str):
+        return
+    if error.fix and TRAIN_OWN in error.fix:
+        error.fix = error.fix.replace(TRAIN_OWN, _train_own(path, ctx))
         return
     as_output = with_output_named(ctx) if isinstance(error, MissingInput) and path in positional(ctx)[-1:] else None
     if fix := as_output or _exchanged(path, ctx) or _on_text(path, ctx):
         error.fix = fix
+
+
+def _train_own(path: str, ctx: click.Context) -> str:
+    """The command that trains a tokenizer in place of the one at `path`, on the other files of the command."""
+    texts = [value for is_place, value in _values(ctx) if not is_place and value != path]
+    corpus = shlex.join(each for each in texts if os.path.exists(each)) or "CORPUS"  # noqa: PTH110
+    output = str(ctx.params.get("output"))
+    if not output.endswith(".json"):
+        output = f"{os.path.splitext(path.rstrip(os.sep))[0]}-slmtok.json"  # noqa: PTH122
+    return f"slmtok train {corpus} --vocab 8192 -o {shlex.quote(output)}"
 
 
 def _on_text(path: str, ctx: click.Context) -> str | None:
@@ -102,6 +120,17 @@ def fitting(arguments: list[str], ctx: click.Context) -> list[str]:
     return [each for each in arguments if each not in given or not names_tokenizer(each)]
 
 
+def refuse_list(arguments: Sequence[str], fix: Callable[[list[str]], str]) -> None:
+    """Raises `OptionError` for `--vocab 300,400`, which is one number, where both parts are sizes."""
+    for before, value in pairwise(["", *arguments]):
+        flag, _, given = value.partition("=") if "=" in value else (before, "", value)
+        parts = given.split(",")
+        is_list = flag in ("--vocab", "--vocab-size") and len(parts) > 1 and all(map(str.isdecimal, parts))
+        if is_list and min(map(int, parts)) >= FIRST_LEARNED:
+            fact = f"--vocab {given} is one number, {int(given.replace(',', '')):,}"
+            raise OptionError(fact, limit="one size an option", fix=fix(parts), option="vocab")
+
+
 def is_packed(path: str) -> bool:
     """Whether a path is a folder that `slmtok pack` wrote."""
     return kind_of_file(os.path.join(path, "manifest.json")) == MANIFEST  # noqa: PTH118
@@ -135,6 +164,19 @@ def with_output_named(ctx: click.Context) -> str | None:
         return None
     rest = [each for each in arguments if each != output]
     return shlex.join([*ctx.command_path.split(), *rest, "-o", output])
+
+
+def with_other_tokenizer(name: str, ctx: click.Context) -> str | None:
+    """The command line with a second tokenizer, which lies beside the one that is given; None for other parameters."""
+    from slmtok.cli.files import names_tokenizer
+
+    arguments: list[str] = ctx.meta["arguments"]
+    given = next((each for each in arguments if names_tokenizer(each)), None) if name == _TOKENIZER else None
+    if given is None:
+        return None
+    beside = (str(path) for path in sorted(Path(given).parent.glob("*.json")) if path != Path(given))
+    other = next((path for path in beside if kind_of_file(path) == TOKENIZER), "OTHER.json")
+    return shlex.join([*ctx.command_path.split(), *arguments, other])
 
 
 def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:

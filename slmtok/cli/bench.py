@@ -12,6 +12,7 @@ from slmtok.cli.options import (
     INTEGER,
     Parsed,
     command,
+    instead,
     option,
     options_of,
     output_options,
@@ -41,7 +42,14 @@ _NOT_PLAIN = (*COMPRESSED, *(suffix for entry in FORMATS.values() if entry.recor
 _HEAD = ("", "load", "first call", "", "third call", "", "memory", "returns", "first", "third")
 
 
-@command("bench", example="slmtok bench --against tiktoken,tokenizers --on text.txt")
+_HABITS = dict.fromkeys(
+    ("--seconds", "--duration", "--repeat", "--repeats", "--iterations", "--runs"),
+    instead("--rounds {}, the number of measurements; --max-bytes limits the text of one", "5"),
+)
+"""Options of other tools, each with what stands for it here."""
+
+
+@command("bench", example="slmtok bench --against tiktoken,tokenizers --on text.txt", habits=_HABITS)
 @option("--against", metavar="NAMES", default="tiktoken",
         help="Other tokenizers by their package names, separated by commas.")  # fmt: skip
 @option("--on", metavar="TEXT", multiple=True, show_default=f"{DEFAULT_STORY_BYTES // 10**6} MB of stories",

@@ -30,15 +30,17 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.progress import Progress
+from slmtok.cli.reports import unusual_warnings
 from slmtok.cli.text_argument import is_text, piped
 from slmtok.corpus.contents import check_texts, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
-from slmtok.errors import MissingInput, OptionError
+from slmtok.errors import MissingInput, OptionError, UnknownSpecial
 from slmtok.formats import id_files
 from slmtok.id_arrays import OFFSETS_SUFFIX
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
+from slmtok.specials import pair_meant
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -106,9 +108,13 @@ def encode(
     beside = [target + OFFSETS_SUFFIX] if is_array else []
     check_output(target, *beside, inputs=[*files, tokenizer], force=force)
     with Progress(expected={"encode": known_size(files, read)}) as progress:
-        job = EncodeJob(load(tokenizer), files, read, bos, eos, _names(allow_special), threads, progress)
+        try:
+            job = EncodeJob(load(tokenizer), files, read, bos, eos, _names(allow_special), threads, progress)
+        except UnknownSpecial as error:
+            error.fix = _with_special(tokenizer, error)
+            raise
         if settings().as_json and output is None:
-            return Outcome(job.collect(has_spans=offsets), warnings=_record_warnings(source, read))
+            return Outcome(job.collect(has_spans=offsets), warnings=_warnings(source, job))
         if output_format == "bin" and job.can_map(source) and not offsets and target != STDIO:
             job.write_mapped(source, target, force=force)
         elif is_array:
@@ -121,7 +127,7 @@ def encode(
     ids, documents = counted(job.totals["tokens"], "id"), counted(job.totals["documents"], "document")
     line = f"{output}: {ids} of {documents}, {format_bytes(job.totals['bytes'])}"
     result = {"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}
-    return Outcome(result, summary="" if target == STDIO else line, warnings=_record_warnings(source, read))
+    return Outcome(result, summary="" if target == STDIO else line, warnings=_warnings(source, job))
 
 
 def _find(source: str, read: ReadOptions, tokenizer: str) -> list[str]:
@@ -159,11 +165,21 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for value in values for name in ([value] if value == "," else value.split(",")) if name)
 
 
-def _record_warnings(source: str, read: ReadOptions) -> tuple[str, ...]:
-    """A warning for a file of records that is encoded as text."""
-    if read.format != "text" or bare_suffix(source) not in corpus.FORMATS["jsonl"].suffixes:
-        return ()
-    return (f"{source} was encoded as it is, JSON included; --format jsonl encodes the text of its records",)
+def _with_special(tokenizer: str, error: UnknownSpecial) -> str | None:
+    """The command that gives the tokenizer a special of that spelling; the fix of the error for roles."""
+    name = str(error.fields.get("name"))
+    if name.isidentifier() or not Path(tokenizer).is_file():
+        return error.fix
+    pair = shlex.quote(pair_meant(name))
+    return f"slmtok set-special {shlex.quote(tokenizer)} {pair} -o with-special.json, and name -t with-special.json"
+
+
+def _warnings(source: str, job: EncodeJob) -> tuple[str, ...]:
+    """Warnings for zero bytes in the text, and for a file of records that is encoded as text."""
+    zeros = tuple(unusual_warnings((0, 0, job.zeros)))
+    if job.read.format != "text" or bare_suffix(source) not in corpus.FORMATS["jsonl"].suffixes:
+        return zeros
+    return (*zeros, f"{source} was encoded as it is, JSON included; --format jsonl encodes the text of its records")
 
 
 def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bool) -> None:
@@ -191,7 +207,7 @@ def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bo
 
 @dataclass
 class EncodeJob:
-    """One run of `slmtok encode`. `totals` counts what has been encoded so far."""
+    """One run of `slmtok encode`. `totals` counts what has been encoded so far, `zeros` the zero bytes in it."""
 
     tokenizer: Tokenizer
     files: list[str]
@@ -202,6 +218,7 @@ class EncodeJob:
     threads: int
     progress: Progress
     totals: dict[str, int] = field(default_factory=lambda: {"documents": 0, "bytes": 0, "tokens": 0})
+    zeros: int = 0
 
     def __post_init__(self) -> None:
         """Raises `UnknownSpecial` for a name that the tokenizer does not have."""
@@ -216,6 +233,7 @@ class EncodeJob:
                 self.totals["documents"] += 1
                 self.totals["bytes"] += len(text)
                 self.totals["tokens"] += len(ids)
+                self.zeros += text.count(0)
                 yield ids
 
     def _encode(self, texts: list[bytes]) -> Iterable[Ids]:
@@ -285,6 +303,11 @@ class EncodeJob:
         )
         lengths = self.tokenizer.byte_lengths()
         n_bytes = sum(int(lengths[part].sum(dtype="int64")) for part in _parts(rows.ids))
+        zero = self.tokenizer.token_id(b"\0")
+        if any((part == zero).any() for part in _parts(rows.ids)):
+            # Counted in the text, which is exact where tokens hold several.
+            with Path(source).open("rb") as file:
+                self.zeros = sum(block.count(0) for block in iter(lambda: file.read(BATCH_BYTES), b""))
         self.totals.update(documents=len(rows), tokens=len(rows.ids), bytes=n_bytes)
 
     def collect(self, *, has_spans: bool) -> dict[str, object]:

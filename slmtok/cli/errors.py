@@ -18,7 +18,14 @@ from typing import Any, NamedTuple
 import click
 
 from slmtok.cli import streams
-from slmtok.cli.arguments import fitting, parameter_name, with_output_named, with_text_named, with_tokenizer_first
+from slmtok.cli.arguments import (
+    fitting,
+    parameter_name,
+    with_other_tokenizer,
+    with_output_named,
+    with_text_named,
+    with_tokenizer_first,
+)
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, printable, styled
 from slmtok.errors import (
     DiskFull,
@@ -31,6 +38,7 @@ from slmtok.errors import (
     render,
     suggestion,
 )
+from slmtok.sizes import parse_size
 
 _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
@@ -168,23 +176,7 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     message = error.message.rstrip(".")
     fact, fix, name = message[:1].lower() + message[1:], f"{where} --help", ""
     if isinstance(error, click.NoSuchOption):
-        known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
-        name = _with_one_dash(error.option_name, known, context) or error.option_name
-        habit, meant = getattr(command, "habits", {}).get(name.replace("_", "-")), suggestion(name, known)
-        begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
-        meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant
-        fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
-        fix = f"use {meant}" if meant else fix
-        arguments: list[str] = _arguments(context)
-        foreign = _foreign_option(name, _value_of(name, arguments), command)
-        if habit:
-            fix = f"use {habit(_value_of(name, arguments), arguments)}"
-        elif foreign:
-            fact, fix = f"unknown option {name!r}", foreign
-        elif others := _commands_with(name, context):
-            fact, fix = f"unknown option {name!r}", f"leave it out: {name} belongs to {', '.join(others)}"
-        elif isinstance(command, click.Group) and not meant:
-            fact, fix = f"{name!r} stands before the command", f"put options after it: {where} COMMAND {name}"
+        fact, fix, name = _unknown_option(error, where, command)
     elif isinstance(error, click.BadParameter):
         name = parameter_name(error.param)
         fact = f"{name} {error.message}"
@@ -214,6 +206,65 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             taken = " ".join(str(param.metavar) for param in command.params if isinstance(param, click.Argument))
             fix = f"leave one out: {where} takes {taken} and options" if taken else f"{where} takes options alone"
     return OptionError(fact, where=where, fix=fix, option=name)
+
+
+def _unknown_option(error: click.NoSuchOption, where: str, command: click.Command | None) -> tuple[str, str, str]:
+    """(fact, fix, name) for an option that the command does not have."""
+    context = error.ctx
+    known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
+    name = _with_one_dash(error.option_name, known, context) or error.option_name
+    habit, meant = getattr(command, "habits", {}).get(name.replace("_", "-")), suggestion(name, known)
+    begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
+    meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant
+    fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
+    fix = f"use {meant}" if meant else f"{where} --help"
+    arguments: list[str] = _arguments(context)
+    foreign = _foreign_option(name, _value_of(name, arguments), command)
+    if line := _translated(command, arguments, where):
+        fact, fix = f"options of another tool: {', '.join(_unknown(command, arguments))}", line
+    elif habit:
+        fix = f"use {habit(_value_of(name, arguments), arguments)}"
+    elif foreign:
+        fact, fix = f"unknown option {name!r}", foreign
+    elif others := _commands_with(name, context):
+        fact, fix = f"unknown option {name!r}", f"leave it out: {name} belongs to {', '.join(others)}"
+    elif isinstance(command, click.Group) and not meant:
+        fact, fix = f"{name!r} stands before the command", f"put options after it: {where} COMMAND {name}"
+    return fact, fix, name
+
+
+def _unknown(command: click.Command | None, arguments: Sequence[str]) -> list[str]:
+    """The long options among the arguments that the command does not have, without values."""
+    known = {flag for param in command.params for flag in (*param.opts, *param.secondary_opts)} if command else ()
+    words = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
+    return [word for word in words if word != "--" and word.replace("_", "-") not in known]
+
+
+def _translated(command: click.Command | None, arguments: Sequence[str], where: str) -> str | None:
+    """The command line with options of other tools replaced by ours, or left out where we need none.
+
+    None for fewer than two of them, where one message does, and with one that has no equivalent.
+    """
+    unknown = _unknown(command, arguments)
+    if len(unknown) < 2:
+        return None
+    words, rest = where.split(), iter(arguments)
+    for word in rest:
+        flag, equals, _ = word.partition("=")
+        if flag not in unknown:
+            words.append(word)
+            continue
+        value = _value_of(flag, arguments)
+        habit = getattr(command, "habits", {}).get(flag.replace("_", "-"))
+        ours = f"use {habit(value, arguments)}" if habit else _foreign_option(flag, value, command) or ""
+        if value is not None and not equals:
+            next(rest)
+        corpus = ours.partition(f": {where} ")[2]
+        if corpus or ours.startswith("use -"):
+            words += shlex.split(corpus or ours.removeprefix("use ").partition(", ")[0])
+        elif not ours.startswith("leave it out"):
+            return None
+    return shlex.join(words)
 
 
 def _arguments(context: click.Context | None) -> list[str]:
@@ -264,7 +315,7 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     number = next(filter(str.isdecimal, _arguments(context)), None)
     if getattr(error.param, "type", None) is INTEGER and number:
         return fact, f"{name} {number}"
-    named = with_text_named(name, context) if name == "--on" else None
+    named = with_text_named(name, context) if name == "--on" else with_other_tokenizer(name, context)
     named = with_output_named(context) if name == "--output" else named
     example = getattr(context.command, "example", None)
     return fact, named or (_completed(name, error.param, context, example) if example else None) or example
@@ -334,7 +385,10 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     words = shlex.split(getattr(command, "example", None) or "")
     flags = error.param.opts if isinstance(error.param, click.Option) else []
     example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
-    return f"{name} {example}, for instance" if example else None
+    size, limited = "", any("--max-bytes" in param.opts for param in command.params) if command else False
+    if limited and isinstance(error, WrongValueError) and parse_size(error.value):
+        size = f"; --max-bytes {shlex.quote(error.value)} limits the text that is read"
+    return f"{name} {example}, for instance{size}" if example else None
 
 
 def _value_of(name: str, arguments: Sequence[str]) -> str | None:

@@ -10,6 +10,7 @@ from slmtok.cli.files import require_bytes, text_files
 from slmtok.cli.options import (
     TOKENIZER,
     command,
+    instead,
     option,
     options_of,
     parse_integer,
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 
-@command("eval", example="slmtok eval tok.json tiktoken:gpt2 --on text.txt")
+_HABITS = dict.fromkeys(("--vocab", "--vocab-size"), instead("--sizes {}", "1024,2048"))
+"""Options of other commands, each with what stands for it here."""
+
+
+@command("eval", example="slmtok eval tok.json tiktoken:gpt2 --on text.txt", habits=_HABITS)
 @tokenizer_argument("tokenizers", metavar="TOK...", nargs=-1, required=True, help=f"The tokenizers, each {TOKENIZER}.")
 @option("--on", metavar="TEXT", multiple=True, required=True, help="The text. Repeat for several.")
 @option("--sizes", metavar="N,N", help="Also measure each tokenizer of slmtok cut to these vocabulary sizes.")

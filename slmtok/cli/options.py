@@ -19,6 +19,7 @@ import click
 from slmtok.cli.arguments import name_swap, parameter_name
 from slmtok.cli.output import Settings
 from slmtok.errors import OptionError, SlmtokError
+from slmtok.sizes import parse_size
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -94,6 +95,8 @@ def parse_integer(text: str) -> int:
         if thousands := _THOUSAND_SUFFIX.fullmatch(text):
             numbers = (int(thousands[1]) * 1000, int(thousands[1]) * 1024)
             raise AmbiguousError(f"{fact}; {numbers[0]} or {numbers[1]}?", numbers)
+        if parse_size(text) is not None:
+            fact += ", which is a size in bytes"
         raise ValueError(fact)
     return number
 

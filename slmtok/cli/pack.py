@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 _HABITS = {
     "--shard-size": instead("--shard-tokens {}", "100M"),
+    "--allow-special": instead(
+        "--separator {}, which ends documents; pack reads no special in a text", "'<|endoftext|>'"
+    ),
     "--layout": instead("--output-format {}", "nanogpt"),
     "--dtype": instead("nothing: ids have two bytes up to 65,536 ids, else four"),
     **dict.fromkeys(("--block-size", "--seq-len"), instead("--chunk-size {} with --output-format npy", "1024")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain, count
@@ -62,7 +63,8 @@ def open_data(path: str) -> Data | None:
         if found is not None or not folder.is_dir():
             return found
     if is_run(folder):
-        fix = f"slm info {path}; its data: data.train in {folder / 'config.yaml'}"
+        data = re.search(r"^  train: (\S+)$", (folder / "config.yaml").read_text("utf-8", "replace"), re.MULTILINE)
+        fix = f"slm info {path}; its data: {data[1] if data else f'data.train in {folder}/config.yaml'}"
         raise MissingInput(f"{path!r} is a run of slm, not packed data", where=path, fix=fix, path=path)
     for name, what, fix in _OTHER_FOLDERS:
         if (folder / name).exists():

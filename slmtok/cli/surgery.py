@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok import atomic
+from slmtok.cli.arguments import refuse_list
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import VOCAB_PLACEHOLDER, check_is_file, check_output, corpus_files, with_spill_dir
@@ -19,6 +20,7 @@ from slmtok.cli.options import (
     INTEGER,
     Parsed,
     argument,
+    arguments_of_command,
     collector,
     command,
     corpus_argument,
@@ -90,6 +92,9 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
     """Cut a tokenizer to a smaller vocabulary: the same as training to that size."""
     import numpy as np
 
+    refuse_list(
+        arguments_of_command(), lambda sizes: f"--vocab {sizes[0]}; slmtok eval --sizes {','.join(sizes)} measures all"
+    )
     output = output.replace(VOCAB_PLACEHOLDER, str(options.n_vocab))
     _check([tokenizer], output, output + ID_MAP_SUFFIX, force=force)
     before = load(tokenizer)
@@ -112,6 +117,9 @@ def extend(
     """Append tokens that are learned on text or counts. The ids of the tokenizer do not change."""
     from slmtok.training.surgery import check_larger
 
+    refuse_list(
+        arguments_of_command(), lambda sizes: f"--vocab {max(sizes, key=int)}, which slmtok slice cuts to others"
+    )
     _check([tokenizer], output, force=force)
     before = load(tokenizer)
     check_larger(size, before.n_vocab)

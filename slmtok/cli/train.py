@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
-from itertools import count, pairwise
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ import click
 
 from slmtok import atomic
 from slmtok.checks import check_recorded_names
-from slmtok.cli.arguments import with_output_named
+from slmtok.cli.arguments import refuse_list, with_output_named
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import (
@@ -54,7 +54,7 @@ from slmtok.foreign_options import nearest_name
 from slmtok.options import CountOptions, TrainOptions
 from slmtok.schemes import SCHEMES
 from slmtok.sizes import format_bytes
-from slmtok.specials import FIRST_LEARNED
+from slmtok.specials import FIRST_LEARNED, pair_meant
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -82,12 +82,24 @@ def _scheme(value: str | None, arguments: Sequence[str]) -> str:
     return f"--scheme {value if value in SCHEMES else nearest_name(value, SCHEMES) or 'bpe'}"
 
 
+def _sizes(value: str | None, arguments: Sequence[str]) -> str:
+    """`--vocab` once for each of several sizes."""
+    return " ".join(f"--vocab {shlex.quote(size)}" for size in (value or "4096,8192").split(","))
+
+
+def _special(value: str | None, arguments: Sequence[str]) -> str:
+    """`--special` for the spelling of a special token; of all of them, user's."""
+    return f"--special {shlex.quote(pair_meant(value if value and value != 'all' else '<|user|>'))}"
+
+
 _HABITS = {
     **dict.fromkeys(
         ("--dataset", "--input", "--files", "--data"),
         instead("an argument for the corpus: slmtok train {}", "CORPUS..."),
     ),
     **dict.fromkeys(_MODEL_OPTIONS, instead("slm train, which trains a model; a tokenizer has no such setting")),
+    "--allow-special": _special,
+    "--sizes": _sizes,
     "--model-type": _scheme,
     "--model-prefix": instead("-o {}.json", "NAME"),
     "--special-tokens": instead("--special ROLE=SPELLING"),
@@ -133,7 +145,7 @@ class TrainJob:
         """Raises `OptionError` where no size is given and the scheme needs one."""
         if not self.sizes and not SCHEMES[self.options.scheme].fixed_size:
             raise OptionError("--vocab is missing", fix=_with_vocab(), option="vocab")
-        _refuse_list(arguments_of_command())
+        refuse_list(arguments_of_command(), lambda sizes: " ".join(f"--vocab {size}" for size in sizes))
         self.sizes = self.sizes or (None,)
         self.options = with_spill_dir(self.options, self.output)
 
@@ -152,6 +164,7 @@ class TrainJob:
     def _check(self) -> tuple[list[str], bool]:
         """Raises everything that can be refused before the work. Gives the files, and whether they are counts."""
         from slmtok.training.learn import validate_options
+        from slmtok.training.mixing import check_named
 
         try:
             for size in self.sizes:
@@ -168,6 +181,8 @@ class TrainJob:
                 option="explain",
             )
         has_counts = are_counts(files)
+        if not has_counts:
+            check_named(self.options)
         if self.locks:
             check_recorded_names([*files, *self.outputs])
         inputs, force = [*files, *input_files()], self.force or self.dry_run
@@ -420,21 +435,6 @@ def _with_vocab() -> str:
     context = click.get_current_context()
     command = with_output_named(context) or shlex.join([*context.command_path.split(), *arguments_of_command()])
     return f"{command} --vocab 8192"
-
-
-def _refuse_list(arguments: Sequence[str]) -> None:
-    """Raises `OptionError` for `--vocab 300,400`, which is one number, where both parts are sizes."""
-    for before, value in pairwise(["", *arguments]):
-        flag, _, given = value.partition("=") if "=" in value else (before, "", value)
-        parts = given.split(",")
-        is_list = flag in ("--vocab", "--vocab-size") and len(parts) > 1 and all(map(str.isdecimal, parts))
-        if is_list and min(map(int, parts)) >= FIRST_LEARNED:
-            raise OptionError(
-                f"--vocab {given} is one number, {int(given.replace(',', '')):,}",
-                limit="one size an option",
-                fix=" ".join(f"--vocab {part}" for part in parts),
-                option="vocab",
-            )
 
 
 def print_sizes(paths: Sequence[str], trained: Sequence[Trained]) -> None:

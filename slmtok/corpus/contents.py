@@ -51,6 +51,9 @@ def _suffixed(suffix: str) -> str:
 
 _BINARY = Content("binary data (it has zero bytes)", encoded=True)
 _PICKLE = Content("a pickle")
+_CHECKPOINT = Content("a checkpoint of PyTorch", "name the text")
+_TORCH = re.compile(rb"PK\x03\x04.{26}[^/]{1,200}/data\.pkl", re.DOTALL)
+"""`torch.save` writes a zip archive whose first entry is NAME/data.pkl."""
 _MAGIC_NUMBERS = {
     b"\x7fELF": Content("an ELF program"),
     b"MZ\x90\0": Content("a Windows program"),
@@ -109,6 +112,8 @@ _OWN_MAGIC = b"SLM"
 
 def content_of(head: bytes) -> Content | None:
     """What a file with these first bytes is; None for text in UTF-8 or another encoding that contains ASCII."""
+    if _TORCH.match(head):
+        return _CHECKPOINT
     for magic, content in _MAGIC_NUMBERS.items():
         if head.startswith(magic):
             return content

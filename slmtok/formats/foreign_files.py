@@ -12,14 +12,19 @@ from slmtok.corpus.contents import HEAD_BYTES, content_of
 from slmtok.file_kinds import NAMES, kind_of
 from slmtok.files import read_limited
 
-TRAIN_OWN = "train a tokenizer of your own on the same text: slmtok train corpus/ --vocab 32768 -o tok.json"
-_NOT_SUPPORTED = f"not supported: slmtok reads byte-level BPE alone; {TRAIN_OWN}"
+TRAIN_OWN = "slmtok train CORPUS --vocab 8192 -o tok.json"
+"""In a fix; commands replace it by one with the files that they were given."""
+_NOT_SUPPORTED = f"slmtok reads byte-level BPE alone; train a tokenizer of your own: {TRAIN_OWN}"
 _SETTINGS = (
     *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json"),
     *("generation_config.json", "preprocessor_config.json"),
 )
 _HINTS = ("tokenizer.model", "vocab.json", "vocab.txt", "merges.txt", "tokenizer_config.json")
 """Files of a folder that say what its tokenizer is, the first one found decides."""
+_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
+"""Files with the tokens and the merges of one tokenizer."""
+_EXPANDED = re.compile(r'[$`!"\\]')
+"""What a shell does not keep in double quotes."""
 _SENTENCEPIECE = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f](<unk>|<pad>|<s>)")
 """The first piece of a SentencePiece model, which is a protobuf message."""
 _MERGES = re.compile(rb"(\S+ \S+\r?\n){3}")
@@ -81,4 +86,12 @@ def _tokenizer_json(path: str) -> str:
     beside = Path(path).with_name("tokenizer.json")
     if beside.is_file():
         return f"name the tokenizer file beside it: {shlex.quote(str(beside))}"
+    for pair in _PAIRS:
+        vocab, merges = (str(Path(path).with_name(name)) for name in pair)
+        if Path(vocab).is_file() and Path(merges).is_file():
+            # `-t` with the folder finds this file as well.
+            made = f"B.from_file({vocab!r}, {merges!r}).save({str(Path(path).with_name('tok.json'))!r})"
+            code = f"from slmtok.compat.tokenizers import ByteLevelBPETokenizer as B; {made}"
+            # In double quotes, as Python writes names in single ones.
+            return f'python -c "{code}"' if not _EXPANDED.search(code) else f"python -c {shlex.quote(code)}"
     return "name the tokenizer.json of the same model: hf download MODEL tokenizer.json --local-dir ."

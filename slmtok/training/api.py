@@ -18,6 +18,7 @@ from slmtok.training.counts import PretokenCounts
 from slmtok.training.ingest import CorpusLike, Observers
 from slmtok.training.learn import learn_sizes, validate_options
 from slmtok.training.memory import peak_memory
+from slmtok.training.mixing import check_named
 from slmtok.training.report import TrainReport, make_report
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def train_sizes(
     else:
         for each in listed:
             validate_options(each)
+        check_named(options)
         counts = count_corpus(corpus, options, progress)
     return train_counts(counts, listed, progress)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok import _engine, atomic
 from slmtok._engine import UNICODE_VERSION, Counts
-from slmtok.calls import explains_calls
+from slmtok.calls import argument_text, explains_calls
 from slmtok.checks import check_int, check_path
 from slmtok.errors import MissingInput, OptionError, Setting, WrongType
 from slmtok.training.counts_format import (
@@ -309,9 +309,21 @@ def merge_counts(
     `MissingInput`, `CountOverflow`, `OutputExists`, `DiskFull`.
     """
     minimum = check_int("min_count", min_count, 1)
+    if isinstance(paths, PretokenCounts):
+        fact, fix = "paths is counts in memory, not a list of files", f"counts.save({argument_text(out)})"
+        raise WrongType(fact, limit="merge_counts sums files", fix=fix)
     if isinstance(paths, (str, os.PathLike)) or not isinstance(paths, Iterable):
         raise WrongType(f"paths is {type(paths).__name__}, not a list of paths", fix="['a.counts', 'b.counts']")
     listed = list(paths)
+    held = sum(isinstance(each, PretokenCounts) for each in listed)
+    if held:
+        saved = [f"counts[{index}].save('{index}.counts')" for index in range(len(listed))]
+        names = [f"{index}.counts" for index in range(len(listed))]
+        raise WrongType(
+            f"paths lists {held} counts in memory, not files",
+            limit="merge_counts sums files",
+            fix=f"{', '.join(saved)}, slmtok.merge_counts({names}, {argument_text(out)})",
+        )
     atomic.check_outputs(out, inputs=listed, force=force)
     files = _open_all(listed, allow_duplicate)
     head = merge_heads([file.head for file in files], minimum)

@@ -13,10 +13,13 @@ from collections.abc import Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
 from math import lcm
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import OptionError, Setting, unknown_name
 from slmtok.option_values import MAX_WEIGHT, parse_temperature, parse_weight
+
+if TYPE_CHECKING:
+    from slmtok.options import TrainOptions
 
 _DIGITS = 4
 _EXACT = Context(prec=40)
@@ -30,11 +33,12 @@ def domain_weights(
     Raises `UnknownName`, `OptionError`, `WrongType`.
     """
     if not sizes:
+        named = {name: f"*{name}*" for name in mix} or {"wiki": "*wiki*"}
         raise OptionError(
             "the corpus has no domains to weight",
             where=(Setting("mix"), ", ", Setting("temperature")),
             limit="domains that were named when the corpus was counted",
-            fix=(Setting("domains"), " names one, with the text that is counted"),
+            fix=(Setting("domains", named), ", with the text that is counted: globs of its files"),
             option="mix",
         )
     if mix and temperature is not None:
@@ -45,6 +49,12 @@ def domain_weights(
             option="mix",
         )
     return _by_size(sizes, temperature) if temperature is not None else _by_mix(sizes, mix)
+
+
+def check_named(options: TrainOptions) -> None:
+    """Raises `OptionError` for weights of a text without named domains, before the text is read."""
+    if options.is_weighted and not options.domains:
+        domain_weights({}, options.mix or {}, options.temperature)
 
 
 def common_denominator(weights: Mapping[str, Fraction]) -> int:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 import slmtok
+from slmtok.compat import cs336
 from slmtok.compat.nanochat import RustBPETokenizer
 from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
-from slmtok.errors import InvalidSpecials, MissingInput, SlmtokError, UnknownSpecial, WrongType
+from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, SlmtokError, UnknownSpecial, WrongType
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
@@ -71,6 +72,42 @@ def test_a_spelling_that_another_role_has(tok: slmtok.Tokenizer) -> None:
     assert moved.specials.text("eos") == "<s>"
     fix, _ = pasted(lambda: tok.with_special("user", "bos"), InvalidSpecials, tok=tok)
     assert fix == "tok.with_special('user', '<|user|>')"
+
+
+def test_a_spelling_that_no_special_has(tok: slmtok.Tokenizer) -> None:
+    fix, spelled = pasted(lambda: tok.encode("a", allow_special=["<|end|>"]), UnknownSpecial, tok=tok)
+    assert fix == "tok.with_special('end', '<|end|>')"
+    assert spelled.encode_list("<|end|>") != spelled.encode("<|end|>", allow_special=["<|end|>"]).tolist()
+
+
+def test_arguments_of_cs336_in_each_others_place(tok: slmtok.Tokenizer) -> None:
+    train: Any = cs336.train_bpe
+    made: Any = cs336.Tokenizer
+    for call in (lambda: train(270, "a.txt", ["<s>"]), lambda: train("a.txt", ["<s>"], 270)):
+        fix, (vocab, merges) = pasted(call, WrongType, train_bpe=train)
+        assert fix == "train_bpe('a.txt', 270, ['<s>'])" and len(vocab) == 270
+    names = {"Tokenizer": made, "vocab": vocab, "merges": merges}
+    ids = made(vocab, merges).encode("the cat")
+    assert pasted(lambda: made(merges, vocab), WrongType, **names)[1].encode("the cat") == ids
+    assert pasted(lambda: made(vocab, ["<s>"], merges), WrongType, **names)[1].encode("the cat") == ids
+    turned = {token: id for id, token in vocab.items()}
+    fix, _ = pasted(lambda: made(turned, merges), WrongType, **names | {"vocab": turned})
+    assert fix == "Tokenizer({id: token for token, id in vocab.items()}, merges)"
+    files = ByteLevelBPETokenizer(tok).save_model(".")
+    read = made.from_files(*files).encode("the cat")
+    assert pasted(lambda: made(*files), WrongType, **names)[1].encode("the cat") == read
+    assert pasted(lambda: made.from_files(*files[::-1]), CorruptFile, **names)[1].encode("the cat") == read
+
+
+def test_counts_in_memory_are_not_merged(tok: slmtok.Tokenizer) -> None:
+    merge: Any = slmtok.merge_counts
+    Path("b.txt").write_text("a dog ran. " * 9)
+    counts = slmtok.count("a.txt")
+    fix, _ = pasted(lambda: merge(counts, "all.counts"), WrongType, counts=counts)
+    assert fix == "counts.save('all.counts')" and slmtok.PretokenCounts.load("all.counts").distinct
+    both = [counts, slmtok.count("b.txt")]
+    _, (*_, merged) = pasted(lambda: merge(both, "both.counts"), WrongType, counts=both)
+    assert merged.inputs == 2
 
 
 def test_a_free_spelling_is_found() -> None:

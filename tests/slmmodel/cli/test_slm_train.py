@@ -164,6 +164,15 @@ def test_text_without_a_tokenizer(slm):
     assert "fix:   slm train corpus.txt -t TOK tokenizes it while training; slmtok pack corpus.txt -t TOK" in ran.err
 
 
+def test_a_folder_of_text_without_a_tokenizer(slm):
+    Path("texts").mkdir()
+    Path("texts/a.txt").write_text("The cat sat.")
+    ran = slm("train", "texts", code=1)
+    assert "error: 'texts' is a folder of text, and needs a tokenizer\n  where: it has no manifest.json\n" in ran.err
+    Path("texts/plan.json").write_text("{}")
+    assert "error: 'texts' is not finished token data\n" in slm("train", "texts", code=1).err
+
+
 def test_a_setting_without_its_section(slm, data):
     assert "unknown setting 'lr'; did you mean 'optim.lr'?" in slm("train", data, "--set", "lr=0.1", code=2).err
 

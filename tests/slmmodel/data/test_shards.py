@@ -140,6 +140,15 @@ FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
 ]
 
 
+def test_a_folder_of_text(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The cat sat.")
+    with pytest.raises(
+        MissingInput, match=r"holds no token data: it has no manifest.json, and files such as 'a.txt'"
+    ) as caught:
+        open_source(tmp_path, "train")
+    assert str(caught.value.fix).startswith(f"slmtok pack {tmp_path} -t TOK -o DATA")
+
+
 @pytest.mark.parametrize(("spoil", "error", "match"), FAULTS, ids=[match for _, _, match in FAULTS])
 def test_each_fault_is_refused(
     data: Path, spoil: Callable[[Path], object], error: type[SlmmodelError], match: str

@@ -201,7 +201,8 @@ def test_required_token_that_the_pattern_cuts(slmtok, corpus, leftovers):
     assert ran.code == 1
     assert ran.err.startswith('error: required token b"once upon" is split by the pattern after b"once"')
     assert slmtok("train", corpus, "--vocab", 500, "--require", "none.txt").err == (
-        "error: no file 'none.txt'\n  where: --require\n  fix:   check the name\n"
+        "error: no file 'none.txt'\n  where: --require\n"
+        "  limit: a file with one token a line\n  fix:   check the name\n"
     )
     assert leftovers() == ["corpus.txt", "req.txt"]
 

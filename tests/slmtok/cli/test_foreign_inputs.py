@@ -54,14 +54,17 @@ MESSAGES = {
         1,
         "fix:   old/vocab.json is the vocabulary of a Hugging Face tokenizer, without its merges; ",
     ),
-    "encode a.txt -t spm.model": (1, "fix:   not supported: slmtok reads byte-level BPE alone; train a tokenizer of "),
+    "encode a.txt -t spm.model": (
+        1,
+        "fix:   slmtok reads byte-level BPE alone; train a tokenizer of your own: slmtok train a.txt ",
+    ),
     "encode a.txt -t bert.txt": (1, "bert.txt is the vocabulary of a WordPiece tokenizer, not a tokenizer file"),
     "encode a.txt -t wordpiece.json": (1, "its model is WordPiece\n"),
     "encode a.txt -t unigram.json": (1, "limit: slmtok import reads byte-level BPE, as of GPT-2, with the model BPE\n"),
     "encode a.txt -t p.png": (1, "p.png is a PNG image, not a tokenizer file of slmtok\n"),
     "import p.png -o x": (1, "p.png cannot be imported: it is a PNG image\n"),
     "import empty.txt -o x": (1, "empty.txt cannot be imported: it is empty\n"),
-    "import old/merges.txt -o x": (1, "fix:   name the tokenizer.json of the same model: hf download MODEL "),
+    "import old/merges.txt -o x": (1, "B.from_file('old/vocab.json', 'old/merges.txt').save('old/tok.json')\"\n"),
     "import none -o x": (1, "the folder 'none' holds no tokenizer.json\n"),
     "import other.json -o x": (1, "other.json cannot be imported: unknown format\n"),
     "info none": (1, "error: the folder 'none' is empty\n"),
@@ -99,7 +102,10 @@ MESSAGES = {
     "train copy.txt --vocab 300 -o x": (2, "copy.txt is a tokenizer file of slmtok, not text\n"),
     # Values.
     "train a.txt --vocab 300 --min-count 9999 -o x": (1, "fix:   --vocab 272, or --min-count 2, or "),
-    "train a.txt --vocab 1GB -o x": (2, "fix:   --vocab 8192, for instance\n"),
+    "train a.txt --vocab 1GB -o x": (
+        2,
+        "fix:   --vocab 8192, for instance; --max-bytes 1GB limits the text that is read\n",
+    ),
     "train a.txt --vocab 300 --scheme wordpiece -o x": (2, "fix:   --scheme bpe, which is the nearest; slmtok has no "),
     "train a.txt --vocab 300 --scheme unigram -o x": (2, "fix:   --scheme bpe, which is the nearest; slmtok has no "),
     "train a.txt --vocab 300 --scheme wordlevel -o x": (

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import subprocess
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import slmtok as package
+from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
@@ -44,6 +48,9 @@ def fix_of(ran) -> str:
         ("set-special tok.json '1x=<a>' -o new.json", "slmtok set-special tok.json 'x=<a>' -o new.json"),
         ("audit data a.txt", "slmtok audit data --on a.txt"),
         ("audit tok.json data a.txt", "slmtok audit data --on a.txt"),
+        ("train --model_prefix x --vocab_size 290 --input a.txt", "slmtok train -o x.json --vocab_size 290 a.txt"),
+        ("train --model_prefix=x --vocab_size=290 --input=a.txt --model_type=unigram --character_coverage=1.0",
+         "slmtok train -o x.json --vocab_size=290 a.txt --scheme bpe"),
         ("exposure a.txt", "slmtok pack a.txt -t tok.json -o data2"),
     ],
 )  # fmt: skip
@@ -81,6 +88,15 @@ def test_packed_data_beside_its_tokenizer(slmtok, here: Path) -> None:
     assert fix_of(slmtok("audit", "tok.json", "data")) == "slmtok audit data --on text.txt"
 
 
+def test_a_run_in_place_of_its_data(slmtok, here: Path) -> None:
+    (here / "run").mkdir()
+    for name in ("SHA256SUMS", "fingerprint.json", "config.yaml"):
+        (here / "run" / name).write_text("data:\n  seq_len: 8\n  train: data\n")
+    fix = fix_of(slmtok("exposure", "run"))
+    assert fix == "slm info run; its data: data"
+    assert slmtok("exposure", fix.rpartition(" ")[2]).code == 0
+
+
 def test_raw_ids_of_another_width(slmtok, here: Path) -> None:
     assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", "bin", "-o", "ids.bin").code == 0
     ids = np.fromfile("ids.bin", "<u2")
@@ -100,14 +116,16 @@ def test_raw_ids_of_another_width(slmtok, here: Path) -> None:
         assert fix_of(ran).startswith("decode with the tokenizer that made the ids")
 
 
-@pytest.mark.parametrize("command", ["train", "count", "pack"])
+@pytest.mark.parametrize("command", ["train", "count", "pack", "encode", "encode --output-format bin"])
 def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str) -> None:
     (here / "b.txt").write_bytes(TEXT.encode() + bytes(range(256)) * 3)
     options = {"train": ["--vocab", "280", "-o", "b.json"], "count": ["-o", "b.counts"]}
-    ran = slmtok(command, "b.txt", *options.get(command, ["-t", "tok.json", "-o", "b"]))
+    ran = slmtok(*command.split(), "b.txt", *options.get(command, ["-t", "tok.json", "-o", "b"]))
     assert ran.code == 0
     assert "note: 3 zero bytes in the text were kept; binary data have them, text has not: check the files" in ran.err
-    assert command == "pack" or "of the corpus is not UTF-8: binary data, or another encoding; --encoding" in ran.err
+    assert (
+        command not in options or "of the corpus is not UTF-8: binary data, or another encoding; --encoding" in ran.err
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,6 +138,20 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
         ("pack a.txt -t tok.json -t other.json -o both", "-o 'both/{name}'"),
         ("train a.counts --vocab 290 --pattern gpt2 -o new.json",
          "leave --pattern out, or count again: slmtok count CORPUS --pattern gpt2 -o a-2.counts"),
+        ("train a.txt --vocab 1000MB", "--vocab 8192, for instance; --max-bytes 1000MB limits the text that is read"),
+        ("train a.txt --vocab 290 --max-bytes 2MBit", "--max-bytes 2MB"),
+        ("train a.txt --sizes 280,290", "use --vocab 280 --vocab 290"),
+        ("train a.txt --vocab 290 --allow-special '<|user|>'", "use --special 'user=<|user|>'"),
+        ("slice tok.json --vocab 280,290 -o new.json", "--vocab 280; slmtok eval --sizes 280,290 measures all"),
+        ("extend tok.json a.txt --vocab 295,299 -o new.json", "--vocab 299, which slmtok slice cuts to others"),
+        ("eval tok.json --on a.txt --vocab 280,290", "use --sizes 280,290"),
+        ("bench --seconds 5",
+         "use --rounds 5, the number of measurements; --max-bytes limits the text of one"),
+        ("pack a.txt -t tok.json -o new --chunk-size 0", "leave it out, or --chunk-size 1024"),
+        ("pack a.txt -t tok.json -o new --allow-special '<s>'",
+         "use --separator '<s>', which ends documents; pack reads no special in a text"),
+        ("diff tok.json", "slmtok diff tok.json other.json"),
+        ("diff -t tok.json --on a.txt", "slmtok diff -t tok.json --on a.txt other.json"),
         ("show tokk.json", "check the name: there is 'tok.json', or add a space if it is text"),
         ("audit tok.json --on a.txt --leak a.counts",
          "name one: slmtok count CORPUS --doc-digests writes it beside the counts"),
@@ -128,6 +160,67 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
 def test_a_fix_is_made_of_the_arguments(slmtok, here: Path, line: str, fix: str) -> None:
     (here / "other.json").write_bytes((here / "tok.json").read_bytes())
     assert fix_of(slmtok(*shlex.split(line))) == fix
+
+
+def test_tokens_and_merges_in_two_files(slmtok, here: Path) -> None:
+    (here / "old").mkdir()
+    ByteLevelBPETokenizer(package.load("tok.json")).save_model("old")
+    for line in ("encode a.txt -t old/vocab.json", "encode a.txt -t old", "import old/merges.txt -o new.json"):
+        fix = fix_of(slmtok(*line.split()))
+        fix = fix[fix.index("python -c ") :]
+        assert "B.from_file('old/vocab.json', 'old/merges.txt').save('old/tok.json')" in shlex.split(fix)[-1]
+    exec(shlex.split(fix)[2])
+    assert slmtok("encode", "a.txt", "-t", "old").out == slmtok("encode", "a.txt", "-t", "tok.json").out
+
+
+def test_a_spelling_that_no_special_has(slmtok, here: Path) -> None:
+    line = ["encode", "a.txt", "--allow-special", "<|endoftext|>", "-t"]
+    command, named, name = fix_of(slmtok(*line, "tok.json")).partition(", and name -t ")
+    assert command == "slmtok set-special tok.json 'endoftext=<|endoftext|>' -o with-special.json" and named
+    assert slmtok(*shlex.split(command)[1:]).code == 0
+    assert slmtok(*line, name).code == 0
+    assert fix_of(slmtok("encode", "a.txt", "--allow-special", "user", "-t", "tok.json")).startswith("use one of the ")
+
+
+def test_a_tokenizer_of_another_kind(slmtok, here: Path) -> None:
+    document = {"version": "1.0", "model": {"type": "WordPiece", "vocab": {"[UNK]": 0}}, "added_tokens": []}
+    (here / "bert.json").write_text(json.dumps(document))
+    (here / "sp.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02")
+    trained = "slmtok train a.txt --vocab 8192 -o bert-slmtok.json"
+    assert fix_of(slmtok("encode", "a.txt", "-t", "bert.json")) == trained
+    assert fix_of(slmtok("eval", "bert.json", "--on", "a.txt")) == trained
+    assert fix_of(slmtok("import", "bert.json", "-o", "z.json")) == "slmtok train CORPUS --vocab 8192 -o z.json"
+    fix = fix_of(slmtok("pack", "a.txt", "-t", "sp.model", "-o", "new"))
+    assert fix.endswith("train a tokenizer of your own: slmtok train a.txt --vocab 8192 -o sp-slmtok.json")
+
+
+def test_weights_of_domains_that_are_not_named(slmtok, here: Path) -> None:
+    (here / "wiki.txt").write_text(TEXT)
+    line = ["train", "a.txt", "wiki.txt", "--vocab", "290", "--mix", "wiki=2", "-o", "new.json"]
+    option, more = fix_of(slmtok(*line)).split(", ")
+    assert option == "--domain 'wiki=*wiki*'" and more == "with the text that is counted: globs of its files"
+    ran = slmtok(*line, *shlex.split(option))
+    assert ran.code == 0 and "has no document" not in ran.err
+
+
+def test_a_checkpoint_of_pytorch(slmtok, here: Path) -> None:
+    with zipfile.ZipFile("model.pt", "w") as archive:
+        archive.writestr("model/data.pkl", b"\x80\x02}q\0.")
+    ran = slmtok("train", "model.pt", "--vocab", "290", "-o", "new.json")
+    assert "'model.pt' is a checkpoint of PyTorch, not text" in ran.err and fix_of(ran).startswith("name the text, or")
+    ran = slmtok("encode", "a.txt", "-t", "model.pt")
+    assert "error: model.pt is a checkpoint of PyTorch, not a tokenizer file of slmtok" in ran.err
+
+
+def test_a_text_or_a_token_as_the_file_of_required_tokens(slmtok, here: Path) -> None:
+    line = ["train", "a.txt", "--vocab", "290", "-o", "new.json", "--require"]
+    ran = slmtok(*line, "a.txt")
+    assert "limit: tokens of one piece each, such as a word" in ran.err and "is part of the corpus" in fix_of(ran)
+    fix = fix_of(slmtok(*line, "cat"))
+    assert fix == "check the name, or write the token to a file: printf '%s\\n' cat > tokens.txt"
+    subprocess.run(["bash", "-c", fix.partition(": ")[2]], check=True)
+    assert slmtok(*line, "tokens.txt").code == 0
+    assert package.load("new.json").token_id(b"cat") is not None
 
 
 def test_all_wrong_ids_of_a_list_are_named(slmtok, here: Path) -> None:
