@@ -329,6 +329,8 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
     if default and name.startswith("--"):
         return f"{name} {default}, as without it" + (f"; at least {found[2]}" if found else "")
+    if found and isinstance(described := getattr(error.param, "show_default", None), str):
+        return f"leave out {name}: its default is {described}; at least {found[2]}"
     if found:
         return f"{name} {found[2]}"
     words = shlex.split(getattr(command, "example", None) or "")
