@@ -36,7 +36,7 @@ _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-_EXAMPLE = re.compile(r"such as ([^\s,]+)|>= ([1-9]\d*)")
+_EXAMPLE = re.compile(r"such as ((?:[^\s,;]|,(?=\S))+)|>= ([1-9]\d*)")
 """In the message of a value: an example, or the least one; 0 may have a meaning of its own."""
 _NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
 """Several numbers where one is taken."""

@@ -123,6 +123,9 @@ CASES = {
     "train data -o run --set data.pack=best": (2, "fix:   --set data.pack=best_fit\n"),
     "train dat -o r": (1, "fix:   slm train data\n"),
     "resume run --budget 10": (2, "fix:   --budget steps=10\n"),
+    "passkey run --depths 200": (2, "fix:   --depths 0,50,100\n"),
+    "passkey run --lengths x": (2, "fix:   --lengths 512,1K,4K\n"),
+    "status run --follow": (2, "fix:   use --watch\n"),
     "demo a.txt -o d --vocab 8k": (2, "fix:   --vocab 8000, or --vocab 8192\n"),
 }
 
