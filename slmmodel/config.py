@@ -61,6 +61,7 @@ from slmmodel.foreign_names import FOREIGN_BUDGETS, FOREIGN_VALUES
 from slmmodel.hardware import device_limit, meant_device
 from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
+from slmmodel.models.config import LEAVE_IT
 from slmmodel.models.presets import Preset, preset
 from slmmodel.sizes import parse_count, parse_size, parse_time
 from slmmodel.vocab import VocabMeta
@@ -385,7 +386,6 @@ def read_budget(text: object, option: str) -> Settings:
 
     Raises `OptionError`.
     """
-
     if isinstance(text, Mapping) and len(text) == 1:
         # As one writes it in a configuration file.
         kind, amount = map(str, next(iter(text.items())))
@@ -501,7 +501,10 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     known = list(names)
     for name, given in settings.items():
         if name not in known and not name.startswith(("data.options.", "data.read.")):
-            raise unknown_setting(name, [*known, *model_options()], given.where)
+            error = unknown_setting(name, [*known, *model_options()], given.where)
+            if f"{name}." == _BUDGET and given.value:
+                error.fix = (Argument(*f"{_BUDGET}{_likely_budget(str(given.value))}".split("=", 1)),)
+            raise error
 
 
 def model_options() -> dict[str, None]:
@@ -637,9 +640,8 @@ def preset_sections(name: str | None, settings: Settings | None = None) -> dict[
     run = {"batch_tokens": base.batch_tokens // model.seq_len * model.seq_len, **given.get("run", {})}
     data = {"pack": "bucket" if model.recurrent else "concat", **given.get("data", {})}
     optim = _resolve_optim(given.get("optim", {}), base, run["batch_tokens"], [])
-    return RunConfig.model_validate(
-        {"model": model.model_dump(), "data": data, "optim": optim, "run": run}
-    ).model_dump()
+    sections = {"model": model.model_dump(), "data": data, "optim": optim, "run": run}
+    return RunConfig.model_validate(sections).model_dump()
 
 
 def _sections_of(settings: Settings) -> tuple[Settings, dict[str, Any]]:
@@ -675,7 +677,9 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
             # Sizes that do not fit each other: one of the given ones.
             given = [named] if named else [each for name, each in settings.items() if name != "preset"]
             error.where = ", ".join(dict.fromkeys(each.where for each in given)) or error.where
-            error.fields.setdefault("option", f"model.{next(iter(settings))}")
+            option = str(error.fields.setdefault("option", f"model.{next(iter(settings))}"))
+            if error.fix == LEAVE_IT and (usual := shape.get(option.removeprefix("model."))) is not None:
+                error.fix = (Argument(option, usual), ", as in the preset, or another one within the limit")
         raise
 
 

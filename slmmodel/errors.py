@@ -75,6 +75,10 @@ class SlmmodelError(Exception):
         """The remedy."""
         return self._fix_as(python_naming)
 
+    @fix.setter
+    def fix(self, fix: Fix | None) -> None:
+        self._fix = fix
+
     def _fix_as(self, naming: Naming) -> str | None:
         if not isinstance(self._fix, tuple):
             return self._fix

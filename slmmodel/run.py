@@ -15,7 +15,7 @@ from slmmodel import trainer
 from slmmodel.calls import explains_calls, unknown_option
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_bool, check_ids, check_int, check_path
-from slmmodel.config import Setting, check_model, merged, naming_origin, read_budget, refuse_contradiction, settings_of
+from slmmodel.config import Setting, merged, read_budget, refuse_contradiction, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.opening import open_source
 from slmmodel.data.source import TokenSource
@@ -250,9 +250,6 @@ def train(
     from_settings = settings_of(settings or {})
     refuse_contradiction(from_settings, changes)
     given = merged(from_settings, changes)
-    with naming_origin(given):
-        # Wrong settings too: a fix that replaces a run would not mend them.
-        check_model(given)
     result = trainer.train(given, data=opened, output=check_path("output", output), force=force, report=report)
     if not result.finished:
         at = f"is saved at step {result.step} of {result.steps}; the same call continues it"

@@ -67,6 +67,8 @@ def train(
     Raises any error of this package; what can be known before the first step is raised before it.
     """
     given = settings_of(settings)
+    # Wrong settings are named before an output that exists: a fix that replaces a run would not mend them.
+    setup.check_settings(given)
     with _process(given) as world, setup.exclusive(Path(output), world):
         # What a first attempt has begun is continued, not replaced again. Agents of several machines count apart.
         force = force and not world.reduce("max", [is_restart()])[0]

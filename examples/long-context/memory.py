@@ -26,6 +26,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from slmmodel.evaluation.retrieval import wilson
+from slmmodel.evaluation.verdicts import t_quantile
+
 ARMS = {
     "off": ["--set", "model.memory=off"],
     "linear": ["--set", "model.memory=linear"],
@@ -49,8 +52,6 @@ LENGTHS, DEPTHS, SAMPLES = "64,96,128", "0,25,50,75,100", "40"
 STEPS = {"books": 1000, "passkey": 1500}
 BATCH = {"books": 2048, "passkey": 1024}
 """ids of a step"""
-T_975 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}
-"""Quantiles of Student's t for two-sided intervals of 95 %."""
 
 Results = dict[str, list[dict[str, Any]]]
 """Of each arm, one result a seed."""
@@ -119,16 +120,14 @@ def interval(values: Sequence[float]) -> str:
     mean = statistics.mean(values)
     if len(values) == 1:
         return f"{mean:+.4f}"
-    half = T_975.get(len(values) - 1, 1.96) * statistics.stdev(values) / math.sqrt(len(values))
+    half = t_quantile(0.05, [(1.0, len(values) - 1)]) * statistics.stdev(values) / math.sqrt(len(values))
     return f"{mean:+.4f} ({mean - half:+.4f} to {mean + half:+.4f})"
 
 
-def wilson(right: int, of: int) -> str:
+def share_text(right: int, of: int) -> str:
     """A share with its 95 % interval (Wilson 1927), in per cent."""
-    z, share = 1.96, right / of
-    centre, spread = share + z * z / (2 * of), z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    low, high = (max(0.0, (centre + sign * spread) / (1 + z * z / of)) for sign in (-1, 1))
-    return f"{100 * share:.0f} ({100 * low:.0f}-{100 * high:.0f})"
+    low, high = wilson(right, of)
+    return f"{100 * right / of:.0f} ({100 * low:.0f}-{100 * high:.0f})"
 
 
 def bits_per_byte(results: Results) -> Iterator[str]:
@@ -150,7 +149,9 @@ def retrieval(results: Results, kind: str, name_of: Callable[[dict[str, Any]], d
     names = next(iter(rows.values()), {})
     yield "  ".join([" " * 9, *(f"{name:>12}" for name in names)])
     for arm, groups in rows.items():
-        shares = [wilson(sum(c["exact"] for c in cells), sum(c["samples"] for c in cells)) for cells in groups.values()]
+        shares = [
+            share_text(sum(c["exact"] for c in cells), sum(c["samples"] for c in cells)) for cells in groups.values()
+        ]
         yield "  ".join([f"  {arm:<7}", *(f"{share:>12}" for share in shares)])
 
 

@@ -14,6 +14,7 @@ from slmmodel.cli.options import (
     device_option,
     field_option,
     run_argument,
+    run_as_argument,
     run_tokenizer_option,
     seed_option,
     step_option,
@@ -24,7 +25,7 @@ from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError
 from slmtok.atomic import write
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.options import OUTPUT, command, option
+from slmtok.cli.options import OUTPUT, Habit, command, instead, option
 from slmtok.cli.output import Outcome, counted, printable, settings
 
 HELP = """\
@@ -40,7 +41,18 @@ SETTINGS = {"/temperature": "temperature", "/top-p": "top_p", "/top-k": "top_k",
 """Option of `SampleConfig` by command."""
 
 
-@command("chat", example="slm chat run", habits={EXTRA: lambda text, given: f"slm sample {shlex.join(given)}"})
+_HABITS: dict[str, Habit] = {
+    EXTRA: lambda text, given: f"slm sample {shlex.join(given)}",
+    **run_as_argument("chat"),
+    **dict.fromkeys(
+        ("--system", "--system-prompt"),
+        instead("the first text of the chat for it; the model continues text and follows no instructions"),
+    ),
+}
+"""Options of other chats, each with what stands for it here."""
+
+
+@command("chat", example="slm chat run", habits=_HABITS)
 @run_argument
 @field_option("temperature", SampleConfig.model_fields["temperature"])
 @field_option("top_p", SampleConfig.model_fields["top_p"])

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from slmmodel.checkpoint import RunFolder, remove_parts, to_json, write_file
 from slmmodel.cli.opening import refuse_run
-from slmmodel.cli.options import budget_option, seed_option, threads_option
+from slmmodel.cli.options import BUDGET_HABITS, budget_option, seed_option, threads_option
 from slmmodel.cli.reading import corpus_options, to_flags, to_record
 from slmmodel.cli.train import TrainProgress
 from slmmodel.errors import InvalidConfig, OptionError, OutputExists
@@ -55,7 +55,7 @@ STORIES = Kind("cpu-stories", 4096, "bucket", 500)
 """Complete stories, one a sequence."""
 
 
-@command("demo", example="slm demo text.txt -o demo")
+@command("demo", example="slm demo text.txt -o demo", habits=BUDGET_HABITS)
 @argument(
     "text", metavar="[TEXT]", required=False, help="A file, folder, glob or hf:NAME; generated stories without it."
 )

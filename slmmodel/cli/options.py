@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
 from slmmodel.cli.run_argument import run_argument_of
-from slmmodel.config import OPTIONS, RunSection
-from slmtok.cli.options import FLOAT, Decorator, Habit, Parsed, choice, option, tokenizer_option
+from slmmodel.config import BUDGET_EXAMPLES, BUDGETS, OPTIONS, RunSection, likely_budget
+from slmmodel.foreign_names import FOREIGN_BUDGETS
+from slmtok.cli.options import FLOAT, Decorator, Habit, Parsed, choice, instead, option, tokenizer_option
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -83,6 +84,28 @@ def to_stdout(command: str, example: str) -> Habit:
     return instead_of
 
 
+def run_as_argument(command: str) -> dict[str, Habit]:
+    """The options by which other tools name a model, which is an argument here."""
+    return dict.fromkeys(
+        ("--model", "--run", "--checkpoint", "--ckpt"), instead(f"an argument for the run: slm {command} {{}}", "RUN")
+    )
+
+
+def _budget(budget: str) -> Habit:
+    """Names a budget such as `time={}min` with the value that was given, if that is one."""
+    example = BUDGET_EXAMPLES.get(budget.removesuffix("={}"), "")
+    return lambda value, arguments: f"--budget {likely_budget(budget, value or example)}"
+
+
+_STEPS = ("max-steps", "max-iters", "num-steps", "num-iterations")
+_EPOCHS = ("num-epochs", "num-train-epochs")
+BUDGET_HABITS = {
+    **{f"--{kind}": _budget(f"{kind}={{}}") for kind in BUDGETS},
+    **{f"--{name}": _budget(budget) for name, budget in FOREIGN_BUDGETS.items()},
+    **{f"--{name}": _budget("steps={}") for name in _STEPS},
+    **{f"--{name}": _budget("epochs={}") for name in _EPOCHS},
+}
+"""Options of other trainers for the length of a run."""
 budget_option = option(
     "--budget",
     metavar="KIND=AMOUNT",

@@ -14,6 +14,7 @@ from slmmodel.cli.options import (
     POSITIVE,
     device_option,
     run_argument,
+    run_as_argument,
     run_tokenizer_option,
     step_option,
     threads_option,
@@ -22,6 +23,7 @@ from slmmodel.errors import CorruptFile, InvalidInput, MissingInput, OptionError
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import Outcome, table, write_text
 from slmtok.cli.progress import Progress
+from slmtok.file_kinds import is_run
 from slmtok.files import opened
 
 
@@ -33,7 +35,7 @@ class Pair(NamedTuple):
     group: str
 
 
-@command("pairs", example="slm pairs run blimp.jsonl --by linguistics_term")
+@command("pairs", example="slm pairs run blimp.jsonl --by linguistics_term", habits=run_as_argument("pairs"))
 @run_argument
 @argument("file", metavar="FILE", help="JSON lines with two sentences each, as in BLiMP; - is stdin.")
 @option("--good", metavar="KEY", default="sentence_good", help="Field of the sentence that should be likelier.")
@@ -54,6 +56,10 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
     if Path(file).is_dir() and Path(run).is_file():
         swapped = f"slm pairs {shlex.quote(file)} {shlex.quote(run)}"
         raise OptionError(f"{run!r} is named as the run, and {file!r} as the file", fix=swapped, option="run")
+    if Path(file).is_dir():
+        what = "run" if is_run(file) else "folder"
+        fix = f"slm pairs {shlex.quote(run)} FILE" + f" && slm pairs {shlex.quote(file)} FILE" * (what == "run")
+        raise OptionError(f"{file!r} is a {what}, not a file of pairs", limit="JSON lines", fix=fix, option="file")
     listed = read_pairs(file, good, bad, by)
     context = open_run(run, **opening)
     from slmmodel.evaluation.retrieval import sequence_nats

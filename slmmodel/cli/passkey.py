@@ -15,6 +15,7 @@ from slmmodel.cli.options import (
     POSITIVE,
     device_option,
     run_argument,
+    run_as_argument,
     run_tokenizer_option,
     step_option,
     threads_option,
@@ -61,7 +62,9 @@ LENGTHS = Parsed(_lengths, expects="lengths in ids such as 512,1K,4K; K is 1,024
 DEPTHS = Parsed(_depths, expects="per cents from 0 to 100 such as 0,50,100")
 
 
-@command("passkey", example="slm passkey run --lengths 256 --depths 0,50,100 --samples 5")
+@command(
+    "passkey", example="slm passkey run --lengths 256 --depths 0,50,100 --samples 5", habits=run_as_argument("passkey")
+)
 @run_argument
 @option("--lengths", metavar="N,...", type=LENGTHS, show_default="the seq_len of the model, and half of it",
         help="Ids of prompt and answer together; 1K is 1,024.")  # fmt: skip

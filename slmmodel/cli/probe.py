@@ -13,6 +13,7 @@ from slmmodel.cli.options import (
     POSITIVE,
     device_option,
     run_argument,
+    run_as_argument,
     run_tokenizer_option,
     step_option,
     threads_option,
@@ -37,7 +38,7 @@ def _names(text: str) -> tuple[str, ...]:
 NAMES = Parsed(_names, expects=f"names such as {','.join(TASKS)}")
 
 
-@command("probe", example="slm probe run --tasks reverse,addition --digits 3")
+@command("probe", example="slm probe run --tasks reverse,addition --digits 3", habits=run_as_argument("probe"))
 @run_argument
 @option("--tasks", metavar="NAME,...", type=NAMES, default=tuple(TASKS), show_default=",".join(TASKS),
         help="Copy words, spell a word backwards, add two numbers, count open brackets.")  # fmt: skip

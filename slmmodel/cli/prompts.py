@@ -13,6 +13,7 @@ from slmmodel.cli.options import (
     POSITIVE,
     device_option,
     run_argument,
+    run_as_argument,
     run_tokenizer_option,
     step_option,
     threads_option,
@@ -76,7 +77,7 @@ def _measures() -> list[Measure]:
     return [*several, Measure("repeated_4", repeated)]
 
 
-@command("prompts", example="slm prompts run --max-new 60")
+@command("prompts", example="slm prompts run --max-new 60", habits=run_as_argument("prompts"))
 @run_argument
 @option("--max-new", "max_new", metavar="N", type=POSITIVE, default=100, help="Ids of each continuation.")
 @option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the draws.")

@@ -18,6 +18,7 @@ from slmmodel.cli.options import (
     ids_option,
     prompt_option,
     run_argument,
+    run_as_argument,
     run_tokenizer_option,
     step_option,
     threads_option,
@@ -72,14 +73,17 @@ def sampling_options(function: Any) -> Any:
     return function
 
 
+_PROMPT_HABITS = dict.fromkeys(("--file", "--prompt-file", "--input-file"), instead("--prompt - < {}", "FILE"))
 _HABITS = {
+    **run_as_argument("sample"),
+    **_PROMPT_HABITS,
     "--start": instead("--prompt {}", "TEXT"),
     **dict.fromkeys(("--num-samples", "--num-return-sequences"), instead("--n {}", "3")),
     **dict.fromkeys(("--max-tokens", "--max-length", "--length"), instead("--max-new {}", "256")),
     "--do-sample": instead("--temperature 0.8; it draws by default"),
     "--num-beams": instead("--beam {}", "4"),
     **dict.fromkeys(("--output", "-o"), to_stdout("", "FILE")),
-    **dict.fromkeys(("--out-dir", "--checkpoint", "--ckpt"), instead("the run as an argument: slm sample {}", "RUN")),
+    "--out-dir": instead("an argument for the run: slm sample {}", "RUN"),
 }
 """Options of other samplers, each with what stands for it here."""
 
@@ -284,7 +288,10 @@ def _listed(ids: Sequence[int]) -> str:
     return "".join(f"{id} " for id in ids)
 
 
-@command("logprobs", example="slm logprobs run --prompt 'Once upon a'", habits={EXTRA: instead("--prompt {}")})
+_LOGPROBS_HABITS = {EXTRA: instead("--prompt {}"), **run_as_argument("logprobs"), **_PROMPT_HABITS}
+
+
+@command("logprobs", example="slm logprobs run --prompt 'Once upon a'", habits=_LOGPROBS_HABITS)
 @run_argument
 @prompt_option
 @ids_option

@@ -11,7 +11,7 @@ import click
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import SECONDS, run_argument
 from slmmodel.sizes import format_bytes, format_count, format_time
-from slmtok.cli.options import command, option
+from slmtok.cli.options import command, instead, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, counted, has_colour, print_rows, settings
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ MAX_HEADS = 16
 """More gates of a layer are shown as minimum, mean and maximum."""
 
 
-@command("status", example="slm status run")
+@command("status", example="slm status run", habits={"--follow": instead("--watch")})
 @run_argument
 @option("--watch", is_flag=True, help="Print again every --every seconds until no process trains the run.")
 @option("--every", metavar="TIME", type=SECONDS, default=5.0, show_default="5s", help="Time between two looks.")

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.opening import check_text, is_text, open_text, refuse_run
 from slmmodel.cli.options import (
+    BUDGET_HABITS,
     SETTINGS,
     STEP,
     allow_mismatch_option,
@@ -30,7 +32,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
-from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, likely_budget, model_options
+from slmmodel.config import OPTIONS, model_options
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
 from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES
@@ -72,11 +74,6 @@ def _batch_tokens(value: str | None, arguments: Sequence[str]) -> str:
     return fix if lengths else f"--set model.seq_len={seq_len} {fix}"
 
 
-def _budget(kind: str) -> Callable[[str | None, Sequence[str]], str]:
-    """Names the budget of a kind with the value that was given, if that is one."""
-    return lambda value, arguments: f"--budget {likely_budget(kind + '={}', value or BUDGET_EXAMPLES[kind])}"
-
-
 def _setting(name: str) -> Habit:
     """Names the setting with the value that was given, in our words, else with its default."""
     default = OPTIONS[name].default if name in OPTIONS else None
@@ -92,8 +89,7 @@ _HABITS = {
     **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
     **dict.fromkeys(("--lr", "--learning-rate"), instead("--set optim.lr={}", "0.003")),
     **dict.fromkeys(("--batch-size", "--batch", "--per-device-train-batch-size"), _batch_tokens),
-    **dict.fromkeys(("--steps", "--max-steps", "--max-iters", "--num-steps", "--num-iterations"), _budget("steps")),
-    **dict.fromkeys(("--epochs", "--num-epochs", "--num-train-epochs"), _budget("epochs")),
+    **BUDGET_HABITS,
     **dict.fromkeys(
         ("--dataset", "--data", "--train-file"), instead("an argument for the data: slm train {} -o RUN", "DATA")
     ),
@@ -259,6 +255,8 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
             fix = "check the name"
         if (folder / "manifest.json").is_file():
             fix = f"slm train {shlex.quote(str(folder))}"
+        elif near := get_close_matches(data, [str(each.parent) for each in folder.glob("*/manifest.json")], n=1):
+            fix = f"slm train {shlex.quote(near[0])}"
         return MissingInput(f"no file or folder {data!r}", where=str(folder), fix=fix, path=data)
     refuse_run(data, f"slm resume {name} continues a run; or name the text")
     check_text(data, read)
@@ -347,6 +345,8 @@ def resume(
             fix=f"slm resume {shlex.quote(run)} --step {step} -o NEW",
             option="step",
         )
+    # Wrong values are refused before anything is read or copied, and before a fix repeats them.
+    read_settings(None, (), budget, {f"run.{name}": value for name, value in machine.items()})
     if output is None and (sets or budget or force):
         _check_budget(RunFolder.open(run, allow_mismatch=allow_mismatch), step, budget)
         changes = [f"--set {shlex.quote(each)}" for each in sets] + ([f"--budget {budget}"] if budget else [])
@@ -355,8 +355,6 @@ def resume(
             fix=" ".join(["slm resume", shlex.quote(run), "-o NEW", *changes]),
             option="set",
         )
-    # Wrong values are refused before anything is read or copied.
-    read_settings(None, (), budget, {f"run.{name}": value for name, value in machine.items()})
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
     _check_budget(folder, step, budget)
     if step is not None:

@@ -118,6 +118,10 @@ PRESETS: dict[str, Preset] = {
     ),
     "lstm-4m": Preset(_lstm(2, 256, 512), 2048, 128, 16_384, 40_000_000, _adamw(2e-3, 100, 0.3)),
 }
+_SIZE = re.compile(r"(?<![a-z0-9.])[a-z]*?(\d+(?:\.\d+)?)([mb])(?![a-z0-9])")
+"""Parameters in the name of a model: `160m`, `7b`, `1.1b`."""
+_GENERAL = ("tiny-", "stories-15m", "base-", "gpt2-124m")
+"""First letters of the presets that stand for a size."""
 
 
 def preset(name: str, fix: str | Argument = Argument("preset")) -> Preset:  # noqa: B008  (a frozen value)
@@ -125,10 +129,6 @@ def preset(name: str, fix: str | Argument = Argument("preset")) -> Preset:  # no
     if name not in PRESETS:
         raise unknown_name("preset", name, PRESETS, fix, nearest=_nearest_in_size(name), option="model.preset")
     return PRESETS[name]
-
-
-_SIZE = re.compile(r"(?<![a-z0-9.])[a-z]*?(\d+(?:\.\d+)?)([mb])(?![a-z0-9])")
-"""Parameters in the name of a model: `160m`, `7b`, `1.1b`."""
 
 
 def _nearest_in_size(name: str) -> str | None:
@@ -140,7 +140,3 @@ def _nearest_in_size(name: str) -> str | None:
     wanted = float(found[1]) * (1e9 if found[2] == "b" else 1e6)
     parameters = {each: count(PRESETS[each].config()).parameters for each in PRESETS if each.startswith(_GENERAL)}
     return min(parameters, key=lambda each: abs(math.log(parameters[each] / wanted)))
-
-
-_GENERAL = ("tiny-", "stories-15m", "base-", "gpt2-124m")
-"""First letters of the presets that stand for a size."""

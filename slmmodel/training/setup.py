@@ -19,10 +19,11 @@ import torch
 from slmmodel import checkpoint, optim
 from slmmodel import config as configs
 from slmmodel.checkpoint import RunFolder, write_file
-from slmmodel.config import Budget, RunConfig, Settings, resolve, settings_of, to_yaml
+from slmmodel.config import Budget, OptimConfig, RunConfig, Settings, resolve, settings_of, to_yaml
 from slmmodel.data import Loader, RunData, open_data
 from slmmodel.data.opening import StageData
 from slmmodel.data.source import blocks_of
+from slmmodel.data.strategies import STRATEGIES
 from slmmodel.data_config import DataConfig, DataSource
 from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
 from slmmodel.errors import (
@@ -34,6 +35,7 @@ from slmmodel.errors import (
     OutOfMemory,
     OutputExists,
     SlmmodelError,
+    unknown_name,
 )
 from slmmodel.folder_lock import locked
 from slmmodel.hardware import has_bf16_matmul
@@ -88,6 +90,18 @@ def exclusive(path: Path, world: World) -> Iterator[None]:
         if world.reduce("max", [failure is not None])[0]:
             raise failure or OutputExists(f"the main rank cannot lock {str(path)!r}", fix="see its error")
         yield
+
+
+def check_settings(settings: Settings) -> None:
+    """Raises `InvalidConfig`, `UnknownName` for settings that no data make right."""
+    with configs.naming_origin(settings):
+        configs.check_model(settings)
+        own = {name: given for name, given in settings.items() if not name.startswith("model.")}
+        sections = configs.validate(own)
+        optim.check(OptimConfig(**sections.get("optim", {})))
+        pack = sections.get("data", {}).get("pack", DataConfig().pack)
+        if pack not in STRATEGIES:
+            raise unknown_name("data.pack", pack, STRATEGIES, Argument("data.pack"), option="data.pack")
 
 
 def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ()) -> RunFolder:

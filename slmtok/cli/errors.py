@@ -44,7 +44,7 @@ _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-_EXAMPLE = re.compile(r"such as ([^\s,]+)|>= ([1-9]\d*)")
+_EXAMPLE = re.compile(r"such as ((?:[^\s,;]|,(?=\S))+)|>= ([1-9]\d*)")
 """In the message of a value: an example, or the least one; 0 may have a meaning of its own."""
 _NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
 """Several numbers where one is taken."""
@@ -380,6 +380,8 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
     if default and name.startswith("--"):
         return f"{name} {default}, as without it" + (f"; at least {found[2]}" if found else "")
+    if found and isinstance(described := getattr(error.param, "show_default", None), str):
+        return f"leave out {name}: its default is {described}; at least {found[2]}"
     if found:
         return f"{name} {found[2]}"
     words = shlex.split(getattr(command, "example", None) or "")

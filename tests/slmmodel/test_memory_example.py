@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("torch")
+
 SCRIPT = Path(__file__).parents[2] / "examples" / "long-context" / "memory.py"
 
 
@@ -79,5 +81,5 @@ def test_a_small_experiment_runs_and_continues(
 
 def test_intervals(script: ModuleType) -> None:
     assert script.interval([0.5]) == "+0.5000"
-    assert script.interval([0.1, 0.2, 0.3]) == "+0.2000 (-0.0483 to +0.4483)"
-    assert script.wilson(5, 10) == "50 (24-76)" and script.wilson(0, 120) == "0 (0-3)"
+    assert script.interval([0.1, 0.2, 0.3]) == "+0.2000 (-0.0484 to +0.4484)"
+    assert script.share_text(5, 10) == "50 (24-76)" and script.share_text(0, 120) == "0 (0-3)"

@@ -250,7 +250,7 @@ WRONG_SETTINGS = {
     "model.lr=1": "write optim.lr\n",
     "model.n_embd=32": "write model.d_model\n",
     "steps=5": "write run.budget.steps\n",
-    "run.budget=steps=5": "name a setting of it: run.budget.tokens\n",
+    "run.budget=steps=5": "--set run.budget.steps=5\n",
     "optim.schedule=cosine": "name a setting of it: optim.schedule.kind\n",
     "run.precision=float32": "--precision fp32\n",
     "run.device=CPU": "--device cpu\n",
