@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from slmtok.training import PretokenCounts, Trained, TrainReport
     from slmtok.training.report import MergeStep
 
-LINE_WIDTH = 76
+LINE_WIDTH = 64
 MAX_LISTED_REFUSED = 6
 MIN_NOTED_MERGE_BYTES = 50_000_000
 """Below this the memory of merging is only part of the summary."""
