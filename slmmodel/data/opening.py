@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slmmodel.data.foreign import ForeignSource, open_foreign
-from slmmodel.data.shards import MANIFEST, ShardSource
+from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link
 from slmmodel.data.source import NoSuchSplitError, TokenSource, unreadable
 from slmmodel.errors import Mismatch, MissingInput, UnsupportedFormat
 from slmmodel.vocab import VocabMeta
@@ -126,7 +126,8 @@ def open_data(train: str, val: str = "auto") -> RunData:
 
 
 def _read(path: Path) -> bytes | None:
-    """The bytes of a file; None where there is none."""
+    """The bytes of a file that goes into the run; None where there is none. Raises `CorruptFile` for a link."""
+    refuse_link(path)
     try:
         return path.read_bytes() if path.is_file() else None
     except OSError as error:

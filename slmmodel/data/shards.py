@@ -147,6 +147,7 @@ class ShardSource(DocumentBlock, TokenSource):
     def __init__(self, folder: Path, split: str) -> None:
         """Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`."""
         manifest = read_manifest(folder)
+        refuse_link(folder / VOCAB)
         self.split, self.vocab = split, VocabMeta.load(folder / VOCAB)
         self._check_vocabulary(folder / MANIFEST, manifest)
         entries = [entry for entry in manifest.shards if entry.split == split]
@@ -185,7 +186,7 @@ class ShardSource(DocumentBlock, TokenSource):
         """The header of a shard, which must agree with its entry in the manifest and with the vocabulary."""
         path = self.paths[number]
         for suffix in entry.sha256:
-            _refuse_link(path.with_suffix(f".{suffix}"))
+            refuse_link(path.with_suffix(f".{suffix}"))
         with path.open("rb") as file:
             data = file.read(HEADER_BYTES)
         if len(data) < HEADER_BYTES or data[:8] != MAGIC:
@@ -256,7 +257,7 @@ class ShardSource(DocumentBlock, TokenSource):
                 raise corrupt(path, f"does not {verb} its document {int(wrong.argmax())} with id {id}")
 
 
-def _refuse_link(path: Path) -> None:
+def refuse_link(path: Path) -> None:
     """Raises `CorruptFile` for a pipe or a device, and for a symbolic link to a file outside of the folder."""
     if path.exists() and not path.is_file():
         raise corrupt(path, "is not a regular file")
@@ -279,7 +280,7 @@ def read_manifest(folder: Path) -> _Manifest:
     """The manifest of a folder. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`."""
     path = folder / MANIFEST
     try:
-        _refuse_link(path)
+        refuse_link(path)
         table = read_object(path)
     except (FileNotFoundError, NotADirectoryError) as error:
         if not folder.exists():

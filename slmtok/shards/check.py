@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptShard
 from slmtok.files import file_digest, read_file
-from slmtok.shards.format import FRAMES, TOKENIZER, VOCAB, corrupt, corrupt_file, special_id, vocabulary_metadata
+from slmtok.shards.format import (
+    FRAMES,
+    TOKENIZER,
+    VOCAB,
+    corrupt,
+    corrupt_file,
+    refuse_link,
+    special_id,
+    vocabulary_metadata,
+)
 from slmtok.shards.reader import Shard, Shards, open_shards
 from slmtok.shards.token_files import META
 from slmtok.vocab_json import render_metadata
@@ -50,6 +59,8 @@ def _load_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
     """The tokenizer of packed data, its `vocab.json` checked. Raises `CorruptShard`, and what loading raises."""
     from slmtok.tokenizer import read_tokenizer
 
+    for name in (TOKENIZER, VOCAB):
+        refuse_link(folder / name)
     tokenizer = read_tokenizer(folder / TOKENIZER)
     if tokenizer.fingerprint != fingerprint:
         fault = f"its fingerprint {tokenizer.fingerprint[:12]}… is not that of the packed data"

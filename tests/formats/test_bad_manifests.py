@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from slmmodel.data import open_source
+from slmmodel.data import open_data, open_source
 from slmmodel.errors import SlmmodelError
 from slmtok.errors import SlmtokError
 from slmtok.shards import open_shards
+from slmtok.shards.check import check
 
 GOLDEN = Path(__file__).parent / "golden-shards"
 Manifest = dict[str, Any]
@@ -133,6 +134,20 @@ def test_links_out_of_the_folder_pipes_and_devices_are_refused(
     else:
         (folder / name).symlink_to(tmp_path / name if kind == "link" else "/dev/zero")
     refused(reader, folder)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
+@pytest.mark.parametrize("name", ["tok.json", "vocab.json"])
+@pytest.mark.parametrize(("read", "error"), [(check, SlmtokError), (open_data, SlmmodelError)])
+def test_a_tokenizer_out_of_the_folder_is_refused(
+    read: Callable[[Any], object], error: type[Exception], name: str, folder: Path, tmp_path: Path
+) -> None:
+    """A run gets copies of both files: behind a link they may be any file of the machine."""
+    read(str(folder))
+    (folder / name).replace(tmp_path / name)
+    (folder / name).symlink_to(tmp_path / name)
+    with pytest.raises(error, match="symbolic link out of its folder"):
+        read(str(folder))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
