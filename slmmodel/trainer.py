@@ -257,7 +257,9 @@ class Trainer:
             return None
         self.heartbeat.progress("validation", self.state.counters.step, self.state.steps)
         with self.monitor.pause():
-            validation = self.validator.run(self.train_step.validation_sum_nats, self.world)
+            validation = self.validator.run(
+                self.train_step.validation_sum_nats, self.world, self.monitor.report_validation
+            )
         state, bpb = self.state, validation.bpb
         better = math.isfinite(bpb) and (state.best_bpb is None or bpb < state.best_bpb)
         state.evals_since_best = 0 if better else state.evals_since_best + 1

@@ -128,13 +128,17 @@ class Validator:
         count = MAX_VALIDATIONS if fixed else min(max(allowed // size, 1), MAX_VALIDATIONS)
         return replace(self, max_targets=max(1, min(self.max_targets, allowed // count))), count
 
-    def run(self, sum_nats: Callable[[Batch], Tensor], world: World) -> Validation:
-        """Adds up `sum_nats` over the batches of this rank, and over ranks."""
+    def run(
+        self, sum_nats: Callable[[Batch], Tensor], world: World, report: Callable[[int], None] | None = None
+    ) -> Validation:
+        """Adds up `sum_nats` over the batches of this rank, and over ranks. `report` gets the targets before each."""
         nats, n_targets, n_bytes = 0.0, 0, 0
         batches = self._batches()
         # All ranks take part in each round, since the forward pass of sharded parameters is a collective call.
         while one_each := list(islice(batches, world.size)):
             batch = one_each[min(world.rank, len(one_each) - 1)]
+            if report is not None:
+                report(n_targets * world.size)
             batch_nats = float(sum_nats(batch))
             if world.rank < len(one_each):
                 nats += batch_nats

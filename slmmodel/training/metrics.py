@@ -180,6 +180,12 @@ class Monitor:
             self._report(VALIDATION, counters.step, steps, found)
         self._report("training", counters.step, steps, ", ".join(parts))
 
+    def report_validation(self, targets: int) -> None:
+        """Reports that a validation goes on, and how many targets it has scored."""
+        if self._report is not None:
+            text = f"validating, {format_count(targets)} ids scored"
+            self._report("training", self._state.counters.step, self._state.steps, text)
+
     def saved(self, folder: Path) -> None:
         """Reports a checkpoint, with its own step."""
         if self._report is not None:

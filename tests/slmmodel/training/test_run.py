@@ -94,7 +94,7 @@ def test_other_folders_are_never_replaced(data, tmp_path):
         ({"data__pack": "contact"}, UnknownName),
         ({"run__track": "tensorbord"}, InvalidConfig),
         ({"data__val": "nowhere"}, MissingInput),
-        ({"run__device": "tpu"}, OptionError),
+        ({"run__device": "tpu"}, InvalidConfig),
         ({"run__batch_tokens": 17}, InvalidConfig),
     ],
 )
@@ -212,6 +212,17 @@ def test_two_runs_of_one_seed_are_the_same_and_of_two_are_not(data, tmp_path):
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         train(small.settings(data, run__seed=seed, optim__name="muon"), output=tmp_path / name)
     assert small.weights(tmp_path / "a") == small.weights(tmp_path / "b") != small.weights(tmp_path / "c")
+
+
+def test_a_validation_says_that_it_goes_on(data, tmp_path):
+    found = []
+    train(small.settings(data), output=tmp_path / "run", report=lambda *event: found.append(event))
+    at = [number for number, (stage, *_) in enumerate(found) if stage == "validation"]
+    assert len(at) == 2
+    for step, number in zip((6, 12), at, strict=True):
+        before = found[:number][::-1]
+        said = [text for stage, done, _, text in before if (stage, done) == ("training", step)]
+        assert said[-1] == "validating, 0 ids scored" and len(set(said)) == len(said) > 1
 
 
 def test_contradicting_options_are_refused_by_name(data, tmp_path):
