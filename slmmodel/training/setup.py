@@ -23,7 +23,7 @@ from slmmodel.config import Budget, OptimConfig, RunConfig, Settings, resolve, s
 from slmmodel.data import Loader, RunData, open_data
 from slmmodel.data.opening import StageData
 from slmmodel.data.source import blocks_of
-from slmmodel.data.strategies import STRATEGIES
+from slmmodel.data.strategies import strategy_of
 from slmmodel.data_config import DataConfig, DataSource
 from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
 from slmmodel.errors import (
@@ -35,7 +35,6 @@ from slmmodel.errors import (
     OutOfMemory,
     OutputExists,
     SlmmodelError,
-    unknown_name,
 )
 from slmmodel.folder_lock import locked
 from slmmodel.hardware import has_bf16_matmul
@@ -99,9 +98,7 @@ def check_settings(settings: Settings) -> None:
         own = {name: given for name, given in settings.items() if not name.startswith("model.")}
         sections = configs.validate(own)
         optim.check(OptimConfig(**sections.get("optim", {})))
-        pack = sections.get("data", {}).get("pack", DataConfig().pack)
-        if pack not in STRATEGIES:
-            raise unknown_name("data.pack", pack, STRATEGIES, Argument("data.pack"), option="data.pack")
+        strategy_of(sections.get("data", {}).get("pack", DataConfig().pack))
 
 
 def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ()) -> RunFolder:
