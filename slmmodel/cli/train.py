@@ -574,6 +574,8 @@ class TrainProgress(Progress):
         amount = f"step {done}/{total}"
         if stage in ("validation", "saved"):
             self.line(f"{amount}: {stage} {text}")
+        elif stage == "validating":
+            self.report("training", done, total, f"{stage}, {text}", amount=amount)
         elif stage == "training":
             self.report(stage, done, total, text, amount=amount)
         else:

@@ -28,8 +28,9 @@ from slmmodel.training.step import StepResult
 from slmmodel.training.trackers import Tracker, tagged
 
 Report = Callable[[str, int, int, str], None]
-"""Progress: (stage, done, total, text). The stages `VALIDATION` and `SAVED` are events, their text is the result."""
-VALIDATION, SAVED = "validation", "saved"
+"""Progress: (stage, done, total, text). The stages `VALIDATION` and `SAVED` are events, their text is the result; while
+`VALIDATING` goes on, `done` stays the step."""
+VALIDATION, VALIDATING, SAVED = "validation", "validating", "saved"
 
 
 class MetricsFile:
@@ -183,8 +184,8 @@ class Monitor:
     def report_validation(self, targets: int) -> None:
         """Reports that a validation goes on, and how many targets it has scored."""
         if self._report is not None:
-            text = f"validating, {format_count(targets)} ids scored"
-            self._report("training", self._state.counters.step, self._state.steps, text)
+            text = f"{format_count(targets)} ids scored"
+            self._report(VALIDATING, self._state.counters.step, self._state.steps, text)
 
     def saved(self, folder: Path) -> None:
         """Reports a checkpoint, with its own step."""

@@ -221,8 +221,8 @@ def test_a_validation_says_that_it_goes_on(data, tmp_path):
     assert len(at) == 2
     for step, number in zip((6, 12), at, strict=True):
         before = found[:number][::-1]
-        said = [text for stage, done, _, text in before if (stage, done) == ("training", step)]
-        assert said[-1] == "validating, 0 ids scored" and len(set(said)) == len(said) > 1
+        said = [text for stage, done, _, text in before if (stage, done) == ("validating", step)]
+        assert said[-1] == "0 ids scored" and len(set(said)) == len(said) > 1
 
 
 def test_contradicting_options_are_refused_by_name(data, tmp_path):
