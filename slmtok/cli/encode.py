@@ -55,6 +55,10 @@ BATCH_BYTES = 16 << 20
 IDS_PER_WRITE = 1 << 16
 """Ids that are turned into text at a time."""
 
+_NOT_LINES = frozenset(
+    ".npy .npz .bin .pt .pth .pkl .pickle .safetensors .h5 .json .jsonl .parquet .arrow .feather .msgpack".split()
+)
+"""Suffixes of outputs that hold something else than lines of ids or tokens."""
 
 _HABITS = {
     "--add-special-tokens": instead("--bos --eos"),
@@ -191,12 +195,15 @@ def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bo
         raise OptionError(
             f"--json without -o prints ids, not --output-format {output_format}", fix="-o FILE", option="json"
         )
-    suffix = Path(target).suffix
-    if output_format in ("ids", "tokens") and suffix in (".npy", ".bin"):
+    suffix = Path(target).suffix.lower()
+    if output_format in ("ids", "tokens") and suffix in _NOT_LINES:
+        array = suffix[1:] if suffix in (".npy", ".bin") else "npy"
+        name = "" if suffix == f".{array}" else f" -o {shlex.quote(str(Path(target).with_suffix('.npy')))}"
+        as_json = ", or --json > " + shlex.quote(target) if suffix == ".json" and output_format == "ids" else ""
         raise OptionError(
             f"{target!r} would hold text: --output-format is {output_format}",
-            limit="files ending .npy or .bin hold numbers",
-            fix=f"--output-format {suffix[1:]}, or another name",
+            limit=f"a name ending {suffix} says that the file does not hold lines of {output_format}",
+            fix=f"--output-format {array}{name}{as_json or ', or another name'}",
             option="output_format",
         )
     if output_format in ("npy", "bin") and target == STDIO and sys.stdout.isatty():

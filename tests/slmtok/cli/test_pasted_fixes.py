@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -233,3 +234,35 @@ def test_a_text_that_is_taken_for_a_path(slmtok, here: Path) -> None:
     with pytest.raises(package.errors.MissingInput) as caught:
         package.train("once upon a time", vocab_size=290)
     assert caught.value.fix == "slmtok.Texts([text]), if it is a text; else check the name"
+
+
+def test_the_names_of_compressed_data_and_of_arrays_are_refused_for_text(slmtok, here: Path) -> None:
+    for name in ("ids.pt", "ids.json", "ids.PARQUET", "ids.npy"):
+        line = ["encode", "a.txt", "-t", "tok.json"]
+        fix = fix_of(slmtok(*line, "-o", name)).partition(", or ")[0]
+        options = shlex.split(fix)
+        options += [] if "-o" in options else ["-o", name]
+        ran = slmtok(*line, *options)
+        assert ran.code == 0 and np.load("ids.npy").size, ran.err
+        Path("ids.npy").unlink(), Path("ids.npy.offsets.npy").unlink()
+    for line in ("train a.txt --vocab 290", "encode a.txt -t tok.json", "slice tok.json --vocab 280"):
+        assert fix_of(slmtok(*line.split(), "-o", "new.json.gz")) == "-o new.json"
+    assert not list(here.glob("new*"))
+
+
+def test_an_input_that_the_shell_empties(slmtok, here: Path, environment: dict[str, str]) -> None:
+    def shell(line: str) -> subprocess.CompletedProcess[str]:
+        line = line.replace("slmtok ", f"{shlex.quote(sys.executable)} -m slmtok ")
+        return subprocess.run(["bash", "-c", line], env=environment, capture_output=True, text=True)
+
+    (here / "b.txt").write_text(TEXT)
+    for line, fix in (
+        ("slmtok encode b.txt -t tok.json >> b.txt", "slmtok encode b.txt -t tok.json > b.txt.new"),
+        ("slmtok encode - -t tok.json < b.txt >> b.txt", "slmtok encode - -t tok.json > result.txt"),
+        ("slmtok encode 'b.*' -t tok.json >> b.txt", "slmtok encode 'b.*' -t tok.json > ../b.txt"),
+    ):
+        ran = shell(line)
+        assert ran.returncode == 2 and f"  fix:   {fix}\n" in ran.stderr
+        assert (here / "b.txt").read_text() == TEXT
+    ran = shell("slmtok encode b.txt -t tok.json > b.txt")
+    assert "error: the input 'b.txt' is also stdout\n" in ran.stderr and not (here / "b.txt").read_bytes()
