@@ -192,7 +192,13 @@ class Specials(Mapping[str, int]):
         return token
 
     def unknown(self, name: object) -> UnknownSpecial:
-        """The error for a name that is neither a role nor a spelling."""
+        """The error for a name that is no role, and no spelling where one is taken."""
+        if isinstance(name, str) and (token := self._by_text.get(name)):
+            fact, limit = (
+                f"{name!r} is the spelling of {token.role!r}, not a role",
+                f"roles: {', '.join(self._by_role)}",
+            )
+            return UnknownSpecial(fact, limit=limit, fix=f"tok.specials[{token.role!r}]", name=name)
         meant = suggestion(name, self._by_role) if isinstance(name, str) else None
         fix = f"use {meant!r}" if meant else "use one of the roles, or give a special that spelling first"
         if isinstance(name, str) and not meant and not name.isidentifier():

@@ -55,8 +55,9 @@ BATCH_BYTES = 16 << 20
 IDS_PER_WRITE = 1 << 16
 """Ids that are turned into text at a time."""
 
-_NOT_LINES = frozenset(
-    ".npy .npz .bin .pt .pth .pkl .pickle .safetensors .h5 .json .jsonl .parquet .arrow .feather .msgpack".split()
+_NOT_LINES = (
+    *(".npy", ".npz", ".bin", ".pt", ".pth", ".pkl", ".pickle", ".safetensors", ".h5"),
+    *(".json", ".jsonl", ".parquet", ".arrow", ".feather", ".msgpack"),
 )
 """Suffixes of outputs that hold something else than lines of ids or tokens."""
 

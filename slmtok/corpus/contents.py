@@ -87,7 +87,7 @@ _PICKLE_0 = re.compile(rb"\([ld]p0\n|\(?V[^\n]*\np0\n|c\w+\n\w+\np0\n")
 """A pickle of protocol 0 is ASCII: a list, a dict, a text, a tuple or an object."""
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 """Suffixes of documents that are zip archives of XML."""
-_OWN_SUFFIXES = (".json", ".lock", ".bin", ".digests", "merges.txt")
+_OWN_SUFFIXES = (".json", ".ipynb", ".lock", ".bin", ".digests", "merges.txt")
 _MAX_FOLDER_CHECKS = 256
 """Files of a folder that are opened to refuse those of slmtok."""
 _FIXES: dict[str, str] = {
@@ -203,6 +203,17 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
         checks += not is_named
         kind = kind_of_file(path)
         head = _head(path, options) if kind in (file_kinds.UNKNOWN, file_kinds.TOKENIZER) else b""
+        if kind == file_kinds.UNKNOWN and path.endswith(".ipynb") and head.lstrip().startswith(b"{"):
+            raise OptionError(
+                f"{path} is a notebook, not text",
+                where="the corpus",
+                limit=(Setting("format", "text"), " reads its JSON as text, outputs and images included"),
+                fix=f"jupyter nbconvert --to markdown {shlex.quote(path)}"
+                if is_named
+                else (Setting("exclude", "*.ipynb"), " leaves it out"),
+                option="corpus",
+                path=path,
+            )
         if kind == file_kinds.UNKNOWN and (what := _of_hugging_face(path, head)):
             raise OptionError(
                 f"{path} is {what}, not text",

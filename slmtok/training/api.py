@@ -20,6 +20,7 @@ from slmtok.training.learn import learn_sizes, validate_options
 from slmtok.training.memory import peak_memory
 from slmtok.training.mixing import check_named
 from slmtok.training.report import TrainReport, make_report
+from slmtok.training.texts import check_source
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
@@ -107,7 +108,7 @@ def train_sizes(
         for each in listed:
             validate_options(each)
         check_named(options)
-        counts = count_corpus(corpus, options, progress)
+        counts = count_corpus(check_source(corpus, options, "slmtok.train"), options, progress)
     return train_counts(counts, listed, progress)
 
 
@@ -162,6 +163,6 @@ def count(
     profile: a `slmtok.corpus.profile.CorpusProfile` that receives lengths and duplicates.
     """
     check_progress(progress)
-    return count_corpus(
-        corpus, build_options(CountOptions, options, keywords), progress, Observers(doc_digests, profile)
-    )
+    options = build_options(CountOptions, options, keywords)
+    corpus = check_source(corpus, options, "slmtok.count")
+    return count_corpus(corpus, options, progress, Observers(doc_digests, profile))

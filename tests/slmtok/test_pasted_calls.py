@@ -5,14 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from shared_data import peer
 
 import slmtok
 from slmtok.compat import cs336
 from slmtok.compat.nanochat import RustBPETokenizer
 from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
-from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, SlmtokError, UnknownSpecial, WrongType
+from slmtok.errors import (
+    CorruptFile,
+    InvalidSpecials,
+    MissingInput,
+    OptionError,
+    SlmtokError,
+    UnknownSpecial,
+    WrongType,
+)
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
@@ -108,6 +118,62 @@ def test_counts_in_memory_are_not_merged(tok: slmtok.Tokenizer) -> None:
     both = [counts, slmtok.count("b.txt")]
     _, (*_, merged) = pasted(lambda: merge(both, "both.counts"), WrongType, counts=both)
     assert merged.inputs == 2
+
+
+def test_a_spelling_in_place_of_a_role(tok: slmtok.Tokenizer) -> None:
+    fix, id = pasted(lambda: tok.specials["</s>"], UnknownSpecial, tok=tok)
+    assert fix == "tok.specials['eos']" and id == 2
+
+
+def test_tables_in_place_of_texts(tok: slmtok.Tokenizer) -> None:
+    encode: Any = tok.encode_batch
+    expected = tok.encode_batch(["the cat", "a dog"])
+    names: dict[str, Any] = {"tok": tok, "d": {"id": [7, 8], "body": ["the cat", "a dog"]}}
+    names["rows"] = [{"body": "the cat"}, {"body": "a dog"}]
+    for given, fix in (
+        (names["d"], "tok.encode_batch(d['body'])"),
+        (names["rows"], "tok.encode_batch([row['body'] for row in rows])"),
+    ):
+        shown, batch = pasted(lambda given=given: encode(given), WrongType, **names)
+        assert shown == fix and list(map(list, batch)) == list(map(list, expected))
+    names["ds"] = peer("datasets").Dataset.from_dict({"text": ["the cat", "a dog"]})
+    shown, batch = pasted(lambda: encode(names["ds"]), WrongType, **names)
+    assert shown == "tok.encode_batch(ds['text'])" and list(map(list, batch)) == list(map(list, expected))
+
+
+def test_arrays_of_arrow_in_place_of_texts(tok: slmtok.Tokenizer) -> None:
+    arrow = peer("pyarrow")
+    for arr in (arrow.array([TEXT]), arrow.chunked_array([[TEXT], [TEXT]])):
+        fix, texts = pasted(lambda arr=arr: slmtok.train(arr, vocab_size=274), WrongType, arr=arr)
+        assert fix == "slmtok.Texts(arr.to_pylist())" and slmtok.train(texts, vocab_size=274).n_vocab == 274
+        fix, _ = pasted(lambda arr=arr: tok.encode_batch(arr), WrongType, arr=arr, tok=tok)
+        assert fix == "tok.encode_batch(arr.to_pylist())"
+
+
+def test_names_of_files_in_place_of_texts(tok: slmtok.Tokenizer) -> None:
+    paths = ["a.txt"]
+    expected = slmtok.train(paths, vocab_size=275)
+    for texts in (iter(paths), map(Path, paths), slmtok.Texts(iter(paths))):
+        fix, made = pasted(lambda texts=texts: slmtok.train(texts, vocab_size=275), WrongType, paths=paths)
+        assert fix == "slmtok.train(list(paths), vocab_size=275)" and made == expected
+    fix, _ = pasted(lambda: slmtok.count(slmtok.Texts(paths), document="line"), WrongType)
+    assert fix == "slmtok.count(['a.txt'], document='line')"
+    # A name and other texts are texts.
+    assert slmtok.count(slmtok.Texts(["a.txt", "some text", "a.txt"])).totals.documents == 3
+    assert slmtok.count(text for text in ("a.txt", "some text")).totals.documents == 2
+
+
+def test_a_binary_file_that_is_open(tok: slmtok.Tokenizer) -> None:
+    np.save("ids.npy", tok.encode(TEXT))
+    with Path("ids.npy").open("rb") as file, pytest.raises(OptionError, match="is a numpy array, not text"):
+        slmtok.train(file, vocab_size=280)
+    with Path("a.txt").open("rb") as file:
+        assert slmtok.count(file).totals.bytes == len(TEXT)
+
+
+def test_a_file_whose_name_has_a_line_feed(tok: slmtok.Tokenizer) -> None:
+    Path("new\nline.txt").write_text(TEXT)
+    assert slmtok.train(Path("new\nline.txt"), vocab_size=280, pattern="gpt2") == tok
 
 
 def test_a_free_spelling_is_found() -> None:

@@ -266,3 +266,18 @@ def test_an_input_that_the_shell_empties(slmtok, here: Path, environment: dict[s
         assert (here / "b.txt").read_text() == TEXT
     ran = shell("slmtok encode b.txt -t tok.json > b.txt")
     assert "error: the input 'b.txt' is also stdout\n" in ran.stderr and not (here / "b.txt").read_bytes()
+
+
+def test_a_notebook_is_no_text(slmtok, here: Path) -> None:
+    (here / "n.ipynb").write_text(json.dumps({"cells": [], "nbformat": 4}))
+    line = ["train", "n.ipynb", "--vocab", "290", "-o", "new.json"]
+    ran = slmtok(*line)
+    assert "error: n.ipynb is a notebook, not text\n" in ran.err
+    assert fix_of(ran) == "jupyter nbconvert --to markdown n.ipynb"
+    assert fix_of(slmtok("encode", "n.ipynb", "-t", "tok.json")) == "jupyter nbconvert --to markdown n.ipynb"
+    (here / "docs").mkdir()
+    (here / "n.ipynb").rename(here / "docs" / "n.ipynb")
+    (here / "a.txt").rename(here / "docs" / "a.txt")
+    line[1] = "docs"
+    option = fix_of(slmtok(*line)).removesuffix(" leaves it out")
+    assert option == "--exclude '*.ipynb'" and slmtok(*line, *shlex.split(option)).code == 0
