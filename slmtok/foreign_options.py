@@ -44,6 +44,7 @@ _FIXES: dict[str, tuple[str, Message]] = {
     "truncation": ("return_tensors", f"{_HF}truncation=True, max_length=...)"),
     "max_length": ("return_tensors", f"{_HF}truncation=True, max_length=...)"),
     "padding": ("return_tensors", f"{_HF}padding=True), or tok.encode_batch(texts).pad"),
+    "out_type": ("allow_special", "[tok.id_to_token(id) for id in tok.encode(text)]"),
     "output": ("text", "slmtok.view(tok).save('tokens.html')"),
     **dict.fromkeys(
         ("split", "test_size", "val_ratio", "val_frac", "val_fraction"), ("val", (Setting("val", "hash:10%"),))

@@ -20,6 +20,8 @@ from slmtok.errors import (
     MissingInput,
     OptionError,
     SlmtokError,
+    UnknownName,
+    UnknownOption,
     UnknownSpecial,
     WrongType,
 )
@@ -176,6 +178,31 @@ def test_a_file_whose_name_has_a_line_feed(tok: slmtok.Tokenizer) -> None:
     assert slmtok.train(Path("new\nline.txt"), vocab_size=280, pattern="gpt2") == tok
 
 
+def test_tokens_as_texts(tok: slmtok.Tokenizer) -> None:
+    encode: Any = tok.encode
+    fix, tokens = pasted(lambda: encode("the cat", out_type=str), UnknownOption, tok=tok)
+    assert fix == "[tok.id_to_token(id) for id in tok.encode('the cat')]" and len(tokens) == len(encode("the cat"))
+
+
+def test_counts_are_saved_by_themselves(tok: slmtok.Tokenizer) -> None:
+    fix, _ = pasted(
+        lambda: slmtok.train("a.txt", vocab_size=280, document="line", save_counts="x.counts"), UnknownOption
+    )
+    assert fix == "slmtok.count('a.txt', document='line').save('x.counts')"
+    assert slmtok.PretokenCounts.load("x.counts").distinct
+    merge: Any = slmtok.merge_counts
+    counts = slmtok.count("a.txt")
+    _, (*_, merged) = pasted(lambda: merge(counts, counts), WrongType, a=counts, b=slmtok.count(slmtok.Texts([TEXT + "a dog ran"])))
+    assert merged.inputs == 2
+
+
+def test_the_encoding_of_a_model() -> None:
+    for model, fix in (("gpt-4o", "o200k_base"), ("gpt-4.1-mini", "o200k_base"), ("gpt-3.5-turbo", "cl100k_base")):
+        with pytest.raises(UnknownName, match="is a model, and its encoding is") as caught:
+            slmtok.from_tiktoken(model)
+        assert caught.value.fix == f"slmtok.from_tiktoken('{fix}')"
+
+
 def test_a_free_spelling_is_found() -> None:
     taken = slmtok.specials.default_specials({"user": "<|bos|>", "more": "<|bos_2|>"})
     with pytest.raises(InvalidSpecials) as caught:
@@ -186,6 +213,7 @@ def test_a_free_spelling_is_found() -> None:
 def test_pieces_of_sentencepiece() -> None:
     tok = slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
     pieces = SentencePieceProcessor(tokenizer=tok)
+    assert SentencePieceProcessor(tok).encode("the cat") == pieces.encode("the cat")
     assert pieces.decode(["\u2581the", "\u2581zebra"]) == " the zebra"
     assert pieces.piece_to_id("\u2581") == tok.token_id(b" ")
     assert pieces.decode(["\u2581zebra", tok.specials.bos, *tok.encode_list("s")]) == " zebras"
