@@ -271,6 +271,9 @@ def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Ite
     That is a role which is not among `spellings`, where there is one: what was asked for stays.
     """
     wrong = next((role for role in roles if role not in spellings), roles[-1])
+    to = spellings.get(wrong, "")
+    if wrong and not wrong[0].isalnum() and _ROLE.fullmatch(to) and to not in spellings:
+        return {to if each == wrong else each: wrong if each == wrong else text for each, text in spellings.items()}
     role = _valid_role(wrong)
     taken = {token.text for token in tokens}
     text, number = f"<|{role}|>", 2
@@ -282,7 +285,10 @@ def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Ite
 
 def pair_meant(text: str) -> str:
     """`ROLE=SPELLING` for a text that is not such a pair: `user=<|user|>` for `<|user|>`, `user` and `user=`."""
-    name, _, spelling = text.partition("=")
+    name, equals, spelling = text.partition("=")
+    before, _, after = text.partition(":")
+    if not equals and after and _ROLE.fullmatch(before):
+        name, spelling = before, after
     role = _valid_role(name or spelling)
     return f"{role}={spelling or (name if name != role and '=' not in text else f'<|{role}|>')}"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from slmtok.cli.options import (
     options_of,
     output_options,
     threads_option,
+    tokenizer_of,
     tokenizer_option,
 )
 from slmtok.cli.output import Outcome, counted, settings
@@ -61,7 +62,15 @@ _NOT_LINES = (
 )
 """Suffixes of outputs that hold something else than lines of ids or tokens."""
 
+
+def _text(value: str | None, arguments: Sequence[str]) -> str:
+    """The command that reads a text from stdin, for a text as the value of an option."""
+    return piped("some text" if value is None else value, f"slmtok encode - -t {shlex.quote(tokenizer_of(arguments))}")
+
+
 _HABITS = {
+    "--model": instead("-t {}", "tok.json"),
+    **dict.fromkeys(("--text", "--string", "--prompt"), _text),
     "--add-special-tokens": instead("--bos --eos"),
     **dict.fromkeys(
         ("--count", "--num-tokens", "--n-tokens"), instead("slmtok eval TOK --on TEXT, which counts the ids")

@@ -12,6 +12,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import click
@@ -401,6 +402,11 @@ def collector(name: str, collect: Callable[[list[Any]], Any]) -> Callable[..., A
 def arguments_of_command() -> list[str]:
     """The arguments of the running command as they were given."""
     return list(click.get_current_context().meta["arguments"])
+
+
+def tokenizer_of(arguments: Sequence[str]) -> str:
+    """The value of -t among arguments; tok.json without one."""
+    return next((value for flag, value in pairwise(arguments) if flag in ("-t", "--tokenizer")), "tok.json")
 
 
 def is_given(name: str) -> bool:

@@ -84,6 +84,9 @@ def test_a_spelling_that_another_role_has(tok: slmtok.Tokenizer) -> None:
     assert moved.specials.text("eos") == "<s>"
     fix, _ = pasted(lambda: tok.with_special("user", "bos"), InvalidSpecials, tok=tok)
     assert fix == "tok.with_special('user', '<|user|>')"
+    fix, swapped = pasted(lambda: tok.with_special("<|im_start|>", "im_start"), InvalidSpecials, tok=tok)
+    assert fix == "tok.with_special('im_start', '<|im_start|>')"
+    assert swapped.specials.text("im_start") == "<|im_start|>"
 
 
 def test_a_spelling_that_no_special_has(tok: slmtok.Tokenizer) -> None:
@@ -192,7 +195,9 @@ def test_counts_are_saved_by_themselves(tok: slmtok.Tokenizer) -> None:
     assert slmtok.PretokenCounts.load("x.counts").distinct
     merge: Any = slmtok.merge_counts
     counts = slmtok.count("a.txt")
-    _, (*_, merged) = pasted(lambda: merge(counts, counts), WrongType, a=counts, b=slmtok.count(slmtok.Texts([TEXT + "a dog ran"])))
+    _, (*_, merged) = pasted(
+        lambda: merge(counts, counts), WrongType, a=counts, b=slmtok.count(slmtok.Texts([TEXT + "a dog ran"]))
+    )
     assert merged.inputs == 2
 
 

@@ -53,6 +53,9 @@ def fix_of(ran) -> str:
         ("train --model_prefix=x --vocab_size=290 --input=a.txt --model_type=unigram --character_coverage=1.0",
          "slmtok train -o x.json --vocab_size=290 a.txt --scheme bpe"),
         ("exposure a.txt", "slmtok pack a.txt -t tok.json -o data2"),
+        ("set-special tok.json 'bos:<b>' -o new.json", "slmtok set-special tok.json 'bos=<b>' -o new.json"),
+        ("set-special tok.json '<|im_start|>=im_start' -o new.json",
+         "slmtok set-special tok.json 'im_start=<|im_start|>' -o new.json"),
     ],
 )  # fmt: skip
 def test_a_pasted_command_works(slmtok, here: Path, line: str, fix: str) -> None:
@@ -133,6 +136,15 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
     ("line", "fix"),
     [
         ("decode data --docs 0-0", "--docs 0:1"),
+        ("train a.txt --vocab '1 000' -o new.json", "--vocab 1000"),
+        ("slice tok.json --vocab '1 000' -o new.json", "--vocab 1000"),
+        ("train a.txt --vocab '300 400' -o new.json", "--vocab 300 --vocab 400"),
+        ("train a.txt --vocab 290 --output-dir new", "use -o new/tok.json; mkdir -p new makes the folder"),
+        ("train a.txt --vocab 290 --output-dir data", "use -o data/tok.json"),
+        ("pack a.txt -t tok.json --output-dir new", "use -o new"),
+        ("encode a.txt --model tok.json", "use -t tok.json"),
+        ("encode -t tok.json --text 'the cat'", "printf %s 'the cat' | slmtok encode - -t tok.json"),
+        ("decode -t tok.json 5 20 280", "printf %s '5 20 280' | slmtok decode - -t tok.json"),
         ("set-special tok.json '<|user|>' -o new.json", "slmtok set-special tok.json 'user=<|user|>' -o new.json"),
         ("set-special tok.json =x -o new.json", "slmtok set-special tok.json x=x -o new.json"),
         ("train a.txt --vocab 290 -o new.json --special '<|user|>'", "--special 'user=<|user|>'"),
@@ -281,3 +293,15 @@ def test_a_notebook_is_no_text(slmtok, here: Path) -> None:
     line[1] = "docs"
     option = fix_of(slmtok(*line)).removesuffix(" leaves it out")
     assert option == "--exclude '*.ipynb'" and slmtok(*line, *shlex.split(option)).code == 0
+
+
+def test_ids_in_place_of_their_file(slmtok, here: Path, environment: dict[str, str]) -> None:
+    (here / "ids.txt").write_text("kept")
+    for ids in (["--ids", "288,289"], ["--ids=288, 289"]):
+        fix = fix_of(slmtok("prune", "tok.json", *ids, "-o", "new.json"))
+        written, _, command = fix.partition(" && ")
+        assert written == "printf '%s\\n' 288 289 > prune-ids.txt"
+        subprocess.run(["bash", "-c", written], check=True)
+        assert slmtok(*shlex.split(command)[1:]).code == 0 and package.load("new.json").n_vocab == 288
+        (here / "new.json").unlink(), (here / "new.json.ids.npy").unlink()
+    assert (here / "ids.txt").read_text() == "kept"
