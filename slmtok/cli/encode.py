@@ -37,7 +37,7 @@ from slmtok.corpus.contents import check_texts, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import MissingInput, OptionError, UnknownSpecial
 from slmtok.formats import id_files
-from slmtok.id_arrays import OFFSETS_SUFFIX
+from slmtok.id_arrays import OFFSETS_SUFFIX, encode_files
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
@@ -121,6 +121,7 @@ def encode(
     files = _find(source, read, tokenizer)
     beside = [target + OFFSETS_SUFFIX] if is_array else []
     check_output(target, *beside, inputs=[*files, tokenizer], force=force)
+    _check_name(output_format, target)
     with Progress(expected={"encode": known_size(files, read)}) as progress:
         try:
             job = EncodeJob(load(tokenizer), files, read, bos, eos, _names(allow_special), threads, progress)
@@ -205,6 +206,14 @@ def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bo
         raise OptionError(
             f"--json without -o prints ids, not --output-format {output_format}", fix="-o FILE", option="json"
         )
+    if output_format in ("npy", "bin") and target == STDIO and sys.stdout.isatty():
+        raise OptionError(
+            f"--output-format {output_format} is binary, and stdout is a terminal", fix="-o FILE", option="output"
+        )
+
+
+def _check_name(output_format: str, target: str) -> None:
+    """Raises `OptionError` for lines of ids or tokens under the name of another kind of file."""
     suffix = Path(target).suffix.lower()
     if output_format in ("ids", "tokens") and suffix in _NOT_LINES:
         array = suffix[1:] if suffix in (".npy", ".bin") else "npy"
@@ -215,10 +224,6 @@ def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bo
             limit=f"a name ending {suffix} says that the file does not hold lines of {output_format}",
             fix=f"--output-format {array}{name}{as_json or ', or another name'}",
             option="output_format",
-        )
-    if output_format in ("npy", "bin") and target == STDIO and sys.stdout.isatty():
-        raise OptionError(
-            f"--output-format {output_format} is binary, and stdout is a terminal", fix="-o FILE", option="output"
         )
 
 
@@ -307,13 +312,14 @@ class EncodeJob:
 
     def write_mapped(self, source: str, target: str, *, force: bool) -> None:
         """As `write_ids` without a header, from file to file within the engine."""
-        rows = self.tokenizer.encode_files(
+        # Not by way of `Tokenizer.encode_files`, which refuses binary data: --format text reads them.
+        rows = encode_files(
+            self.tokenizer._encoder,
             source,
             target,
             document=self.read.document,
             threads=self.threads,
-            bos=self.bos,
-            eos=self.eos,
+            delimiters=self.tokenizer._delimiters(bos=self.bos, eos=self.eos),
             max_doc_bytes=self.read.max_doc_bytes,
             force=force,
             progress=self.progress,

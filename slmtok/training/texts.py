@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
 from slmtok.checks import BYTES_LIKE
 from slmtok.corpus import Skipped
-from slmtok.corpus.contents import HEAD_BYTES, content_of
 from slmtok.corpus.selection import Selection
 from slmtok.errors import InvalidText, OptionError, WrongType
+from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
 
 if TYPE_CHECKING:

@@ -176,6 +176,18 @@ def test_a_binary_file_that_is_open(tok: slmtok.Tokenizer) -> None:
         assert slmtok.count(file).totals.bytes == len(TEXT)
 
 
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_binary_files_are_not_encoded(tok: slmtok.Tokenizer) -> None:
+    np.save("ids.npy", tok.encode(TEXT))
+    Path("wide.txt").write_text(TEXT, "utf-16")
+    for path, expected in (("ids.npy", Path("ids.npy").read_bytes()), ("wide.txt", TEXT)):
+        with pytest.raises(OptionError, match="not text") as caught:
+            tok.encode_files(iter(["a.txt", path]), "o.bin")
+        call = str(caught.value.fix).removeprefix("name the text, or ").partition(", which")[0]
+        assert list(eval(call, {"tok": tok})[0]) == tok.encode_list(expected)
+        assert not Path("o.bin").exists()
+
+
 def test_a_file_whose_name_has_a_line_feed(tok: slmtok.Tokenizer) -> None:
     Path("new\nline.txt").write_text(TEXT)
     assert slmtok.train(Path("new\nline.txt"), vocab_size=280, pattern="gpt2") == tok
