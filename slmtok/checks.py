@@ -37,7 +37,7 @@ def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example
     if number is None:
         meant = _integer_meant(value)
         if meant is None or not min <= meant <= max:
-            meant = example or (min if min > 1 else 1)
+            meant = 0 if name == "threads" else example or (min if min > 1 else 1)
         raise WrongType(
             (_mention(name), f" must be an integer, not {type(value).__name__} {value!r}"),
             fix=(_mention(name, meant),),
@@ -103,6 +103,8 @@ def check_text(x: object) -> Text:
     if isinstance(x, (list, tuple)):
         raise WrongType(f"a {type(x).__name__} is not one text", fix="tok.encode_batch(texts)")
     found = _buffer(x)
+    if found is None and getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u"):
+        raise WrongType(f"text must be str or bytes, and this is {type(x).__name__} of integers", fix="tok.decode(ids)")
     if found is None:
         raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix="tok.encode('some text')")
     return found

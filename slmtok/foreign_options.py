@@ -116,6 +116,8 @@ def nearest_name(name: object, choices: Container[str]) -> str | None:
 def foreign_option(name: str, value: object, options: Container[str]) -> tuple[str | None, Message | None]:
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
     if (ours := _OURS.get(name, "")) in options:
+        if isinstance(value, str) and value.isdecimal() and ours in ("n_vocab", "vocab_size"):
+            value = int(value)
         return ours, (Setting(ours) if value is None else Setting(ours, value),)
     needed, fix = _FIXES.get(name, ("", None))
     return None, fix if needed in options else None

@@ -120,6 +120,8 @@ def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: i
             if hasattr(id, "__len__") and not isinstance(id, (str, bytes))
             else ("list(map(int, ids))" if id.is_integer() else "of logits: logits.argmax(-1); these are no ids")
             if isinstance(id, float)
+            else "list(map(int, ids))"
+            if isinstance(id, str) and id.isdecimal()
             else "tok.encode(text) gives ids",
         ) from None
     except RuntimeError as error:

@@ -193,6 +193,24 @@ def test_a_file_whose_name_has_a_line_feed(tok: slmtok.Tokenizer) -> None:
     assert slmtok.train(Path("new\nline.txt"), vocab_size=280, pattern="gpt2") == tok
 
 
+def test_ids_as_text_and_text_as_ids(tok: slmtok.Tokenizer) -> None:
+    wrong: Any = np.array([270, 271])
+    assert pasted(lambda: tok.encode(wrong), WrongType, tok=tok, ids=wrong)[0] == "tok.decode(ids)"
+    assert pasted(lambda: tok.decode(["270", "271"]), WrongType, ids=["270", "271"]) == (
+        "list(map(int, ids))",
+        [270, 271],
+    )
+    with pytest.raises(WrongType) as caught:
+        tok.encode_batch(["a"], threads="auto")  # type: ignore[arg-type]
+    assert str(caught.value.fix).startswith("threads=0")
+    with pytest.raises(UnknownOption) as named:
+        slmtok.slice(tok, vocab_size="275")  # type: ignore[call-arg]
+    assert named.value.fix == "n_vocab=275"
+    last: Any = slmtok.pack
+    fix, packed = pasted(lambda: last("a.txt", "out", tok, val="none"), WrongType, tok=tok)
+    assert fix == "slmtok.pack('a.txt', tok, 'out', val='none')" and packed.files
+
+
 def test_tokens_as_texts(tok: slmtok.Tokenizer) -> None:
     encode: Any = tok.encode
     fix, tokens = pasted(lambda: encode("the cat", out_type=str), UnknownOption, tok=tok)
