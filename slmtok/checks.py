@@ -103,10 +103,10 @@ def check_text(x: object) -> Text:
     if isinstance(x, (list, tuple)):
         raise WrongType(f"a {type(x).__name__} is not one text", fix="tok.encode_batch(texts)")
     found = _buffer(x)
-    if found is None and getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u"):
-        raise WrongType(f"text must be str or bytes, and this is {type(x).__name__} of integers", fix="tok.decode(ids)")
     if found is None:
-        raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix="tok.encode('some text')")
+        is_ids = getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u") and getattr(x, "ndim", 0) == 1
+        fix = "tok.decode(ids)" if is_ids else "tok.encode('some text')"
+        raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix=fix)
     return found
 
 
