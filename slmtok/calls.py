@@ -115,6 +115,8 @@ def wrong_call(
     example = f"{name}({', '.join(EXAMPLES.get(f'{name}.{each}', EXAMPLES.get(each, each)) for each in required)})"
     for option, value in unknown.items():
         meant, fix = meant_option(option, value, options)
+        if isinstance(fix, str) and args:
+            fix = fix.replace("(text)", f"({argument_text(args[0], 'text')})")
         if not takes_any or (meant is not None and meant in missing):
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else "")
             return UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=fix or example, option=option)

@@ -37,7 +37,7 @@ def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example
     if number is None:
         meant = _integer_meant(value)
         if meant is None or not min <= meant <= max:
-            meant = example or (min if min > 1 else 1)
+            meant = 0 if name == "threads" else example or (min if min > 1 else 1)
         raise WrongType(
             (_mention(name), f" must be an integer, not {type(value).__name__} {value!r}"),
             fix=(_mention(name, meant),),
@@ -104,7 +104,9 @@ def check_text(x: object) -> Text:
         raise WrongType(f"a {type(x).__name__} is not one text", fix="tok.encode_batch(texts)")
     found = _buffer(x)
     if found is None:
-        raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix="tok.encode('some text')")
+        is_ids = getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u") and getattr(x, "ndim", 0) == 1
+        fix = "tok.decode(ids)" if is_ids else "tok.encode('some text')"
+        raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix=fix)
     return found
 
 
@@ -125,17 +127,41 @@ def check_texts(xs: object, call: str) -> Sequence[Text]:
         raise WrongType(f"{str(xs)!r} is a path, not texts", fix="tok.encode_files([path], out)")
     if isinstance(xs, (list, tuple)):
         texts: Sequence[object] = xs  # before the checks of abstract classes, which cost half a microsecond
+    elif isinstance(xs, Mapping) and xs:
+        raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}({_column('d', xs)})")
     elif isinstance(xs, Mapping) or not isinstance(xs, Iterable):
         raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}([text])")
     else:
         texts = list(xs)
     for index, text in enumerate(texts):
         if not isinstance(text, (str, *BYTES_LIKE)):
-            raise WrongType(
-                f"text {index} is {type(text).__name__}, not str or bytes",
-                fix="tok.encode_files(paths, out)" if isinstance(text, os.PathLike) else "leave it out, or str(it)",
-            )
+            fact = f"text {index} is {type(text).__name__}, not str or bytes"
+            raise WrongType(fact, fix=_texts_meant(xs, text, call))
     return cast("Sequence[Text]", texts)
+
+
+def _texts_meant(xs: object, text: object, call: str) -> str:
+    """What to call instead with texts of which one is neither str nor bytes."""
+    if isinstance(text, os.PathLike):
+        return "tok.encode_files(paths, out)"
+    if isinstance(text, Mapping) and text:
+        if hasattr(xs, "column_names") and hasattr(xs, "__getitem__"):
+            return f"tok.{call}({_column('ds', text)})"
+        return f"tok.{call}([{_column('row', text)} for row in rows])"
+    return f"tok.{call}(arr.to_pylist())" if hasattr(text, "as_py") else "leave it out, or str(it)"
+
+
+def _column(variable: str, record: Mapping[object, object]) -> str:
+    """The texts of a record or of a table of columns: its field text, else the first that holds text."""
+    fields = [name for name, value in record.items() if isinstance(next(iter(_listed(value)), None), str)]
+    name = "text" if "text" in record else next(iter(fields or record))
+    tables = record[name]
+    return f"{variable}[{name!r}]" + ("['text']" if hasattr(tables, "column_names") else "")
+
+
+def _listed(value: object) -> Iterable[object]:
+    """A column as it is, a field as a column of one."""
+    return value if isinstance(value, (list, tuple)) else [value]
 
 
 def check_progress(progress: object) -> None:

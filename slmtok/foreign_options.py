@@ -44,6 +44,7 @@ _FIXES: dict[str, tuple[str, Message]] = {
     "truncation": ("return_tensors", f"{_HF}truncation=True, max_length=...)"),
     "max_length": ("return_tensors", f"{_HF}truncation=True, max_length=...)"),
     "padding": ("return_tensors", f"{_HF}padding=True), or tok.encode_batch(texts).pad"),
+    "out_type": ("allow_special", "[tok.id_to_token(id) for id in tok.encode(text)]"),
     "output": ("text", "slmtok.view(tok).save('tokens.html')"),
     **dict.fromkeys(
         ("split", "test_size", "val_ratio", "val_frac", "val_fraction"), ("val", (Setting("val", "hash:10%"),))
@@ -115,6 +116,8 @@ def nearest_name(name: object, choices: Container[str]) -> str | None:
 def foreign_option(name: str, value: object, options: Container[str]) -> tuple[str | None, Message | None]:
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
     if (ours := _OURS.get(name, "")) in options:
+        if isinstance(value, str) and value.isdecimal() and ours in ("n_vocab", "vocab_size"):
+            value = int(value)
         return ours, (Setting(ours) if value is None else Setting(ours, value),)
     needed, fix = _FIXES.get(name, ("", None))
     return None, fix if needed in options else None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, f
 from slmtok import _engine, atomic
 from slmtok.checks import check_choice, check_int, check_path
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType
+from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.files import mention_texts, missing_input, unreadable
 from slmtok.ragged import Ragged
 
@@ -119,6 +120,8 @@ def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: i
             if hasattr(id, "__len__") and not isinstance(id, (str, bytes))
             else ("list(map(int, ids))" if id.is_integer() else "of logits: logits.argmax(-1); these are no ids")
             if isinstance(id, float)
+            else "list(map(int, ids))"
+            if isinstance(id, str) and id.isdecimal()
             else "tok.encode(text) gives ids",
         ) from None
     except RuntimeError as error:
@@ -390,6 +393,30 @@ def _sources(paths: object) -> list[str]:
                 fix="name the files themselves; for a pipe, tok.encode_batch(texts)",
                 path=name,
             )
+    return names
+
+
+def text_sources(paths: object) -> list[str]:
+    """The files to read. Raises `OptionError` for one that is not text, and what `encode_files` raises for paths."""
+    names = _sources(paths)
+    for name in names:
+        try:
+            with Path(name).open("rb", buffering=0) as file:
+                content = content_of(file.read(HEAD_BYTES))
+        except OSError:
+            continue  # The engine reports it.
+        if content is None:
+            continue
+        opened = f"open({name!r}, 'rb')"
+        if isinstance(content.read_by, Setting) and content.read_by.name == "encoding":
+            opened = f"open({name!r}, encoding={content.read_by.value!r})"
+        raise OptionError(
+            f"{name!r} is {content.name}, not text",
+            where=name,
+            limit="files of UTF-8 text",
+            fix=f"name the text, or tok.encode_batch([{opened}.read()]), which takes what it reads as it is",
+            path=name,
+        )
     return names
 
 

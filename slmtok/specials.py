@@ -192,7 +192,13 @@ class Specials(Mapping[str, int]):
         return token
 
     def unknown(self, name: object) -> UnknownSpecial:
-        """The error for a name that is neither a role nor a spelling."""
+        """The error for a name that is no role, and no spelling where one is taken."""
+        if isinstance(name, str) and (token := self._by_text.get(name)):
+            fact, limit = (
+                f"{name!r} is the spelling of {token.role!r}, not a role",
+                f"roles: {', '.join(self._by_role)}",
+            )
+            return UnknownSpecial(fact, limit=limit, fix=f"tok.specials[{token.role!r}]", name=name)
         meant = suggestion(name, self._by_role) if isinstance(name, str) else None
         fix = f"use {meant!r}" if meant else "use one of the roles, or give a special that spelling first"
         if isinstance(name, str) and not meant and not name.isidentifier():
@@ -265,6 +271,9 @@ def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Ite
     That is a role which is not among `spellings`, where there is one: what was asked for stays.
     """
     wrong = next((role for role in roles if role not in spellings), roles[-1])
+    to = spellings.get(wrong, "")
+    if wrong and not wrong[0].isalnum() and _ROLE.fullmatch(to) and to not in spellings:
+        return {to if each == wrong else each: wrong if each == wrong else text for each, text in spellings.items()}
     role = _valid_role(wrong)
     taken = {token.text for token in tokens}
     text, number = f"<|{role}|>", 2
@@ -276,7 +285,10 @@ def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Ite
 
 def pair_meant(text: str) -> str:
     """`ROLE=SPELLING` for a text that is not such a pair: `user=<|user|>` for `<|user|>`, `user` and `user=`."""
-    name, _, spelling = text.partition("=")
+    name, equals, spelling = text.partition("=")
+    before, _, after = text.partition(":")
+    if not equals and after and _ROLE.fullmatch(before):
+        name, spelling = before, after
     role = _valid_role(name or spelling)
     return f"{role}={spelling or (name if name != role and '=' not in text else f'<|{role}|>')}"
 

@@ -396,11 +396,12 @@ class Tokenizer(metaclass=_NamesConstructors):
 
         Both appear whole or not at all. The result maps them into memory. max_doc_bytes: most text of a document that
         is held at once; larger documents are cut where no piece crosses, in bounded memory, unless they have no such
-        place. Raises `MissingInput`, `OutputExists`, `DiskFull`, `Unreadable`, `DocumentTooLarge`.
+        place. Raises `MissingInput`, `OutputExists`, `DiskFull`, `Unreadable`, `DocumentTooLarge`, `OptionError` (a
+        file that is not text).
         """
         return id_arrays.encode_files(
             self._encoder,
-            paths,
+            id_arrays.text_sources(paths),
             out,
             document=document,
             threads=check_threads(threads),

@@ -58,7 +58,7 @@ def _train_own(path: str, ctx: click.Context) -> str:
 
 def _on_text(path: str, ctx: click.Context) -> str | None:
     """The command line with `path`, which stands in the place of a tokenizer, as the value of --on; else None."""
-    from slmtok.corpus.contents import HEAD_BYTES, content_of
+    from slmtok.file_content import HEAD_BYTES, content_of
     from slmtok.files import read_file
 
     on = next((param for param in ctx.command.params if "--on" in param.opts), None)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import codecs
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.cli import packed
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, check_output, document_range, writing
-from slmtok.cli.options import argument, command, option, output_options, tokenizer_option
+from slmtok.cli.options import argument, command, instead, option, output_options, tokenizer_of, tokenizer_option
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.text_argument import piped
 from slmtok.errors import InvalidText, MissingInput, OptionError, UnknownId
@@ -32,7 +33,17 @@ _IDS = re.compile(r"[\[(]?\d+([\s,]+\d+)*[\])]?")
 _EXAMPLE = "slmtok decode ids.txt -t tok.json"
 
 
-@command("decode", example=_EXAMPLE)
+def _ids(value: str | None, arguments: Sequence[str]) -> str:
+    """The command that reads ids from stdin, for ids as arguments; "" without ids."""
+    given = [each for each in arguments if _IDS.fullmatch(each)]
+    ids = " ".join(re.findall(r"\d+", " ".join(given)))
+    return piped(ids, f"slmtok decode - -t {shlex.quote(tokenizer_of(arguments))}") if ids else ""
+
+
+_HABITS = {EXTRA: _ids, "--model": instead("-t {}", "tok.json")}
+
+
+@command("decode", example=_EXAMPLE, habits=_HABITS)
 @argument("source", metavar="[FILE|DATA|-]", default=STDIO, help="The ids: a file, or packed data; stdin by default.")
 @tokenizer_option(required=False, show_default="that of packed data")
 @option("--input-format", choices=("auto", "ids", "npy", "bin"), default="auto",

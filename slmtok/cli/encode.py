@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from slmtok.cli.options import (
     options_of,
     output_options,
     threads_option,
+    tokenizer_of,
     tokenizer_option,
 )
 from slmtok.cli.output import Outcome, counted, settings
@@ -36,7 +37,7 @@ from slmtok.corpus.contents import check_texts, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import MissingInput, OptionError, UnknownSpecial
 from slmtok.formats import id_files
-from slmtok.id_arrays import OFFSETS_SUFFIX
+from slmtok.id_arrays import OFFSETS_SUFFIX, encode_files
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
@@ -55,8 +56,21 @@ BATCH_BYTES = 16 << 20
 IDS_PER_WRITE = 1 << 16
 """Ids that are turned into text at a time."""
 
+_NOT_LINES = (
+    *(".npy", ".npz", ".bin", ".pt", ".pth", ".pkl", ".pickle", ".safetensors", ".h5"),
+    *(".json", ".jsonl", ".parquet", ".arrow", ".feather", ".msgpack"),
+)
+"""Suffixes of outputs that hold something else than lines of ids or tokens."""
+
+
+def _text(value: str | None, arguments: Sequence[str]) -> str:
+    """The command that reads a text from stdin, for a text as the value of an option."""
+    return piped("some text" if value is None else value, f"slmtok encode - -t {shlex.quote(tokenizer_of(arguments))}")
+
 
 _HABITS = {
+    "--model": instead("-t {}", "tok.json"),
+    **dict.fromkeys(("--text", "--string", "--prompt"), _text),
     "--add-special-tokens": instead("--bos --eos"),
     **dict.fromkeys(
         ("--count", "--num-tokens", "--n-tokens"), instead("slmtok eval TOK --on TEXT, which counts the ids")
@@ -107,6 +121,7 @@ def encode(
     files = _find(source, read, tokenizer)
     beside = [target + OFFSETS_SUFFIX] if is_array else []
     check_output(target, *beside, inputs=[*files, tokenizer], force=force)
+    _check_name(output_format, target)
     with Progress(expected={"encode": known_size(files, read)}) as progress:
         try:
             job = EncodeJob(load(tokenizer), files, read, bos, eos, _names(allow_special), threads, progress)
@@ -191,17 +206,24 @@ def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bo
         raise OptionError(
             f"--json without -o prints ids, not --output-format {output_format}", fix="-o FILE", option="json"
         )
-    suffix = Path(target).suffix
-    if output_format in ("ids", "tokens") and suffix in (".npy", ".bin"):
-        raise OptionError(
-            f"{target!r} would hold text: --output-format is {output_format}",
-            limit="files ending .npy or .bin hold numbers",
-            fix=f"--output-format {suffix[1:]}, or another name",
-            option="output_format",
-        )
     if output_format in ("npy", "bin") and target == STDIO and sys.stdout.isatty():
         raise OptionError(
             f"--output-format {output_format} is binary, and stdout is a terminal", fix="-o FILE", option="output"
+        )
+
+
+def _check_name(output_format: str, target: str) -> None:
+    """Raises `OptionError` for lines of ids or tokens under the name of another kind of file."""
+    suffix = Path(target).suffix.lower()
+    if output_format in ("ids", "tokens") and suffix in _NOT_LINES:
+        array = suffix[1:] if suffix in (".npy", ".bin") else "npy"
+        name = "" if suffix == f".{array}" else f" -o {shlex.quote(str(Path(target).with_suffix('.npy')))}"
+        as_json = ", or --json > " + shlex.quote(target) if suffix == ".json" and output_format == "ids" else ""
+        raise OptionError(
+            f"{target!r} would hold text: --output-format is {output_format}",
+            limit=f"a name ending {suffix} says that the file does not hold lines of {output_format}",
+            fix=f"--output-format {array}{name}{as_json or ', or another name'}",
+            option="output_format",
         )
 
 
@@ -290,13 +312,14 @@ class EncodeJob:
 
     def write_mapped(self, source: str, target: str, *, force: bool) -> None:
         """As `write_ids` without a header, from file to file within the engine."""
-        rows = self.tokenizer.encode_files(
+        # Not by way of `Tokenizer.encode_files`, which refuses binary data: --format text reads them.
+        rows = encode_files(
+            self.tokenizer._encoder,
             source,
             target,
             document=self.read.document,
             threads=self.threads,
-            bos=self.bos,
-            eos=self.eos,
+            delimiters=self.tokenizer._delimiters(bos=self.bos, eos=self.eos),
             max_doc_bytes=self.read.max_doc_bytes,
             force=force,
             progress=self.progress,

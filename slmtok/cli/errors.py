@@ -39,6 +39,7 @@ from slmtok.errors import (
     suggestion,
 )
 from slmtok.sizes import parse_size
+from slmtok.specials import FIRST_LEARNED
 
 _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
@@ -199,7 +200,7 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
 
             option = used.partition(" ")[0]
             swapped = with_text_named(option, context) if context and names_tokenizer(extra) else None
-            fix = swapped or f"use {used}"
+            fix = swapped or _use(used)
         elif any("--on" in param.opts for param in command.params) and not os.path.isdir(extra):  # noqa: PTH112
             fix = f"the text is named by --on {shlex.quote(extra)}"
         elif context is not None:
@@ -223,7 +224,7 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     if line := _translated(command, arguments, where):
         fact, fix = f"options of another tool: {', '.join(_unknown(command, arguments))}", line
     elif habit:
-        fix = f"use {habit(_value_of(name, arguments), arguments)}"
+        fix = _use(habit(_value_of(name, arguments), arguments))
     elif foreign:
         fact, fix = f"unknown option {name!r}", foreign
     elif others := _commands_with(name, context):
@@ -231,6 +232,11 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     elif isinstance(command, click.Group) and not meant:
         fact, fix = f"{name!r} stands before the command", f"put options after it: {where} COMMAND {name}"
     return fact, fix, name
+
+
+def _use(text: str) -> str:
+    """The remedy for what stands here instead; a pipeline alone, to be pasted."""
+    return text if text.startswith("printf ") else f"use {text}"
 
 
 def _unknown(command: click.Command | None, arguments: Sequence[str]) -> list[str]:
@@ -280,7 +286,19 @@ def _foreign_option(name: str, value: str | None, command: click.Command | None)
     options = {param.name for param in command.params} if command is not None else ()
     _, fix = foreign_option(name.lstrip("-").replace("-", "_"), value, options)
     text = None if fix is None else render(fix, flag_naming)
+    if text and value and name.endswith("dir") and text.startswith("--output "):
+        return _file_in(value, command)
     return f"use {text}" if text and text.startswith("-") else text
+
+
+def _file_in(folder: str, command: click.Command | None) -> str:
+    """The remedy for the folder of an output; a file in it, named as in the example, where a file is written."""
+    words = shlex.split(getattr(command, "example", None) or "")
+    example = next((value for flag, value in pairwise(words) if flag in ("-o", "--output")), "out.txt")
+    if "." not in example:
+        return f"use -o {shlex.quote(folder)}"
+    made = "" if os.path.isdir(folder) else f"; mkdir -p {shlex.quote(folder)} makes the folder"  # noqa: PTH112
+    return f"use -o {shlex.quote(os.path.join(folder, example))}{made}"  # noqa: PTH118
 
 
 def _commands_with(name: str, context: click.Context | None) -> list[str]:
@@ -371,6 +389,8 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
         return shlex.join([*error.ctx.command_path.split(), *line])
     if pair := _PAIR.match(error.message):
         return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
+    if isinstance(error, WrongValueError) and (number := _thousands(error.value)):
+        return f"{name} {number}"
     if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
     found = _EXAMPLE.search(error.message)
@@ -391,6 +411,13 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     if limited and isinstance(error, WrongValueError) and parse_size(error.value):
         size = f"; --max-bytes {shlex.quote(error.value)} limits the text that is read"
     return f"{name} {example}, for instance{size}" if example else None
+
+
+def _thousands(text: str) -> int | None:
+    """The number in `1 000`; None for `300 400`, each of which is a size, and for other text."""
+    parts = text.split()
+    is_number = re.fullmatch(r"\d{1,3}( \d{3})+", text.strip()) is not None and int(parts[0]) > 0
+    return int("".join(parts)) if is_number and min(map(int, parts)) < FIRST_LEARNED else None
 
 
 def _value_of(name: str, arguments: Sequence[str]) -> str | None:

@@ -12,9 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
+import click
+
 from slmtok import atomic
 from slmtok.cli.file_kinds import counts_among
 from slmtok.cli.output import Outcome, Row, counted, print_rows
+from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import OptionError, Setting
 from slmtok.file_kinds import TOKENIZER, kind_of_file
 from slmtok.opening import TIKTOKEN, public_encoding
@@ -41,8 +44,26 @@ def check_output(output: str, *beside: str, inputs: Iterable[str] = (), force: b
     inputs: files; folders, whose files must stay, such as packed data; `-`; what is missing.
     """
     if output != STDIO:
+        _refuse_compressed_name(output)
         read = [file for name in inputs for file in (held_files(name) if os.path.isdir(name) else [name])]  # noqa: PTH112
         atomic.check_outputs(output, *beside, inputs=read, force=force)
+        return
+    context = click.get_current_context(silent=True)
+    command = shlex.join([*context.command_path.split(), *context.meta["arguments"]]) if context else "COMMAND"
+    for name in inputs:
+        refuse_stdout(name, command, is_named=False)
+
+
+def _refuse_compressed_name(output: str) -> None:
+    """Raises `OptionError` for a name that promises compressed data."""
+    bare, suffix = os.path.splitext(output)  # noqa: PTH122 - a Path would drop a leading ./
+    if suffix.lower() in (".gz", ".zst", ".xz", ".bz2", ".zip"):
+        raise OptionError(
+            f"output {output!r} would not be compressed, and its name ends in {suffix}",
+            limit="outputs are written uncompressed",
+            fix=f"-o {shlex.quote(bare)}",
+            option="output",
+        )
 
 
 def held_files(folder: str) -> list[str]:

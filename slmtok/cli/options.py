@@ -12,12 +12,14 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import click
 
 from slmtok.cli.arguments import name_swap, parameter_name
 from slmtok.cli.output import Settings
+from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import OptionError, SlmtokError
 from slmtok.sizes import parse_size
 
@@ -245,6 +247,7 @@ class Command(click.Command):
                 fix = "-o FILE, or leave --json out"
                 raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
         self._refuse_empty_names(ctx)
+        self._refuse_stdout(ctx)
         for group in self.groups:
             values = {name: given.pop(name) for name in group.fields}
             given[group.keyword] = group.cls(**{name: value for name, value in values.items() if value is not None})
@@ -270,6 +273,15 @@ class Command(click.Command):
             fix = f"{name} NAME" if is_option else "name it"
             fix += "; a variable of the shell that is not set is empty"
             raise OptionError(fact, where=ctx.command_path, fix=fix, option=param.name)
+
+    def _refuse_stdout(self, ctx: click.Context) -> None:
+        """Raises `OptionError` for an input that is stdout itself, which the shell empties before a command runs."""
+        for param in self.params:
+            value = ctx.params.get(param.name or "")
+            names = (value if isinstance(value, tuple) else (value,)) if param.name != "output" else ()
+            for name in names:
+                if isinstance(name, str) and _stands_for_path(param):
+                    refuse_stdout(name, shlex.join([*ctx.command_path.split(), *ctx.meta["arguments"]]))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options under their headings."""
@@ -390,6 +402,11 @@ def collector(name: str, collect: Callable[[list[Any]], Any]) -> Callable[..., A
 def arguments_of_command() -> list[str]:
     """The arguments of the running command as they were given."""
     return list(click.get_current_context().meta["arguments"])
+
+
+def tokenizer_of(arguments: Sequence[str]) -> str:
+    """The value of -t among arguments; tok.json without one."""
+    return next((value for flag, value in pairwise(arguments) if flag in ("-t", "--tokenizer")), "tok.json")
 
 
 def is_given(name: str) -> bool:

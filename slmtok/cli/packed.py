@@ -14,8 +14,8 @@ from slmtok.cli.arguments import is_packed
 from slmtok.cli.files import document_range, names_tokenizer
 from slmtok.cli.options import is_given
 from slmtok.cli.output import Row, counted
-from slmtok.corpus.contents import HEAD_BYTES, content_of
 from slmtok.errors import CorruptFile, MissingInput, OptionError
+from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import SHARD, is_run, kind_of_file
 from slmtok.files import read_file
 from slmtok.formats.foreign_files import hint_in

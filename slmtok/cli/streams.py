@@ -9,10 +9,14 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shlex
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from slmtok.errors import OptionError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -36,6 +40,38 @@ def guarded() -> Iterator[None]:
 def discard_stdout() -> None:
     """Points stdout at the null device, so that the interpreter's flush at exit succeeds."""
     _redirect_to_null(sys.stdout)
+
+
+def is_stdout(path: str) -> bool:
+    """Whether a regular file is stdout itself, as in `slmtok encode a.txt > a.txt`; `-` is stdin."""
+    try:
+        output = os.fstat(sys.stdout.fileno())
+        if not stat.S_ISREG(output.st_mode):
+            return False
+        source = os.fstat(sys.stdin.fileno()) if path == "-" else os.stat(path)  # noqa: PTH116 (a corpus may be large)
+    except (OSError, ValueError, AttributeError):
+        return False
+    return os.path.samestat(source, output)
+
+
+def refuse_stdout(path: str, command: str, *, is_named: bool = True) -> None:
+    """Raises `OptionError` for an input that is stdout itself; the fix is the command with another stdout.
+
+    is_named: an argument is the file, rather than a folder or a glob that finds it.
+    """
+    if not is_stdout(path):
+        return
+    new = "result.txt" if path == "-" else f"{path}.new"
+    if not is_named:
+        new = os.path.join("..", os.path.basename(path))  # noqa: PTH118, PTH119 (outside a folder or glob of names)
+    raise OptionError(
+        f"the input {'stdin' if path == '-' else repr(path)} is also stdout",
+        where="the shell empties a file behind > before the command runs: restore it first" if is_named else None,
+        limit="a command reads no file that it writes",
+        fix=f"{command} > {shlex.quote(new)}",
+        option="output",
+        path=path,
+    )
 
 
 def _redirect_to_null(stream: Any) -> None:

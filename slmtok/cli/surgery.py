@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -32,7 +34,7 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
-from slmtok.errors import CorruptFile, InvalidSpecials, OptionError
+from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, OptionError
 from slmtok.files import read_limited
 from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 
     from slmtok.training import PretokenCounts
 
+_IDS = re.compile(r"[0-9]+([\s,]+[0-9]+)*")
+"""Ids where the name of a file is expected."""
 _EXTEND_SKIPS = ("vocab_size", "scheme", "pattern", "tie_break", "special", "spill_dir")
 _mapped_output = output_options(required=True, help="Where to write; FILE.ids.npy beside it maps old ids to new ones.")
 
@@ -226,6 +230,14 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
 
     Raises `MissingInput`, `Unreadable`, `CorruptFile`, `OptionError` for a file that records another tokenizer.
     """
+    if _IDS.fullmatch(path) and not os.path.exists(path):  # noqa: PTH110
+        line = ["slmtok", "prune", *("prune-ids.txt" if each == path else each for each in arguments_of_command())]
+        line = ["--ids=prune-ids.txt" if each == f"--ids={path}" else each for each in line]
+        raise MissingInput(
+            f"no file {path!r}: --ids names a file of ids",
+            where="--ids",
+            fix=f"printf '%s\\n' {' '.join(re.findall('[0-9]+', path))} > prune-ids.txt && {shlex.join(line)}",
+        )
     text = read_limited(path, "list of ids").decode("utf-8", "replace")
     try:
         content: Any = json.loads(text) if text.lstrip().startswith(("[", "{")) else list(map(int, text.split()))

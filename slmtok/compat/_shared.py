@@ -158,8 +158,13 @@ def decode_pieces(tokenizer: Tokenizer, items: Sequence[int | str]) -> str:
     return b"".join(parts).decode("utf-8", "replace")
 
 
-def read_model(path: str | os.PathLike[str]) -> Tokenizer:
-    """A tokenizer file of ours under the name of a model of SentencePiece. Raises `MissingInput`, `CorruptFile`."""
+def read_model(path: str | os.PathLike[str] | Tokenizer) -> Tokenizer:
+    """A tokenizer file of ours under the name of a model of SentencePiece, or a loaded tokenizer as it is.
+
+    Raises `MissingInput`, `CorruptFile`.
+    """
+    if isinstance(path, Tokenizer):
+        return path
     try:
         return read_tokenizer(path)
     except MissingInput as error:

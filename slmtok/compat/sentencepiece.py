@@ -26,20 +26,20 @@ class SentencePieceProcessor:
 
     def __init__(
         self,
-        model_file: str | os.PathLike[str] | None = None,
+        model_file: str | os.PathLike[str] | Tokenizer | None = None,
         *,
         add_bos: bool = False,
         add_eos: bool = False,
         out_type: type | str = int,
         tokenizer: Tokenizer | None = None,
     ) -> None:
-        """model_file: a tokenizer file of ours; or `tokenizer`, a loaded one. The others are defaults of `encode`."""
+        """model_file or `tokenizer`: a tokenizer file of ours, or a loaded one. The others are defaults of `encode`."""
         self._tokenizer = None if tokenizer is None else check_tokenizer(tokenizer)
         self._add_bos, self._add_eos, self._out_type = add_bos, add_eos, check_out_type(out_type)
         if model_file is not None:
             self.load(model_file)
 
-    def load(self, model_file: str | os.PathLike[str]) -> bool:
+    def load(self, model_file: str | os.PathLike[str] | Tokenizer) -> bool:
         """Loads a tokenizer file of ours. Raises `MissingInput`, `CorruptFile`."""
         self._tokenizer = read_model(model_file)
         return True

@@ -14,80 +14,23 @@ import stat
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from slmtok import file_kinds
 from slmtok.corpus.formats import FORMAT_NAMES, UNPACK, format_of
 from slmtok.corpus.paths import STDIN
 from slmtok.corpus.streams import UTF_8, compression, open_head, stdin
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, Unreadable
+from slmtok.file_content import BINARY, HEAD_BYTES, Content, content_of, suffixed
 from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file
 from slmtok.options import ReadOptions
 
-HEAD_BYTES = 512
 UNUSUAL = {"carriage return": b"\r", "byte order mark": BOM_UTF8, "zero byte": b"\0"}
 """Characters that are rarely meant to be learned: reports say how many a corpus has."""
 
 
-class Content(NamedTuple):
-    """What a file is.
-
-    read_by: what to change to read it, None where nothing helps. encoded: it may be text. packed: it holds files.
-    """
-
-    name: str
-    read_by: str | Setting | None = None
-    encoded: bool = False
-    packed: bool = False
-
-
-def _text_in(encoding: str) -> Content:
-    return Content(f"text in {encoding.upper()}", Setting("encoding", encoding), encoded=True)
-
-
-def _suffixed(suffix: str) -> str:
-    return f"give its name the suffix {suffix}"
-
-
-_BINARY = Content("binary data (it has zero bytes)", encoded=True)
-_PICKLE = Content("a pickle")
-_CHECKPOINT = Content("a checkpoint of PyTorch", "name the text")
-_TORCH = re.compile(rb"PK\x03\x04.{26}[^/]{1,200}/data\.pkl", re.DOTALL)
-"""`torch.save` writes a zip archive whose first entry is NAME/data.pkl."""
-_MAGIC_NUMBERS = {
-    b"\x7fELF": Content("an ELF program"),
-    b"MZ\x90\0": Content("a Windows program"),
-    b"\x89PNG": Content("a PNG image"),
-    b"\xff\xd8\xff": Content("a JPEG image"),
-    b"GIF8": Content("a GIF image"),
-    b"%PDF-": Content("a PDF document"),
-    b"SQLite format 3": Content("an SQLite database"),
-    b"PAR1": Content("parquet", Setting("format", "parquet")),
-    b"ARROW1": Content("arrow"),
-    b"\x93NUMPY": Content("a numpy array"),
-    b"\x89HDF": Content("an HDF5 file"),
-    **{bytes([0x80, protocol]): _PICKLE for protocol in range(2, 6)},
-    b"{\\rtf": Content("an RTF document"),
-    b"PK\x03\x04": Content("a zip archive", packed=True),
-    b"PK\x05\x06": Content("a zip archive", packed=True),
-    b"BZh": Content("bzip2 data", packed=True),
-    b"7z\xbc\xaf": Content("a 7z archive", packed=True),
-    b"Rar!\x1a\x07": Content("a rar archive", packed=True),
-    b"\x1f\x8b": Content("gzip data", _suffixed(".gz")),
-    b"\x28\xb5\x2f\xfd": Content("zstd data", _suffixed(".zst")),
-    b"\xfd7zXZ": Content("xz data", _suffixed(".xz")),
-    # Longer marks first: that of UTF-16 begins that of UTF-32.
-    b"\xff\xfe\0\0": _text_in("utf-32"),
-    b"\0\0\xfe\xff": _text_in("utf-32"),
-    b"\xff\xfe": _text_in("utf-16"),
-    b"\xfe\xff": _text_in("utf-16"),
-}
-_TAR, _TAR_AT = Content("a tar archive", packed=True), 257
-_PICKLE_0 = re.compile(rb"\([ld]p0\n|\(?V[^\n]*\np0\n|c\w+\n\w+\np0\n")
-"""A pickle of protocol 0 is ASCII: a list, a dict, a text, a tuple or an object."""
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 """Suffixes of documents that are zip archives of XML."""
-_OWN_SUFFIXES = (".json", ".lock", ".bin", ".digests", "merges.txt")
+_OWN_SUFFIXES = (".json", ".ipynb", ".lock", ".bin", ".digests", "merges.txt")
 _MAX_FOLDER_CHECKS = 256
 """Files of a folder that are opened to refuse those of slmtok."""
 _FIXES: dict[str, str] = {
@@ -106,28 +49,6 @@ _HUGGING_FACE = (
 )
 """Files of tokenizers of Hugging Face: the end of the name, the beginning of the content, what each is."""
 _OWN_TOKENIZER = b'{"format":"slmtok-tokenizer",'
-_OWN_MAGIC = b"SLM"
-"""Of counts, digests and shards, which commands name more exactly."""
-
-
-def content_of(head: bytes) -> Content | None:
-    """What a file with these first bytes is; None for text in UTF-8 or another encoding that contains ASCII."""
-    if _TORCH.match(head):
-        return _CHECKPOINT
-    for magic, content in _MAGIC_NUMBERS.items():
-        if head.startswith(magic):
-            return content
-    if head[_TAR_AT:].startswith(b"ustar"):
-        return _TAR
-    if _PICKLE_0.match(head):
-        return _PICKLE
-    if b"\0" not in head or head.startswith(_OWN_MAGIC):
-        return None
-    # ASCII in UTF-16 without a byte order mark: every other byte is 0.
-    for parity, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if len(head) >= 4 and not any(head[parity::2]) and all(head[1 - parity :: 2]):
-            return _text_in(encoding)
-    return _BINARY
 
 
 def check_texts(paths: Sequence[str], options: ReadOptions) -> None:
@@ -158,7 +79,7 @@ def _check_compressed(path: str) -> None:
     except OSError:
         return
     content, suffix = content_of(head), Path(path).suffix
-    if not head or (content is not None and (content.encoded or content.read_by == _suffixed(suffix.lower()))):
+    if not head or (content is not None and (content.encoded or content.read_by == suffixed(suffix.lower()))):
         return
     if content is None and not _is_utf_8(head):
         return
@@ -203,6 +124,17 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
         checks += not is_named
         kind = kind_of_file(path)
         head = _head(path, options) if kind in (file_kinds.UNKNOWN, file_kinds.TOKENIZER) else b""
+        if kind == file_kinds.UNKNOWN and path.endswith(".ipynb") and head.lstrip().startswith(b"{"):
+            raise OptionError(
+                f"{path} is a notebook, not text",
+                where="the corpus",
+                limit=(Setting("format", "text"), " reads its JSON as text, outputs and images included"),
+                fix=f"jupyter nbconvert --to markdown {shlex.quote(path)}"
+                if is_named
+                else (Setting("exclude", "*.ipynb"), " leaves it out"),
+                option="corpus",
+                path=path,
+            )
         if kind == file_kinds.UNKNOWN and (what := _of_hugging_face(path, head)):
             raise OptionError(
                 f"{path} is {what}, not text",
@@ -263,7 +195,7 @@ def _head(path: str, options: ReadOptions) -> bytes:
 def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> OptionError:
     """The error for these files, of `number` in all. Its fix reads the first, leaves all out, or reads their bytes."""
     path, content = next(iter(found.items()))
-    wanted = "UTF-8" if content.encoded and content is not _BINARY else "text"
+    wanted = "UTF-8" if content.encoded and content is not BINARY else "text"
     fact = f"{'stdin' if path == STDIN else repr(path)} is {content.name}, not {wanted}"
     if len(found) > 1:
         fact = f"{len(found):,} of {number:,} files are not text: {path!r} is {content.name}"

@@ -58,7 +58,7 @@ def _expand_one(path: str) -> list[str]:
         return [path]
     if is_saved(path):
         return [HUGGING_FACE + path]
-    if _looks_like_text(path):
+    if _looks_like_text(path) and not os.path.exists(path):  # noqa: PTH110  (false for names that the system refuses)
         raise MissingInput(
             f"no file {path[:40] + '…'!r}",
             where="it looks like text, not like a path",

@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
-from slmtok.corpus.contents import HEAD_BYTES, content_of
+from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import NAMES, kind_of
 from slmtok.files import read_limited
 

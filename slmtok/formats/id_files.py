@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from slmtok import atomic
 from slmtok.checks import U32
 from slmtok.corpus import STDIN, expand
-from slmtok.corpus.contents import content_of
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import CorruptFile, MalformedRecord, MissingInput, OptionError, Setting, UnknownId
+from slmtok.file_content import content_of
 from slmtok.files import read_file
 from slmtok.id_arrays import ID_MAP_SUFFIX, OFFSETS_SUFFIX, UNKNOWN_ID_FIX, join_ids, write_npy
 

@@ -40,6 +40,7 @@ from slmtok.errors import (
 from slmtok.files import read_limited
 from slmtok.formats.base import Encode, Origin, Target, installed, module, refuse_silent_merges
 from slmtok.formats.own_layout import foreign_specials, is_own, own_vocabulary
+from slmtok.formats.tiktoken_models import encoding_of_model
 from slmtok.json_files import corrupt, parse
 from slmtok.specials import FIRST_LEARNED, Specials
 from slmtok.strict_json import FaultError
@@ -194,8 +195,12 @@ def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, .
 
 
 def _unknown_source(name: str) -> Exception:
-    if suggestion(name, ENCODINGS) or not (os.sep in name or "." in name):
-        return unknown_name("encoding", name, ENCODINGS)
+    if suggestion(name, ENCODINGS) or encoding_of_model(name) or not (os.sep in name or "." in name):
+        error = unknown_name("encoding", name, ENCODINGS)
+        if encoding := encoding_of_model(name):
+            error.parts |= {"fact": f"{name!r} is a model, and its encoding is {encoding}"}
+            error.fix = f"slmtok.from_tiktoken({encoding!r})"
+        return error
     return MissingInput(
         f"{name!r} is neither a file nor an encoding",
         limit=f"encodings: {', '.join(ENCODINGS)}",

@@ -116,6 +116,8 @@ def _check_tokenizer(
     """Raises `WrongType` for anything but a tokenizer, with the call in which each argument has its place."""
     swapped = call_text("slmtok.pack", [tokenizer, corpus, out], keywords, options)
     refuse_swapped(tokenizer, corpus, "slmtok.pack(corpus, tokenizer, out)", swapped)
+    last = call_text("slmtok.pack", [corpus, out, tokenizer], keywords, options)
+    refuse_swapped(tokenizer, out, "slmtok.pack(corpus, tokenizer, out)", last)
     try:
         check_tokenizer(tokenizer)
     except WrongType as error:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from slmtok.calls import explains_calls
+from slmtok.calls import argument_text, call_text, explains_calls
 from slmtok.checks import check_progress
 from slmtok.corpus.contents import no_text
-from slmtok.errors import OptionError, Setting
-from slmtok.options import CountOptions, ReadOptions, TrainOptions, build_options, changed_options, documents_options
+from slmtok.errors import OptionError, Setting, UnknownOption
+from slmtok.options import (
+    CountOptions,
+    ReadOptions,
+    TrainOptions,
+    build_options,
+    changed_options,
+    documents_options,
+    option_specs,
+)
 from slmtok.training.counting import count_corpus
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.ingest import CorpusLike, Observers
@@ -20,6 +28,7 @@ from slmtok.training.learn import learn_sizes, validate_options
 from slmtok.training.memory import peak_memory
 from slmtok.training.mixing import check_named
 from slmtok.training.report import TrainReport, make_report
+from slmtok.training.texts import check_source
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
@@ -96,6 +105,8 @@ def train_sizes(
     Each tokenizer equals that of a run of its own.
     """
     check_progress(progress)
+    if "save_counts" in keywords:
+        raise _saving_counts(corpus, keywords)
     if isinstance(corpus, PretokenCounts) and options is None:
         keywords = {"scheme": corpus.scheme, **keywords}
     options = build_options(TrainOptions, options, keywords)
@@ -107,8 +118,21 @@ def train_sizes(
         for each in listed:
             validate_options(each)
         check_named(options)
-        counts = count_corpus(corpus, options, progress)
+        counts = count_corpus(check_source(corpus, options, "slmtok.train"), options, progress)
     return train_counts(counts, listed, progress)
+
+
+def _saving_counts(corpus: object, keywords: Mapping[str, object]) -> UnknownOption:
+    """The error for `--save-counts` of the command; its fix counts with the other options that `count` has."""
+    known = {name for name, _, _ in option_specs(CountOptions)}
+    counting = call_text("slmtok.count", [corpus], {name: value for name, value in keywords.items() if name in known})
+    counts = "counts" if isinstance(corpus, PretokenCounts) else counting
+    return UnknownOption(
+        "unknown option 'save_counts'",
+        limit="slmtok.count gives counts, which slmtok.train takes in place of a corpus",
+        fix=f"{counts}.save({argument_text(keywords['save_counts'], 'path')})",
+        option="save_counts",
+    )
 
 
 def train_counts(
@@ -162,6 +186,6 @@ def count(
     profile: a `slmtok.corpus.profile.CorpusProfile` that receives lengths and duplicates.
     """
     check_progress(progress)
-    return count_corpus(
-        corpus, build_options(CountOptions, options, keywords), progress, Observers(doc_digests, profile)
-    )
+    options = build_options(CountOptions, options, keywords)
+    corpus = check_source(corpus, options, "slmtok.count")
+    return count_corpus(corpus, options, progress, Observers(doc_digests, profile))

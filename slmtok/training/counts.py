@@ -311,7 +311,10 @@ def merge_counts(
     minimum = check_int("min_count", min_count, 1)
     if isinstance(paths, PretokenCounts):
         fact, fix = "paths is counts in memory, not a list of files", f"counts.save({argument_text(out)})"
-        raise WrongType(fact, limit="merge_counts sums files", fix=fix)
+        if isinstance(out, PretokenCounts):
+            fact = "both arguments are counts in memory, not a list of files and an output"
+            fix = "a.save('a.counts'), b.save('b.counts'), slmtok.merge_counts(['a.counts', 'b.counts'], 'all.counts')"
+        raise WrongType(fact, limit="merge_counts(paths, out) sums files", fix=fix)
     if isinstance(paths, (str, os.PathLike)) or not isinstance(paths, Iterable):
         raise WrongType(f"paths is {type(paths).__name__}, not a list of paths", fix="['a.counts', 'b.counts']")
     listed = list(paths)

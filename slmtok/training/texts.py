@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from slmtok.calls import explains_calls
+from slmtok.calls import Expression, argument_text, call_text, explains_calls
+from slmtok.checks import BYTES_LIKE
 from slmtok.corpus import Skipped
 from slmtok.corpus.selection import Selection
-from slmtok.errors import InvalidText, WrongType
-from slmtok.options import ReadOptions
+from slmtok.errors import InvalidText, OptionError, WrongType
+from slmtok.file_content import HEAD_BYTES, content_of
+from slmtok.options import Options, ReadOptions, changed_options, option_specs
 
+if TYPE_CHECKING:
+    from slmtok.training.ingest import CorpusLike
+
+_MAX_NAMES = 8
+"""Texts at the beginning of a corpus that are compared with the names of files."""
+_MAX_NAME_CHARS = 1024
 _MANY_TEXTS = "a list or an iterator of str or bytes"
 
 
@@ -48,6 +58,58 @@ def require_texts(corpus: object) -> Iterable[object]:
     return corpus
 
 
+def check_source(corpus: CorpusLike, options: Options, function: str) -> CorpusLike:
+    """`corpus`, unless its texts are names of files or its file is binary; an iterator is replaced by an equal one.
+
+    options, function: of the call, for the fix. Raises `WrongType`, `OptionError`.
+    """
+    if isinstance(corpus, (str, os.PathLike, list, tuple, Mapping, *BYTES_LIKE)) or not isinstance(corpus, Iterable):
+        return corpus
+    if isinstance(corpus, io.BufferedReader):
+        _refuse_binary(corpus)
+    texts, head = iter(corpus), []
+    for text in texts:
+        head.append(text)
+        if len(head) == _MAX_NAMES or not _names_file(text):
+            break
+    if head and all(map(_names_file, head)):
+        source = corpus.texts if isinstance(corpus, Texts) else corpus
+        paths = argument_text(list(source), "paths") if isinstance(source, (list, tuple)) else "list(paths)"
+        changed = changed_options(options, [name for name, _, _ in option_specs(type(options))])
+        keywords = {name: getattr(options, name) for name in changed}
+        raise WrongType(
+            f"the texts are names of files that exist: {os.fspath(cast('str', head[0]))!r}",
+            limit="a list of paths names files; an iterator, or Texts, gives the texts themselves",
+            fix=call_text(function, [Expression(paths)], keywords),
+        )
+    return itertools.chain(head, texts)
+
+
+def _names_file(text: object) -> bool:
+    """Whether a text is the name of a file: one with a suffix or a folder, for a word may be a name by chance."""
+    if isinstance(text, os.PathLike):
+        return os.path.isfile(text)  # noqa: PTH113 (false for names that the system refuses)
+    return (
+        isinstance(text, str)
+        and len(text) <= _MAX_NAME_CHARS
+        and ("." in text or os.sep in text)
+        and os.path.isfile(text)  # noqa: PTH113
+    )
+
+
+def _refuse_binary(file: io.BufferedReader) -> None:
+    """Raises `OptionError` for a file that was opened and is not text."""
+    try:
+        content = content_of(file.peek(HEAD_BYTES)[:HEAD_BYTES])
+    except (OSError, ValueError):
+        return
+    if content is not None:
+        name = repr(file.name) if isinstance(file.name, (str, bytes)) else "the file"
+        raise OptionError(
+            f"{name} is {content.name}, not text", where="the corpus", fix="name the text", option="corpus"
+        )
+
+
 _MEANT: tuple[tuple[Any, str], ...] = (
     (os.PathLike, "pass a list of paths, not an iterator"),
     (Mapping, "slmtok.Texts(record['text'] for record in records)"),
@@ -74,6 +136,8 @@ def encode_texts(texts: Iterable[object]) -> Iterator[bytes]:
             yield bytes(text)
         else:
             fix = next((fix for kind, fix in _MEANT if isinstance(text, kind)), "leave it out")
+            # The scalars of pyarrow, which an array or a column of a table gives.
+            fix = "slmtok.Texts(arr.to_pylist())" if hasattr(text, "as_py") else fix
             raise WrongType(f"text {index} is {type(text).__name__}, not str or bytes", fix=fix)
 
 

@@ -200,4 +200,5 @@ def test_values_of_wrong_types_are_named(bpe, tmp_path: Path, monkeypatch) -> No
     # No file lies beside data in memory.
     assert fix_of(lambda: slmtok.Tokenizer.from_bytes(b"abc")) == "name a tokenizer file, as slmtok train writes it"
     counts = slmtok.count(slmtok.Texts(TEXTS))
-    assert fix_of(lambda: slmtok.merge_counts([counts], "all.counts")) == "'a.counts'"
+    saved = "counts[0].save('0.counts'), slmtok.merge_counts(['0.counts'], 'all.counts')"
+    assert fix_of(lambda: slmtok.merge_counts([counts], "all.counts")) == saved

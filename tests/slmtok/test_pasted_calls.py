@@ -5,14 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from shared_data import peer
 
 import slmtok
 from slmtok.compat import cs336
 from slmtok.compat.nanochat import RustBPETokenizer
 from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
-from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, SlmtokError, UnknownSpecial, WrongType
+from slmtok.errors import (
+    CorruptFile,
+    InvalidSpecials,
+    MissingInput,
+    OptionError,
+    SlmtokError,
+    UnknownName,
+    UnknownOption,
+    UnknownSpecial,
+    WrongType,
+)
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
@@ -72,6 +84,9 @@ def test_a_spelling_that_another_role_has(tok: slmtok.Tokenizer) -> None:
     assert moved.specials.text("eos") == "<s>"
     fix, _ = pasted(lambda: tok.with_special("user", "bos"), InvalidSpecials, tok=tok)
     assert fix == "tok.with_special('user', '<|user|>')"
+    fix, swapped = pasted(lambda: tok.with_special("<|im_start|>", "im_start"), InvalidSpecials, tok=tok)
+    assert fix == "tok.with_special('im_start', '<|im_start|>')"
+    assert swapped.specials.text("im_start") == "<|im_start|>"
 
 
 def test_a_spelling_that_no_special_has(tok: slmtok.Tokenizer) -> None:
@@ -110,6 +125,119 @@ def test_counts_in_memory_are_not_merged(tok: slmtok.Tokenizer) -> None:
     assert merged.inputs == 2
 
 
+def test_a_spelling_in_place_of_a_role(tok: slmtok.Tokenizer) -> None:
+    fix, id = pasted(lambda: tok.specials["</s>"], UnknownSpecial, tok=tok)
+    assert fix == "tok.specials['eos']" and id == 2
+
+
+def test_tables_in_place_of_texts(tok: slmtok.Tokenizer) -> None:
+    encode: Any = tok.encode_batch
+    expected = tok.encode_batch(["the cat", "a dog"])
+    names: dict[str, Any] = {"tok": tok, "d": {"id": [7, 8], "body": ["the cat", "a dog"]}}
+    names["rows"] = [{"body": "the cat"}, {"body": "a dog"}]
+    for given, fix in (
+        (names["d"], "tok.encode_batch(d['body'])"),
+        (names["rows"], "tok.encode_batch([row['body'] for row in rows])"),
+    ):
+        shown, batch = pasted(lambda given=given: encode(given), WrongType, **names)
+        assert shown == fix and list(map(list, batch)) == list(map(list, expected))
+    names["ds"] = peer("datasets").Dataset.from_dict({"text": ["the cat", "a dog"]})
+    shown, batch = pasted(lambda: encode(names["ds"]), WrongType, **names)
+    assert shown == "tok.encode_batch(ds['text'])" and list(map(list, batch)) == list(map(list, expected))
+
+
+def test_arrays_of_arrow_in_place_of_texts(tok: slmtok.Tokenizer) -> None:
+    arrow = peer("pyarrow")
+    for arr in (arrow.array([TEXT]), arrow.chunked_array([[TEXT], [TEXT]])):
+        fix, texts = pasted(lambda arr=arr: slmtok.train(arr, vocab_size=274), WrongType, arr=arr)
+        assert fix == "slmtok.Texts(arr.to_pylist())" and slmtok.train(texts, vocab_size=274).n_vocab == 274
+        fix, _ = pasted(lambda arr=arr: tok.encode_batch(arr), WrongType, arr=arr, tok=tok)
+        assert fix == "tok.encode_batch(arr.to_pylist())"
+
+
+def test_names_of_files_in_place_of_texts(tok: slmtok.Tokenizer) -> None:
+    paths = ["a.txt"]
+    expected = slmtok.train(paths, vocab_size=275)
+    for texts in (iter(paths), map(Path, paths), slmtok.Texts(iter(paths))):
+        fix, made = pasted(lambda texts=texts: slmtok.train(texts, vocab_size=275), WrongType, paths=paths)
+        assert fix == "slmtok.train(list(paths), vocab_size=275)" and made == expected
+    fix, _ = pasted(lambda: slmtok.count(slmtok.Texts(paths), document="line"), WrongType)
+    assert fix == "slmtok.count(['a.txt'], document='line')"
+    # A name and other texts are texts.
+    assert slmtok.count(slmtok.Texts(["a.txt", "some text", "a.txt"])).totals.documents == 3
+    assert slmtok.count(text for text in ("a.txt", "some text")).totals.documents == 2
+
+
+def test_a_binary_file_that_is_open(tok: slmtok.Tokenizer) -> None:
+    np.save("ids.npy", tok.encode(TEXT))
+    with Path("ids.npy").open("rb") as file, pytest.raises(OptionError, match="is a numpy array, not text"):
+        slmtok.train(file, vocab_size=280)
+    with Path("a.txt").open("rb") as file:
+        assert slmtok.count(file).totals.bytes == len(TEXT)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_binary_files_are_not_encoded(tok: slmtok.Tokenizer) -> None:
+    np.save("ids.npy", tok.encode(TEXT))
+    Path("wide.txt").write_text(TEXT, "utf-16")
+    for path, expected in (("ids.npy", Path("ids.npy").read_bytes()), ("wide.txt", TEXT)):
+        with pytest.raises(OptionError, match="not text") as caught:
+            tok.encode_files(iter(["a.txt", path]), "o.bin")
+        call = str(caught.value.fix).removeprefix("name the text, or ").partition(", which")[0]
+        assert list(eval(call, {"tok": tok})[0]) == tok.encode_list(expected)
+        assert not Path("o.bin").exists()
+
+
+def test_a_file_whose_name_has_a_line_feed(tok: slmtok.Tokenizer) -> None:
+    Path("new\nline.txt").write_text(TEXT)
+    assert slmtok.train(Path("new\nline.txt"), vocab_size=280, pattern="gpt2") == tok
+
+
+def test_ids_as_text_and_text_as_ids(tok: slmtok.Tokenizer) -> None:
+    wrong: Any = np.array([270, 271])
+    assert pasted(lambda: tok.encode(wrong), WrongType, tok=tok, ids=wrong)[0] == "tok.decode(ids)"
+    assert pasted(lambda: tok.decode(["270", "271"]), WrongType, ids=["270", "271"]) == (
+        "list(map(int, ids))",
+        [270, 271],
+    )
+    with pytest.raises(WrongType) as caught:
+        tok.encode_batch(["a"], threads="auto")  # type: ignore[arg-type]
+    assert str(caught.value.fix).startswith("threads=0")
+    with pytest.raises(UnknownOption) as named:
+        slmtok.slice(tok, vocab_size="275")  # type: ignore[call-arg]
+    assert named.value.fix == "n_vocab=275"
+    last: Any = slmtok.pack
+    fix, packed = pasted(lambda: last("a.txt", "out", tok, val="none"), WrongType, tok=tok)
+    assert fix == "slmtok.pack('a.txt', tok, 'out', val='none')" and packed.files
+
+
+def test_tokens_as_texts(tok: slmtok.Tokenizer) -> None:
+    encode: Any = tok.encode
+    fix, tokens = pasted(lambda: encode("the cat", out_type=str), UnknownOption, tok=tok)
+    assert fix == "[tok.id_to_token(id) for id in tok.encode('the cat')]" and len(tokens) == len(encode("the cat"))
+
+
+def test_counts_are_saved_by_themselves(tok: slmtok.Tokenizer) -> None:
+    fix, _ = pasted(
+        lambda: slmtok.train("a.txt", vocab_size=280, document="line", save_counts="x.counts"), UnknownOption
+    )
+    assert fix == "slmtok.count('a.txt', document='line').save('x.counts')"
+    assert slmtok.PretokenCounts.load("x.counts").distinct
+    merge: Any = slmtok.merge_counts
+    counts = slmtok.count("a.txt")
+    _, (*_, merged) = pasted(
+        lambda: merge(counts, counts), WrongType, a=counts, b=slmtok.count(slmtok.Texts([TEXT + "a dog ran"]))
+    )
+    assert merged.inputs == 2
+
+
+def test_the_encoding_of_a_model() -> None:
+    for model, fix in (("gpt-4o", "o200k_base"), ("gpt-4.1-mini", "o200k_base"), ("gpt-3.5-turbo", "cl100k_base")):
+        with pytest.raises(UnknownName, match="is a model, and its encoding is") as caught:
+            slmtok.from_tiktoken(model)
+        assert caught.value.fix == f"slmtok.from_tiktoken('{fix}')"
+
+
 def test_a_free_spelling_is_found() -> None:
     taken = slmtok.specials.default_specials({"user": "<|bos|>", "more": "<|bos_2|>"})
     with pytest.raises(InvalidSpecials) as caught:
@@ -120,6 +248,7 @@ def test_a_free_spelling_is_found() -> None:
 def test_pieces_of_sentencepiece() -> None:
     tok = slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
     pieces = SentencePieceProcessor(tokenizer=tok)
+    assert SentencePieceProcessor(tok).encode("the cat") == pieces.encode("the cat")
     assert pieces.decode(["\u2581the", "\u2581zebra"]) == " the zebra"
     assert pieces.piece_to_id("\u2581") == tok.token_id(b" ")
     assert pieces.decode(["\u2581zebra", tok.specials.bos, *tok.encode_list("s")]) == " zebras"

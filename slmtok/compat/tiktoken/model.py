@@ -3,35 +3,9 @@
 from __future__ import annotations
 
 from slmtok.errors import UnknownName
+from slmtok.formats.tiktoken_models import MODEL_PREFIX_TO_ENCODING, MODEL_TO_ENCODING, encoding_of_model
 
 __all__ = ["MODEL_PREFIX_TO_ENCODING", "MODEL_TO_ENCODING", "encoding_name_for_model"]
-
-_MODELS = {
-    "o200k_base": "gpt-5 gpt-4.1 gpt-4o o1 o3 o4-mini",
-    "cl100k_base": (
-        "gpt-4 gpt-3.5-turbo gpt-3.5 gpt-35-turbo davinci-002 babbage-002 text-embedding-ada-002 "
-        "text-embedding-3-small text-embedding-3-large"
-    ),
-    "p50k_base": (
-        "text-davinci-003 text-davinci-002 code-davinci-002 code-davinci-001 code-cushman-002 code-cushman-001 "
-        "davinci-codex cushman-codex"
-    ),
-    "p50k_edit": "text-davinci-edit-001 code-davinci-edit-001",
-    "r50k_base": (
-        "davinci curie babbage ada text-davinci-001 text-curie-001 text-babbage-001 text-ada-001 "
-        "text-similarity-davinci-001 text-similarity-curie-001 text-similarity-babbage-001 text-similarity-ada-001 "
-        "text-search-davinci-doc-001 text-search-curie-doc-001 text-search-babbage-doc-001 text-search-ada-doc-001 "
-        "code-search-babbage-code-001 code-search-ada-code-001"
-    ),
-    "gpt2": "gpt2 gpt-2",
-}
-_PREFIXES = {
-    "o200k_base": "gpt-5 gpt-4.5- gpt-4.1- chatgpt-4o- gpt-4o- o1- o3- o4-mini- ft:gpt-4o",
-    "o200k_harmony": "gpt-oss-",
-    "cl100k_base": "gpt-4- gpt-3.5-turbo- gpt-35-turbo- ft:gpt-4 ft:gpt-3.5-turbo ft:davinci-002 ft:babbage-002",
-}
-MODEL_TO_ENCODING = {model: name for name, models in _MODELS.items() for model in models.split()}
-MODEL_PREFIX_TO_ENCODING = {prefix: name for name, prefixes in _PREFIXES.items() for prefix in prefixes.split()}
 
 
 class UnknownModel(UnknownName, KeyError):  # noqa: N818
@@ -40,8 +14,7 @@ class UnknownModel(UnknownName, KeyError):  # noqa: N818
 
 def encoding_name_for_model(model_name: str) -> str:
     """The name of a model's encoding. Raises `UnknownModel`."""
-    prefix = next((prefix for prefix in MODEL_PREFIX_TO_ENCODING if str(model_name).startswith(prefix)), "")
-    found = MODEL_TO_ENCODING.get(model_name) or MODEL_PREFIX_TO_ENCODING.get(prefix)
+    found = encoding_of_model(str(model_name))
     if found is None:
         raise UnknownModel(
             f"the encoding of the model {model_name!r} is not known",

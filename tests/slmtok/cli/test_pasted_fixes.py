@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -52,6 +53,9 @@ def fix_of(ran) -> str:
         ("train --model_prefix=x --vocab_size=290 --input=a.txt --model_type=unigram --character_coverage=1.0",
          "slmtok train -o x.json --vocab_size=290 a.txt --scheme bpe"),
         ("exposure a.txt", "slmtok pack a.txt -t tok.json -o data2"),
+        ("set-special tok.json 'bos:<b>' -o new.json", "slmtok set-special tok.json 'bos=<b>' -o new.json"),
+        ("set-special tok.json '<|im_start|>=im_start' -o new.json",
+         "slmtok set-special tok.json 'im_start=<|im_start|>' -o new.json"),
     ],
 )  # fmt: skip
 def test_a_pasted_command_works(slmtok, here: Path, line: str, fix: str) -> None:
@@ -132,6 +136,15 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
     ("line", "fix"),
     [
         ("decode data --docs 0-0", "--docs 0:1"),
+        ("train a.txt --vocab '1 000' -o new.json", "--vocab 1000"),
+        ("slice tok.json --vocab '1 000' -o new.json", "--vocab 1000"),
+        ("train a.txt --vocab '300 400' -o new.json", "--vocab 300 --vocab 400"),
+        ("train a.txt --vocab 290 --output-dir new", "use -o new/tok.json; mkdir -p new makes the folder"),
+        ("train a.txt --vocab 290 --output-dir data", "use -o data/tok.json"),
+        ("pack a.txt -t tok.json --output-dir new", "use -o new"),
+        ("encode a.txt --model tok.json", "use -t tok.json"),
+        ("encode -t tok.json --text 'the cat'", "printf %s 'the cat' | slmtok encode - -t tok.json"),
+        ("decode -t tok.json 5 20 280", "printf %s '5 20 280' | slmtok decode - -t tok.json"),
         ("set-special tok.json '<|user|>' -o new.json", "slmtok set-special tok.json 'user=<|user|>' -o new.json"),
         ("set-special tok.json =x -o new.json", "slmtok set-special tok.json x=x -o new.json"),
         ("train a.txt --vocab 290 -o new.json --special '<|user|>'", "--special 'user=<|user|>'"),
@@ -233,3 +246,62 @@ def test_a_text_that_is_taken_for_a_path(slmtok, here: Path) -> None:
     with pytest.raises(package.errors.MissingInput) as caught:
         package.train("once upon a time", vocab_size=290)
     assert caught.value.fix == "slmtok.Texts([text]), if it is a text; else check the name"
+
+
+def test_the_names_of_compressed_data_and_of_arrays_are_refused_for_text(slmtok, here: Path) -> None:
+    for name in ("ids.pt", "ids.json", "ids.PARQUET", "ids.npy"):
+        line = ["encode", "a.txt", "-t", "tok.json"]
+        fix = fix_of(slmtok(*line, "-o", name)).partition(", or ")[0]
+        options = shlex.split(fix)
+        options += [] if "-o" in options else ["-o", name]
+        ran = slmtok(*line, *options)
+        assert ran.code == 0 and np.load("ids.npy").size, ran.err
+        Path("ids.npy").unlink(), Path("ids.npy.offsets.npy").unlink()
+    for line in ("train a.txt --vocab 290", "encode a.txt -t tok.json", "slice tok.json --vocab 280"):
+        assert fix_of(slmtok(*line.split(), "-o", "new.json.gz")) == "-o new.json"
+    assert not list(here.glob("new*"))
+
+
+def test_an_input_that_the_shell_empties(slmtok, here: Path, environment: dict[str, str]) -> None:
+    def shell(line: str) -> subprocess.CompletedProcess[str]:
+        line = line.replace("slmtok ", f"{shlex.quote(sys.executable)} -m slmtok ")
+        return subprocess.run(["bash", "-c", line], env=environment, capture_output=True, text=True)
+
+    (here / "b.txt").write_text(TEXT)
+    for line, fix in (
+        ("slmtok encode b.txt -t tok.json >> b.txt", "slmtok encode b.txt -t tok.json > b.txt.new"),
+        ("slmtok encode - -t tok.json < b.txt >> b.txt", "slmtok encode - -t tok.json > result.txt"),
+        ("slmtok encode 'b.*' -t tok.json >> b.txt", "slmtok encode 'b.*' -t tok.json > ../b.txt"),
+    ):
+        ran = shell(line)
+        assert ran.returncode == 2 and f"  fix:   {fix}\n" in ran.stderr
+        assert (here / "b.txt").read_text() == TEXT
+    ran = shell("slmtok encode b.txt -t tok.json > b.txt")
+    assert "error: the input 'b.txt' is also stdout\n" in ran.stderr and not (here / "b.txt").read_bytes()
+
+
+def test_a_notebook_is_no_text(slmtok, here: Path) -> None:
+    (here / "n.ipynb").write_text(json.dumps({"cells": [], "nbformat": 4}))
+    line = ["train", "n.ipynb", "--vocab", "290", "-o", "new.json"]
+    ran = slmtok(*line)
+    assert "error: n.ipynb is a notebook, not text\n" in ran.err
+    assert fix_of(ran) == "jupyter nbconvert --to markdown n.ipynb"
+    assert fix_of(slmtok("encode", "n.ipynb", "-t", "tok.json")) == "jupyter nbconvert --to markdown n.ipynb"
+    (here / "docs").mkdir()
+    (here / "n.ipynb").rename(here / "docs" / "n.ipynb")
+    (here / "a.txt").rename(here / "docs" / "a.txt")
+    line[1] = "docs"
+    option = fix_of(slmtok(*line)).removesuffix(" leaves it out")
+    assert option == "--exclude '*.ipynb'" and slmtok(*line, *shlex.split(option)).code == 0
+
+
+def test_ids_in_place_of_their_file(slmtok, here: Path, environment: dict[str, str]) -> None:
+    (here / "ids.txt").write_text("kept")
+    for ids in (["--ids", "288,289"], ["--ids=288, 289"]):
+        fix = fix_of(slmtok("prune", "tok.json", *ids, "-o", "new.json"))
+        written, _, command = fix.partition(" && ")
+        assert written == "printf '%s\\n' 288 289 > prune-ids.txt"
+        subprocess.run(["bash", "-c", written], check=True)
+        assert slmtok(*shlex.split(command)[1:]).code == 0 and package.load("new.json").n_vocab == 288
+        (here / "new.json").unlink(), (here / "new.json.ids.npy").unlink()
+    assert (here / "ids.txt").read_text() == "kept"

@@ -1,0 +1,91 @@
+"""What the first bytes of a file are: text, or something that must not be read as text by mistake."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from slmtok.errors import Setting
+
+HEAD_BYTES = 512
+
+
+class Content(NamedTuple):
+    """What a file is.
+
+    read_by: what to change to read it, None where nothing helps. encoded: it may be text. packed: it holds files.
+    """
+
+    name: str
+    read_by: str | Setting | None = None
+    encoded: bool = False
+    packed: bool = False
+
+
+def _text_in(encoding: str) -> Content:
+    return Content(f"text in {encoding.upper()}", Setting("encoding", encoding), encoded=True)
+
+
+def suffixed(suffix: str) -> str:
+    """The remedy for compressed data under another name."""
+    return f"give its name the suffix {suffix}"
+
+
+BINARY = Content("binary data (it has zero bytes)", encoded=True)
+_PICKLE = Content("a pickle")
+_CHECKPOINT = Content("a checkpoint of PyTorch", "name the text")
+_TORCH = re.compile(rb"PK\x03\x04.{26}[^/]{1,200}/data\.pkl", re.DOTALL)
+"""`torch.save` writes a zip archive whose first entry is NAME/data.pkl."""
+_MAGIC_NUMBERS = {
+    b"\x7fELF": Content("an ELF program"),
+    b"MZ\x90\0": Content("a Windows program"),
+    b"\x89PNG": Content("a PNG image"),
+    b"\xff\xd8\xff": Content("a JPEG image"),
+    b"GIF8": Content("a GIF image"),
+    b"%PDF-": Content("a PDF document"),
+    b"SQLite format 3": Content("an SQLite database"),
+    b"PAR1": Content("parquet", Setting("format", "parquet")),
+    b"ARROW1": Content("arrow"),
+    b"\x93NUMPY": Content("a numpy array"),
+    b"\x89HDF": Content("an HDF5 file"),
+    **{bytes([0x80, protocol]): _PICKLE for protocol in range(2, 6)},
+    b"{\\rtf": Content("an RTF document"),
+    b"PK\x03\x04": Content("a zip archive", packed=True),
+    b"PK\x05\x06": Content("a zip archive", packed=True),
+    b"BZh": Content("bzip2 data", packed=True),
+    b"7z\xbc\xaf": Content("a 7z archive", packed=True),
+    b"Rar!\x1a\x07": Content("a rar archive", packed=True),
+    b"\x1f\x8b": Content("gzip data", suffixed(".gz")),
+    b"\x28\xb5\x2f\xfd": Content("zstd data", suffixed(".zst")),
+    b"\xfd7zXZ": Content("xz data", suffixed(".xz")),
+    # Longer marks first: that of UTF-16 begins that of UTF-32.
+    b"\xff\xfe\0\0": _text_in("utf-32"),
+    b"\0\0\xfe\xff": _text_in("utf-32"),
+    b"\xff\xfe": _text_in("utf-16"),
+    b"\xfe\xff": _text_in("utf-16"),
+}
+_TAR, _TAR_AT = Content("a tar archive", packed=True), 257
+_PICKLE_0 = re.compile(rb"\([ld]p0\n|\(?V[^\n]*\np0\n|c\w+\n\w+\np0\n")
+"""A pickle of protocol 0 is ASCII: a list, a dict, a text, a tuple or an object."""
+_OWN_MAGIC = b"SLM"
+"""Of counts, digests and shards, which commands name more exactly."""
+
+
+def content_of(head: bytes) -> Content | None:
+    """What a file with these first bytes is; None for text in UTF-8 or another encoding that contains ASCII."""
+    if _TORCH.match(head):
+        return _CHECKPOINT
+    for magic, content in _MAGIC_NUMBERS.items():
+        if head.startswith(magic):
+            return content
+    if head[_TAR_AT:].startswith(b"ustar"):
+        return _TAR
+    if _PICKLE_0.match(head):
+        return _PICKLE
+    if b"\0" not in head or head.startswith(_OWN_MAGIC):
+        return None
+    # ASCII in UTF-16 without a byte order mark: every other byte is 0.
+    for parity, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if len(head) >= 4 and not any(head[parity::2]) and all(head[1 - parity :: 2]):
+            return _text_in(encoding)
+    return BINARY
