@@ -189,6 +189,20 @@ def check_recorded_names(paths: Iterable[str]) -> None:
             ) from None
 
 
+def expanded_home(path: str) -> str | None:
+    """A path that begins with `~/`, as a shell expands it; None for other paths."""
+    expanded = os.path.expanduser(path) if path == "~" or path.startswith("~/") else path  # noqa: PTH111
+    return None if expanded == path else expanded
+
+
+def refuse_home(output: str | os.PathLike[str]) -> None:
+    """Raises `OptionError` for an output that begins with `~/`: a folder of that name would be made."""
+    name = os.fspath(output)
+    if expanded := expanded_home(name):
+        fact = f"output {name!r} begins with '~', which slmtok does not expand"
+        raise OptionError(fact, limit="a shell expands it at the beginning of a word", fix=repr(expanded), path=name)
+
+
 def check_path(path: object, example: str = "corpus.txt") -> str:
     """`path` as a str. Raises `WrongType`, with `example` as the fix."""
     if not isinstance(path, (str, os.PathLike)):

@@ -111,7 +111,7 @@ def output_per_size(output: str, sizes: Sequence[int | None]) -> list[str]:
     if output == STDIO:
         raise OptionError("-o - takes one tokenizer only", fix="-o 'tok-{vocab}.json'", option="output")
     if VOCAB_PLACEHOLDER not in output:
-        path = Path(output)
+        path = atomic.output_path(output)
         output = str(path.with_name(f"{path.stem}-{VOCAB_PLACEHOLDER}{path.suffix}"))
     return [output.replace(VOCAB_PLACEHOLDER, str(size)) for size in sizes]
 

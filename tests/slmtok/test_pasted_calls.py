@@ -12,7 +12,15 @@ from slmtok.compat import cs336
 from slmtok.compat.nanochat import RustBPETokenizer
 from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
-from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, SlmtokError, UnknownSpecial, WrongType
+from slmtok.errors import (
+    CorruptFile,
+    InvalidSpecials,
+    MissingInput,
+    OptionError,
+    SlmtokError,
+    UnknownSpecial,
+    WrongType,
+)
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
@@ -155,3 +163,15 @@ def test_files_given_to_a_byte_level_tokenizer(tok: slmtok.Tokenizer) -> None:
     assert fix == "ByteLevelBPETokenizer.from_file('tok.json')"
     with pytest.raises(WrongType, match="has no option 'lowercase'"):
         wrong(lowercase=True)
+
+
+def test_a_home_that_is_not_expanded(tok: slmtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    fix, _ = pasted(lambda: tok.save("~/x.json"), OptionError)
+    tok.save(eval(fix))
+    fix, _ = pasted(lambda: slmtok.load("~/x.json"), MissingInput)
+    assert slmtok.load(eval(fix)) == tok
+    fix, _ = pasted(lambda: slmtok.pack("a.txt", tok, "~/data"), OptionError)
+    assert slmtok.pack("a.txt", tok, eval(fix)).files and not Path("~").exists()
+    fix, _ = pasted(lambda: slmtok.train(["~/a.txt"], vocab_size=280), MissingInput)
+    assert slmtok.train([eval(fix)], vocab_size=280).n_vocab == 280

@@ -233,3 +233,33 @@ def test_a_text_that_is_taken_for_a_path(slmtok, here: Path) -> None:
     with pytest.raises(package.errors.MissingInput) as caught:
         package.train("once upon a time", vocab_size=290)
     assert caught.value.fix == "slmtok.Texts([text]), if it is a text; else check the name"
+
+
+@pytest.mark.parametrize("line", ["train a.txt --vocab 290 -o", "train a.txt --vocab 290 --vocab 291 -o",
+                                  "import tok.json --no-verify -o", "count a.txt -o"])  # fmt: skip
+@pytest.mark.parametrize("folder", [".", "/"])
+def test_a_folder_without_a_name_as_the_output(slmtok, here: Path, line: str, folder: str) -> None:
+    ran = slmtok(*line.split(), folder)
+    assert ran.code == 1 and f"error: output '{folder}' is a folder\n" in ran.err
+
+
+@pytest.mark.parametrize("line", [
+    "train a.txt --vocab 290 --output=~/x", "count a.txt -o ~/x", "pack a.txt -t tok.json --output=~/x",
+    "export tok.json --output-format hf --no-verify --output=~/x", "encode a.txt -t tok.json -o ~/x",
+    "slice tok.json --vocab 280 -o ~/x"])  # fmt: skip
+def test_a_home_that_no_shell_expanded_in_an_output(slmtok, here: Path, monkeypatch, line: str) -> None:
+    monkeypatch.setenv("HOME", str(here / "my home"))
+    (here / "my home").mkdir()
+    ran = slmtok(*line.split())
+    assert "error: output '~/x' begins with '~', which slmtok does not expand\n" in ran.err
+    words = line.replace("=", " ").split()[:-1]
+    assert slmtok(*words, *shlex.split(fix_of(ran))).code == 0
+    assert (here / "my home/x").exists() and not (here / "~").exists()
+
+
+def test_a_home_that_no_shell_expanded_in_an_input(slmtok, here: Path, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(here))
+    fix = fix_of(slmtok("train", "~/a.txt", "--vocab", "290", "-o", "new.json"))
+    assert slmtok(*shlex.split(fix)[1:]).code == 0 and package.load("new.json").n_vocab == 290
+    assert fix_of(slmtok("encode", "a.txt", "-t", "~/tok.json")) == repr(str(here / "tok.json"))
+    assert fix_of(slmtok("train", "~/*.text", "--vocab", "290")).endswith(f"{here}/*.text' --vocab 290 -o tok.json")
