@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
+import click
+
 from slmtok import atomic
 from slmtok.cli.file_kinds import counts_among
 from slmtok.cli.output import Outcome, Row, counted, print_rows
@@ -166,11 +168,17 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
     """
     from slmtok.corpus import find
+    from slmtok.corpus.contents import json_lines_among
 
     if read.seed and read.sample is None:
         fact = (Setting("seed", read.seed), " has no effect without ", Setting("sample"))
         raise OptionError(fact, fix=("leave it out, or ", Setting("sample", "10%")), option="seed")
-    return find(list(corpus), read)
+    found = find(list(corpus), read)
+    if (path := json_lines_among(found, read)) and (context := click.get_current_context(silent=True)):
+        name = "stdin" if path == STDIO else path
+        text = f"{name} looks like JSON lines: --format jsonl reads the text of its records"
+        context.meta["warnings"] = (text,)
+    return found
 
 
 def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:

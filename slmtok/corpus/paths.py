@@ -27,6 +27,7 @@ from slmtok.options import OTHER_DOMAIN, ReadOptions
 
 STDIN = "-"
 """The path that means standard input."""
+_STDIN_DEVICE = "/dev/stdin"
 HUGGING_FACE = "hf:"
 """Prefix of the name of a Hugging Face data set."""
 MAX_SHOWN = 120
@@ -55,6 +56,8 @@ def expand(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
 def _expand_one(path: str) -> list[str]:
     if not path:
         raise MissingInput("a path is empty", fix="name a file, a folder or a glob", path=path)
+    if path == _STDIN_DEVICE:
+        return [STDIN]
     if path == STDIN or path.startswith(HUGGING_FACE):
         return [path]
     if is_saved(path):

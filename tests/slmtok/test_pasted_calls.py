@@ -175,3 +175,23 @@ def test_a_home_that_is_not_expanded(tok: slmtok.Tokenizer, tmp_path: Path, monk
     assert slmtok.pack("a.txt", tok, eval(fix)).files and not Path("~").exists()
     fix, _ = pasted(lambda: slmtok.train(["~/a.txt"], vocab_size=280), MissingInput)
     assert slmtok.train([eval(fix)], vocab_size=280).n_vocab == 280
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("columns", [{"id": [7], "text": [TEXT]}, {"n": [7], "body": [TEXT]}])
+def test_a_table_in_place_of_texts(tok: slmtok.Tokenizer, kind: str, columns: dict[str, list[Any]]) -> None:
+    module = pytest.importorskip(kind)
+    table: Any = module.table(columns) if kind == "pyarrow" else module.DataFrame(columns)
+    for call in (lambda: slmtok.train(table, vocab_size=275), lambda: slmtok.count(table),
+                 lambda: tok.encode_batch(table), lambda: tok.count_tokens(table),
+                 lambda: slmtok.Texts(table)):  # fmt: skip
+        _, column = pasted(call, WrongType, df=table, table=table)
+        assert slmtok.count(column).totals.documents == 1 and tok.count_tokens(column)
+
+
+def test_a_table_with_several_columns_of_text(tok: slmtok.Tokenizer) -> None:
+    pandas = pytest.importorskip("pandas")
+    for columns in ({"n": [1]}, {"a": ["x"], "b": ["y"]}):
+        with pytest.raises(WrongType, match="columns: ") as caught:
+            slmtok.count(pandas.DataFrame(columns))
+        assert caught.value.fix == "give the column that holds the text"

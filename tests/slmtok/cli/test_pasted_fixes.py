@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shlex
 import subprocess
@@ -263,3 +264,70 @@ def test_a_home_that_no_shell_expanded_in_an_input(slmtok, here: Path, monkeypat
     assert slmtok(*shlex.split(fix)[1:]).code == 0 and package.load("new.json").n_vocab == 290
     assert fix_of(slmtok("encode", "a.txt", "-t", "~/tok.json")) == repr(str(here / "tok.json"))
     assert fix_of(slmtok("train", "~/*.text", "--vocab", "290")).endswith(f"{here}/*.text' --vocab 290 -o tok.json")
+
+
+def test_records_that_are_read_as_text_are_noted(slmtok, here: Path) -> None:
+    lines = "".join(json.dumps({"id": n, "text": f"{TEXT} {n}"}) + "\n" for n in range(9))
+    (here / "d.txt").write_text(lines)
+    for line in ("train {} --vocab 280 -o x.json", "count {} -o x.counts", "pack {} -t tok.json -o x --force",
+                 "extend tok.json {} --vocab 291 -o y.json"):  # fmt: skip
+        for name in ("d.txt", "-", "/dev/stdin"):
+            words = [*line.format(name).split(), *(["--force"] if "--force" not in line else [])]
+            shown = "d.txt" if name == "d.txt" else "stdin"
+            noted = f"note: {shown} looks like JSON lines: --format jsonl reads the text of its records\n"
+            assert noted in slmtok(*words, stdin=lines.encode()).err
+            assert noted not in slmtok(*words, "--format", "jsonl", stdin=lines.encode()).err
+    assert "JSON" not in slmtok("train", "a.txt", "--vocab", "280", "-o", "x.json", "--force").err
+    ran = slmtok("train", "d.txt", "--vocab", "280", "-o", "x.json", "--force", "--json")
+    assert any("looks like JSON lines" in each for each in json.loads(ran.out)["warnings"])
+
+
+def test_compressed_stdin_is_decompressed(slmtok, here: Path) -> None:
+    for line in ("train - --vocab 280 -o x.json", "encode - -t tok.json"):
+        fix = fix_of(slmtok(*line.split(), stdin=gzip.compress(TEXT.encode())))
+        assert fix == f"gzip -dc FILE | slmtok {line}"
+    assert fix_of(slmtok("count", "-", stdin=b"\x28\xb5\x2f\xfd" + bytes(9))) == "zstd -dc FILE | slmtok count -"
+
+
+@pytest.mark.parametrize("text", ['[{"text": "the cat"}, {"text": "a dog"}]', '[\n{"text": "the cat"}\n]'])
+def test_an_array_under_the_name_of_json_lines(slmtok, here: Path, text: str) -> None:
+    (here / "s.jsonl").write_text(text)
+    line = ["train", "s.jsonl", "--vocab", "272", "-o", "x.json"]
+    fix = fix_of(slmtok(*line))
+    assert fix == "--format json, which reads arrays"
+    assert slmtok(*line, *fix.partition(",")[0].split()).code == 0
+
+
+def test_several_lists_of_records_in_one_file(slmtok, here: Path) -> None:
+    (here / "s.json").write_text(json.dumps({"train": [{"text": "the cat"}], "val": [{"text": "a dog"}], "n": 2}))
+    line = ["train", "s.json", "--vocab", "272", "-o", "x.json"]
+    ran = slmtok(*line)
+    assert "error: an object with 2 lists of records: 'train', 'val'\n  where: s.json\n" in ran.err
+    command, named, _ = fix_of(ran).partition(", and name it")
+    subprocess.run(["bash", "-c", command], check=True)
+    assert named and json.loads((here / "s-train.jsonl").read_text()) == {"text": "the cat"}
+    assert slmtok("train", "s-train.jsonl", *line[2:]).code == 0
+
+
+def test_a_csv_of_semicolons(slmtok, here: Path) -> None:
+    (here / "s.csv").write_text('id;text\n1;"the; cat, a dog"\n')
+    ran = slmtok("encode", "s.csv", "-t", "tok.json", "--format", "csv")
+    assert "  limit: columns are separated by ',', and these by ';'\n" in ran.err
+    command, named, _ = fix_of(ran).partition(", and name it")
+    subprocess.run(["bash", "-c", command], check=True)
+    encoded = slmtok("encode", "s-comma.csv", "-t", "tok.json", "--format", "csv")
+    assert named and encoded.out == slmtok("encode", "-", "-t", "tok.json", stdin=b"the; cat, a dog").out
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("Genesis 1:1\tIn the beginning, God\nGenesis 1:2\tAnd the earth\n", "--format tsv --text-key 2"),
+        ("id\ttext\n1\tthe cat\n", "--format tsv"),
+    ],
+)
+def test_a_csv_of_tabs(slmtok, here: Path, text: str, fix: str) -> None:
+    (here / "s.csv").write_text(text)
+    line = ["train", "s.csv", "--vocab", "272", "-o", "x.json"]
+    assert fix_of(slmtok(*line)) == fix
+    assert slmtok(*line, *fix.split()).code == 0
