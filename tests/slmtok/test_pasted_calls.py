@@ -195,3 +195,21 @@ def test_a_table_with_several_columns_of_text(tok: slmtok.Tokenizer) -> None:
         with pytest.raises(WrongType, match="columns: ") as caught:
             slmtok.count(pandas.DataFrame(columns))
         assert caught.value.fix == "give the column that holds the text"
+
+
+def test_special_tokens_as_a_list(tok: slmtok.Tokenizer) -> None:
+    spellings = ["<|endoftext|>", "<pad>", "<cls>"]
+    want = {"eos": "<|endoftext|>", "pad": "<pad>", "cls": "<cls>"}
+    wrong: Any = spellings
+    for names in ({"special_tokens": spellings}, {"user_defined_symbols": ",".join(spellings)}, {"special": wrong}):
+        with pytest.raises(SlmtokError) as caught:
+            slmtok.train("a.txt", vocab_size=280, **names)
+        assert caught.value.fix is not None and caught.value.fix.removeprefix("special=") == repr(want)
+    assert slmtok.train("a.txt", vocab_size=280, special=want).specials.text("eos") == "<|endoftext|>"
+
+
+def test_a_number_of_sentences(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(SlmtokError) as caught:
+        slmtok.count("a.txt", input_sentence_size=3)
+    options = eval(f"dict({caught.value.fix})")
+    assert slmtok.count("a.txt", **options).totals.documents == 3

@@ -22,6 +22,7 @@ TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 def here(slmtok, tmp_path: Path) -> Path:
     """A folder with a text, counts, a tokenizer and packed data; it is the working folder."""
     (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "b.txt").write_text("a dog sat\n" * 9)
     tok = package.train("a.txt", vocab_size=290)
     tok.save("tok.json")
     package.count("a.txt").save("a.counts")
@@ -52,6 +53,14 @@ def fix_of(ran) -> str:
         ("train --model_prefix x --vocab_size 290 --input a.txt", "slmtok train -o x.json --vocab_size 290 a.txt"),
         ("train --model_prefix=x --vocab_size=290 --input=a.txt --model_type=unigram --character_coverage=1.0",
          "slmtok train -o x.json --vocab_size=290 a.txt --scheme bpe"),
+        ("train --input=a.txt,b.txt --model_prefix=m --vocab_size=290",
+         "slmtok train a.txt b.txt -o m.json --vocab_size=290"),
+        ("train --files a.txt --vocab-size 290 -o x.json", "slmtok train a.txt --vocab-size 290 -o x.json"),
+        ("train --dataset=a.txt --vocab 290 -o x.json", "slmtok train a.txt --vocab 290 -o x.json"),
+        ("pack --input a.txt -t tok.json -o new", "slmtok pack a.txt -t tok.json -o new"),
+        ("count --input a.txt", "slmtok count a.txt"),
+        ("extend tok.json --input a.txt --vocab 293 -o new.json",
+         "slmtok extend tok.json a.txt --vocab 295 -o new.json"),
         ("exposure a.txt", "slmtok pack a.txt -t tok.json -o data2"),
     ],
 )  # fmt: skip
@@ -331,3 +340,25 @@ def test_a_csv_of_tabs(slmtok, here: Path, text: str, fix: str) -> None:
     line = ["train", "s.csv", "--vocab", "272", "-o", "x.json"]
     assert fix_of(slmtok(*line)) == fix
     assert slmtok(*line, *fix.split()).code == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "fix"),
+    [
+        ("--special_tokens '<|endoftext|>'", "use --special 'eos=<|endoftext|>'"),
+        ("--user_defined_symbols='<sep>,<cls>'", "use --special 'sep=<sep>' --special 'cls=<cls>'"),
+        ("--special-tokens '</s>,<|endoftext|>,[a],<a>'",
+         "use --special 'eos=</s>' --special 'endoftext=<|endoftext|>' --special 'a=[a]' --special 'a_2=<a>'"),
+        ("--input_sentence_size=3", "use --document line --max-docs 3"),
+    ],
+)  # fmt: skip
+def test_an_option_of_another_trainer(slmtok, here: Path, option: str, fix: str) -> None:
+    line = ["train", "b.txt", "--vocab", "273", "-o", "x.json", "--allow-smaller"]
+    assert fix_of(slmtok(*line, *shlex.split(option))) == fix
+    ran = slmtok(*line, *shlex.split(fix.removeprefix("use ")))
+    assert ran.code == 0 and ("docs" not in option or "3 documents" in ran.out), ran
+
+
+def test_the_name_of_a_data_set(slmtok, here: Path) -> None:
+    for name in ("wikitext", "roneneldan/TinyStories"):
+        assert fix_of(slmtok("train", "--dataset", name, "--vocab", "290")) == f"slmtok train hf:{name} --vocab 290"
