@@ -124,7 +124,7 @@ def refuse_table(xs: object) -> None:
         return
     names = list(getattr(xs, "column_names", columns))
     kind, is_arrow = type(xs).__name__, hasattr(xs, "to_pylist")
-    texts = [name for name in names if _holds_text(xs[name])]  # type: ignore[index]
+    texts = [name for name in names if _holds_text(xs[name])]
     chosen = next((name for name in texts if name == "text"), texts[0] if len(texts) == 1 else None)
     fix = f"slmtok.Texts(table[{chosen!r}].to_pylist())" if is_arrow else f"df[{chosen!r}]"
     raise WrongType(

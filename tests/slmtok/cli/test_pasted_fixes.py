@@ -60,7 +60,7 @@ def fix_of(ran) -> str:
         ("pack --input a.txt -t tok.json -o new", "slmtok pack a.txt -t tok.json -o new"),
         ("count --input a.txt", "slmtok count a.txt"),
         ("extend tok.json --input a.txt --vocab 293 -o new.json",
-         "slmtok extend tok.json a.txt --vocab 295 -o new.json"),
+         "slmtok extend tok.json a.txt --vocab 293 -o new.json"),
         ("exposure a.txt", "slmtok pack a.txt -t tok.json -o data2"),
     ],
 )  # fmt: skip
