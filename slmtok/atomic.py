@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slmtok.checks import refuse_home
 from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Setting, SlmtokError, Unreadable, WrongType
 
 _SEPARATORS = (os.sep, os.altsep or os.sep)
@@ -196,7 +197,7 @@ def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = F
     (which need not exist). `MissingInput`: its folder does not exist. `Unreadable`, `DiskFull`: no file can be created
     in the folder. `WrongType`: it is no path.
     """
-    paths = [_path(target) for target in targets]
+    paths = [output_path(target) for target in targets]
     if not paths:
         return
     for path in paths:
@@ -212,7 +213,8 @@ def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = F
             raise _explain(error, path) from error
 
 
-def _path(target: object) -> Path:
+def output_path(target: object) -> Path:
+    """`target` as the path of an output. Raises for a name that no output has: empty, `.`, `/`, one in `~/`."""
     if not isinstance(target, (str, os.PathLike)):
         raise WrongType(f"an output is named by a str or a Path, not by {type(target).__name__}", fix="'tok.json'")
     if not os.fspath(target):
@@ -220,6 +222,9 @@ def _path(target: object) -> Path:
     if "\0" in os.fspath(target):
         raise OptionError(f"output {os.fspath(target)!r} holds a zero byte", fix="name it without")
     path = Path(target)
+    refuse_home(target)
+    if not path.name:
+        raise OutputExists(f"output {str(path)!r} is a folder", fix="name a file in it", path=str(path))
     if os.fspath(target) != os.fspath(path) and os.fspath(target).endswith(_SEPARATORS) and not path.is_dir():
         raise OptionError(f"output {os.fspath(target)!r} names a folder", fix="name a file in it", option="output")
     try:

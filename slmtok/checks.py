@@ -119,6 +119,29 @@ def _buffer(x: object) -> memoryview | None:
     return view if view.format == "B" and view.ndim == 1 and view.c_contiguous else None
 
 
+def refuse_table(xs: object) -> None:
+    """Raises `WrongType` for a table (pandas, polars, pyarrow), whose iteration gives names of columns or columns."""
+    columns = getattr(xs, "columns", None)
+    if not isinstance(columns, Iterable) or not (hasattr(xs, "__getitem__") and hasattr(xs, "__len__")):
+        return
+    names = list(getattr(xs, "column_names", columns))
+    kind, is_arrow = type(xs).__name__, hasattr(xs, "to_pylist")
+    texts = [name for name in names if _holds_text(xs[name])]
+    chosen = next((name for name in texts if name == "text"), texts[0] if len(texts) == 1 else None)
+    fix = f"slmtok.Texts(table[{chosen!r}].to_pylist())" if is_arrow else f"df[{chosen!r}]"
+    raise WrongType(
+        f"a {kind} is a table, not texts",
+        limit=f"columns: {', '.join(map(str, names))}",
+        fix=fix if chosen is not None else "give the column that holds the text",
+    )
+
+
+def _holds_text(column: Iterable[object]) -> bool:
+    """Whether the first value of a column is text."""
+    first = next(iter(column), None)
+    return isinstance(first.as_py() if hasattr(first, "as_py") else first, str)
+
+
 def check_texts(xs: object, call: str) -> Sequence[Text]:
     """`xs` as a sequence of texts. Raises `WrongType` for a lone text or path."""
     if isinstance(xs, (str, *BYTES_LIKE)):
@@ -129,9 +152,10 @@ def check_texts(xs: object, call: str) -> Sequence[Text]:
         texts: Sequence[object] = xs  # before the checks of abstract classes, which cost half a microsecond
     elif isinstance(xs, Mapping) and xs:
         raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}({_column('d', xs)})")
-    elif isinstance(xs, Mapping) or not isinstance(xs, Iterable):
-        raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}([text])")
     else:
+        refuse_table(xs)
+        if isinstance(xs, Mapping) or not isinstance(xs, Iterable):
+            raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}([text])")
         texts = list(xs)
     for index, text in enumerate(texts):
         if not isinstance(text, (str, *BYTES_LIKE)):
@@ -213,6 +237,20 @@ def check_recorded_names(paths: Iterable[str]) -> None:
                 option="corpus",
                 path=path,
             ) from None
+
+
+def expanded_home(path: str) -> str | None:
+    """A path that begins with `~/`, as a shell expands it; None for other paths."""
+    expanded = os.path.expanduser(path) if path == "~" or path.startswith("~/") else path  # noqa: PTH111
+    return None if expanded == path else expanded
+
+
+def refuse_home(output: str | os.PathLike[str]) -> None:
+    """Raises `OptionError` for an output that begins with `~/`: a folder of that name would be made."""
+    name = os.fspath(output)
+    if expanded := expanded_home(name):
+        fact = f"output {name!r} begins with '~', which slmtok does not expand"
+        raise OptionError(fact, limit="a shell expands it at the beginning of a word", fix=repr(expanded), path=name)
 
 
 def check_path(path: object, example: str = "corpus.txt") -> str:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from slmtok.checks import check_path
+from slmtok.checks import check_path, expanded_home
 from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
 
 MAX_FILE_BYTES = {
@@ -110,6 +110,8 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
         target = os.readlink(path)  # noqa: PTH115  (as it is written)
         fact = f"{str(path)!r} is a link to {target!r}, which does not exist"
         return MissingInput(fact, fix="name a file, or make the link again", path=str(path))
+    if expanded := expanded_home(str(path)):
+        return MissingInput(f"no file {str(path)!r}: '~' is not expanded", fix=repr(expanded), path=str(path))
     if Path(path).is_dir():
         return MissingInput(f"{str(path)!r} is a folder, not a file", fix="name a file in it", path=str(path))
     return MissingInput(
@@ -164,7 +166,7 @@ def mention_texts(error: MissingInput, corpus: object, fix: str, single_fix: str
 
 
 def _names_source(path: str | os.PathLike[str]) -> bool:
-    return str(path).startswith("hf:") or os.path.exists(path)  # noqa: PTH110 - false also for names that no system takes
+    return str(path).startswith(("hf:", "~/")) or os.path.exists(path)  # noqa: PTH110 - false also for names that no system takes
 
 
 def whole_characters(part: bytes) -> bytes:

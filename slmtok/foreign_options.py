@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 
 from slmtok.errors import Message, Setting
+from slmtok.specials import spellings_meant
 
 _HF = "slmtok.compat.as_hf(tok)(texts, "
 _TRAINING = "min_count"
@@ -20,6 +21,7 @@ _PATTERN: Message = (
     Setting("pattern", "slm"),
     ", for instance: the pattern says how words, digits and spaces are split",
 )
+_SPECIALS = ("special_tokens", "user_defined_symbols", "control_symbols", "additional_special_tokens")
 _OURS: dict[str, str] = {
     **dict.fromkeys(("files", "input", "dataset", "data", "texts"), "corpus"),
     **dict.fromkeys(("overwrite", "exist_ok"), "force"),
@@ -50,7 +52,7 @@ _FIXES: dict[str, tuple[str, Message]] = {
         ("split", "test_size", "val_ratio", "val_frac", "val_fraction"), ("val", (Setting("val", "hash:10%"),))
     ),
     **dict.fromkeys(
-        ("special_tokens", "user_defined_symbols", "control_symbols", "additional_special_tokens"),
+        _SPECIALS,
         ("special", (Setting("special", {"user": "<|user|>"}),)),
     ),
     **{
@@ -113,8 +115,19 @@ def nearest_name(name: object, choices: Container[str]) -> str | None:
     return nearest if nearest is not None and nearest in choices else None
 
 
-def foreign_option(name: str, value: object, options: Container[str]) -> tuple[str | None, Message | None]:
+def _spellings(value: object) -> list[str]:
+    """The spellings in a list, or between the commas of a str; [] for other values."""
+    listed = value.split(",") if isinstance(value, str) else value
+    return [text for text in listed if isinstance(text, str) and text] if isinstance(listed, (list, tuple)) else []
+
+
+def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[str | None, Message | None]:
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
+    if name in _SPECIALS and "special" in options and (spellings := _spellings(value)):
+        return "special", (Setting("special", spellings_meant(spellings)),)
+    if name == "input_sentence_size" and {"document", "max_docs"} <= {*options}:
+        sentences = Setting("max_docs") if value is None else Setting("max_docs", value)
+        return "max_docs", (Setting("document", "line"), ", ", sentences)
     if (ours := _OURS.get(name, "")) in options:
         if isinstance(value, str) and value.isdecimal() and ours in ("n_vocab", "vocab_size"):
             value = int(value)

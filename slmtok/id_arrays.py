@@ -354,7 +354,7 @@ def encode_files(
 
     check_choice("document", document, ("file", "line"))
     sources = _sources(paths)
-    target = Path(check_path(out))
+    target = atomic.output_path(check_path(out))
     table = target.with_name(target.name + OFFSETS_SUFFIX)
     with atomic.outputs(target, table, inputs=sources, force=force) as (ids_part, table_part):
         offsets = encoder.encode_files(

@@ -293,6 +293,24 @@ def pair_meant(text: str) -> str:
     return f"{role}={spelling or (name if name != role and '=' not in text else f'<|{role}|>')}"
 
 
+_USUAL_ROLES = {"<s>": "bos", "</s>": "eos", "<|endoftext|>": "eos", "<|end_of_text|>": "eos"}
+"""Spellings of other tokenizers whose role is not in them."""
+
+
+def spellings_meant(texts: Iterable[str]) -> dict[str, str]:
+    """Role to spelling for a list of spellings, each with a role of its own: `{"eos": "<|endoftext|>"}`."""
+    found: dict[str, str] = {}
+    for text in dict.fromkeys(texts):
+        role, _, spelling = pair_meant(text).partition("=")
+        fixed = _USUAL_ROLES.get(text, role.lower() if role.upper() in SpecialId.__members__ else role)
+        role = fixed if fixed not in found else role
+        number = 2
+        while role in found:
+            role, number = f"{role.partition('_')[0]}_{number}", number + 1
+        found[role] = spelling
+    return found
+
+
 def _valid_role(name: str) -> str:
     """The part of a name that is a valid role."""
     found = _ROLE.search(name)
@@ -305,6 +323,9 @@ def role_spellings(spellings: Mapping[str, str] | None) -> dict[str, str]:
     if spellings is None:
         return {}
     if not isinstance(spellings, Mapping):
+        given = [spellings] if isinstance(spellings, str) else spellings
+        if isinstance(given, (list, tuple, set)) and given and all(isinstance(each, str) for each in given):
+            fix = repr(spellings_meant(given))
         raise WrongType(f"spellings must be a dict from role to spelling, not {type(spellings).__name__}", fix=fix)
     for role, text in spellings.items():
         if not isinstance(role, str) or not isinstance(text, str):

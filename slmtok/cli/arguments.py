@@ -38,6 +38,10 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     path = error.fields.get("path")
     if not isinstance(path, str):
         return
+    if error.fix and error.fix.endswith(" | slmtok ..."):
+        command = shlex.join([*ctx.command_path.split(), *ctx.meta["arguments"]])
+        error.fix = error.fix.replace("slmtok ...", command)
+        return
     if error.fix and TRAIN_OWN in error.fix:
         error.fix = error.fix.replace(TRAIN_OWN, _train_own(path, ctx))
         return

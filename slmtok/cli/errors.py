@@ -50,6 +50,8 @@ _EXAMPLE = re.compile(r"such as ((?:[^\s,;]|,(?=\S))+)|>= ([1-9]\d*)")
 _NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
 """Several numbers where one is taken."""
 _PAIR = re.compile(r"takes (\S+=\S+), not ")
+_DATA_SET = re.compile(r"[\w-]+(/[\w.-]+)?", re.ASCII)
+"""The name of a data set of the Hugging Face Hub."""
 _LABEL_COLUMNS = len("  limit: ")
 
 
@@ -223,6 +225,8 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     foreign = _foreign_option(name, _value_of(name, arguments), command)
     if line := _translated(command, arguments, where):
         fact, fix = f"options of another tool: {', '.join(_unknown(command, arguments))}", line
+    elif name in _CORPUS_OPTIONS and _takes_corpus(command):
+        fact, fix = f"unknown option {name!r}", _translated(command, arguments, where, least=1) or fix
     elif habit:
         fix = _use(habit(_value_of(name, arguments), arguments))
     elif foreign:
@@ -246,13 +250,32 @@ def _unknown(command: click.Command | None, arguments: Sequence[str]) -> list[st
     return [word for word in words if word != "--" and word.replace("_", "-") not in known]
 
 
-def _translated(command: click.Command | None, arguments: Sequence[str], where: str) -> str | None:
+_CORPUS_OPTIONS = ("--input", "--files", "--file", "--dataset", "--data", "--texts", "--corpus")
+"""Options of other trainers whose value is the argument CORPUS... here."""
+
+
+def _takes_corpus(command: click.Command | None) -> bool:
+    """Whether a command has the argument CORPUS... ."""
+    return command is not None and any(param.name == "corpus" and param.nargs == -1 for param in command.params)
+
+
+def _corpus_words(option: str, value: str | None) -> list[str]:
+    """The value of an option for the corpus as arguments: a list of files, or the name of a data set."""
+    if value is None or os.path.exists(value):  # noqa: PTH110
+        return [value or "CORPUS"]
+    parts = value.split(",")
+    if len(parts) > 1 and all(map(os.path.exists, parts)):
+        return parts
+    return [f"hf:{value}" if option == "--dataset" and _DATA_SET.fullmatch(value) else value]
+
+
+def _translated(command: click.Command | None, arguments: Sequence[str], where: str, *, least: int = 2) -> str | None:
     """The command line with options of other tools replaced by ours, or left out where we need none.
 
-    None for fewer than two of them, where one message does, and with one that has no equivalent.
+    None for fewer than `least` of them, where one message does, and with one that has no equivalent.
     """
     unknown = _unknown(command, arguments)
-    if len(unknown) < 2:
+    if len(unknown) < least:
         return None
     words, rest = where.split(), iter(arguments)
     for word in rest:
@@ -261,13 +284,15 @@ def _translated(command: click.Command | None, arguments: Sequence[str], where: 
             words.append(word)
             continue
         value = _value_of(flag, arguments)
-        habit = getattr(command, "habits", {}).get(flag.replace("_", "-"))
-        ours = f"use {habit(value, arguments)}" if habit else _foreign_option(flag, value, command) or ""
         if value is not None and not equals:
             next(rest)
-        corpus = ours.partition(f": {where} ")[2]
-        if corpus or ours.startswith("use -"):
-            words += shlex.split(corpus or ours.removeprefix("use ").partition(", ")[0])
+        if flag in _CORPUS_OPTIONS and _takes_corpus(command):
+            words += _corpus_words(flag, value)
+            continue
+        habit = getattr(command, "habits", {}).get(flag.replace("_", "-"))
+        ours = f"use {habit(value, arguments)}" if habit else _foreign_option(flag, value, command) or ""
+        if ours.startswith("use -"):
+            words += shlex.split(ours.removeprefix("use ").partition(", ")[0])
         elif not ours.startswith("leave it out"):
             return None
     return shlex.join(words)
@@ -285,7 +310,7 @@ def _foreign_option(name: str, value: str | None, command: click.Command | None)
 
     options = {param.name for param in command.params} if command is not None else ()
     _, fix = foreign_option(name.lstrip("-").replace("-", "_"), value, options)
-    text = None if fix is None else render(fix, flag_naming)
+    text = None if fix is None else render(fix, flag_naming).replace(", --", " --")
     if text and value and name.endswith("dir") and text.startswith("--output "):
         return _file_in(value, command)
     return f"use {text}" if text and text.startswith("-") else text

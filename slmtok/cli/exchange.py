@@ -131,7 +131,7 @@ def import_(
             fix=f"every command takes the name: slmtok info {file}",
             option="file",
         )
-    receipt_path = str(Path(output).with_suffix(".receipt.json"))
+    receipt_path = str(atomic.output_path(output).with_suffix(".receipt.json"))
     atomic.check_outputs(output, receipt_path, inputs=[file], force=force)
     try:
         with Progress() as progress:

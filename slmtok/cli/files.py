@@ -132,7 +132,7 @@ def output_per_size(output: str, sizes: Sequence[int | None]) -> list[str]:
     if output == STDIO:
         raise OptionError("-o - takes one tokenizer only", fix="-o 'tok-{vocab}.json'", option="output")
     if VOCAB_PLACEHOLDER not in output:
-        path = Path(output)
+        path = atomic.output_path(output)
         output = str(path.with_name(f"{path.stem}-{VOCAB_PLACEHOLDER}{path.suffix}"))
     return [output.replace(VOCAB_PLACEHOLDER, str(size)) for size in sizes]
 
@@ -187,11 +187,17 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
     """
     from slmtok.corpus import find
+    from slmtok.corpus.contents import json_lines_among
 
     if read.seed and read.sample is None:
         fact = (Setting("seed", read.seed), " has no effect without ", Setting("sample"))
         raise OptionError(fact, fix=("leave it out, or ", Setting("sample", "10%")), option="seed")
-    return find(list(corpus), read)
+    found = find(list(corpus), read)
+    if (path := json_lines_among(found, read)) and (context := click.get_current_context(silent=True)):
+        name = "stdin" if path == STDIO else path
+        text = f"{name} looks like JSON lines: --format jsonl reads the text of its records"
+        context.meta["warnings"] = (text,)
+    return found
 
 
 def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 import click
 
 from slmtok.cli.arguments import name_swap, parameter_name
-from slmtok.cli.output import Settings
+from slmtok.cli.output import Outcome, Settings
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import OptionError, SlmtokError
 from slmtok.sizes import parse_size
@@ -254,7 +254,9 @@ class Command(click.Command):
         ctx.meta["app"].prepare(ctx.info_name)
         assert self.callback is not None
         try:
-            return ctx.invoke(self.callback, **given)
+            outcome: Outcome = ctx.invoke(self.callback, **given)
+            noted = ctx.meta.get("warnings")
+            return outcome._replace(warnings=(*outcome.warnings, *noted)) if noted else outcome
         except SlmtokError as error:
             name_swap(error, ctx)
             raise

@@ -93,16 +93,11 @@ def _special(value: str | None, arguments: Sequence[str]) -> str:
 
 
 _HABITS = {
-    **dict.fromkeys(
-        ("--dataset", "--input", "--files", "--data"),
-        instead("an argument for the corpus: slmtok train {}", "CORPUS..."),
-    ),
     **dict.fromkeys(_MODEL_OPTIONS, instead("slm train, which trains a model; a tokenizer has no such setting")),
     "--allow-special": _special,
     "--sizes": _sizes,
     "--model-type": _scheme,
     "--model-prefix": instead("-o {}.json", "NAME"),
-    "--special-tokens": instead("--special ROLE=SPELLING"),
     **dict.fromkeys(("--num-merges", "--n-merges", "--max-merges", "--merges"), _vocab),
     **dict.fromkeys(("--vocab-sz", "--n-vocab", "--size"), instead("--vocab {}", "8192")),
 }

@@ -7,6 +7,7 @@ bytes.
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import re
 import shlex
@@ -26,8 +27,13 @@ from slmtok.options import ReadOptions
 
 UNUSUAL = {"carriage return": b"\r", "byte order mark": BOM_UTF8, "zero byte": b"\0"}
 """Characters that are rarely meant to be learned: reports say how many a corpus has."""
-
-
+_DECOMPRESS = {
+    "gzip data": "gzip -dc",
+    "zstd data": "zstd -dc",
+    "xz data": "xz -dc",
+    "bzip2 data": "bzip2 -dc",
+}
+"""The program that decompresses such data of stdin, where no name says what they are."""
 _DOCUMENTS = (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".epub")
 """Suffixes of documents that are zip archives of XML."""
 _OWN_SUFFIXES = (".json", ".ipynb", ".lock", ".bin", ".digests", "merges.txt")
@@ -49,6 +55,7 @@ _HUGGING_FACE = (
 )
 """Files of tokenizers of Hugging Face: the end of the name, the beginning of the content, what each is."""
 _OWN_TOKENIZER = b'{"format":"slmtok-tokenizer",'
+_FIRST_KEY = re.compile(rb'\s*\{\s*"[^"\\]{1,100}"\s*:')
 
 
 def check_texts(paths: Sequence[str], options: ReadOptions) -> None:
@@ -165,6 +172,26 @@ def _of_hugging_face(path: str, head: bytes) -> str | None:
     return next((what for name, begin, what in _HUGGING_FACE if path.endswith(name) and begin.match(head)), None)
 
 
+def json_lines_among(paths: Sequence[str], options: ReadOptions) -> str | None:
+    """The first source that is read as text, because its name has no format, and looks like JSON lines; else None."""
+    if options.format != "auto":
+        return None
+    texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
+    return next((path for path in texts if _begins_with_record(_head(path, options))), None)
+
+
+def _begins_with_record(head: bytes) -> bool:
+    """Whether the first line is a JSON object with text in it; of a longer line the first key is looked at."""
+    line, end, _ = head.partition(b"\n")
+    if not end and len(head) >= HEAD_BYTES:
+        return _FIRST_KEY.match(line) is not None
+    try:
+        record = json.loads(line) if line.lstrip().startswith(b"{") else None
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and any(isinstance(value, str) for value in record.values())
+
+
 def refuse_counts(paths: Sequence[str]) -> None:
     """Raises `OptionError` for a counts file among the sources of a text."""
     for path in paths:
@@ -207,10 +234,13 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         fix = tuple(part for glob in globs for part in (" ", Setting("exclude", glob)))[1:]
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
         fix = (UNPACK, *((", or ", *fix) if len(found) < number else ()))
+    fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
+    if path == STDIN and content.name in _DECOMPRESS:
+        fix = (f"{_DECOMPRESS[content.name]} FILE | slmtok ...",)
     return OptionError(
         fact,
         limit=f"UTF-8 text, or records: {', '.join(FORMAT_NAMES)}",
-        fix=(*fix, ", or ", Setting("format", "text"), " to read its bytes as they are"),
+        fix=fix,
         option="format" if options.encoding == UTF_8 else "encoding",
         path=path,
         content=content.name,

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.tables import Header
-from slmtok.corpus.template import SKIP, located, template_of
-from slmtok.errors import MalformedRecord
+from slmtok.corpus.template import SKIP, Template, located, template_of
+from slmtok.errors import MalformedRecord, Setting
 
 if TYPE_CHECKING:
     from slmtok.corpus.selection import Skipped
@@ -36,7 +37,7 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
             try:
                 row = [value.encode("utf-8", "surrogateescape") for value in next(rows)]
                 if row and header is None:
-                    header = Header.of(row, template_of(options), f"{path}, line {rows.line_num:,}")
+                    header = _header(row, template_of(options), path, rows.line_num)
                     row = row if header.is_record else []
                 if not row or header is None:
                     continue
@@ -55,3 +56,22 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
             if not options.skip_malformed:
                 raise located(malformed, path, line=rows.line_num)
             skipped.records += 1
+
+
+def _header(row: list[bytes], template: Template, path: str, line: int) -> Header:
+    """The header in the first row. Raises `MalformedRecord`, whose fix is about the separator where it is no comma."""
+    try:
+        return Header.of(row, template, f"{path}, line {line:,}")
+    except MalformedRecord as error:
+        text = b",".join(row)
+        if b"\t" in text:
+            columns = text.split(b"\t")
+            is_named = template.fields[0].encode() in columns or template.numbered
+            key = (" ", Setting("text_key", str(len(columns)))) if not is_named and template.source is None else ()
+            error.limit, error.fix = "columns are separated by ',', and these by tabs", (Setting("format", "tsv"), *key)
+        elif len(row) == 1 and (mark := next((each for each in ";|" if each.encode() in text), None)):
+            program = f"import csv,sys; csv.writer(sys.stdout).writerows(csv.reader(sys.stdin,delimiter={mark!r}))"
+            output = f"{path.removesuffix('.csv')}-comma.csv"
+            command = f'python -c "{program}" < {shlex.quote(path)} > {shlex.quote(output)}'
+            error.limit, error.fix = f"columns are separated by ',', and these by {mark!r}", f"{command}, and name it"
+        raise

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
     template = template_of(options)
     records = values
     if len(values) == 1:
-        records = values[0] if isinstance(values[0], list) else _records_in(values[0], template) or values
+        records = values[0] if isinstance(values[0], list) else _records_in(values[0], template, path) or values
     if options.format == "auto" and records is values and len(values) == 1 and isinstance(values[0], dict):
         yield content
         return
@@ -57,17 +58,39 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
             skipped.records += 1
 
 
-def _records_in(value: Any, template: Template) -> list[Any] | None:
-    """The only array of records in an object: nothing else is in it, or objects that have the fields."""
+def _records_in(value: Any, template: Template, path: str) -> list[Any] | None:
+    """The only array of records in an object: nothing else is in it, or objects that have the fields.
+
+    Raises `MalformedRecord` for several arrays of objects that have the fields.
+    """
     if not isinstance(value, dict):
         return None
     arrays = [array for array in value.values() if isinstance(array, list) and array]
     if len(value) == len(arrays) == 1 and all(isinstance(one, (dict, str)) for one in arrays[0]):
         return list(arrays[0])
-    found = [
-        array for array in arrays if all(isinstance(one, dict) and one.keys() >= {*template.fields} for one in array)
-    ]
-    return found[0] if len(found) == 1 else None
+    fields = {*template.fields}
+    found = {
+        name: array
+        for name, array in value.items()
+        if isinstance(array, list) and array and all(isinstance(one, dict) and one.keys() >= fields for one in array)
+    }
+    if len(found) > 1:
+        raise _several(list(found), path)
+    return next(iter(found.values()), None)
+
+
+def _several(names: list[str], path: str) -> MalformedRecord:
+    """The error for a file with several arrays of records; its fix writes the first as a file of its own."""
+    file, name = json.dumps(path), json.dumps(names[0])
+    program = f"import json; print(*map(json.dumps, json.load(open({file}))[{name}]), sep=chr(10))"
+    output = shlex.quote(f"{path.removesuffix('.json')}-{names[0]}.jsonl")
+    return MalformedRecord(
+        f"an object with {len(names)} lists of records: {', '.join(map(repr, names))}",
+        where=path,
+        limit=("one list; ", Setting("format", "text"), " reads the file as it is"),
+        fix=f"python -c {shlex.quote(program)} > {output}, and name it",
+        path=path,
+    )
 
 
 def _values(text: str) -> Iterator[Any]:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
-from slmtok.errors import MalformedRecord
+from slmtok.errors import MalformedRecord, Setting
 
 if TYPE_CHECKING:
     from slmtok.options import ReadOptions
@@ -33,6 +33,8 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
     except MalformedRecord as error:
         if options.skip_malformed:
             return None
+        if number == 1 and line.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
+            error.limit, error.fix = "one JSON object a line", (Setting("format", "json"), ", which reads arrays")
         raise located(error, source, line=number) from None
 
 

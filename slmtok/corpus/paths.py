@@ -20,12 +20,14 @@ from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
+from slmtok.checks import expanded_home
 from slmtok.errors import MissingInput, WrongType
 from slmtok.files import missing_input, similar_file
 from slmtok.options import OTHER_DOMAIN, ReadOptions
 
 STDIN = "-"
 """The path that means standard input."""
+_STDIN_DEVICE = "/dev/stdin"
 HUGGING_FACE = "hf:"
 """Prefix of the name of a Hugging Face data set."""
 MAX_SHOWN = 120
@@ -54,6 +56,8 @@ def expand(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) ->
 def _expand_one(path: str) -> list[str]:
     if not path:
         raise MissingInput("a path is empty", fix="name a file, a folder or a glob", path=path)
+    if path == _STDIN_DEVICE:
+        return [STDIN]
     if path == STDIN or path.startswith(HUGGING_FACE):
         return [path]
     if is_saved(path):
@@ -118,7 +122,7 @@ def _missing(path: str) -> MissingInput:
     magic = glob.has_magic(path)
     shown = path if len(path) <= MAX_SHOWN else path[: MAX_SHOWN - 1] + "…"
     fact = f"no file matches {shown!r}" if magic else f"no file or folder {shown!r}"
-    if re.match("[a-z0-9]{2,}://", path) or Path(path).is_symlink():
+    if re.match("[a-z0-9]{2,}://", path) or Path(path).is_symlink() or expanded_home(path):
         return missing_input(path)
     folder = Path(path).parent
     fix = _TEXT_FIX if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK_FIX

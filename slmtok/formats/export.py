@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
+from slmtok.checks import refuse_home
 from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError, unknown_name
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Encode, Target, module
@@ -115,6 +116,7 @@ def check_name(name: str) -> str:
 
 def check_folder(place: Path, names: Sequence[str], *, force: bool) -> None:
     """Raises `OutputExists` if the folder `place` holds one of the files; other files stay."""
+    refuse_home(place)
     if place.is_dir():
         from slmtok.shards.format import MANIFEST
 

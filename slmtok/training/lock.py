@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import _engine, schema
+from slmtok.atomic import output_path
 from slmtok.envelope import Envelope, load_envelope
 from slmtok.errors import (
     CorpusTooSmall,
@@ -73,7 +74,7 @@ class Lock:
 
 def lock_path(output: str) -> str:
     """The lock of a tokenizer file: `tok.lock` of `tok.json`."""
-    path = Path(output)
+    path = output_path(output)
     return str(path.with_suffix(".lock") if path.suffix != ".lock" else path.with_name(path.name + ".lock"))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
-from slmtok.checks import BYTES_LIKE
+from slmtok.checks import BYTES_LIKE, refuse_table
 from slmtok.corpus import Skipped
 from slmtok.corpus.selection import Selection
 from slmtok.errors import InvalidText, OptionError, WrongType
@@ -33,6 +33,7 @@ class Texts:
         """Raises `WrongType` for a single text and for what is not iterable."""
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
             raise WrongType("Texts takes many texts, this is one", fix="slmtok.Texts([text])")
+        refuse_table(texts)
         if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
             raise WrongType(
                 f"Texts takes many texts, not {type(texts).__name__}", limit=_MANY_TEXTS, fix="slmtok.Texts([text])"
@@ -49,6 +50,7 @@ def require_texts(corpus: object) -> Iterable[object]:
         raise WrongType(
             f"a corpus is many texts, this is one {type(corpus).__name__}", fix="slmtok.Texts([text]) for one text"
         )
+    refuse_table(corpus)
     if isinstance(corpus, Mapping) or not isinstance(corpus, Iterable):
         raise WrongType(
             f"a corpus cannot be {type(corpus).__name__}",

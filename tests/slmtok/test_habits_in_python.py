@@ -45,7 +45,7 @@ def fix_of(call) -> str | None:
         (lambda tok: slmtok.slice(tok, vocab_size=280), "n_vocab=280"),
         (lambda tok: slmtok.train("corpus.txt", vocab=300), "vocab_size=300"),
         (lambda tok: slmtok.train("corpus.txt", num_proc=4), "threads=4"),
-        (lambda tok: slmtok.train("corpus.txt", special_tokens=["<pad>"]), "special={'user': '<|user|>'}"),
+        (lambda tok: slmtok.train("corpus.txt", special_tokens=["<pad>"]), "special={'pad': '<pad>'}"),
         (lambda tok: slmtok.train(files=["a.txt"], vocab_size=300), "corpus=['a.txt']"),
         (lambda tok: slmtok.load("tok.json", trust_remote_code=True), "load(path)"),
         (lambda tok: slmtok.Texts("a", "b"), "give options by name"),

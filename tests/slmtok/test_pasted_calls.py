@@ -284,3 +284,53 @@ def test_files_given_to_a_byte_level_tokenizer(tok: slmtok.Tokenizer) -> None:
     assert fix == "ByteLevelBPETokenizer.from_file('tok.json')"
     with pytest.raises(WrongType, match="has no option 'lowercase'"):
         wrong(lowercase=True)
+
+
+def test_a_home_that_is_not_expanded(tok: slmtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    fix, _ = pasted(lambda: tok.save("~/x.json"), OptionError)
+    tok.save(eval(fix))
+    fix, _ = pasted(lambda: slmtok.load("~/x.json"), MissingInput)
+    assert slmtok.load(eval(fix)) == tok
+    fix, _ = pasted(lambda: slmtok.pack("a.txt", tok, "~/data"), OptionError)
+    assert slmtok.pack("a.txt", tok, eval(fix)).files and not Path("~").exists()
+    fix, _ = pasted(lambda: slmtok.train(["~/a.txt"], vocab_size=280), MissingInput)
+    assert slmtok.train([eval(fix)], vocab_size=280).n_vocab == 280
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("columns", [{"id": [7], "text": [TEXT]}, {"n": [7], "body": [TEXT]}])
+def test_a_table_in_place_of_texts(tok: slmtok.Tokenizer, kind: str, columns: dict[str, list[Any]]) -> None:
+    module = pytest.importorskip(kind)
+    table: Any = module.table(columns) if kind == "pyarrow" else module.DataFrame(columns)
+    for call in (lambda: slmtok.train(table, vocab_size=275), lambda: slmtok.count(table),
+                 lambda: tok.encode_batch(table), lambda: tok.count_tokens(table),
+                 lambda: slmtok.Texts(table)):  # fmt: skip
+        _, column = pasted(call, WrongType, df=table, table=table)
+        assert slmtok.count(column).totals.documents == 1 and tok.count_tokens(column)
+
+
+def test_a_table_with_several_columns_of_text(tok: slmtok.Tokenizer) -> None:
+    pandas = pytest.importorskip("pandas")
+    for columns in ({"n": [1]}, {"a": ["x"], "b": ["y"]}):
+        with pytest.raises(WrongType, match="columns: ") as caught:
+            slmtok.count(pandas.DataFrame(columns))
+        assert caught.value.fix == "give the column that holds the text"
+
+
+def test_special_tokens_as_a_list(tok: slmtok.Tokenizer) -> None:
+    spellings = ["<|endoftext|>", "<pad>", "<cls>"]
+    want = {"eos": "<|endoftext|>", "pad": "<pad>", "cls": "<cls>"}
+    wrong: Any = spellings
+    for names in ({"special_tokens": spellings}, {"user_defined_symbols": ",".join(spellings)}, {"special": wrong}):
+        with pytest.raises(SlmtokError) as caught:
+            slmtok.train("a.txt", vocab_size=280, **names)
+        assert caught.value.fix is not None and caught.value.fix.removeprefix("special=") == repr(want)
+    assert slmtok.train("a.txt", vocab_size=280, special=want).specials.text("eos") == "<|endoftext|>"
+
+
+def test_a_number_of_sentences(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(SlmtokError) as caught:
+        slmtok.count("a.txt", input_sentence_size=3)
+    options = eval(f"dict({caught.value.fix})")
+    assert slmtok.count("a.txt", **options).totals.documents == 3

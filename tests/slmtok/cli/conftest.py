@@ -61,7 +61,7 @@ def slmtok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     def run(*arguments: object, stdin: bytes = b"") -> Ran:
         out, err = io.BytesIO(), io.BytesIO()
         with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
             patch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="utf-8", write_through=True))
             patch.setattr(sys, "stderr", io.TextIOWrapper(err, encoding="utf-8", write_through=True))
             code = main([str(argument) for argument in arguments])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 
@@ -15,9 +16,9 @@ from shared_data import tiktoken_cache
         ("--num-proc 8", "use --threads 8\n"),
         ("--num_proc=8", "use --threads 8\n"),
         ("--num-proc", "use --threads N\n"),
-        ("--dataset my.txt", "slmtok train my.txt\n"),
-        ("--dataset", "slmtok train CORPUS...\n"),
-        ("--special-tokens 8", "use --special ROLE=SPELLING\n"),
+        ("--dataset my.txt", "slmtok train corpus.txt my.txt\n"),
+        ("--dataset", "slmtok train corpus.txt CORPUS\n"),
+        ("--special-tokens '<a>,</s>'", "use --special 'a=<a>' --special 'eos=</s>'\n"),
         ("--num-merges 8000", "use --vocab 8272, which counts 272 specials and bytes too\n"),
         ("--lr 0.1", "use slm train, which trains a model"),
         *(
@@ -27,7 +28,7 @@ from shared_data import tiktoken_cache
     ],
 )
 def test_options_of_other_tools(option, remedy, request) -> None:
-    ran = request.getfixturevalue("slmtok")("train", "corpus.txt", *option.split())
+    ran = request.getfixturevalue("slmtok")("train", "corpus.txt", *shlex.split(option))
     assert ran.code == 2 and remedy in ran.err and "did you mean" not in ran.err, ran.err
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shlex
 import subprocess
@@ -22,6 +23,7 @@ TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 def here(slmtok, tmp_path: Path) -> Path:
     """A folder with a text, counts, a tokenizer and packed data; it is the working folder."""
     (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "b.txt").write_text("a dog sat\n" * 9)
     tok = package.train("a.txt", vocab_size=290)
     tok.save("tok.json")
     package.count("a.txt").save("a.counts")
@@ -52,6 +54,14 @@ def fix_of(ran) -> str:
         ("train --model_prefix x --vocab_size 290 --input a.txt", "slmtok train -o x.json --vocab_size 290 a.txt"),
         ("train --model_prefix=x --vocab_size=290 --input=a.txt --model_type=unigram --character_coverage=1.0",
          "slmtok train -o x.json --vocab_size=290 a.txt --scheme bpe"),
+        ("train --input=a.txt,b.txt --model_prefix=m --vocab_size=290",
+         "slmtok train a.txt b.txt -o m.json --vocab_size=290"),
+        ("train --files a.txt --vocab-size 290 -o x.json", "slmtok train a.txt --vocab-size 290 -o x.json"),
+        ("train --dataset=a.txt --vocab 290 -o x.json", "slmtok train a.txt --vocab 290 -o x.json"),
+        ("pack --input a.txt -t tok.json -o new", "slmtok pack a.txt -t tok.json -o new"),
+        ("count --input a.txt", "slmtok count a.txt"),
+        ("extend tok.json --input a.txt --vocab 293 -o new.json",
+         "slmtok extend tok.json a.txt --vocab 293 -o new.json"),
         ("exposure a.txt", "slmtok pack a.txt -t tok.json -o data2"),
         ("set-special tok.json 'bos:<b>' -o new.json", "slmtok set-special tok.json 'bos=<b>' -o new.json"),
         ("set-special tok.json '<|im_start|>=im_start' -o new.json",
@@ -305,3 +315,122 @@ def test_ids_in_place_of_their_file(slmtok, here: Path, environment: dict[str, s
         assert slmtok(*shlex.split(command)[1:]).code == 0 and package.load("new.json").n_vocab == 288
         (here / "new.json").unlink(), (here / "new.json.ids.npy").unlink()
     assert (here / "ids.txt").read_text() == "kept"
+
+
+@pytest.mark.parametrize("line", ["train a.txt --vocab 290 -o", "train a.txt --vocab 290 --vocab 291 -o",
+                                  "import tok.json --no-verify -o", "count a.txt -o"])  # fmt: skip
+@pytest.mark.parametrize("folder", [".", "/"])
+def test_a_folder_without_a_name_as_the_output(slmtok, here: Path, line: str, folder: str) -> None:
+    ran = slmtok(*line.split(), folder)
+    assert ran.code == 1 and f"error: output '{folder}' is a folder\n" in ran.err
+
+
+@pytest.mark.parametrize("line", [
+    "train a.txt --vocab 290 --output=~/x", "count a.txt -o ~/x", "pack a.txt -t tok.json --output=~/x",
+    "export tok.json --output-format hf --no-verify --output=~/x", "encode a.txt -t tok.json -o ~/x",
+    "slice tok.json --vocab 280 -o ~/x"])  # fmt: skip
+def test_a_home_that_no_shell_expanded_in_an_output(slmtok, here: Path, monkeypatch, line: str) -> None:
+    monkeypatch.setenv("HOME", str(here / "my home"))
+    (here / "my home").mkdir()
+    ran = slmtok(*line.split())
+    assert "error: output '~/x' begins with '~', which slmtok does not expand\n" in ran.err
+    words = line.replace("=", " ").split()[:-1]
+    assert slmtok(*words, *shlex.split(fix_of(ran))).code == 0
+    assert (here / "my home/x").exists() and not (here / "~").exists()
+
+
+def test_a_home_that_no_shell_expanded_in_an_input(slmtok, here: Path, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(here))
+    fix = fix_of(slmtok("train", "~/a.txt", "--vocab", "290", "-o", "new.json"))
+    assert slmtok(*shlex.split(fix)[1:]).code == 0 and package.load("new.json").n_vocab == 290
+    assert fix_of(slmtok("encode", "a.txt", "-t", "~/tok.json")) == repr(str(here / "tok.json"))
+    assert fix_of(slmtok("train", "~/*.text", "--vocab", "290")).endswith(f"{here}/*.text' --vocab 290 -o tok.json")
+
+
+def test_records_that_are_read_as_text_are_noted(slmtok, here: Path) -> None:
+    lines = "".join(json.dumps({"id": n, "text": f"{TEXT} {n}"}) + "\n" for n in range(9))
+    (here / "d.txt").write_text(lines)
+    for line in ("train {} --vocab 280 -o x.json", "count {} -o x.counts", "pack {} -t tok.json -o x --force",
+                 "extend tok.json {} --vocab 291 -o y.json"):  # fmt: skip
+        for name in ("d.txt", "-", "/dev/stdin"):
+            words = [*line.format(name).split(), *(["--force"] if "--force" not in line else [])]
+            shown = "d.txt" if name == "d.txt" else "stdin"
+            noted = f"note: {shown} looks like JSON lines: --format jsonl reads the text of its records\n"
+            assert noted in slmtok(*words, stdin=lines.encode()).err
+            assert noted not in slmtok(*words, "--format", "jsonl", stdin=lines.encode()).err
+    assert "JSON" not in slmtok("train", "a.txt", "--vocab", "280", "-o", "x.json", "--force").err
+    ran = slmtok("train", "d.txt", "--vocab", "280", "-o", "x.json", "--force", "--json")
+    assert any("looks like JSON lines" in each for each in json.loads(ran.out)["warnings"])
+
+
+def test_compressed_stdin_is_decompressed(slmtok, here: Path) -> None:
+    for line in ("train - --vocab 280 -o x.json", "encode - -t tok.json"):
+        fix = fix_of(slmtok(*line.split(), stdin=gzip.compress(TEXT.encode())))
+        assert fix == f"gzip -dc FILE | slmtok {line}"
+    assert fix_of(slmtok("count", "-", stdin=b"\x28\xb5\x2f\xfd" + bytes(9))) == "zstd -dc FILE | slmtok count -"
+
+
+@pytest.mark.parametrize("text", ['[{"text": "the cat"}, {"text": "a dog"}]', '[\n{"text": "the cat"}\n]'])
+def test_an_array_under_the_name_of_json_lines(slmtok, here: Path, text: str) -> None:
+    (here / "s.jsonl").write_text(text)
+    line = ["train", "s.jsonl", "--vocab", "272", "-o", "x.json"]
+    fix = fix_of(slmtok(*line))
+    assert fix == "--format json, which reads arrays"
+    assert slmtok(*line, *fix.partition(",")[0].split()).code == 0
+
+
+def test_several_lists_of_records_in_one_file(slmtok, here: Path) -> None:
+    (here / "s.json").write_text(json.dumps({"train": [{"text": "the cat"}], "val": [{"text": "a dog"}], "n": 2}))
+    line = ["train", "s.json", "--vocab", "272", "-o", "x.json"]
+    ran = slmtok(*line)
+    assert "error: an object with 2 lists of records: 'train', 'val'\n  where: s.json\n" in ran.err
+    command, named, _ = fix_of(ran).partition(", and name it")
+    subprocess.run(["bash", "-c", command], check=True)
+    assert named and json.loads((here / "s-train.jsonl").read_text()) == {"text": "the cat"}
+    assert slmtok("train", "s-train.jsonl", *line[2:]).code == 0
+
+
+def test_a_csv_of_semicolons(slmtok, here: Path) -> None:
+    (here / "s.csv").write_text('id;text\n1;"the; cat, a dog"\n')
+    ran = slmtok("encode", "s.csv", "-t", "tok.json", "--format", "csv")
+    assert "  limit: columns are separated by ',', and these by ';'\n" in ran.err
+    command, named, _ = fix_of(ran).partition(", and name it")
+    subprocess.run(["bash", "-c", command], check=True)
+    encoded = slmtok("encode", "s-comma.csv", "-t", "tok.json", "--format", "csv")
+    assert named and encoded.out == slmtok("encode", "-", "-t", "tok.json", stdin=b"the; cat, a dog").out
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("Genesis 1:1\tIn the beginning, God\nGenesis 1:2\tAnd the earth\n", "--format tsv --text-key 2"),
+        ("id\ttext\n1\tthe cat\n", "--format tsv"),
+    ],
+)
+def test_a_csv_of_tabs(slmtok, here: Path, text: str, fix: str) -> None:
+    (here / "s.csv").write_text(text)
+    line = ["train", "s.csv", "--vocab", "272", "-o", "x.json"]
+    assert fix_of(slmtok(*line)) == fix
+    assert slmtok(*line, *fix.split()).code == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "fix"),
+    [
+        ("--special_tokens '<|endoftext|>'", "use --special 'eos=<|endoftext|>'"),
+        ("--user_defined_symbols='<sep>,<cls>'", "use --special 'sep=<sep>' --special 'cls=<cls>'"),
+        ("--special-tokens '</s>,<|endoftext|>,[a],<a>'",
+         "use --special 'eos=</s>' --special 'endoftext=<|endoftext|>' --special 'a=[a]' --special 'a_2=<a>'"),
+        ("--input_sentence_size=3", "use --document line --max-docs 3"),
+    ],
+)  # fmt: skip
+def test_an_option_of_another_trainer(slmtok, here: Path, option: str, fix: str) -> None:
+    line = ["train", "b.txt", "--vocab", "273", "-o", "x.json", "--allow-smaller"]
+    assert fix_of(slmtok(*line, *shlex.split(option))) == fix
+    ran = slmtok(*line, *shlex.split(fix.removeprefix("use ")))
+    assert ran.code == 0 and ("docs" not in option or "3 documents" in ran.out), ran
+
+
+def test_the_name_of_a_data_set(slmtok, here: Path) -> None:
+    for name in ("wikitext", "roneneldan/TinyStories"):
+        assert fix_of(slmtok("train", "--dataset", name, "--vocab", "290")) == f"slmtok train hf:{name} --vocab 290"
