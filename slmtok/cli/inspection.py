@@ -16,6 +16,7 @@ from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, pr
 from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
 from slmtok.corpus.contents import HEAD_BYTES
 from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, OptionError, SlmtokError, Unreadable
+from slmtok.file_content import HEAD_BYTES
 from slmtok.files import missing_input, read_file, read_limited
 from slmtok.formats.foreign_files import foreign_file
 from slmtok.formats.hf import looks_like
