@@ -14,7 +14,6 @@ from slmtok.cli.errors import error_dict
 from slmtok.cli.options import command, option, tokenizer_argument
 from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
 from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
-from slmtok.corpus.contents import HEAD_BYTES
 from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, OptionError, SlmtokError, Unreadable
 from slmtok.file_content import HEAD_BYTES
 from slmtok.files import missing_input, read_file, read_limited
