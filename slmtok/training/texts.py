@@ -69,6 +69,7 @@ def check_source(corpus: CorpusLike, options: Options, function: str) -> CorpusL
         return corpus
     if isinstance(corpus, io.BufferedReader):
         _refuse_binary(corpus)
+    refuse_table(corpus)
     texts, head = iter(corpus), []
     for text in texts:
         head.append(text)
