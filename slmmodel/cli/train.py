@@ -176,9 +176,10 @@ def train(
         if not folder.exists() and not folder.is_version_1():
             folder.refuse_other_content()
         opened = open_training_data(given, data, tokenizer, read)
+        options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch}
         if dry_run:
-            return _plan(given, opened)
-        options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "verify": not no_verify}
+            return _plan(given, opened, output=output, **options)
+        options["verify"] = not no_verify
         return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
 
 
@@ -273,18 +274,18 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
     )
 
 
-def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:
+def _plan(given: dict[str, Any], data: RunData | None, **options: Any) -> Outcome:
     """The result of `--dry-run`."""
-    numbers, rows = plan_rows(given, data)
+    numbers, rows = plan_rows(given, data, **options)
     warnings = tuple(numbers.pop("notes"))
     return Outcome(numbers, summary=lambda: print_rows(rows, title="would train"), warnings=warnings)
 
 
-def plan_rows(given: dict[str, Any], data: RunData | None) -> tuple[dict[str, Any], list[Row]]:
-    """What would be trained, as numbers and as a table."""
+def plan_rows(given: dict[str, Any], data: RunData | None, **options: Any) -> tuple[dict[str, Any], list[Row]]:
+    """What would be trained, as numbers and as a table; `options` are those of `trainer.dry_run`."""
     from slmmodel.trainer import dry_run
 
-    numbers = dry_run(given, data=data)
+    numbers = dry_run(given, data=data, **options)
 
     def amount(name: str, form: Callable[[float], str] = format_count) -> str:
         return "limited by time" if numbers[name] is None else form(numbers[name])

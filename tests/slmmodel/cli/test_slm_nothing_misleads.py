@@ -294,14 +294,32 @@ def test_what_is_no_data_is_named(slm, here, data):
 def test_a_budget_in_another_form_has_its_own(slm, here, budget):
     err = slm("train", "data", "-o", "new", "--budget", budget, code=2).err
     assert f"fix:   --budget {BUDGETS[budget]}\n" in err
-    assert "1 of 2 sequences" in slm("train", "data", "--budget", "steps = 1", "--dry-run", *TRAIN).out
+    assert "1 of 2 sequences" in slm("train", "data", "-o", "new", "--budget", "steps = 1", "--dry-run", *TRAIN).out
 
 
 def test_one_setting_has_one_value(slm, here):
     err = slm("train", "data", "-o", "new", "--set", "model.preset=cpu-demo", "--preset", "tiny-3m", code=2).err
     assert "--set model.preset=cpu-demo and --preset tiny-3m are the same setting" in err
-    equal = ["--set", "run.seed=3", "--seed", "3", "--dry-run", "--budget", "steps=1"]
+    equal = ["-o", "new", "--set", "run.seed=3", "--seed", "3", "--dry-run", "--budget", "steps=1"]
     assert "would train" in slm("train", "data", *equal, *TRAIN, code=0).out
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_dry_run_refuses_what_the_run_refuses(slm, here, dry):
+    long = ["--budget", "steps=3", "--set", "optim.schedule.warmup=100"]
+    err = slm("train", "data", "-o", "new", *TRAIN, *long, *dry, code=2).err
+    assert "optim.schedule.warmup of 100 steps takes the whole run of 3" in err and not (here / "new").exists()
+    err = slm("train", "data", "-o", "run", *TRAIN, "--budget", "steps=7", *dry, code=1).err
+    assert "the run 'run' is finished" in err and "--force" in err
+    # An interrupted run is continued with its own settings only.
+    (here / "run/result.json").unlink()
+    err = slm("train", "data", "-o", "run", *TRAIN, "--budget", "steps=7", *dry, code=2).err
+    assert "run.budget.steps=7 contradicts the run, which has 2" in err
+
+
+def test_a_dry_run_takes_force(slm, here):
+    line = ["train", "data", "-o", "run", *TRAIN, "--budget", "steps=7", "--dry-run"]
+    assert "would train" in slm(*line, "--force", code=0).out and (here / "run/result.json").exists()
 
 
 def test_what_may_differ_has_a_name(slm, here):
