@@ -267,22 +267,12 @@ def settings_of(values: Mapping[str, Any], where: str = "settings", prefix: str 
     return settings
 
 
-def _refuse_file_of_run(path: str) -> None:
-    """Raises `InvalidConfig` for what lies beside the configuration of a run, such as its fingerprint."""
-    config = Path(path).with_name("config.yaml")
-    if Path(path).name != config.name and config.is_file() and config.with_name("SHA256SUMS").is_file():
-        fix = f"name its configuration: {config}"
-        fact = f"{path} is not a configuration: it is a file of a run"
-        raise InvalidConfig(fact, where="--config", fix=fix, path=path, option="config")
-
-
 def read_yaml(path: str) -> Settings:
     """The settings of a YAML file. Raises `MissingInput`, `Unreadable`, `InvalidConfig`."""
     from yaml.nodes import MappingNode
 
     from slmmodel.yaml_files import compose, leaves
 
-    _refuse_file_of_run(path)
     try:
         node = compose(read_bounded(Path(path), MAX_YAML_BYTES))
     except FileNotFoundError:
@@ -503,7 +493,9 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
         if name not in known and not name.startswith(("data.options.", "data.read.")):
             error = unknown_setting(name, [*known, *model_options()], given.where)
             if f"{name}." == _BUDGET and given.value:
-                error.fix = (Argument(*f"{_BUDGET}{_likely_budget(str(given.value))}".split("=", 1)),)
+                kind, amount = _likely_budget(str(given.value)).split("=", 1)
+                in_file = f"write budget: {{{kind}: {amount}}} in that line"
+                error.fix = in_file if ", line " in given.where else (Argument(f"{_BUDGET}{kind}", amount),)
             raise error
 
 

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import CONFIG, METRICS, RunFolder, read_sums
+from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.opening import check_text, is_text, open_text, refuse_run
@@ -516,7 +516,11 @@ def read_settings(
 
 
 def _refuse_other_file(config: str) -> None:
-    """Raises `OptionError` for a file of slmtok or slm where a configuration is meant."""
+    """Raises `OptionError` for a file of slmtok or slm where a configuration is meant; those of a run lie beside one."""
+    beside = Path(config).with_name(CONFIG)
+    if Path(config).name != CONFIG and beside.is_file() and beside.with_name(SUMS).is_file():
+        fact, fix = f"{config} is not a configuration: it is a file of a run", f"--config {shlex.quote(str(beside))}"
+        raise OptionError(fact, where="--config", fix=fix, option="config")
     from slmtok.file_kinds import NAMES, is_run, kind_of_file
 
     if is_run(config):

@@ -60,7 +60,7 @@ REFUSED = {
     "info tok.json": (2, "fix:   slmtok info tok.json"),
     "info text.txt": (2, "'text.txt' is neither a run nor a vocab.json"),
     "eval run --check tok.json": (1, "fix:   name a certificate: slm eval RUN writes RUN/eval/val.json\n"),
-    "train data -o new --config run/fingerprint.json": (2, "fix:   name its configuration: run/config.yaml\n"),
+    "train data -o new --config run/fingerprint.json": (2, "fix:   --config run/config.yaml\n"),
     "train data -o new --config text.txt": (1, "slm config > run.yaml writes a configuration\n"),
     "train data -o new --set n_layers=1": (2, "did you mean 'model.n_layers'?"),
     "train data -o new --set optim=1": (2, "'optim' is a section, not a setting\n"),
@@ -295,6 +295,15 @@ def test_a_budget_in_another_form_has_its_own(slm, here, budget):
     err = slm("train", "data", "-o", "new", "--budget", budget, code=2).err
     assert f"fix:   --budget {BUDGETS[budget]}\n" in err
     assert "1 of 2 sequences" in slm("train", "data", "-o", "new", "--budget", "steps = 1", "--dry-run", *TRAIN).out
+
+
+def test_the_fix_of_a_budget_in_a_file_is_for_the_file(slm, here):
+    file, line = here / "b.yaml", ["train", "data", "--config", "b.yaml", "-o", "new", "--dry-run", *TRAIN]
+    file.write_text("run:\n  budget: 20\n")
+    err = slm(*line, code=2).err
+    assert "  where: b.yaml, line 2\n" in err and "fix:   write budget: {steps: 20} in that line\n" in err
+    file.write_text("run:\n  budget: {steps: 20}\n")
+    assert "steps       20 of 2 sequences" in slm(*line, code=0).out
 
 
 def test_one_setting_has_one_value(slm, here):
