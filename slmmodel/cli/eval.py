@@ -31,6 +31,7 @@ from slmmodel.cli.recorded import begun_stages, open_split, steps_trained, train
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
+from slmmodel.foreign_names import FOREIGN_VALUES
 from slmtok import atomic
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_given, option
@@ -86,8 +87,8 @@ _HABITS = {
 @option("--seq-bytes", metavar="N", type=POSITIVE, help="The length of a window in bytes of this text instead.")
 @option("--stride", metavar="N", type=POSITIVE, show_default="half a window", help="Positions from window to window.")
 @step_option
-@option("--precision", type=choice("fp32", "bf16", "fp16"), metavar="fp32|bf16|fp16", default="fp32",
-        help="Type of matrix products.")  # fmt: skip
+@option("--precision", metavar="fp32|bf16|fp16", default="fp32", help="Type of matrix products.",
+        type=choice("fp32", "bf16", "fp16", foreign=FOREIGN_VALUES["run.precision"]))  # fmt: skip
 @device_option
 @option("--stateful", is_flag=True, help="Recurrent models and infini: keep the state through each document.")
 @option("--baselines/--no-baselines", "with_baselines", default=True, help="Also score byte n-grams, bz2 and xz.")

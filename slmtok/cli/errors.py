@@ -344,6 +344,8 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
 
     wrong = error.__cause__
     if isinstance(wrong, UnknownChoiceError):
+        if wrong.meant in wrong.names:
+            return f"{name} {wrong.meant}"
         named = command.params if command and wrong.value else []
         others = [
             param
