@@ -83,10 +83,22 @@ def _setting(name: str) -> Habit:
     )
 
 
+def _compile(value: str | None, arguments: Sequence[str]) -> str:
+    """`run.compile` for a flag of another trainer, whose following argument may be another one."""
+    word = "on" if value is None else FOREIGN_VALUES["run.compile"].get(value.lower(), value)
+    return f"--set run.compile={word if word in ('auto', 'off') else 'on'}"
+
+
 _HABITS = {
     EXTRA: set_in_two,
     **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS]},
     **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
+    **dict.fromkeys(
+        ("--n-vocab", "--padded-vocab", "--vocab-size", "--vocab"),
+        instead("the vocabulary of the data, which decides it: leave it out"),
+    ),
+    **dict.fromkeys(("--compile", "--torch-compile", "--compile-model"), _compile),
+    "--no-compile": instead("--set run.compile=off"),
     **dict.fromkeys(("--lr", "--learning-rate"), instead("--set optim.lr={}", "0.003")),
     **dict.fromkeys(("--batch-size", "--batch", "--per-device-train-batch-size"), _batch_tokens),
     **BUDGET_HABITS,
