@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -62,14 +63,20 @@ def _data_named(value: str | None, arguments: Sequence[str]) -> str:
     return f"--on {shlex.quote(path)}"
 
 
+def _run_named(value: str | None, arguments: Sequence[str]) -> str:
+    """The argument for the run that `--model` names; that of lm-eval is in `--model_args pretrained=RUN`."""
+    named = re.search(r"pretrained=([^,]+)", "\n".join(arguments))
+    return "an argument for the run: slm eval " + shlex.quote(named[1].partition("\n")[0] if named else value or "RUN")
+
+
 _HABITS = {
     EXTRA: _data_named,
     **dict.fromkeys(("--data", "--dataset", "--val", "--text"), instead("--on {}", "DATA")),
     **dict.fromkeys(("--checkpoint", "--ckpt"), instead("--step {}", "N")),
-    **dict.fromkeys(("--model", "--run"), instead("an argument for the run: slm eval {}", "RUN")),
+    **dict.fromkeys(("--model", "--run", "--model-args"), _run_named),
     **dict.fromkeys(("--context", "--block-size", "--max-seq-len", "--max-length"), instead("--seq-len {}", "N")),
     **dict.fromkeys(("--by", "--per-domain", "--by-domain"), instead("--breakdown, which also reports bits by domain")),
-    "--tasks": instead("slm pairs RUN FILE, slm passkey or slm probe: slm eval scores text"),
+    "--tasks": instead("slm pairs RUN FILE, slm passkey or slm probe; slm eval scores text"),
     "--output": instead("--certificate {}", "FILE"),
     "-o": instead("--certificate {}", "FILE"),
 }
