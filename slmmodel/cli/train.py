@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import fields
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ from slmmodel.cli.reading import corpus_options
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
-from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES
+from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import format_bytes, format_count, parse_count
 from slmtok.cli.errors import EXTRA
@@ -83,6 +84,26 @@ def _setting(name: str) -> Habit:
     )
 
 
+def _assigned(command: str) -> Habit:
+    """For an argument too many: the command with `--set` before each NAME=VALUE, as other tools take settings."""
+    known = [*model_options(), *OPTIONS]
+
+    def name_of(word: str) -> str | None:
+        name = word.partition("=")[0].lstrip("+")
+        meant = name if name in known else next((each for each in known if each.endswith(f".{name}")), own_setting(name))
+        return meant if "=" in word else None
+
+    def with_set(value: str | None, arguments: Sequence[str]) -> str:
+        words = []
+        for before, word in pairwise(["", *arguments]):
+            name = None if before.startswith("-") else name_of(word)
+            words += [word] if name is None else ["--set", f"{name}={word.partition('=')[2]}"]
+        in_two = set_in_two(value, arguments)
+        return in_two if in_two or words == [*arguments] else shlex.join(["slm", command, *words])
+
+    return with_set
+
+
 def _compile(value: str | None, arguments: Sequence[str]) -> str:
     """`run.compile` for a flag of another trainer, whose following argument may be another one."""
     word = "on" if value is None else FOREIGN_VALUES["run.compile"].get(value.lower(), value)
@@ -90,7 +111,6 @@ def _compile(value: str | None, arguments: Sequence[str]) -> str:
 
 
 _HABITS = {
-    EXTRA: set_in_two,
     **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS]},
     **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
     **dict.fromkeys(
@@ -127,7 +147,7 @@ _HABITS = {
 """Options of other trainers, each with what stands for it here."""
 
 
-@command("train", example="slm train data -o run", habits=_HABITS)
+@command("train", example="slm train data -o run", habits={**_HABITS, EXTRA: _assigned("train")})
 @argument("data", metavar="[DATA]", required=False,
           help="Packed data, as slmtok pack wrote it; or text, with -t. By default data.train.")  # fmt: skip
 @setting_option("data.val", overrides=True, metavar="DATA|auto|none")
@@ -322,7 +342,7 @@ def plan_rows(given: dict[str, Any], data: RunData | None, **options: Any) -> tu
     return numbers, rows
 
 
-@command("resume", example="slm resume run", habits=_HABITS)
+@command("resume", example="slm resume run", habits={**_HABITS, EXTRA: _assigned("resume")})
 @run_argument
 @option("--step", metavar="N", type=STEP, help="The checkpoint, as in RUN/checkpoints, at which a new run starts.")
 @option("--data", metavar="DATA", help="Where the data are now, if they were moved.")

@@ -199,7 +199,7 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
 
             option = used.partition(" ")[0]
             swapped = with_text_named(option, context) if context and names_tokenizer(extra) else None
-            fix = swapped or f"use {used}"
+            fix = swapped or (used if _COMMAND.match(used) else f"use {used}")
         elif any("--on" in param.opts for param in command.params) and not os.path.isdir(extra):  # noqa: PTH112
             fix = f"the text is named by --on {shlex.quote(extra)}"
         elif context is not None:
@@ -213,7 +213,7 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     context = error.ctx
     known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
     name = _with_one_dash(error.option_name, known, context) or error.option_name
-    habit, meant = getattr(command, "habits", {}).get(name.replace("_", "-")), suggestion(name, known)
+    habit, meant = _habit(command, name), suggestion(name, known)
     begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
     meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant
     fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
@@ -231,6 +231,12 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     elif isinstance(command, click.Group) and not meant:
         fact, fix = f"{name!r} stands before the command", f"put options after it: {where} COMMAND {name}"
     return fact, fix, name
+
+
+def _habit(command: click.Command | None, flag: str) -> Callable[[str | None, Sequence[str]], str] | None:
+    """What stands for an option of another tool; that of `--lr` also for `--optim.lr`, with a section."""
+    habits, name = getattr(command, "habits", {}), flag.replace("_", "-")
+    return habits.get(name) or (habits.get(f"--{name.rpartition('.')[2]}") if "." in name else None)
 
 
 def _unknown(command: click.Command | None, arguments: Sequence[str]) -> list[str]:
@@ -255,13 +261,15 @@ def _translated(command: click.Command | None, arguments: Sequence[str], where: 
             words.append(word)
             continue
         value = _value_of(flag, arguments)
-        habit = getattr(command, "habits", {}).get(flag.replace("_", "-"))
+        habit = _habit(command, flag)
         ours = f"use {habit(value, arguments)}" if habit else _foreign_option(flag, value, command) or ""
         if value is not None and not equals:
             next(rest)
         corpus = ours.partition(f": {where} ")[2]
         if corpus or ours.startswith("use -"):
-            words += shlex.split(corpus or ours.removeprefix("use ").partition(", ")[0])
+            # Two options of another tool may name one argument.
+            is_named = corpus in map(shlex.quote, words[len(where.split()) :])
+            words += [] if is_named else shlex.split(corpus or ours.removeprefix("use ").partition(", ")[0])
         elif not ours.startswith("leave it out"):
             return None
     return shlex.join(words)

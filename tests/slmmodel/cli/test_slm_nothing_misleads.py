@@ -356,7 +356,7 @@ def test_validation_by_a_rule_is_of_packing(slm, here):
 EVALUATIONS = {
     "eval run data": (2, "use --on data\n"),
     "eval run --data data": (2, "use --on data\n"),
-    "eval run --tasks piqa": (2, "use slm pairs RUN FILE, slm passkey or slm probe: slm eval scores text\n"),
+    "eval run --tasks piqa": (2, "use slm pairs RUN FILE, slm passkey or slm probe; slm eval scores text\n"),
     "eval run --certificate x.json --losses x.json": (2, "another --certificate\n"),
     "eval run --losses run/eval/val.json --force": (2, "--losses run/eval/val.losses\n"),
     "sample run hi --min-new 9 --max-new 5": (2, "--max-new-tokens 9, or more\n"),
