@@ -52,7 +52,7 @@ from slmtok.cli.options import (
     output_options,
     tokenizer_option,
 )
-from slmtok.cli.output import INTERRUPTED, Outcome, Row, print_rows, settings
+from slmtok.cli.output import INTERRUPTED, Outcome, Row, note, print_rows, settings
 from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -531,6 +531,8 @@ def read_settings(
     if config is not None:
         _refuse_other_file(config)
     from_file = read_yaml(config) if config is not None else {}
+    if config is not None and not from_file and is_main() and not settings().quiet:
+        note(f"{config} sets nothing")
     from_options = read_assignments(sets)
     if budget is not None:
         from_options |= read_budget(budget, "--budget")
