@@ -16,6 +16,7 @@ from slm_folder import TEXT, TRAIN, make_folder
 import slmmodel
 import slmmodel.app
 import slmtok
+from slmmodel.cli.opening import notes_on_prompt
 from slmmodel.cli.options import MISMATCHES
 from slmmodel.config import check_model, read_assignments
 from slmmodel.data import ShardDataset, make_packing
@@ -304,6 +305,24 @@ def test_the_fix_of_a_budget_in_a_file_is_for_the_file(slm, here):
     assert "  where: b.yaml, line 2\n" in err and "fix:   write budget: {steps: 20} in that line\n" in err
     file.write_text("run:\n  budget: {steps: 20}\n")
     assert "steps       20 of 2 sequences" in slm(*line, code=0).out
+
+
+def test_an_empty_file_of_settings_is_noted(slm, here):
+    line = ["train", "data", "--config", "c.yaml", "-o", "new", "--dry-run", *TRAIN, "--budget", "steps=1"]
+    for text in ("", "# optim: {lr: 1}\n", "optim:\n"):
+        (here / "c.yaml").write_text(text)
+        assert "note: c.yaml sets nothing\n" in slm(*line, code=0).err
+    assert "sets nothing" not in slm(*line, "-q", code=0).err
+
+
+def test_a_prompt_that_is_a_file_is_noted(slm, here):
+    note = "'few.txt' is also a file; the prompt is its name: --prompt - < few.txt continues its text"
+    assert f"note: {note}\n" in slm("sample", "run", "few.txt", "--max-new", "1", code=0).err
+    assert f"note: {note}\n" in slm("logprobs", "run", "-p", "few.txt", code=0).err
+    for prompt in ("few.txt", "@few.txt", "FILE:few.txt", "file://few.txt"):
+        assert notes_on_prompt(prompt) == (note,)
+    for prompt in (None, "", "-", "@", "x" * 5000, "\0", "run", "file: few.txt"):
+        assert notes_on_prompt(prompt) == ()
 
 
 def test_one_setting_has_one_value(slm, here):
