@@ -267,6 +267,14 @@ def settings_of(values: Mapping[str, Any], where: str = "settings", prefix: str 
     return settings
 
 
+_YAML_FIXES = {
+    "has a tab": "replace it with spaces",
+    "has the alias": "write the value itself: anchors and aliases are not supported",
+    "has a second document": "keep one of them: several documents in a file are not supported",
+}
+"""By a part of the fault."""
+
+
 def read_yaml(path: str) -> Settings:
     """The settings of a YAML file. Raises `MissingInput`, `Unreadable`, `InvalidConfig`."""
     from yaml.nodes import MappingNode
@@ -282,7 +290,7 @@ def read_yaml(path: str) -> Settings:
             f"cannot read {path!r}: {error.strerror}", where="--config", fix="name a text file", path=path
         ) from error
     except FaultError as fault:
-        fix = "replace it with spaces" if "a tab" in str(fault) else "fix the syntax"
+        fix = next((fix for part, fix in _YAML_FIXES.items() if part in str(fault)), "fix the syntax")
         if Path(path).suffix not in (".yaml", ".yml"):
             fix += "; slm config > run.yaml writes a configuration"
         raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix=fix, path=path) from None
