@@ -111,7 +111,7 @@ def check_prompt(text: str | None, ids: str | None) -> list[int] | None:
         return None
     if text is not None:
         raise OptionError("--prompt and --ids together", fix="give one of them", option="--ids")
-    words = ids.replace(",", " ").split()
+    words = ids.strip().strip("[]").replace(",", " ").split()
     if not all(word.isascii() and word.isdigit() for word in words):
         raise OptionError(f"--ids takes integers, not {ids!r}", fix="--ids '1 340 27'", option="--ids")
     return [int(word) for word in words]

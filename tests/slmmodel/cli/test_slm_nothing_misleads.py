@@ -137,6 +137,21 @@ def test_a_demo_takes_a_tokenizer(slm, here):
     assert (here / "new/data/tok.json").read_bytes() == (here / "tok.json").read_bytes()
 
 
+def test_ids_in_other_forms(slm, here):
+    few = slm("sample", "run", "--ids", "1 30", "--max-new", "1", code=0).out
+    assert slm("sample", "run", "--ids", "[1, 30]", "--max-new", "1", code=0).out == few
+    model = slmmodel.load("run")
+    for ids, fix in (
+        (np.array([1.0, 30.0]), "ids.astype(int)"),
+        ([1.0, 30.0], "[int(id) for id in ids]"),
+        ([1.5], "tok.encode_list(text)"),
+        (np.array([[1, 30]]), "ids[0]: one sequence of ids a call"),
+    ):
+        with pytest.raises(WrongType) as caught:
+            model.generate(ids)
+        assert caught.value.fix == fix
+
+
 def test_python_names_what_was_wrong(here):
     run, model = slmmodel.app.load("run"), slmmodel.load("run")
     with pytest.raises(InvalidInput, match=r"the text has \d+ ids with the special that opens it"):

@@ -151,6 +151,8 @@ CASES = {
     "eval --model hf --model_args pretrained=run --tasks lambada": (2, "run: slm eval run\n"),
     "eval --model hf --model_args dtype=fp32,pretrained=run": (2, "fix:   slm eval run\n"),
     "eval --model_args pretrained=run": (2, "use an argument for the run: slm eval run\n"),
+    "train data -o r --seed -1": (2, "  limit: an integer >= 0, such as 65536 or 328M\n"),
+    "train data -o r --threads -1": (2, "  limit: an integer >= 0, such as"),
     "status run --follow": (2, "fix:   use --watch\n"),
     "demo a.txt -o d --vocab 8k": (2, "fix:   --vocab 8000, or --vocab 8192\n"),
 }
