@@ -90,8 +90,8 @@ def _assigned(command: str) -> Habit:
 
     def name_of(word: str) -> str | None:
         name = word.partition("=")[0].lstrip("+")
-        meant = name if name in known else next((each for each in known if each.endswith(f".{name}")), own_setting(name))
-        return meant if "=" in word else None
+        inside = next((each for each in known if each.endswith(f".{name}")), own_setting(name))
+        return None if "=" not in word else name if name in known else inside
 
     def with_set(value: str | None, arguments: Sequence[str]) -> str:
         words = []
@@ -550,7 +550,10 @@ def read_settings(
 
 
 def _refuse_other_file(config: str) -> None:
-    """Raises `OptionError` for a file of slmtok or slm where a configuration is meant; those of a run lie beside one."""
+    """Raises `OptionError` for a file of slmtok or slm where a configuration is meant.
+
+    The files of a run lie beside its configuration.
+    """
     beside = Path(config).with_name(CONFIG)
     if Path(config).name != CONFIG and beside.is_file() and beside.with_name(SUMS).is_file():
         fact, fix = f"{config} is not a configuration: it is a file of a run", f"--config {shlex.quote(str(beside))}"
