@@ -18,6 +18,10 @@ Target = TypeVar("Target", bound=Callable[..., Any])
 FOREIGN_OPTIONS = {
     "batch_size": ("budget", "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
     **dict.fromkeys(("block_size", "max_seq_len", "context_length", "sequence_length"), ("seq_len", "seq_len=%r")),
+    **dict.fromkeys(
+        ("config", "config_file", "config_path"),
+        ("settings", "slm train DATA --config %s in a shell; in Python settings={'optim.lr': 0.003} with its keys"),
+    ),
     "do_sample": ("max_new_tokens", "temperature=0 for the likeliest ids, 0.8 to draw"),
     "eos_token_id": ("max_new_tokens", "stop_ids=(%r,)"),
     "epochs": ("budget", "budget='epochs=%s'"),
@@ -131,6 +135,8 @@ def unknown_option(call: str, option: str, value: object, options: Iterable[str]
     meant = None if ours in known else begun or suggestion(option, known)
     if ours in known:
         instead = fix % (value,) if "%" in fix else fix
+        if ours == "settings" and isinstance(value, Mapping):
+            instead = f"settings={value!r}"
     else:
         shown = repr(value) if isinstance(value, str | int | float | list | tuple | None) else "..."
         instead = f"{meant}={shown}" if meant else "leave it out"

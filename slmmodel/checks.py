@@ -64,7 +64,11 @@ def check_ids(ids: object) -> list[int]:
     for index, id in enumerate(given):
         number = _integer(id)
         if number is None:
-            fix = "one sequence of ids a call" if isinstance(id, list | tuple) else "tok.encode_list(text)"
+            fix = "tok.encode_list(text)"
+            if isinstance(id, list | tuple):
+                fix = "ids[0]: one sequence of ids a call"
+            elif isinstance(id, float) and id.is_integer():
+                fix = "ids.astype(int)" if type(ids).__module__ == "numpy" else "[int(id) for id in ids]"
             raise WrongType(f"id {index} is {_described(id)}, not an integer", fix=fix)
         found.append(number)
     return found

@@ -267,13 +267,12 @@ def settings_of(values: Mapping[str, Any], where: str = "settings", prefix: str 
     return settings
 
 
-def _refuse_file_of_run(path: str) -> None:
-    """Raises `InvalidConfig` for what lies beside the configuration of a run, such as its fingerprint."""
-    config = Path(path).with_name("config.yaml")
-    if Path(path).name != config.name and config.is_file() and config.with_name("SHA256SUMS").is_file():
-        fix = f"name its configuration: {config}"
-        fact = f"{path} is not a configuration: it is a file of a run"
-        raise InvalidConfig(fact, where="--config", fix=fix, path=path, option="config")
+_YAML_FIXES = {
+    "has a tab": "replace it with spaces",
+    "has the alias": "write the value itself: anchors and aliases are not supported",
+    "has a second document": "keep one of them: several documents in a file are not supported",
+}
+"""By a part of the fault."""
 
 
 def read_yaml(path: str) -> Settings:
@@ -282,7 +281,6 @@ def read_yaml(path: str) -> Settings:
 
     from slmmodel.yaml_files import compose, leaves
 
-    _refuse_file_of_run(path)
     try:
         node = compose(read_bounded(Path(path), MAX_YAML_BYTES))
     except FileNotFoundError:
@@ -292,7 +290,7 @@ def read_yaml(path: str) -> Settings:
             f"cannot read {path!r}: {error.strerror}", where="--config", fix="name a text file", path=path
         ) from error
     except FaultError as fault:
-        fix = "replace it with spaces" if "a tab" in str(fault) else "fix the syntax"
+        fix = next((fix for part, fix in _YAML_FIXES.items() if part in str(fault)), "fix the syntax")
         if Path(path).suffix not in (".yaml", ".yml"):
             fix += "; slm config > run.yaml writes a configuration"
         raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix=fix, path=path) from None
@@ -503,7 +501,9 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
         if name not in known and not name.startswith(("data.options.", "data.read.")):
             error = unknown_setting(name, [*known, *model_options()], given.where)
             if f"{name}." == _BUDGET and given.value:
-                error.fix = (Argument(*f"{_BUDGET}{_likely_budget(str(given.value))}".split("=", 1)),)
+                kind, amount = _likely_budget(str(given.value)).split("=", 1)
+                in_file = f"write budget: {{{kind}: {amount}}} in that line"
+                error.fix = in_file if ", line " in given.where else (Argument(f"{_BUDGET}{kind}", amount),)
             raise error
 
 

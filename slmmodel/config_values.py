@@ -14,11 +14,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from slmmodel.sizes import parse_count, parse_share, parse_size, parse_time
 
 
-def _parsed(parse: Callable[[str], Any], example: str) -> BeforeValidator:
+def _parsed(parse: Callable[[str], Any], example: str, kind: str = "expected a value ") -> BeforeValidator:
     def read(value: Any) -> Any:
         number = None if isinstance(value, bool) else parse(str(value))
         if number is None:
-            raise ValueError(f"expected a value such as {example}")
+            raise ValueError(f"{kind}such as {example}")
         return number
 
     return BeforeValidator(read)
@@ -56,8 +56,8 @@ def _text(value: Any) -> str:
     return os.fspath(value)
 
 
-Count = Annotated[int, _parsed(parse_count, "65536 or 328M, not below 0"), Field(ge=0, lt=1 << 63)]
-PositiveCount = Annotated[int, _parsed(parse_count, "1, 65536 or 328M"), Field(ge=1, lt=1 << 63)]
+Count = Annotated[int, _parsed(parse_count, "65536 or 328M", "an integer >= 0, "), Field(ge=0, lt=1 << 63)]
+PositiveCount = Annotated[int, _parsed(parse_count, "65536 or 328M", "an integer >= 1, "), Field(ge=1, lt=1 << 63)]
 AutoCount = Annotated[Count, BeforeValidator(lambda value: 0 if value in ("auto", None) else value)]
 Size = Annotated[int, _parsed(parse_size, "2GB or 1MiB")]
 Seconds = Annotated[float, _parsed(parse_time, "130s or 2h")]

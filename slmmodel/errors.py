@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slmmodel.foreign_names import BATCH_TOKENS, BATCH_UNIT, own_setting
+from slmmodel.foreign_names import BATCH_TOKENS, BATCH_UNIT, VOCAB_SIZES, own_setting
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -221,6 +221,9 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
     last, ours = name.rpartition(".")[2], own_setting(name)
     elsewhere = next((other for other in known if other.rpartition(".")[2] == last), None)
     near = elsewhere or (ours if ours in known else None) or suggestion(name, known)
+    if near in VOCAB_SIZES:
+        limit = "the vocabulary of the data decides it"
+        return InvalidConfig(f"{name!r} is not a setting", where=where, limit=limit, fix="leave it out", option=name)
     inside = [other for other in known if f".{name}." in f".{other}"]
     of_section = inside or [other for other in known if other.startswith(name.partition(".")[0] + ".")]
     if inside:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 BATCH_TOKENS, BATCH_UNIT = "run.batch_tokens", ", which is in ids: sequences times ids of a sequence"
+VOCAB_SIZES = ("model.n_vocab", "model.padded_vocab")
+"""Options of a model that the data decide."""
 FOREIGN_SETTINGS = {
+    **dict.fromkeys(("vocab_size", "vocab", "n_vocab", "num_embeddings"), VOCAB_SIZES[0]),
     **dict.fromkeys(("learning_rate", "peak_lr", "matrix_lr"), "optim.lr"),
     **dict.fromkeys(("adam_beta1", "adam_beta2", "beta1", "beta2"), "optim.betas"),
     **dict.fromkeys(("adam_epsilon", "epsilon"), "optim.eps"),
@@ -51,6 +54,7 @@ _PRECISIONS = {
 }
 FOREIGN_VALUES = {
     "run.precision": {other: ours for ours, others in _PRECISIONS.items() for other in others},
+    "run.compile": {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"},
     "run.device": {"gpu": "cuda", "metal": "mps"},
     "run.parallel": dict.fromkeys(("fsdp2", "fsdp1", "zero"), "fsdp"),
     "optim.name": dict.fromkeys(("adam", "adamw_torch", "adamw_torch_fused"), "adamw"),

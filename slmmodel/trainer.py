@@ -96,16 +96,38 @@ def train(
         return result
 
 
-def dry_run(settings: Mapping[str, Any], *, data: RunData | None = None) -> dict[str, Any]:
-    """What `train` would do, as numbers; nothing is written, and no model is built."""
+def dry_run(
+    settings: Mapping[str, Any],
+    *,
+    output: str | Path | None = None,
+    data: RunData | None = None,
+    force: bool = False,
+    allow_mismatch: Collection[str] = (),
+) -> dict[str, Any]:
+    """What `train` would do, as numbers; nothing is written, and no model is built.
+
+    Raises what `train` raises before the first step; of the run at `output` only where that is given.
+    """
     given = settings_of(settings)
+    setup.check_settings(given)
     with _process(given) as world:
-        data = data or setup.open_run_data(given, None)
-        config, notes = setup.configure(given, None, data, world.device)
+        run = None if output is None else setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
+        recorded = run if run is not None and run.exists() and not force else None
+        config_before = None if recorded is None else recorded.config
+        data = data or setup.open_run_data(given, config_before)
+        config, notes = setup.configure(given, config_before, data, world.device)
         notes += setup.notes_on_ranks(config, world)
-        cost = setup.cost_of_run(config, data, setup.make_loader(data, config), world)
+        stages = Stages(data, config)
+        cost = setup.cost_of_run(config, data, stages.loader, world)
+        if recorded is not None:
+            now = setup.fingerprint_of(config, data, stages.digest, world.device)
+            where = str(recorded.path / checkpoint.FINGERPRINT)
+            notes += setup.check_fingerprint(recorded.fingerprint, now, allow_mismatch, where=where)
         timed = config.run.budget.kind == "time"
         steps = None if timed else setup.steps_of(config.run.budget, cost.per_step)
+        if steps is not None:
+            _, warning = resolve_schedule(config.optim.schedule, steps)
+            notes += [warning] if warning else []
         return {**cost.summary(config, steps), "notes": notes}
 
 

@@ -67,7 +67,9 @@ def _parsed(data: bytes) -> _Loader:
 def _fault(error: Exception) -> FaultError:
     mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     fact = f"is not YAML: {str(problem or error).splitlines()[0]}"
-    if isinstance(error, _RefusedError):
+    if problem == "but found another document":
+        fact = "has a second document"
+    elif isinstance(error, _RefusedError):
         fact = str(problem)
     elif problem is not None and r"'\t'" in problem:
         fact = "has a tab where YAML takes spaces"

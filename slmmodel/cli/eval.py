@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -31,6 +32,7 @@ from slmmodel.cli.recorded import begun_stages, open_split, steps_trained, train
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
+from slmmodel.foreign_names import FOREIGN_VALUES
 from slmtok import atomic
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_given, option
@@ -61,14 +63,20 @@ def _data_named(value: str | None, arguments: Sequence[str]) -> str:
     return f"--on {shlex.quote(path)}"
 
 
+def _run_named(value: str | None, arguments: Sequence[str]) -> str:
+    """The argument for the run that `--model` names; that of lm-eval is in `--model_args pretrained=RUN`."""
+    named = re.search(r"pretrained=([^,]+)", "\n".join(arguments))
+    return "an argument for the run: slm eval " + shlex.quote(named[1].partition("\n")[0] if named else value or "RUN")
+
+
 _HABITS = {
     EXTRA: _data_named,
     **dict.fromkeys(("--data", "--dataset", "--val", "--text"), instead("--on {}", "DATA")),
     **dict.fromkeys(("--checkpoint", "--ckpt"), instead("--step {}", "N")),
-    **dict.fromkeys(("--model", "--run"), instead("an argument for the run: slm eval {}", "RUN")),
+    **dict.fromkeys(("--model", "--run", "--model-args"), _run_named),
     **dict.fromkeys(("--context", "--block-size", "--max-seq-len", "--max-length"), instead("--seq-len {}", "N")),
     **dict.fromkeys(("--by", "--per-domain", "--by-domain"), instead("--breakdown, which also reports bits by domain")),
-    "--tasks": instead("slm pairs RUN FILE, slm passkey or slm probe: slm eval scores text"),
+    "--tasks": instead("slm pairs RUN FILE, slm passkey or slm probe; slm eval scores text"),
     "--output": instead("--certificate {}", "FILE"),
     "-o": instead("--certificate {}", "FILE"),
 }
@@ -86,8 +94,8 @@ _HABITS = {
 @option("--seq-bytes", metavar="N", type=POSITIVE, help="The length of a window in bytes of this text instead.")
 @option("--stride", metavar="N", type=POSITIVE, show_default="half a window", help="Positions from window to window.")
 @step_option
-@option("--precision", type=choice("fp32", "bf16", "fp16"), metavar="fp32|bf16|fp16", default="fp32",
-        help="Type of matrix products.")  # fmt: skip
+@option("--precision", metavar="fp32|bf16|fp16", default="fp32", help="Type of matrix products.",
+        type=choice("fp32", "bf16", "fp16", foreign=FOREIGN_VALUES["run.precision"]))  # fmt: skip
 @device_option
 @option("--stateful", is_flag=True, help="Recurrent models and infini: keep the state through each document.")
 @option("--baselines/--no-baselines", "with_baselines", default=True, help="Also score byte n-grams, bz2 and xz.")

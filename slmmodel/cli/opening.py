@@ -5,6 +5,8 @@ Only text needs the library slmtok, which is imported for it.
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -92,6 +94,14 @@ def open_assistant(path: str, context: RunContext, device: str) -> Model:
     return assistant.model
 
 
+def notes_on_prompt(text: str | None) -> tuple[str, ...]:
+    """A remark on a prompt that is also the name of a file, as other tools read it from `@FILE` or `file:FILE`."""
+    name = _FILE_PREFIX.sub("", text or "")
+    if text == STDIN or not os.path.isfile(name):  # noqa: PTH113
+        return ()
+    return (f"{name!r} is also a file; the prompt is its name: --prompt - < {shlex.quote(name)} continues its text",)
+
+
 def check_prompt(text: str | None, ids: str | None) -> list[int] | None:
     """The ids of a prompt that is given as numbers, else None; needs no run.
 
@@ -101,7 +111,7 @@ def check_prompt(text: str | None, ids: str | None) -> list[int] | None:
         return None
     if text is not None:
         raise OptionError("--prompt and --ids together", fix="give one of them", option="--ids")
-    words = ids.replace(",", " ").split()
+    words = ids.strip().strip("[]").replace(",", " ").split()
     if not all(word.isascii() and word.isdigit() for word in words):
         raise OptionError(f"--ids takes integers, not {ids!r}", fix="--ids '1 340 27'", option="--ids")
     return [int(word) for word in words]
@@ -121,6 +131,8 @@ def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
 
 
 STDIN = "-"
+_FILE_PREFIX = re.compile("^(@|file:(//)?)", re.IGNORECASE)
+"""Of a prompt that other tools read from a file."""
 
 
 def stdin_lines() -> Iterator[bytes]:

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.opening import RunContext, check_prompt, load_torch, open_assistant, open_run, prompt_ids
+from slmmodel.cli.opening import (
+    RunContext,
+    check_prompt,
+    load_torch,
+    notes_on_prompt,
+    open_assistant,
+    open_run,
+    prompt_ids,
+)
 from slmmodel.cli.options import (
     COUNT,
     device_option,
@@ -114,8 +122,10 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
     context = open_run(run, **opening)
     job = SampleJob(context, prompt_ids(context, prompt, ids), _resolved(options, context))
     if options.assistant:
-        return job.assisted(open_assistant(options.assistant, context, opening["device"]))
-    return job.draw() if method is None else job.search(method)
+        outcome = job.assisted(open_assistant(options.assistant, context, opening["device"]))
+    else:
+        outcome = job.draw() if method is None else job.search(method)
+    return outcome._replace(warnings=(*notes_on_prompt(prompt), *outcome.warnings))
 
 
 def _check_early(options: SampleConfig, ids: list[int] | None, run: RunFolder) -> None:
@@ -328,4 +338,4 @@ def logprobs(run: str, prompt: str | None, ids: str | None, top: int, **opening:
         share = f"{len(rows)} of {len(logp):,} ids have {100 * mass:.1f} % of the probability"
         write_text("\n".join([*lines, f"{share}; entropy {entropy:.3f} nats\n"]))
 
-    return Outcome(result, show)
+    return Outcome(result, show, warnings=notes_on_prompt(prompt))

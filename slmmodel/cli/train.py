@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import fields
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import CONFIG, METRICS, RunFolder, read_sums
+from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.opening import check_text, is_text, open_text, refuse_run
@@ -35,7 +36,7 @@ from slmmodel.cli.reading import corpus_options
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
-from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES
+from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import format_bytes, format_count, parse_count
 from slmtok.cli.errors import EXTRA
@@ -51,7 +52,7 @@ from slmtok.cli.options import (
     output_options,
     tokenizer_option,
 )
-from slmtok.cli.output import INTERRUPTED, Outcome, Row, print_rows, settings
+from slmtok.cli.output import INTERRUPTED, Outcome, Row, note, print_rows, settings
 from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -83,10 +84,41 @@ def _setting(name: str) -> Habit:
     )
 
 
+def _assigned(command: str) -> Habit:
+    """For an argument too many: the command with `--set` before each NAME=VALUE, as other tools take settings."""
+    known = [*model_options(), *OPTIONS]
+
+    def name_of(word: str) -> str | None:
+        name = word.partition("=")[0].lstrip("+")
+        inside = next((each for each in known if each.endswith(f".{name}")), own_setting(name))
+        return None if "=" not in word else name if name in known else inside
+
+    def with_set(value: str | None, arguments: Sequence[str]) -> str:
+        words = []
+        for before, word in pairwise(["", *arguments]):
+            name = None if before.startswith("-") else name_of(word)
+            words += [word] if name is None else ["--set", f"{name}={word.partition('=')[2]}"]
+        in_two = set_in_two(value, arguments)
+        return in_two if in_two or words == [*arguments] else shlex.join(["slm", command, *words])
+
+    return with_set
+
+
+def _compile(value: str | None, arguments: Sequence[str]) -> str:
+    """`run.compile` for a flag of another trainer, whose following argument may be another one."""
+    word = "on" if value is None else FOREIGN_VALUES["run.compile"].get(value.lower(), value)
+    return f"--set run.compile={word if word in ('auto', 'off') else 'on'}"
+
+
 _HABITS = {
-    EXTRA: set_in_two,
     **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS]},
     **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
+    **dict.fromkeys(
+        ("--n-vocab", "--padded-vocab", "--vocab-size", "--vocab"),
+        instead("the vocabulary of the data, which decides it: leave it out"),
+    ),
+    **dict.fromkeys(("--compile", "--torch-compile", "--compile-model"), _compile),
+    "--no-compile": instead("--set run.compile=off"),
     **dict.fromkeys(("--lr", "--learning-rate"), instead("--set optim.lr={}", "0.003")),
     **dict.fromkeys(("--batch-size", "--batch", "--per-device-train-batch-size"), _batch_tokens),
     **BUDGET_HABITS,
@@ -115,7 +147,7 @@ _HABITS = {
 """Options of other trainers, each with what stands for it here."""
 
 
-@command("train", example="slm train data -o run", habits=_HABITS)
+@command("train", example="slm train data -o run", habits={**_HABITS, EXTRA: _assigned("train")})
 @argument("data", metavar="[DATA]", required=False,
           help="Packed data, as slmtok pack wrote it; or text, with -t. By default data.train.")  # fmt: skip
 @setting_option("data.val", overrides=True, metavar="DATA|auto|none")
@@ -176,9 +208,10 @@ def train(
         if not folder.exists() and not folder.is_version_1():
             folder.refuse_other_content()
         opened = open_training_data(given, data, tokenizer, read)
+        options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch}
         if dry_run:
-            return _plan(given, opened)
-        options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "verify": not no_verify}
+            return _plan(given, opened, output=output, **options)
+        options["verify"] = not no_verify
         return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
 
 
@@ -273,18 +306,18 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
     )
 
 
-def _plan(given: dict[str, Any], data: RunData | None) -> Outcome:
+def _plan(given: dict[str, Any], data: RunData | None, **options: Any) -> Outcome:
     """The result of `--dry-run`."""
-    numbers, rows = plan_rows(given, data)
+    numbers, rows = plan_rows(given, data, **options)
     warnings = tuple(numbers.pop("notes"))
     return Outcome(numbers, summary=lambda: print_rows(rows, title="would train"), warnings=warnings)
 
 
-def plan_rows(given: dict[str, Any], data: RunData | None) -> tuple[dict[str, Any], list[Row]]:
-    """What would be trained, as numbers and as a table."""
+def plan_rows(given: dict[str, Any], data: RunData | None, **options: Any) -> tuple[dict[str, Any], list[Row]]:
+    """What would be trained, as numbers and as a table; `options` are those of `trainer.dry_run`."""
     from slmmodel.trainer import dry_run
 
-    numbers = dry_run(given, data=data)
+    numbers = dry_run(given, data=data, **options)
 
     def amount(name: str, form: Callable[[float], str] = format_count) -> str:
         return "limited by time" if numbers[name] is None else form(numbers[name])
@@ -309,7 +342,7 @@ def plan_rows(given: dict[str, Any], data: RunData | None) -> tuple[dict[str, An
     return numbers, rows
 
 
-@command("resume", example="slm resume run", habits=_HABITS)
+@command("resume", example="slm resume run", habits={**_HABITS, EXTRA: _assigned("resume")})
 @run_argument
 @option("--step", metavar="N", type=STEP, help="The checkpoint, as in RUN/checkpoints, at which a new run starts.")
 @option("--data", metavar="DATA", help="Where the data are now, if they were moved.")
@@ -498,6 +531,8 @@ def read_settings(
     if config is not None:
         _refuse_other_file(config)
     from_file = read_yaml(config) if config is not None else {}
+    if config is not None and not from_file and is_main() and not settings().quiet:
+        note(f"{config} sets nothing")
     from_options = read_assignments(sets)
     if budget is not None:
         from_options |= read_budget(budget, "--budget")
@@ -515,7 +550,14 @@ def read_settings(
 
 
 def _refuse_other_file(config: str) -> None:
-    """Raises `OptionError` for a file of slmtok or slm where a configuration is meant."""
+    """Raises `OptionError` for a file of slmtok or slm where a configuration is meant.
+
+    The files of a run lie beside its configuration.
+    """
+    beside = Path(config).with_name(CONFIG)
+    if Path(config).name != CONFIG and beside.is_file() and beside.with_name(SUMS).is_file():
+        fact, fix = f"{config} is not a configuration: it is a file of a run", f"--config {shlex.quote(str(beside))}"
+        raise OptionError(fact, where="--config", fix=fix, option="config")
     from slmtok.file_kinds import NAMES, is_run, kind_of_file
 
     if is_run(config):

@@ -194,10 +194,13 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
         self.rank, self.world_size = check_int("rank", rank), check_int("world_size", world_size, 1)
         if not rank < world_size <= check_int("batch_size", batch_size, 1, example=8):
             more = f"batch_size={world_size}, or more: it counts the sequences of all ranks"
+            fewer = f"world_size={rank + 1}, or more: the number of all processes"
+            if rank == world_size > 1:
+                fewer = f"rank={rank - 1}, the last one, or {fewer}"
             raise OptionError(
                 f"rank {rank} of world_size {world_size} with batch_size {batch_size}",
-                limit="rank < world_size <= batch_size",
-                fix=more if rank < world_size else f"world_size={rank + 1}, or more: the number of all processes",
+                limit="rank < world_size <= batch_size; ranks count from 0",
+                fix=more if rank < world_size else fewer,
             )
         named = {"seq_len": seq_len, "pack": pack, "seed": seed, "shuffle": shuffle, "shift_labels": shift_labels}
         super().__init__(path, split, batch_size, {**named, "crop_offset": crop_offset, **options})

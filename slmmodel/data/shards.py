@@ -33,13 +33,15 @@ from slmmodel.data.source import (
     unreadable,
     wrong_version,
 )
-from slmmodel.errors import Mismatch, MissingInput
+from slmmodel.errors import Argument, Mismatch, MissingInput
 from slmmodel.json_files import Count, Digest, FaultError, Strict, exactly, read_object, validated
 from slmmodel.vocab import VocabMeta
 
 MANIFEST, VOCAB = "manifest.json", "vocab.json"
 MAGIC, VERSION = b"SLMSHARD", 1
 HEADER_BYTES = 4096
+_NAMES_OF_VAL = ("validation", "valid", "dev")
+"""Of other data sets, in lower case."""
 MAX_VOCAB_U16 = 65536
 FLAG_BOS, FLAG_EOS = 1, 2
 FRAMES = {"bos_eos": (True, True), "bos": (True, False), "eos": (False, True), "none": (False, False)}
@@ -153,11 +155,12 @@ class ShardSource(DocumentBlock, TokenSource):
         entries = [entry for entry in manifest.shards if entry.split == split]
         if not entries:
             splits = sorted({entry.split for entry in manifest.shards})
+            meant = "val" if split.lower() in _NAMES_OF_VAL else None
             raise NoSuchSplitError(
                 f"{folder} has no split {split!r}",
                 where=str(folder / MANIFEST),
                 limit=f"splits: {', '.join(splits) or 'none'}",
-                fix="name one of them, or pack with --val",
+                fix=(Argument("split", "val"),) if meant in splits else "name one of them, or pack with --val",
             )
         self.paths = [folder / f"{entry.name}.bin" for entry in entries]
         try:

@@ -139,7 +139,8 @@ class TransformerConfig(ModelConfig):
         fact = f"{self.n_heads} heads do not share {kv} key/value heads evenly"
         fitting = [n for n in range(kv, self.d_model + 1, kv) if is_free or self.d_model % (2 * n) == 0]
         nearest = min(fitting, key=lambda n: abs(n - self.n_heads), default=None)
-        fix: Fix = (Argument("model.n_kv_heads", self.n_heads), "" if is_free else " and ", "" if is_free else width)
+        needed = () if is_free or width.value == self.d_model else (" ", width)
+        fix: Fix = (Argument("model.n_kv_heads", self.n_heads), *needed)
         fix = fix if nearest is None else (Argument("model.n_heads", nearest), ", or another model.n_kv_heads")
         require(self.n_heads % kv == 0, fact, limit="n_heads is a multiple of n_kv_heads", fix=fix)
         fact = f"d_model {self.d_model} does not divide into {self.n_heads} heads"

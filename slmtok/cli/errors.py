@@ -216,7 +216,7 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     context = error.ctx
     known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
     name = _with_one_dash(error.option_name, known, context) or error.option_name
-    habit, meant = getattr(command, "habits", {}).get(name.replace("_", "-")), suggestion(name, known)
+    habit, meant = _habit(command, name), suggestion(name, known)
     begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
     meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant
     fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
@@ -239,8 +239,14 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
 
 
 def _use(text: str) -> str:
-    """The remedy for what stands here instead; a pipeline alone, to be pasted."""
-    return text if text.startswith("printf ") else f"use {text}"
+    """The remedy for what stands here instead; a command alone, to be pasted."""
+    return text if text.startswith("printf ") or _COMMAND.match(text) else f"use {text}"
+
+
+def _habit(command: click.Command | None, flag: str) -> Callable[[str | None, Sequence[str]], str] | None:
+    """What stands for an option of another tool; that of `--lr` also for `--optim.lr`, with a section."""
+    habits, name = getattr(command, "habits", {}), flag.replace("_", "-")
+    return habits.get(name) or (habits.get(f"--{name.rpartition('.')[2]}") if "." in name else None)
 
 
 def _unknown(command: click.Command | None, arguments: Sequence[str]) -> list[str]:
@@ -289,10 +295,13 @@ def _translated(command: click.Command | None, arguments: Sequence[str], where: 
         if flag in _CORPUS_OPTIONS and _takes_corpus(command):
             words += _corpus_words(flag, value)
             continue
-        habit = getattr(command, "habits", {}).get(flag.replace("_", "-"))
+        habit = _habit(command, flag)
         ours = f"use {habit(value, arguments)}" if habit else _foreign_option(flag, value, command) or ""
-        if ours.startswith("use -"):
-            words += shlex.split(ours.removeprefix("use ").partition(", ")[0])
+        argument = ours.partition(f": {where} ")[2]
+        if argument or ours.startswith("use -"):
+            # Two options of another tool may name one argument.
+            is_named = argument in map(shlex.quote, words[len(where.split()) :])
+            words += [] if is_named else shlex.split(argument or ours.removeprefix("use ").partition(", ")[0])
         elif not ours.startswith("leave it out"):
             return None
     return shlex.join(words)
@@ -387,6 +396,8 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
 
     wrong = error.__cause__
     if isinstance(wrong, UnknownChoiceError):
+        if wrong.meant in wrong.names:
+            return f"{name} {wrong.meant}"
         named = command.params if command and wrong.value else []
         others = [
             param

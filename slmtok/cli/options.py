@@ -116,19 +116,19 @@ FLOAT = Parsed(parse_float)
 
 
 class UnknownChoiceError(ValueError):
-    """A value that is not among the names."""
+    """A value that is not among the names; `meant` is the one that it stands for, if any."""
 
-    def __init__(self, value: str, names: Sequence[str]) -> None:
+    def __init__(self, value: str, names: Sequence[str], meant: str | None = None) -> None:
         super().__init__(f"takes {'one of ' * (len(names) > 1)}{', '.join(names)}, not {value!r}")
-        self.value, self.names = value, names
+        self.value, self.names, self.meant = value, names, meant
 
 
-def choice(*names: str) -> Parsed:
-    """A type that takes one of these names."""
+def choice(*names: str, foreign: Mapping[str, str] | None = None) -> Parsed:
+    """A type that takes one of these names; `foreign`: names of other tools, in lower case, each with ours."""
 
     def parse(text: str) -> str:
         if text not in names:
-            raise UnknownChoiceError(text, names)
+            raise UnknownChoiceError(text, names, (foreign or {}).get(text.lower()))
         return text
 
     return Parsed(parse)

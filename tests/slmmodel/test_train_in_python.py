@@ -54,6 +54,20 @@ def small(tmp_path: Path) -> dict[str, Any]:
     return {**SMALL, "output": tmp_path / "new"}
 
 
+def test_another_name_of_the_validation_split(place: Path) -> None:
+    for name in ("validation", "Valid"):
+        with pytest.raises(MissingInput, match=r"fix:   split='val'$"):
+            slmmodel.data.open_source(place / "data", name)
+
+
+def test_a_file_of_settings_is_for_the_command(place: Path, small: dict[str, Any]) -> None:
+    for train in (slmmodel.train, app.train):
+        with pytest.raises(WrongType, match=r"fix:   slm train DATA --config c\.yaml in a shell; in Python settings="):
+            train(place / "data", config="c.yaml", **{name: small[name] for name in ("budget", "output")})  # type: ignore[call-arg]
+    with pytest.raises(WrongType, match=r"fix:   settings=\{'optim\.lr': 0\.01\}"):
+        app.train(place / "data", config={"optim.lr": 0.01})  # type: ignore[call-arg]
+
+
 def test_a_run_equals_that_of_the_command(place: Path, tmp_path: Path) -> None:
     from slmmodel.cli import main
 

@@ -36,7 +36,7 @@ def here(slm, made: Path, tmp_path: Path) -> Path:
 
 COMPARISON = "slm eval run --losses run-a.losses && slm eval run2 --losses run2-b.losses && slm compare "
 REFUSED = {
-    "chat run 'my text'": (2, "unexpected extra argument", "fix:   use slm sample run 'my text'\n"),
+    "chat run 'my text'": (2, "unexpected extra argument", "fix:   slm sample run 'my text'\n"),
     "plot run run/ -o c.svg": (2, "the run 'run' is named twice", "fix:   name it once"),
     "train data --val text.txt -o new": (1, "text.txt is not a file of ids", "fix:   name packed data"),
     "ablate run run2": (2, "'run' is a run of slm, not packed data", f"fix:   {COMPARISON}"),

@@ -16,6 +16,7 @@ from slm_folder import TEXT, TRAIN, make_folder
 import slmmodel
 import slmmodel.app
 import slmtok
+from slmmodel.cli.opening import notes_on_prompt
 from slmmodel.cli.options import MISMATCHES
 from slmmodel.config import check_model, read_assignments
 from slmmodel.data import ShardDataset, make_packing
@@ -60,7 +61,7 @@ REFUSED = {
     "info tok.json": (2, "fix:   slmtok info tok.json"),
     "info text.txt": (2, "'text.txt' is neither a run nor a vocab.json"),
     "eval run --check tok.json": (1, "fix:   name a certificate: slm eval RUN writes RUN/eval/val.json\n"),
-    "train data -o new --config run/fingerprint.json": (2, "fix:   name its configuration: run/config.yaml\n"),
+    "train data -o new --config run/fingerprint.json": (2, "fix:   --config run/config.yaml\n"),
     "train data -o new --config text.txt": (1, "slm config > run.yaml writes a configuration\n"),
     "train data -o new --set n_layers=1": (2, "did you mean 'model.n_layers'?"),
     "train data -o new --set optim=1": (2, "'optim' is a section, not a setting\n"),
@@ -134,6 +135,21 @@ def test_a_demo_takes_a_tokenizer(slm, here):
     ran = slm("demo", "text.txt", "-t", "tok.json", "-o", "new", "--budget", "steps=1", *shape, "--json", code=0)
     assert ran.json["result"]["steps"] == 1
     assert (here / "new/data/tok.json").read_bytes() == (here / "tok.json").read_bytes()
+
+
+def test_ids_in_other_forms(slm, here):
+    few = slm("sample", "run", "--ids", "1 30", "--max-new", "1", code=0).out
+    assert slm("sample", "run", "--ids", "[1, 30]", "--max-new", "1", code=0).out == few
+    model = slmmodel.load("run")
+    for ids, fix in (
+        (np.array([1.0, 30.0]), "ids.astype(int)"),
+        ([1.0, 30.0], "[int(id) for id in ids]"),
+        ([1.5], "tok.encode_list(text)"),
+        (np.array([[1, 30]]), "ids[0]: one sequence of ids a call"),
+    ):
+        with pytest.raises(WrongType) as caught:
+            model.generate(ids)
+        assert caught.value.fix == fix
 
 
 def test_python_names_what_was_wrong(here):
@@ -294,14 +310,59 @@ def test_what_is_no_data_is_named(slm, here, data):
 def test_a_budget_in_another_form_has_its_own(slm, here, budget):
     err = slm("train", "data", "-o", "new", "--budget", budget, code=2).err
     assert f"fix:   --budget {BUDGETS[budget]}\n" in err
-    assert "1 of 2 sequences" in slm("train", "data", "--budget", "steps = 1", "--dry-run", *TRAIN).out
+    assert "1 of 2 sequences" in slm("train", "data", "-o", "new", "--budget", "steps = 1", "--dry-run", *TRAIN).out
+
+
+def test_the_fix_of_a_budget_in_a_file_is_for_the_file(slm, here):
+    file, line = here / "b.yaml", ["train", "data", "--config", "b.yaml", "-o", "new", "--dry-run", *TRAIN]
+    file.write_text("run:\n  budget: 20\n")
+    err = slm(*line, code=2).err
+    assert "  where: b.yaml, line 2\n" in err and "fix:   write budget: {steps: 20} in that line\n" in err
+    file.write_text("run:\n  budget: {steps: 20}\n")
+    assert "steps       20 of 2 sequences" in slm(*line, code=0).out
+
+
+def test_an_empty_file_of_settings_is_noted(slm, here):
+    line = ["train", "data", "--config", "c.yaml", "-o", "new", "--dry-run", *TRAIN, "--budget", "steps=1"]
+    for text in ("", "# optim: {lr: 1}\n", "optim:\n"):
+        (here / "c.yaml").write_text(text)
+        assert "note: c.yaml sets nothing\n" in slm(*line, code=0).err
+    assert "sets nothing" not in slm(*line, "-q", code=0).err
+
+
+def test_a_prompt_that_is_a_file_is_noted(slm, here):
+    note = "'few.txt' is also a file; the prompt is its name: --prompt - < few.txt continues its text"
+    assert f"note: {note}\n" in slm("sample", "run", "few.txt", "--max-new", "1", code=0).err
+    assert f"note: {note}\n" in slm("logprobs", "run", "-p", "few.txt", code=0).err
+    for prompt in ("few.txt", "@few.txt", "FILE:few.txt", "file://few.txt"):
+        assert notes_on_prompt(prompt) == (note,)
+    for prompt in (None, "", "-", "@", "x" * 5000, "\0", "run", "file: few.txt"):
+        assert notes_on_prompt(prompt) == ()
 
 
 def test_one_setting_has_one_value(slm, here):
     err = slm("train", "data", "-o", "new", "--set", "model.preset=cpu-demo", "--preset", "tiny-3m", code=2).err
     assert "--set model.preset=cpu-demo and --preset tiny-3m are the same setting" in err
-    equal = ["--set", "run.seed=3", "--seed", "3", "--dry-run", "--budget", "steps=1"]
+    equal = ["-o", "new", "--set", "run.seed=3", "--seed", "3", "--dry-run", "--budget", "steps=1"]
     assert "would train" in slm("train", "data", *equal, *TRAIN, code=0).out
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_dry_run_refuses_what_the_run_refuses(slm, here, dry):
+    long = ["--budget", "steps=3", "--set", "optim.schedule.warmup=100"]
+    err = slm("train", "data", "-o", "new", *TRAIN, *long, *dry, code=2).err
+    assert "optim.schedule.warmup of 100 steps takes the whole run of 3" in err and not (here / "new").exists()
+    err = slm("train", "data", "-o", "run", *TRAIN, "--budget", "steps=7", *dry, code=1).err
+    assert "the run 'run' is finished" in err and "--force" in err
+    # An interrupted run is continued with its own settings only.
+    (here / "run/result.json").unlink()
+    err = slm("train", "data", "-o", "run", *TRAIN, "--budget", "steps=7", *dry, code=2).err
+    assert "run.budget.steps=7 contradicts the run, which has 2" in err
+
+
+def test_a_dry_run_takes_force(slm, here):
+    line = ["train", "data", "-o", "run", *TRAIN, "--budget", "steps=7", "--dry-run"]
+    assert "would train" in slm(*line, "--force", code=0).out and (here / "run/result.json").exists()
 
 
 def test_what_may_differ_has_a_name(slm, here):
@@ -329,7 +390,7 @@ def test_validation_by_a_rule_is_of_packing(slm, here):
 EVALUATIONS = {
     "eval run data": (2, "use --on data\n"),
     "eval run --data data": (2, "use --on data\n"),
-    "eval run --tasks piqa": (2, "use slm pairs RUN FILE, slm passkey or slm probe: slm eval scores text\n"),
+    "eval run --tasks piqa": (2, "use slm pairs RUN FILE, slm passkey or slm probe; slm eval scores text\n"),
     "eval run --certificate x.json --losses x.json": (2, "another --certificate\n"),
     "eval run --losses run/eval/val.json --force": (2, "--losses run/eval/val.losses\n"),
     "sample run hi --min-new 9 --max-new 5": (2, "--max-new-tokens 9, or more\n"),

@@ -169,6 +169,7 @@ FIXES: list[tuple[Callable[[Path], object], str]] = [
         for name in ("timeout", "prefetch_factor", "generator", "worker_init_fn", "batch_sampler", "num_workers")
     ),
     (lambda at: ShardLoader(at, seq_len=8, batch_size=4, rank=2), "fix:   world_size=3, or more"),
+    (lambda at: ShardLoader(at, seq_len=8, batch_size=4, rank=2, world_size=2), "fix:   rank=1, the last one"),
     (lambda at: ShardLoader(at, seq_len=8, batch_size=1, rank=1, world_size=2), "fix:   batch_size=2, or more"),
 ]
 

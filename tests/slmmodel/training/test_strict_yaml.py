@@ -21,6 +21,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     ("text", "fact", "line"),
     [
         (BOMB, "has the alias *a", 2),
+        ("run: {seed: 1}\n---\nrun: {seed: 2}\n", "has a second document", 2),
         ("run:\n  seed: " + "[" * 100_000, "nests more than 32 deep", 2),
         ("run:\n" + "".join("  " * n + "x:\n" for n in range(1, 60)), "nests more than 32 deep", 32),
         ("run: {seed: 1,\n  seed: 2}", "has the key 'seed' twice", 2),
@@ -38,6 +39,20 @@ def test_refused_with_the_line(tmp_path: Path, text: str, fact: str, line: int |
     assert time.process_time() - began < 5
     assert fact in caught.value.fact and str(path) in str(caught.value)
     assert line is None or f", line {line}, column " in str(caught.value.where)
+
+
+def test_yaml_that_is_not_supported_is_no_fault_of_syntax(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    for text, fix in (
+        (BOMB, "write the value itself: anchors and aliases are not supported"),
+        ("a: 1\n---\nb: 2\n", "keep one of them: several documents in a file are not supported"),
+        ("run:\n\tseed: 1\n", "replace it with spaces"),
+        ("run: [\n", "fix the syntax"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InvalidConfig) as caught:
+            read_yaml(str(path))
+        assert caught.value.fix == fix
 
 
 @pytest.mark.timeout(20)
