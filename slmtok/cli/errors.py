@@ -240,7 +240,7 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
 
 def _use(text: str) -> str:
     """The remedy for what stands here instead; a command alone, to be pasted."""
-    return text if text.startswith("printf ") or _COMMAND.match(text) else f"use {text}"
+    return text if _COMMAND.match(text) else f"use {text}"
 
 
 def _habit(command: click.Command | None, flag: str) -> Callable[[str | None, Sequence[str]], str] | None:
