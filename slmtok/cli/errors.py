@@ -240,7 +240,8 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
 
 def _use(text: str) -> str:
     """The remedy for what stands here instead; a command alone, to be pasted."""
-    return text if _COMMAND.match(text) else f"use {text}"
+    is_command = text.startswith("printf ") or (_COMMAND.match(text) and not re.search("[,:] ", text))
+    return text if is_command else f"use {text}"
 
 
 def _habit(command: click.Command | None, flag: str) -> Callable[[str | None, Sequence[str]], str] | None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
-from slmtok.calls import argument_text, call_text
+from slmtok.calls import call_text
 from slmtok.checks import U32, check_int
+from slmtok.compat._cs336_checks import refuse_swapped, refuse_swapped_parts
 from slmtok.compat._shared import check_iterable, check_str, check_vocab_size, learn_merges, read_bytes, unknown_id
 from slmtok.compat.tiktoken._checks import Rules
 from slmtok.errors import CorruptFile, InvalidMerges, InvalidSpecials, InvalidTokens, WrongType
@@ -31,7 +31,7 @@ def train_bpe(
     """
     from slmtok._engine import Pattern
 
-    _refuse_swapped("train_bpe", (input_path, vocab_size, special_tokens), ((str, os.PathLike), int, (list, tuple)))
+    refuse_swapped("train_bpe", (input_path, vocab_size, special_tokens), ((str, os.PathLike), int, (list, tuple)))
     specials = _check_specials(special_tokens)
     n_merges = check_vocab_size(vocab_size, 256 + len(specials))
     parts = [read_bytes(input_path)]
@@ -47,14 +47,6 @@ def train_bpe(
     return dict(enumerate([text.encode() for text in specials] + tokens)), merges
 
 
-def _refuse_swapped(call: str, given: tuple[object, ...], kinds: tuple[Any, ...]) -> None:
-    """Raises `WrongType` where each argument has the type of one of `kinds`, in another order."""
-    ordered = [next((each for each in given if isinstance(each, kind)), None) for kind in kinds]
-    if None not in ordered and not all(map(isinstance, given, kinds)):
-        names = ", ".join(type(each).__name__ for each in given)
-        raise WrongType(f"the arguments of {call} are {names}, in another order", fix=call_text(call, ordered, {}))
-
-
 def _check_specials(tokens: Iterable[str] | None) -> list[str]:
     if isinstance(tokens, str):
         raise WrongType("special_tokens is one str", fix=f"special_tokens=[{tokens!r}]")
@@ -62,25 +54,6 @@ def _check_specials(tokens: Iterable[str] | None) -> list[str]:
     if "" in found:
         raise InvalidSpecials("a special token is empty", limit="at least one character", fix="leave it out")
     return found
-
-
-def _refuse_swapped_parts(vocab: object, merges: object, specials: object) -> None:
-    """Raises `WrongType` for the parts of a `Tokenizer` in each other's place, their names, or a vocab turned round."""
-    fix = None
-    if isinstance(vocab, (str, os.PathLike)) and isinstance(merges, (str, os.PathLike)):
-        fix = call_text("Tokenizer.from_files", [vocab, merges], {})
-    elif isinstance(merges, Mapping):
-        fix = "Tokenizer(vocab, merges)"
-    elif isinstance(merges, (list, tuple)) and merges and all(isinstance(each, str) for each in merges):
-        fix = f"Tokenizer(vocab, merges, {argument_text(list(merges), 'special_tokens')})"
-    elif isinstance(vocab, Mapping) and vocab and all(isinstance(key, bytes) for key in vocab):
-        fix = "Tokenizer({id: token for token, id in vocab.items()}, merges)"
-    if fix is not None:
-        names = ", ".join(type(each).__name__ for each in (vocab, merges, specials) if each is not None)
-        limit = "a dict from id to bytes, a list of pairs of bytes, special tokens"
-        raise WrongType(
-            f"Tokenizer() takes vocab and merges as train_bpe returns them, not {names}", limit=limit, fix=fix
-        )
 
 
 class Tokenizer:
@@ -100,7 +73,7 @@ class Tokenizer:
 
         from slmtok._engine import Encoder, Pattern
 
-        _refuse_swapped_parts(vocab, merges, special_tokens)
+        refuse_swapped_parts(vocab, merges, special_tokens)
         if not isinstance(vocab, Mapping):
             raise WrongType(f"vocab must be a dict, not {type(vocab).__name__}", fix="{0: b'a', ...}")
         self.vocab = {check_int("id", id, 0, U32 - 1): token for id, token in vocab.items()}

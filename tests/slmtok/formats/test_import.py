@@ -232,7 +232,7 @@ def test_every_split_of_every_token_as_merges(bpe400: slmtok.Tokenizer, tmp_path
     [
         (None, "name the file itself"),
         ("tok.json", "a tokenizer of slmtok already"),
-        ("tokenizer.model", "tokenizer.model is a SentencePiece model; not supported: "),
+        ("tokenizer.model", "tokenizer.model is a SentencePiece model; slmtok reads byte-level BPE alone; "),
         ("vocab.json", "without its merges; name the tokenizer.json of the same model: "),
         ("x.tiktoken", "name the rank file"),
     ],

@@ -1,0 +1,37 @@
+"""Errors for arguments of the look-alike of CS336 that are in each other's place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from slmtok.calls import argument_text, call_text
+from slmtok.errors import WrongType
+
+
+def refuse_swapped(call: str, given: tuple[object, ...], kinds: tuple[Any, ...]) -> None:
+    """Raises `WrongType` where each argument has the type of one of `kinds`, in another order."""
+    ordered = [next((each for each in given if isinstance(each, kind)), None) for kind in kinds]
+    if None not in ordered and not all(map(isinstance, given, kinds)):
+        names = ", ".join(type(each).__name__ for each in given)
+        raise WrongType(f"the arguments of {call} are {names}, in another order", fix=call_text(call, ordered, {}))
+
+
+def refuse_swapped_parts(vocab: object, merges: object, specials: object) -> None:
+    """Raises `WrongType` for the parts of a `Tokenizer` in each other's place, their names, or a vocab turned round."""
+    fix = None
+    if isinstance(vocab, (str, os.PathLike)) and isinstance(merges, (str, os.PathLike)):
+        fix = call_text("Tokenizer.from_files", [vocab, merges], {})
+    elif isinstance(merges, Mapping):
+        fix = "Tokenizer(vocab, merges)"
+    elif isinstance(merges, (list, tuple)) and merges and all(isinstance(each, str) for each in merges):
+        fix = f"Tokenizer(vocab, merges, {argument_text(list(merges), 'special_tokens')})"
+    elif isinstance(vocab, Mapping) and vocab and all(isinstance(key, bytes) for key in vocab):
+        fix = "Tokenizer({id: token for token, id in vocab.items()}, merges)"
+    if fix is not None:
+        names = ", ".join(type(each).__name__ for each in (vocab, merges, specials) if each is not None)
+        limit = "a dict from id to bytes, a list of pairs of bytes, special tokens"
+        raise WrongType(
+            f"Tokenizer() takes vocab and merges as train_bpe returns them, not {names}", limit=limit, fix=fix
+        )
