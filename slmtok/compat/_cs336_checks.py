@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slmtok.calls import argument_text, call_text
+from slmtok.compat._shared import read_bytes
 from slmtok.errors import WrongType
 
 
@@ -35,3 +36,10 @@ def refuse_swapped_parts(vocab: object, merges: object, specials: object) -> Non
         raise WrongType(
             f"Tokenizer() takes vocab and merges as train_bpe returns them, not {names}", limit=limit, fix=fix
         )
+
+
+def fix_of_files(vocab: str | os.PathLike[str], merges: str | os.PathLike[str]) -> str:
+    """The remedy for files of another form: their places exchanged where the second one holds JSON."""
+    if read_bytes(merges).lstrip()[:1] == b"{":
+        return call_text("Tokenizer.from_files", [merges, vocab], {})
+    return "name a vocab.json and a merges.txt of that form"

@@ -11,9 +11,8 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from slmtok.calls import call_text
 from slmtok.checks import U32, check_int
-from slmtok.compat._cs336_checks import refuse_swapped, refuse_swapped_parts
+from slmtok.compat._cs336_checks import fix_of_files, refuse_swapped, refuse_swapped_parts
 from slmtok.compat._shared import check_iterable, check_str, check_vocab_size, learn_merges, read_bytes, unknown_id
 from slmtok.compat.tiktoken._checks import Rules
 from slmtok.errors import CorruptFile, InvalidMerges, InvalidSpecials, InvalidTokens, WrongType
@@ -123,15 +122,11 @@ class Tokenizer:
             merges = [[bytes(byte_of[char] for char in part) for part in row] for row in rows]
             pairs = [(left, right) for left, right in merges]
         except (ValueError, KeyError, AttributeError) as error:
-            fix = "name a vocab.json and a merges.txt of that form"
-            if read_bytes(merges_filepath).lstrip()[:1] == b"{":
-                fix = call_text("Tokenizer.from_files", [merges_filepath, vocab_filepath], {})
-            raise CorruptFile(
+            fact, fix = (
                 f"{str(path)!r} is not a file of GPT-2's form: {error}",
-                where=str(path),
-                fix=fix,
-                path=str(path),
-            ) from None
+                fix_of_files(vocab_filepath, merges_filepath),
+            )
+            raise CorruptFile(fact, where=str(path), fix=fix, path=str(path)) from None
         return cls(vocab, pairs, special_tokens)
 
     def encode(self, text: str) -> list[int]:
