@@ -149,7 +149,8 @@ def test_a_run_on_a_terminal(data, tmp_path, monkeypatch, columns):
     assert status == 0, lines
     assert lines[0].endswith("loading torch  0:00")
     steps = [line for line in lines if line.startswith("training")]
-    pattern = r"training [━╌]+  step \d+/30  loss [\d.]+  [\d,]+ tokens/s  \d+:\d\d left  .*\d+:\d\d"
+    step = r"loss [\d.]+  [\d,]+ tokens/s  \d+:\d\d left  .*"
+    pattern = rf"training [━╌]+  step \d+/30  ({step}|validating  [\d,]+ ids scored  )\d+:\d\d"
     assert steps and all(re.fullmatch(pattern, line.strip()) and len(line) <= columns for line in steps), steps
     kept = [line.split(": ")[0] for line in lines if ": validation " in line]
     assert kept == ["step 10/30", "step 20/30", "step 30/30"]
