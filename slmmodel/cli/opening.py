@@ -94,6 +94,11 @@ def open_assistant(path: str, context: RunContext, device: str) -> Model:
     return assistant.model
 
 
+STDIN = "-"
+_FILE_PREFIX = re.compile("^(@|file:(//)?)", re.IGNORECASE)
+"""Of a prompt that other tools read from a file."""
+
+
 def notes_on_prompt(text: str | None) -> tuple[str, ...]:
     """A remark on a prompt that is also the name of a file, as other tools read it from `@FILE` or `file:FILE`."""
     name = _FILE_PREFIX.sub("", text or "")
@@ -128,11 +133,6 @@ def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
 
     text = read_stdin() if text == STDIN else text
     return opening_ids(run.vocab) + (run.need_text("--prompt").encode(text) if text else [])
-
-
-STDIN = "-"
-_FILE_PREFIX = re.compile("^(@|file:(//)?)", re.IGNORECASE)
-"""Of a prompt that other tools read from a file."""
 
 
 def stdin_lines() -> Iterator[bytes]:

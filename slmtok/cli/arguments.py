@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,6 +27,11 @@ def parameter_name(param: click.Parameter | None) -> str:
     return long[0] if long else placeholder if placeholder.isupper() else str(param.name).upper()
 
 
+def command_line(ctx: click.Context, arguments: Iterable[str]) -> str:
+    """The command with these arguments, as one types it."""
+    return shlex.join([*ctx.command_path.split(), *arguments])
+
+
 def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     """Changes the fix of an error about a file to the command line with that file in its right place.
 
@@ -39,7 +44,7 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     if not isinstance(path, str):
         return
     if error.fix and error.fix.endswith(" | slmtok ..."):
-        command = shlex.join([*ctx.command_path.split(), *ctx.meta["arguments"]])
+        command = command_line(ctx, ctx.meta["arguments"])
         error.fix = error.fix.replace("slmtok ...", command)
         return
     if error.fix and TRAIN_OWN in error.fix:
@@ -79,7 +84,7 @@ def _on_text(path: str, ctx: click.Context) -> str | None:
     takes_any = any(param.nargs == -1 for param in ctx.command.params)
     lacking = [] if takes_any and len(tokenizers) > 1 else ["TOK"]
     rest = [each for each in ctx.meta["arguments"] if each != path]
-    return shlex.join([*ctx.command_path.split(), *rest, *lacking, "--on", path])
+    return command_line(ctx, [*rest, *lacking, "--on", path])
 
 
 def _exchanged(path: str, ctx: click.Context) -> str | None:
@@ -94,7 +99,7 @@ def _exchanged(path: str, ctx: click.Context) -> str | None:
     other = dict(zip(misplaced, reversed(misplaced), strict=True))
     if any(arguments.count(name) != 1 for name in misplaced):
         return None
-    return shlex.join([*ctx.command_path.split(), *(other.get(each, each) for each in arguments)])
+    return command_line(ctx, [*(other.get(each, each) for each in arguments)])
 
 
 def with_text_named(option: str, ctx: click.Context) -> str | None:
@@ -107,7 +112,7 @@ def with_text_named(option: str, ctx: click.Context) -> str | None:
     if len(texts) != 1 or len(given) + sum(map(is_packed, arguments)) < 2:
         return None
     rest = fitting([each for each in arguments if each != texts[0]], ctx)
-    return shlex.join([*ctx.command_path.split(), *rest, option, texts[0]])
+    return command_line(ctx, [*rest, option, texts[0]])
 
 
 def fitting(arguments: list[str], ctx: click.Context) -> list[str]:
@@ -167,7 +172,7 @@ def with_output_named(ctx: click.Context) -> str | None:
     if arguments.count(output) != 1 or not any(map(os.path.exists, inputs)):
         return None
     rest = [each for each in arguments if each != output]
-    return shlex.join([*ctx.command_path.split(), *rest, "-o", output])
+    return command_line(ctx, [*rest, "-o", output])
 
 
 def with_other_tokenizer(name: str, ctx: click.Context) -> str | None:
@@ -180,7 +185,7 @@ def with_other_tokenizer(name: str, ctx: click.Context) -> str | None:
         return None
     beside = (str(path) for path in sorted(Path(given).parent.glob("*.json")) if path != Path(given))
     other = next((path for path in beside if kind_of_file(path) == TOKENIZER), "OTHER.json")
-    return shlex.join([*ctx.command_path.split(), *arguments, other])
+    return command_line(ctx, [*arguments, other])
 
 
 def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:
@@ -195,7 +200,7 @@ def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:
     if len(tokenizers) != 1 or not message.endswith(f"not {tokenizers[0]!r}"):
         return None
     rest = [each for each in arguments if each != tokenizers[0]]
-    return shlex.join([*ctx.command_path.split(), tokenizers[0], *rest])
+    return command_line(ctx, [tokenizers[0], *rest])
 
 
 def _values(ctx: click.Context) -> Iterator[tuple[bool, str]]:

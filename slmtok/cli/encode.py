@@ -324,10 +324,12 @@ class EncodeJob:
             force=force,
             progress=self.progress,
         )
-        lengths = self.tokenizer.byte_lengths()
-        n_bytes = sum(int(lengths[part].sum(dtype="int64")) for part in _parts(rows.ids))
-        zero = self.tokenizer.token_id(b"\0")
-        if any((part == zero).any() for part in _parts(rows.ids)):
+        lengths, zero = self.tokenizer.byte_lengths(), self.tokenizer.token_id(b"\0")
+        n_bytes, has_zeros = 0, False
+        for part in _parts(rows.ids):
+            n_bytes += int(lengths[part].sum(dtype="int64"))
+            has_zeros = has_zeros or bool((part == zero).any())
+        if has_zeros:
             # Counted in the text, which is exact where tokens hold several.
             with Path(source).open("rb") as file:
                 self.zeros = sum(block.count(0) for block in iter(lambda: file.read(BATCH_BYTES), b""))

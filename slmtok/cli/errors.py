@@ -19,6 +19,7 @@ import click
 
 from slmtok.cli import streams
 from slmtok.cli.arguments import (
+    command_line,
     fitting,
     parameter_name,
     with_other_tokenizer,
@@ -423,7 +424,7 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
         if name.startswith("-") or error.ctx is None:
             return f"{name} {shlex.quote(meant)}"
         line = (meant if each == error.value else each for each in _arguments(error.ctx))
-        return shlex.join([*error.ctx.command_path.split(), *line])
+        return command_line(error.ctx, line)
     if pair := _PAIR.match(error.message):
         return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
     if isinstance(error, WrongValueError) and (number := _thousands(error.value)):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import click
 
-from slmtok.cli.arguments import name_swap, parameter_name
+from slmtok.cli.arguments import command_line, name_swap, parameter_name
 from slmtok.cli.output import Outcome, Settings
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import OptionError, SlmtokError
@@ -283,7 +283,7 @@ class Command(click.Command):
             names = (value if isinstance(value, tuple) else (value,)) if param.name != "output" else ()
             for name in names:
                 if isinstance(name, str) and _stands_for_path(param):
-                    refuse_stdout(name, shlex.join([*ctx.command_path.split(), *ctx.meta["arguments"]]))
+                    refuse_stdout(name, command_line(ctx, ctx.meta["arguments"]))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options under their headings."""

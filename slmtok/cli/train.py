@@ -19,7 +19,7 @@ import click
 
 from slmtok import atomic
 from slmtok.checks import check_recorded_names
-from slmtok.cli.arguments import refuse_list, with_output_named
+from slmtok.cli.arguments import command_line, refuse_list, with_output_named
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import (
@@ -428,7 +428,7 @@ def _refused(report: TrainReport) -> str:
 def _with_vocab() -> str:
     """The command line with a size, and with an output that stands among the corpus named as such."""
     context = click.get_current_context()
-    command = with_output_named(context) or shlex.join([*context.command_path.split(), *arguments_of_command()])
+    command = with_output_named(context) or command_line(context, arguments_of_command())
     return f"{command} --vocab 8192"
 
 
