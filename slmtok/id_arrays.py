@@ -140,7 +140,7 @@ def _unknown_id(id: int, n_vocab: int | None, position: int, document: int | Non
         f"id {id} is not in the vocabulary",
         where=_where(position, document),
         limit=f"0 <= id < {n_vocab} (n_vocab)" if n_vocab else None,
-        fix=UNKNOWN_ID_FIX,
+        fix=_fix_of(id),
         **{name: value for name, value in fields.items() if value is not None},
     )
 
@@ -150,11 +150,17 @@ def complete_error(error: UnknownId) -> UnknownId:
     id, n_vocab = error.fields.get("id"), error.fields.get("n_vocab")
     if isinstance(id, int) and isinstance(n_vocab, int) and 0 <= id < n_vocab and error.limit:
         error.limit = error.limit.removesuffix(_HOLE) + _HOLE
-    error.fix = error.fix or UNKNOWN_ID_FIX
+    error.fix = error.fix or _fix_of(id)
     return error
 
 
+def _fix_of(id: object) -> str:
+    """What to do about an id that is not in the vocabulary."""
+    return _MASKED_FIX if isinstance(id, int) and id < 0 else UNKNOWN_ID_FIX
+
+
 UNKNOWN_ID_FIX = "decode with the tokenizer that made the ids"
+_MASKED_FIX = "leave out ids below 0, which mask targets in other libraries: [id for id in ids if id >= 0]"
 _HOLE = ", and this one is a hole"
 
 

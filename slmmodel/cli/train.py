@@ -37,7 +37,7 @@ from slmmodel.config import OPTIONS, model_options
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
 from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
-from slmmodel.models.presets import PRESETS
+from slmmodel.models.presets import PRESETS, nearest_in_size
 from slmmodel.sizes import format_bytes, format_count, parse_count
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import (
@@ -64,10 +64,16 @@ if TYPE_CHECKING:
 _DEFAULT_SEQ_LEN, _DEFAULT_BATCH_SIZE = 256, 16
 
 
+_LENGTHS = ("--context", "--block-size", "--max-seq-len")
+"""What other trainers call `model.seq_len`."""
+
+
 def _batch_tokens(value: str | None, arguments: Sequence[str]) -> str:
     """`run.batch_tokens` for a number of sequences, of the length that the arguments set or the preset has."""
     batch_size = int(value) if value is not None and value.isdecimal() else _DEFAULT_BATCH_SIZE
     given = [text.rpartition("=")[2] for text in arguments if "model.seq_len=" in text]
+    words = [part for text in arguments for part in text.split("=", 1)]
+    given += [text for flag, text in pairwise(words) if flag.replace("_", "-") in _LENGTHS]
     named = [PRESETS[name].seq_len for name in (text.rpartition("=")[2] for text in arguments) if name in PRESETS]
     lengths = [*(int(text) for text in given if text.isdecimal()), *named]
     seq_len = lengths[0] if lengths else _DEFAULT_SEQ_LEN
@@ -104,6 +110,23 @@ def _assigned(command: str) -> Habit:
     return with_set
 
 
+def _model(value: str | None, arguments: Sequence[str]) -> str:
+    """The preset of a model's name, that of its size for a model of another trainer."""
+    name = value if value is None or value in PRESETS else nearest_in_size(value)
+    return f"--preset {name or 'NAME'}"
+
+
+def _weights(value: str | None, arguments: Sequence[str]) -> str:
+    """For weights to begin with: none are loaded, unless an interrupted run of ours is meant."""
+    if value == "resume":
+        return _RESUME
+    random = "random weights, with which every run begins: leave it out"
+    return random if value == "scratch" else f"{random}; to go on with a run of slm: {_RESUME}"
+
+
+_RESUME = "slm resume RUN"
+
+
 def _compile(value: str | None, arguments: Sequence[str]) -> str:
     """`run.compile` for a flag of another trainer, whose following argument may be another one."""
     word = "on" if value is None else FOREIGN_VALUES["run.compile"].get(value.lower(), value)
@@ -125,16 +148,24 @@ _HABITS = {
     **dict.fromkeys(
         ("--dataset", "--data", "--train-file"), instead("an argument for the data: slm train {} -o RUN", "DATA")
     ),
-    **dict.fromkeys(("--context", "--block-size", "--max-seq-len"), instead("--set model.seq_len={}", "256")),
+    **dict.fromkeys(_LENGTHS, instead("--set model.seq_len={}", "256")),
     **dict.fromkeys(("--out-dir", "--output-dir"), instead("-o {}", "RUN")),
     **{f"--{name}": instead(f"--precision {name}") for name in ("bf16", "fp16")},
     **{f"--{name}": instead(f"--device {name}") for name in ("cpu", "cuda", "mps")},
     "--gpu": instead("--device cuda"),
     **dict.fromkeys(("--wandb", "--wandb-log"), instead("--set run.track=wandb")),
     **dict.fromkeys(
-        ("--resume", "--resume-from-checkpoint", "--init-from", "--continue"),
+        ("--resume", "--resume-from-checkpoint", "--resume-from", "--continue"),
         instead("slm resume RUN, or the same command again: it continues an interrupted run"),
     ),
+    **dict.fromkeys(
+        (
+            *("--init-from", "--init-weights", "--pretrained", "--from-pretrained", "--model-name-or-path"),
+            *("--finetune", "--weights", "--checkpoint", "--load"),
+        ),
+        _weights,
+    ),
+    **dict.fromkeys(("--model", "--model-name"), _model),
     **dict.fromkeys(
         ("--gradient-accumulation-steps", "--grad-accum-steps"),
         instead("--set run.batch_tokens=N for the ids of a step; --micro-batch divides it"),

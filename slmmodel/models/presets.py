@@ -127,11 +127,11 @@ _GENERAL = ("tiny-", "stories-15m", "base-", "gpt2-124m")
 def preset(name: str, fix: str | Argument = Argument("preset")) -> Preset:  # noqa: B008  (a frozen value)
     """The preset of that name. Raises `UnknownName` with the nearest one; `fix` as in `unknown_name`."""
     if name not in PRESETS:
-        raise unknown_name("preset", name, PRESETS, fix, nearest=_nearest_in_size(name), option="model.preset")
+        raise unknown_name("preset", name, PRESETS, fix, nearest=nearest_in_size(name), option="model.preset")
     return PRESETS[name]
 
 
-def _nearest_in_size(name: str) -> str | None:
+def nearest_in_size(name: str) -> str | None:
     """The preset for text whose parameters are nearest to those of a model of another trainer; None for other names."""
     last = name.rpartition("/")[2].lower().replace("_", "-")
     found = _SIZE.search(FOREIGN_PRESETS.get(last, last))

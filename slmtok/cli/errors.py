@@ -216,6 +216,9 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     """(fact, fix, name) for an option that the command does not have."""
     context = error.ctx
     known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
+    if file := next((word for word in _arguments(context) if _is_file_with_dash(word, error.option_name)), None):
+        line = (f"./{word}" if word == file else word for word in _arguments(context))
+        return f"{file!r} begins with a dash, as options do", shlex.join([*where.split(), *line]), file
     name = _with_one_dash(error.option_name, known, context) or error.option_name
     habit, meant = _habit(command, name), suggestion(name, known)
     begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
@@ -237,6 +240,11 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     elif isinstance(command, click.Group) and not meant:
         fact, fix = f"{name!r} stands before the command", f"put options after it: {where} COMMAND {name}"
     return fact, fix, name
+
+
+def _is_file_with_dash(word: str, option: str) -> bool:
+    """Whether an argument that click read as `option` is the name of a file: `-v` for `-v2.txt`."""
+    return word.startswith(option) and not word.startswith("--") and os.path.exists(word)  # noqa: PTH110
 
 
 def _use(text: str) -> str:
@@ -272,9 +280,13 @@ def _corpus_words(option: str, value: str | None) -> list[str]:
     if value is None or os.path.exists(value):  # noqa: PTH110
         return [value or "CORPUS"]
     parts = value.split(",")
-    if len(parts) > 1 and all(map(os.path.exists, parts)):
+    if len(parts) > 1 and any(map(os.path.exists, parts)):
         return parts
     return [f"hf:{value}" if option == "--dataset" and _DATA_SET.fullmatch(value) else value]
+
+
+_FIRST = re.compile("[,:;] ")
+"""Ends the options of a remedy, before what it says of them."""
 
 
 def _translated(command: click.Command | None, arguments: Sequence[str], where: str, *, least: int = 2) -> str | None:
@@ -303,7 +315,7 @@ def _translated(command: click.Command | None, arguments: Sequence[str], where: 
         if argument or ours.startswith("use -"):
             # Two options of another tool may name one argument.
             is_named = argument in map(shlex.quote, words[len(where.split()) :])
-            words += [] if is_named else shlex.split(argument or ours.removeprefix("use ").partition(", ")[0])
+            words += [] if is_named else shlex.split(argument or _FIRST.split(ours.removeprefix("use "))[0])
         elif not ours.startswith("leave it out"):
             return None
     return shlex.join(words)

@@ -7,6 +7,7 @@ parsed with the command line, so that a wrong one is wrong usage (status 2) befo
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections import Counter
@@ -226,8 +227,23 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keeps the arguments as they were given in `ctx.meta["arguments"]`."""
         ctx.meta["arguments"] = list(args)
+        self._refuse_option_after_dashes(ctx, args)
         self._refuse_repeated(ctx)
         return super().parse_args(ctx, args)
+
+    def _refuse_option_after_dashes(self, ctx: click.Context, args: list[str]) -> None:
+        """Raises `OptionError` for an option after `--`, where click takes it for a file."""
+        at = args.index("--") if "--" in args else len(args)
+        before, after = args[:at], args[at + 1 :]
+        flags = {flag for param in self.params if isinstance(param, click.Option) for flag in param.opts}
+        index = next((i for i, word in enumerate(after) if word.partition("=")[0] in flags), None)
+        if index is not None and not os.path.exists(after[index]):  # noqa: PTH110
+            raise OptionError(
+                f"the option {after[index]} stands behind --, where every word is a file",
+                where=ctx.command_path,
+                fix=command_line(ctx, [*before, *after[index:], "--", *after[:index]]),
+                option="--",
+            )
 
     def _refuse_repeated(self, ctx: click.Context) -> None:
         """Raises `OptionError` for an option with one value that is given twice: click would take the last."""

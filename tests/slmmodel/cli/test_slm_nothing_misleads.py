@@ -256,6 +256,12 @@ OF_OTHER_TRAINERS = {
     "--wandb": "--set run.track=wandb",
     "--eval_interval 50": "--set run.eval_every=50",
     "--resume": "slm resume RUN, or the same command again",
+    "--model gpt2": "--preset gpt2-124m\n",
+    "--model EleutherAI/pythia-160m": "--preset base-200m\n",
+    "--model base-40m": "--preset base-40m\n",
+    "--init_from=gpt2-xl": "random weights, with which every run begins: leave it out; to go on with a run of slm",
+    "--pretrained gpt2": "random weights, with which every run begins: leave it out; to go on with a run of slm",
+    "--init_from scratch": "random weights, with which every run begins: leave it out\n",
     "--gradient_accumulation_steps 4": "--set run.batch_tokens=N for the ids of a step",
     "--nproc_per_node 2": "torchrun --nproc-per-node 2 -m slmmodel train DATA",
 }
@@ -290,6 +296,14 @@ BUDGETS = {"steps:10": "steps=10", "steps 10": "steps=10", "time:": "time=130s",
 def test_an_option_of_another_trainer_has_its_setting(slm, here, options):
     err = slm("train", "data", "-o", "new", *options.split(), code=2).err
     assert f"fix:   use {OF_OTHER_TRAINERS[options]}" in err
+
+
+@pytest.mark.parametrize("options", ["--batch_size 2 --block_size 16", "--block-size=16 --batch-size=2"])
+def test_options_of_another_trainer_are_one_command(slm, here, options):
+    err = slm("train", "data", "-o", "new", *options.split(), code=2).err
+    fix = err.splitlines()[-1].removeprefix("  fix:   ")
+    assert sorted(fix.split()[5:]) == ["--set", "--set", "model.seq_len=16", "run.batch_tokens=32"]
+    slm(*fix.split()[1:], "--dry-run")
 
 
 @pytest.mark.parametrize("setting", WRONG_SETTINGS)

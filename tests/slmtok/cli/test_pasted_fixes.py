@@ -111,6 +111,32 @@ def test_a_run_in_place_of_its_data(slmtok, here: Path) -> None:
     assert slmtok("exposure", fix.rpartition(" ")[2]).code == 0
 
 
+def test_a_file_that_begins_with_a_dash(slmtok, here: Path) -> None:
+    (here / "-v2.txt").write_text(TEXT)
+    ran = slmtok("train", "-v2.txt", "--vocab", "290", "-o", "dash.json")
+    assert "'-v2.txt' begins with a dash, as options do" in ran.err
+    assert slmtok(*shlex.split(fix_of(ran))[1:]).code == 0
+    ran = slmtok("train", "--", "-v2.txt", "--vocab", "290", "-o", "behind.json")
+    assert "the option --vocab stands behind --, where every word is a file" in ran.err
+    assert slmtok(*shlex.split(fix_of(ran))[1:]).code == 0 and (here / "behind.json").exists()
+
+
+def test_a_list_of_files_of_another_tool_with_one_that_is_missing(slmtok, here: Path) -> None:
+    ran = slmtok("train", "--input=a.txt,nope.txt", "--model_prefix=m", "--vocab_size=290")
+    assert fix_of(ran) == "slmtok train a.txt nope.txt -o m.json --vocab_size=290"
+    assert "no file or folder 'nope.txt'" in slmtok(*shlex.split(fix_of(ran))[1:]).err
+
+
+@pytest.mark.parametrize("ids", [[5, -100], np.array([-100, 5])])
+def test_ids_that_mask_targets_are_left_out(here: Path, ids) -> None:
+    tok = package.load("tok.json")
+    with pytest.raises(package.errors.UnknownId) as caught:
+        tok.decode(ids)
+    assert "leave out ids below 0, which mask targets" in caught.value.fix
+    expression = caught.value.fix.rpartition(": ")[2]
+    assert tok.decode(eval(expression, {"ids": ids})) == tok.decode([5])  # noqa: S307
+
+
 def test_raw_ids_of_another_width(slmtok, here: Path) -> None:
     assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", "bin", "-o", "ids.bin").code == 0
     ids = np.fromfile("ids.bin", "<u2")
