@@ -66,19 +66,35 @@ _DEFAULT_SEQ_LEN, _DEFAULT_BATCH_SIZE = 256, 16
 
 _LENGTHS = ("--context", "--block-size", "--max-seq-len")
 """What other trainers call `model.seq_len`."""
+_ACCUMULATION = ("--gradient-accumulation-steps", "--grad-accum-steps")
+_BATCH = ("--batch-size", "--batch", "--per-device-train-batch-size")
+
+
+def _number(flags: Sequence[str], arguments: Sequence[str]) -> int | None:
+    """The number that follows one of the flags of another trainer; None without one."""
+    words = [part for text in arguments for part in text.split("=", 1)]
+    given = (text for flag, text in pairwise(words) if flag.replace("_", "-") in flags and text.isdecimal())
+    return next(map(int, given), None)
 
 
 def _batch_tokens(value: str | None, arguments: Sequence[str]) -> str:
     """`run.batch_tokens` for a number of sequences, of the length that the arguments set or the preset has."""
     batch_size = int(value) if value is not None and value.isdecimal() else _DEFAULT_BATCH_SIZE
+    batch_size *= _number(_ACCUMULATION, arguments) or 1
     given = [text.rpartition("=")[2] for text in arguments if "model.seq_len=" in text]
-    words = [part for text in arguments for part in text.split("=", 1)]
-    given += [text for flag, text in pairwise(words) if flag.replace("_", "-") in _LENGTHS]
     named = [PRESETS[name].seq_len for name in (text.rpartition("=")[2] for text in arguments) if name in PRESETS]
-    lengths = [*(int(text) for text in given if text.isdecimal()), *named]
+    foreign = _number(_LENGTHS, arguments)
+    lengths = [*(int(text) for text in given if text.isdecimal()), *([foreign] if foreign else []), *named]
     seq_len = lengths[0] if lengths else _DEFAULT_SEQ_LEN
     fix = f"--set run.batch_tokens={batch_size * seq_len}: {batch_size} sequences of {seq_len} ids"
     return fix if lengths else f"--set model.seq_len={seq_len} {fix}"
+
+
+def _accumulation(value: str | None, arguments: Sequence[str]) -> str:
+    """`run.batch_tokens`, unless an option for the size of a batch leads to it."""
+    if _number(_BATCH, arguments):
+        return "leave it out: run.batch_tokens counts the ids of a whole step"
+    return "--set run.batch_tokens=N: the ids of a step; --micro-batch divides it"
 
 
 def _setting(name: str) -> Habit:
@@ -143,7 +159,7 @@ _HABITS = {
     **dict.fromkeys(("--compile", "--torch-compile", "--compile-model"), _compile),
     "--no-compile": instead("--set run.compile=off"),
     **dict.fromkeys(("--lr", "--learning-rate"), instead("--set optim.lr={}", "0.003")),
-    **dict.fromkeys(("--batch-size", "--batch", "--per-device-train-batch-size"), _batch_tokens),
+    **dict.fromkeys(_BATCH, _batch_tokens),
     **BUDGET_HABITS,
     **dict.fromkeys(
         ("--dataset", "--data", "--train-file"), instead("an argument for the data: slm train {} -o RUN", "DATA")
@@ -166,16 +182,19 @@ _HABITS = {
         _weights,
     ),
     **dict.fromkeys(("--model", "--model-name"), _model),
-    **dict.fromkeys(
-        ("--gradient-accumulation-steps", "--grad-accum-steps"),
-        instead("--set run.batch_tokens=N for the ids of a step; --micro-batch divides it"),
-    ),
+    **dict.fromkeys(_ACCUMULATION, _accumulation),
     **dict.fromkeys(
         ("--nproc-per-node", "--gpus", "--num-processes", "--num-gpus"),
         instead("torchrun --nproc-per-node {} -m slmmodel train DATA", "N"),
     ),
 }
 """Options of other trainers, each with what stands for it here."""
+_RESUME_HABITS = {
+    **_HABITS,
+    **{f"--{name}": instead(f"--set run.precision={name}") for name in ("bf16", "fp16")},
+    **dict.fromkeys(("--model", "--model-name", "--preset"), instead("leave it out: a run keeps its model")),
+    EXTRA: _assigned("resume"),
+}
 
 
 @command("train", example="slm train data -o run", habits={**_HABITS, EXTRA: _assigned("train")})
@@ -373,7 +392,7 @@ def plan_rows(given: dict[str, Any], data: RunData | None, **options: Any) -> tu
     return numbers, rows
 
 
-@command("resume", example="slm resume run", habits={**_HABITS, EXTRA: _assigned("resume")})
+@command("resume", example="slm resume run", habits=_RESUME_HABITS)
 @run_argument
 @option("--step", metavar="N", type=STEP, help="The checkpoint, as in RUN/checkpoints, at which a new run starts.")
 @option("--data", metavar="DATA", help="Where the data are now, if they were moved.")

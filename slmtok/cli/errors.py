@@ -249,7 +249,7 @@ def _is_file_with_dash(word: str, option: str) -> bool:
 
 def _use(text: str) -> str:
     """The remedy for what stands here instead; a command alone, to be pasted."""
-    is_command = text.startswith("printf ") or (_COMMAND.match(text) and not re.search("[,:] ", text))
+    is_command = text.startswith(("printf ", "leave it out")) or (_COMMAND.match(text) and not re.search("[,:] ", text))
     return text if is_command else f"use {text}"
 
 
@@ -310,7 +310,7 @@ def _translated(command: click.Command | None, arguments: Sequence[str], where: 
             words += _corpus_words(flag, value)
             continue
         habit = _habit(command, flag)
-        ours = f"use {habit(value, arguments)}" if habit else _foreign_option(flag, value, command) or ""
+        ours = _use(habit(value, arguments)) if habit else _foreign_option(flag, value, command) or ""
         argument = ours.partition(f": {where} ")[2]
         if argument or ours.startswith("use -"):
             # Two options of another tool may name one argument.

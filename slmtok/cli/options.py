@@ -210,7 +210,9 @@ def instead(text: str, example: str = "") -> Habit:
     return lambda value, arguments: text.format(example if value is None else shlex.quote(value))
 
 
-_HABITS = dict.fromkeys(("--num-proc", "--num-workers", "--workers", "--jobs"), instead("--threads {}", "N"))
+_THREADS = ("--num-proc", "--num-workers", "--workers", "--jobs")
+"""Options of other tools for the number of threads."""
+_NO_THREADS = "leave it out: the command has no choice of threads"
 
 
 class Command(click.Command):
@@ -221,7 +223,8 @@ class Command(click.Command):
     ) -> None:
         super().__init__(*args, **attributes)
         self.example = example
-        self.habits = {**_HABITS, **(habits or {})}
+        threads = "--threads {}" if any(param.name == "threads" for param in self.params) else _NO_THREADS
+        self.habits = {**dict.fromkeys(_THREADS, instead(threads, "N")), **(habits or {})}
         self.groups: list[_Group] = getattr(self.callback, "__option_groups__", [])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

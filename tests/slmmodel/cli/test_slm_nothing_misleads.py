@@ -262,7 +262,7 @@ OF_OTHER_TRAINERS = {
     "--init_from=gpt2-xl": "random weights, with which every run begins: leave it out; to go on with a run of slm",
     "--pretrained gpt2": "random weights, with which every run begins: leave it out; to go on with a run of slm",
     "--init_from scratch": "random weights, with which every run begins: leave it out\n",
-    "--gradient_accumulation_steps 4": "--set run.batch_tokens=N for the ids of a step",
+    "--gradient_accumulation_steps 4": "--set run.batch_tokens=N: the ids of a step",
     "--nproc_per_node 2": "torchrun --nproc-per-node 2 -m slmmodel train DATA",
 }
 WRONG_SETTINGS = {
@@ -298,7 +298,14 @@ def test_an_option_of_another_trainer_has_its_setting(slm, here, options):
     assert f"fix:   use {OF_OTHER_TRAINERS[options]}" in err
 
 
-@pytest.mark.parametrize("options", ["--batch_size 2 --block_size 16", "--block-size=16 --batch-size=2"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--batch_size 2 --block_size 16",
+        "--block-size=16 --batch-size=2",
+        "--batch_size 1 --block_size 16 --gradient_accumulation_steps=2",
+    ],
+)
 def test_options_of_another_trainer_are_one_command(slm, here, options):
     err = slm("train", "data", "-o", "new", *options.split(), code=2).err
     fix = err.splitlines()[-1].removeprefix("  fix:   ")

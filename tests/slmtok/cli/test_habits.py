@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
+from importlib import import_module
 
+import click
 import pytest
 from shared_data import tiktoken_cache
+
+from slmtok import foreign_options
+from slmtok.cli import errors
 
 
 @pytest.mark.parametrize(
@@ -30,6 +36,22 @@ from shared_data import tiktoken_cache
 def test_options_of_other_tools(option, remedy, request) -> None:
     ran = request.getfixturevalue("slmtok")("train", "corpus.txt", *shlex.split(option))
     assert ran.code == 2 and remedy in ran.err and "did you mean" not in ran.err, ran.err
+
+
+@pytest.mark.parametrize("module", ["slmtok.cli", "slmmodel.cli"])
+def test_options_of_other_tools_are_translated_to_a_command_line(module) -> None:
+    app, translated = import_module(module).APP, 0
+    for name in app.commands:
+        command = app.command(name)
+        known = {flag for param in command.params for flag in (*param.opts, *param.secondary_opts)}
+        foreign = {f"--{option.replace('_', '-')}" for option in (*foreign_options._OURS, *foreign_options._FIXES)}
+        for flag in sorted({*foreign, *filter(re.compile("--").match, command.habits)} - known):
+            if line := errors._translated(command, [flag, "8"], f"{app.name} {name}", least=1):
+                parser = command.make_parser(click.Context(command, info_name=name))
+                _, words, _ = parser.parse_args(shlex.split(line)[2:])
+                assert {*filter(None, words)} <= {"8", "hf:8"}, line
+                translated += 1
+    assert translated > 400
 
 
 @pytest.mark.parametrize("text", ["3e2", "3E2", "3e+2", "300"])
