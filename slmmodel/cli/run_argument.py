@@ -89,6 +89,10 @@ def _meant(path: str, run: str | None, tokenizer: str | None, ctx: click.Context
         run = elsewhere
         swaps = "on" not in options and all(param.nargs == 1 for param in ctx.command.params)
         words = [path if word == run else word for word in words if swaps or word != run]
+    elif not exists and "text" in options and (run_behind := _run_among(words)):
+        # TEXT RUN for RUN TEXT.
+        exchanged = {path: run_behind, run_behind: path}
+        return shlex.join([*ctx.command_path.split(), *(exchanged.get(word, word) for word in words)])
     is_prompt = "prompt" in options and not exists and (tokenizer is not None or any(map(str.isspace, path)))
     if "preset" in options and path in PRESETS:
         place = ["--preset", path]

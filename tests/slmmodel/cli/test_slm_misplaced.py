@@ -51,6 +51,7 @@ REFUSED = {
     "sample tok.json Once": (1, "RUN is missing: 'tok.json' is a tokenizer, and", "fix:   slm sample run Once\n"),
     "sample 'Once upon'": (1, "no folder 'Once upon'", "fix:   slm sample run 'Once upon'\n"),
     "logprobs 'Once upon'": (1, "limit: runs there: run, run2\n", "fix:   slm logprobs run --prompt 'Once upon'\n"),
+    "sample hello run2": (1, "no folder 'hello'", "fix:   slm sample run2 hello\n"),
     "sample rnu hi": (1, "no folder 'rnu'", "fix:   slm sample run hi\n"),
     "status run3": (1, "limit: runs there: run, run2\n", "fix:   slm status run"),
     "status .": (1, "'.' is not a run folder", "limit: runs there: run, run2\n"),
