@@ -96,16 +96,20 @@ def parse_token_file(path: str) -> tuple[bytes, ...]:
     return read_tokens(path)
 
 
+_ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1", "cp1252", "shift_jis")
+
+
 def check_encoding(name: str, value: object) -> str:
     """The usual name of a text encoding that Python knows."""
     try:
         found = codecs.lookup(check_str(name, value, "utf-16"))
         "".encode(found.name)
     except LookupError:
+        near = suggestion(str(value).lower(), _ENCODINGS, cutoff=0.7)
         raise OptionError(
             (Setting(name, value), " is not an encoding of text"),
-            limit="the encodings of Python: utf-8, utf-8-sig, utf-16, utf-16-le, latin-1, cp1252, shift_jis, ...",
-            fix=(Setting(name, "utf-16"),),
+            limit=f"the encodings of Python: {', '.join(_ENCODINGS)}, ...",
+            fix=(Setting(name, near),) if near else (Setting(name, "utf-8"), ", as without it"),
             option=name,
         ) from None
     return found.name

@@ -155,6 +155,10 @@ def test_text_in_another_encoding_than_named(tmp_path: Path) -> None:
     for unknown in ("klingon", "zip", "hex"):
         with pytest.raises(OptionError, match="is not an encoding of text"):
             ReadOptions(encoding=unknown)
+    for unknown, meant in (("utf_8_sg", "encoding='utf-8-sig'"), ("auto", "encoding='utf-8', as without it")):
+        with pytest.raises(OptionError) as caught:
+            ReadOptions(encoding=unknown)
+        assert str(caught.value).endswith(f"fix:   {meant}")
     assert ReadOptions(encoding="UTF8").read_record() == ReadOptions().read_record()
 
 
