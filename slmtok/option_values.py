@@ -50,6 +50,14 @@ def parse_bytes(text: str) -> int:
     return size
 
 
+def parse_count(text: str) -> int:
+    """A number such as 5000, 20k or 2M, without a unit. Raises `ValueError`."""
+    count = parse_size(text)
+    if count is None or text.strip().lower().endswith("b"):
+        raise ValueError(f"takes a number such as 5000, 20k or 2M, not {text!r}")
+    return count
+
+
 def parse_share(text: str) -> float:
     """A share such as 0.1 or 10%. Raises `ValueError`."""
     text = text.strip()
@@ -86,7 +94,7 @@ def collect_once(pairs: list[tuple[str, str]]) -> dict[str, str]:
 
 def parse_counts_list(text: str) -> tuple[int, ...]:
     """`20000,2M` as numbers. Raises `ValueError`."""
-    return tuple(parse_bytes(part) for part in text.split(","))
+    return tuple(parse_count(part) for part in text.split(","))
 
 
 def parse_token_file(path: str) -> tuple[bytes, ...]:

@@ -273,7 +273,7 @@ class ReadOptions(Options):
         group=CORPUS,
         min=1,
         metavar="N",
-        parse=values.parse_bytes,
+        parse=values.parse_count,
         key="doc_cap",
     )
     max_docs: int | None = option(
@@ -282,7 +282,7 @@ class ReadOptions(Options):
         group=CORPUS,
         min=1,
         metavar="N",
-        parse=values.parse_bytes,
+        parse=values.parse_count,
     )
     max_bytes: int | None = option(
         None,
@@ -293,7 +293,7 @@ class ReadOptions(Options):
         parse=values.parse_bytes,
     )
     max_chars: int | None = option(
-        None, help="Read at most this many characters.", group=CORPUS, min=1, metavar="N", parse=values.parse_bytes
+        None, help="Read at most this many characters.", group=CORPUS, min=1, metavar="N", parse=values.parse_count
     )
     max_doc_bytes: int = option(
         1 << 30,
@@ -617,7 +617,7 @@ class PackOptions(ReadOptions):
         min=1,
         max=1 << 40,
         metavar="N",
-        parse=values.parse_bytes,
+        parse=values.parse_count,
         default_text="2^27",
         record="always",
     )
@@ -627,7 +627,7 @@ class PackOptions(ReadOptions):
         group=PACKING,
         min=1,
         metavar="N",
-        parse=values.parse_bytes,
+        parse=values.parse_count,
         record="always",
     )
     max_chunks: int | None = option(

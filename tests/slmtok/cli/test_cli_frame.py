@@ -116,6 +116,10 @@ def test_underscores_count_as_hyphens(slmtok, corpus):
             "--max-bytes takes a size such as 5000, 20MB or 1GiB, not '20XB'",
         ),
         (
+            ("train", "a.txt", "--vocab", "300", "--max-docs", "20MB"),
+            "--max-docs takes a number such as 5000, 20k or 2M, not '20MB'",
+        ),
+        (
             ("encode", "--output-format", "list", "-t", "tok.json"),
             "--output-format takes one of ids, tokens, npy, bin, not 'list'",
         ),
