@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Container
 
 from slmtok.errors import Message, Setting
@@ -48,9 +49,7 @@ _FIXES: dict[str, tuple[str, Message]] = {
     "padding": ("return_tensors", f"{_HF}padding=True), or tok.encode_batch(texts).pad"),
     "out_type": ("allow_special", "[tok.id_to_token(id) for id in tok.encode(text)]"),
     "output": ("text", "slmtok.view(tok).save('tokens.html')"),
-    **dict.fromkeys(
-        ("split", "test_size", "val_ratio", "val_frac", "val_fraction"), ("val", (Setting("val", "hash:10%"),))
-    ),
+    "split": ("val", (Setting("val", "hash:10%"),)),
     **dict.fromkeys(
         _SPECIALS,
         ("special", (Setting("special", {"user": "<|user|>"}),)),
@@ -101,16 +100,23 @@ _FIXES: dict[str, tuple[str, Message]] = {
 """Options whose values differ, or that slmtok does not have: the option of ours that a call must have, and the fix."""
 
 
+_VALIDATION = (
+    *("test_size", "val_ratio", "val_frac", "val_fraction", "val_split", "val_size", "valid_size"),
+    *("validation", "validation_split", "validation_size", "validation_fraction", "eval_ratio", "test_split"),
+)
+"""Options for the share of documents that are held out."""
+
 NEAREST = {
+    **dict.fromkeys(("validation", "valid", "dev", "eval", "test"), "val"),
     **dict.fromkeys(("wordpiece", "unigram", "sentencepiece", "spm", "ulm"), "bpe"),
     **dict.fromkeys(("wordlevel", "word-level", "word_level"), "word"),
     **dict.fromkeys(("bbpe", "byte-level-bpe", "bytelevel", "byte_level"), "bpe"),
 }
-"""Algorithms of other libraries, each with the scheme that is nearest to it."""
+"""Algorithms and splits of other libraries, each with ours that is nearest to it."""
 
 
 def nearest_name(name: object, choices: Container[str]) -> str | None:
-    """The choice that is nearest to an algorithm of another library; None for other names."""
+    """The choice that is nearest to an algorithm or a split of another library; None for other names."""
     nearest = NEAREST.get(name.lower()) if isinstance(name, str) else None
     return nearest if nearest is not None and nearest in choices else None
 
@@ -121,10 +127,25 @@ def _spellings(value: object) -> list[str]:
     return [text for text in listed if isinstance(text, str) and text] if isinstance(listed, (list, tuple)) else []
 
 
+_SHARE = re.compile(r"(?:(hash|tail):)?(-?\d*\.?\d+)(%?)", re.ASCII)
+
+
+def rule_of_share(text: str) -> str | None:
+    """The rule that a share such as `0.1`, `1.5`, `10%` or `tail:0.1` stands for; None for another text."""
+    share = _SHARE.fullmatch(text)
+    if share is None:
+        return None
+    percent = float(share[2]) * (1 if share[3] or float(share[2]) >= 1 else 100)
+    rounded = min(max(round(percent, 4), 0.0001), 99.9999)
+    return f"{share[1] or 'hash'}:{rounded:g}%" if 0 < percent < 100 else "hash:0.5%"
+
+
 def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[str | None, Message | None]:
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
     if name in _SPECIALS and "special" in options and (spellings := _spellings(value)):
         return "special", (Setting("special", spellings_meant(spellings)),)
+    if name in _VALIDATION and "val" in options:
+        return "val", (Setting("val", rule_of_share(str(value)) or "hash:10%"),)
     if name == "input_sentence_size" and {"document", "max_docs"} <= {*options}:
         sentences = Setting("max_docs") if value is None else Setting("max_docs", value)
         return "max_docs", (Setting("document", "line"), ", ", sentences)

@@ -104,9 +104,10 @@ def public_encoding(name: str) -> str | None:
     from slmtok.compat.tiktoken.model import UnknownModel, encoding_name_for_model
     from slmtok.formats.tiktoken import ENCODINGS
 
-    if name.startswith(TIKTOKEN) or name in ENCODINGS:
-        return name.removeprefix(TIKTOKEN)
+    bare = name.removeprefix(TIKTOKEN)
+    if bare in ENCODINGS:
+        return bare
     try:
-        return encoding_name_for_model(name)
+        return encoding_name_for_model(bare)
     except UnknownModel:
-        return None
+        return bare if bare != name else None

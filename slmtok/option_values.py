@@ -14,6 +14,7 @@ from typing import Any
 
 from slmtok.checks import check_int
 from slmtok.errors import InvalidSpecials, OptionError, Setting, WrongType, suggestion
+from slmtok.foreign_options import rule_of_share
 from slmtok.sizes import parse_size
 
 MAX_DOMAINS = 65_535
@@ -399,11 +400,8 @@ def _val_meant(rule: str) -> tuple[str, str | None]:
 
     The place says of a file that it does not exist.
     """
-    share = re.fullmatch(r"(?:(hash|tail):)?(-?\d*\.?\d+)(%?)", rule, re.ASCII)
-    if share:
-        percent = float(share[2]) * (1 if share[3] or float(share[2]) >= 1 else 100)
-        rounded = min(max(round(percent, 4), 0.0001), 99.9999)
-        return (f"{share[1] or 'hash'}:{rounded:g}%" if 0 < percent < 100 else "hash:0.5%"), None
+    if share := rule_of_share(rule):
+        return share, None
     if ":" in rule or not Path(rule).suffix:
         return "hash:0.5%", None
     if Path(rule).exists():

@@ -223,7 +223,8 @@ class Specials(Mapping[str, int]):
             sound = cast("dict[str, str]", error.fields.get("spellings", {}))
             calls = [(each, to) for each, to in sound.items() if (each, to) != (role, text)]
             if calls:
-                error.fix = f"tok.with_special({calls[0][0]!r}, {calls[0][1]!r})" + " first" * (calls[0][0] in self)
+                is_first = role in sound and calls[0][0] in self
+                error.fix = f"tok.with_special({calls[0][0]!r}, {calls[0][1]!r})" + " first" * is_first
             raise
 
     def completed(self) -> Specials:
@@ -245,6 +246,7 @@ class Specials(Mapping[str, int]):
         spellings = role_spellings(spellings)
         free = iter([token for token in self.tokens if token.role is None])
         changed: dict[int, SpecialToken] = {}
+        self._refuse_names_of_hf(spellings, option)
         for role, text in spellings.items():
             old = self._by_role.get(role) or next(free, None)
             if old is None:
@@ -263,6 +265,19 @@ class Specials(Mapping[str, int]):
                 error.fields["spellings"] = sound = _sound_spellings(spellings, cast("list[str]", roles), tokens)
                 error.fix = (Setting(option, sound),)
             raise
+
+    def _refuse_names_of_hf(self, spellings: Mapping[str, str], option: str) -> None:
+        """Raises `InvalidSpecials` for `eos_token`, which would become a role beside `eos`."""
+        meant = {role: role.removesuffix("_token") for role in spellings if role not in self._by_role}
+        for role, ours in meant.items():
+            if ours != role and ours in self._by_role:
+                sound = {meant.get(each, each): text for each, text in spellings.items()}
+                raise InvalidSpecials(
+                    f"{role!r} is a name of Hugging Face, and no role: that is {ours!r}",
+                    fix=(Setting(option, sound),),
+                    roles=[role],
+                    spellings=sound,
+                )
 
 
 def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Iterable[SpecialToken]) -> dict[str, str]:

@@ -205,11 +205,20 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             swapped = with_text_named(option, context) if context and names_tokenizer(extra) else None
             fix = swapped or _use(used)
         elif any("--on" in param.opts for param in command.params) and not os.path.isdir(extra):  # noqa: PTH112
-            fix = f"the text is named by --on {shlex.quote(extra)}"
+            fix = _named_by_on(extra, where, context)
         elif context is not None:
             taken = " ".join(str(param.metavar) for param in command.params if isinstance(param, click.Argument))
             fix = f"leave one out: {where} takes {taken} and options" if taken else f"{where} takes options alone"
     return OptionError(fact, where=where, fix=fix, option=name)
+
+
+def _named_by_on(extra: str, where: str, context: click.Context | None) -> str:
+    """The remedy for an argument too many of a command with `--on`: the text there, or one tokenizer of two."""
+    from slmtok.cli.files import names_tokenizer
+
+    if names_tokenizer(extra):
+        return f"leave one out: {where} takes one tokenizer, and packed data have theirs"
+    return f"the text is named by --on {shlex.quote(extra)}"
 
 
 def _unknown_option(error: click.NoSuchOption, where: str, command: click.Command | None) -> tuple[str, str, str]:

@@ -215,6 +215,10 @@ _THREADS = ("--num-proc", "--num-workers", "--workers", "--jobs")
 _NO_THREADS = "leave it out: the command has no choice of threads"
 
 
+_FIRST_PART, _LAST_PART = re.compile(r"\d+(\.\d+)?", re.ASCII), re.compile(r"\d{3}", re.ASCII)
+_UNIT = re.compile(r"([kmgt]i?)?b|[kmgt%]", re.IGNORECASE)
+
+
 class Command(click.Command):
     """A click command some of whose options make up objects, with options grouped by headings in its help."""
 
@@ -230,9 +234,25 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keeps the arguments as they were given in `ctx.meta["arguments"]`."""
         ctx.meta["arguments"] = list(args)
+        self._refuse_divided_number(ctx, args)
         self._refuse_option_after_dashes(ctx, args)
         self._refuse_repeated(ctx)
         return super().parse_args(ctx, args)
+
+    def _refuse_divided_number(self, ctx: click.Context, args: list[str]) -> None:
+        """Raises `OptionError` for `--bytes 2 MB` and `--vocab 32 000`, whose second word would be an argument."""
+        flags = {flag for param in self.params if isinstance(param, click.Option) for flag in param.opts}
+        takes_corpus = any(param.name == "corpus" for param in self.params)
+        for at, (flag, number, rest) in enumerate(zip(args, args[1:], args[2:], strict=False), 1):
+            is_thousands = _LAST_PART.fullmatch(rest) and (len(number) < 3 or rest == "000")
+            is_rest = _UNIT.fullmatch(rest) or (takes_corpus and is_thousands)
+            if flag in flags and _FIRST_PART.fullmatch(number) and is_rest and not os.path.exists(rest):  # noqa: PTH110
+                raise OptionError(
+                    f"{flag} {number} {rest}: the number has a space in it",
+                    where=ctx.command_path,
+                    fix=command_line(ctx, [*args[:at], number + rest, *args[at + 2 :]]),
+                    option=flag,
+                )
 
     def _refuse_option_after_dashes(self, ctx: click.Context, args: list[str]) -> None:
         """Raises `OptionError` for an option after `--`, where click takes it for a file."""

@@ -265,11 +265,13 @@ def _select_split(data: Any, parsed: DatasetName, source: str) -> Any:
     names = sorted(map(str, data))
     wanted = parsed.split or ("train" if "train" in names or len(names) != 1 else names[0])
     if wanted not in names:
+        # `val` and `valid` stand for `validation`, and the reverse.
+        meant = next((name for name in names if name[:3] == wanted[:3]), names[0] if names else None)
         raise MissingInput(
             f"the data set {parsed.name!r} has no split {wanted!r}",
             where=source,
             limit=f"splits: {', '.join(names)}",
-            fix=f"hf:{parsed.name}@{names[0]}" if names else "name another data set",
+            fix=f"hf:{parsed.name}@{meant}" if meant else "name another data set",
             path=source,
         )
     return data[wanted]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import OptionError, Setting
+from slmtok.foreign_options import nearest_name
 from slmtok.shards.format import (
     HEADER_BYTES,
     SPLITS,
@@ -166,10 +167,11 @@ class Shards:
 
     def _check(self, split: str) -> str:
         if split not in self.shards:
+            meant = nearest_name(split, self.splits) or next(iter(self.splits), None)
             raise OptionError(
                 (Setting("split", split), f" holds no documents in {str(self.folder)!r}"),
                 limit=f"splits: {', '.join(self.shards)}",
-                fix=(Setting("split", self.splits[0]),) if self.splits else None,
+                fix=(Setting("split", meant),) if meant else None,
                 option="split",
             )
         return split

@@ -96,6 +96,7 @@ def ids_of(slmtok, tmp_path):
         ("cl100k_base", "cl100k_base"),
         ("gpt-4", "cl100k_base"),
         ("gpt-4o", "o200k_base"),
+        ("tiktoken:gpt-4", "cl100k_base"),
     ],
 )
 def test_names_of_encodings_and_models(ids_of, monkeypatch, name, encoding) -> None:

@@ -62,6 +62,11 @@ def fix_of(ran) -> str:
         ("count --input a.txt", "slmtok count a.txt"),
         ("extend tok.json --input a.txt --vocab 293 -o new.json",
          "slmtok extend tok.json a.txt --vocab 293 -o new.json"),
+        ("train a.txt --vocab 0 290 -o new.json", "slmtok train a.txt --vocab 0290 -o new.json"),
+        ("train a.txt --max-bytes 1 MB --vocab 290 -o new.json",
+         "slmtok train a.txt --max-bytes 1MB --vocab 290 -o new.json"),
+        ("sample-corpus --bytes 2 kB -o s.txt", "slmtok sample-corpus --bytes 2kB -o s.txt"),
+        ("set-special tok.json 'eos_token=<e>' -o new.json", "slmtok set-special tok.json 'eos=<e>' -o new.json"),
         ("exposure a.txt", "slmtok pack a.txt -t tok.json -o data2"),
         ("set-special tok.json 'bos:<b>' -o new.json", "slmtok set-special tok.json 'bos=<b>' -o new.json"),
         ("set-special tok.json '<|im_start|>=im_start' -o new.json",
@@ -134,7 +139,47 @@ def test_ids_that_mask_targets_are_left_out(here: Path, ids) -> None:
         tok.decode(ids)
     assert "leave out ids below 0, which mask targets" in caught.value.fix
     expression = caught.value.fix.rpartition(": ")[2]
-    assert tok.decode(eval(expression, {"ids": ids})) == tok.decode([5])  # noqa: S307
+    assert tok.decode(eval(expression, {"ids": ids})) == tok.decode([5])
+
+
+def test_one_tokenizer_too_many(slmtok, here: Path) -> None:
+    for line in ("audit data -t tok.json --on a.txt", "audit tok.json -t tok.json --on a.txt"):
+        assert fix_of(slmtok(*line.split())).startswith("leave one out: slmtok audit takes one tokenizer")
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ("--val-ratio 0.05", "hash:5%"),
+        ("--test_size=0.2", "hash:20%"),
+        ("--validation-split 5%", "hash:5%"),
+        ("--val-frac", "hash:10%"),
+    ],
+)
+def test_the_share_of_the_validation_is_kept(slmtok, here: Path, options: str, rule: str) -> None:
+    line = ["pack", "a.txt", "-t", "tok.json", "-o", "new", "--separator", ". "]
+    assert fix_of(slmtok(*line, *options.split())) == f"use --val {rule}"
+    assert slmtok(*line, "--val", rule).code == 0
+
+
+@pytest.mark.parametrize("split", ["validation", "valid", "dev", "eval", "test"])
+def test_names_of_the_validation_split(slmtok, here: Path, split: str) -> None:
+    (here / "lines.txt").write_text("".join(f"the cat {number}\n" for number in range(40)))
+    packing = ("-o", "new", "--document", "line", "--val", "hash:20%")
+    assert slmtok("pack", "lines.txt", "-t", "tok.json", *packing).code == 0
+    for command in ("decode", "exposure"):
+        assert fix_of(slmtok(command, "new", "--split", split)).startswith("--split val, ")
+    with pytest.raises(package.errors.OptionError) as caught:
+        package.shards.open_shards("new").n_docs(split)
+    assert caught.value.to_dict()["fix"] == "split='val'"
+
+
+def test_names_of_hugging_face_are_no_roles(here: Path) -> None:
+    tok = package.load("tok.json")
+    with pytest.raises(package.errors.InvalidSpecials) as caught:
+        tok.with_special("pad_token", "<p>")
+    assert caught.value.fix == "tok.with_special('pad', '<p>')"
+    assert tok.with_special("my_token", "<my>").specials["my_token"] == 6
 
 
 def test_raw_ids_of_another_width(slmtok, here: Path) -> None:
