@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -255,7 +256,7 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
             raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=fix, path=path)
     load_torch()
     machine = _machine()
-    checks = [_check(Path(path)) for path in paths]
+    checks = _checks(paths)
     rows: list[Row] = [] if settings().quiet else [(name, str(value)) for name, value in machine.items()]
     rows += [(check["path"], check["what"] if check["ok"] else f"NO: {check['fault']}") for check in checks]
     code = DONE if all(check["ok"] for check in checks) else ANSWER_NO
@@ -284,30 +285,44 @@ def _machine() -> dict[str, Any]:
     return found
 
 
-def _check(path: Path) -> dict[str, Any]:
-    """Whether the files of a folder agree: digests, fingerprints, headers."""
+def _checks(paths: Sequence[str]) -> list[dict[str, Any]]:
+    """Whether the files of each folder agree: digests, fingerprints, headers; and all folders in their tokenizer."""
+    first, checks = None, []
+    for path in paths:
+        check, fingerprint = _check(Path(path))
+        first = first or (fingerprint and (path, fingerprint))
+        if first and fingerprint not in (None, first[1]):
+            fault = f"its tokenizer, {fingerprint[:8]}…, is another than that of {first[0]}, {first[1][:8]}…"
+            check |= {"ok": False, "what": "", "fault": fault}
+        checks.append(check)
+    return checks
+
+
+def _check(path: Path) -> tuple[dict[str, Any], str | None]:
+    """(whether the files of a folder agree, the fingerprint of its tokenizer)."""
     try:
-        what = _check_data(path) if (path / "manifest.json").is_file() else _check_run(path)
+        is_data = (path / "manifest.json").is_file()
+        what, fingerprint = _check_data(path) if is_data else _check_run(path)
     except SlmmodelError as error:
         inside = error.where if error.where not in (None, str(path)) else ""
         fault = f"{error.fact} ({inside})" if inside else error.fact
-        return {"path": str(path), "ok": False, "what": "", "fault": fault}
-    return {"path": str(path), "ok": True, "what": what, "fault": None}
+        return {"path": str(path), "ok": False, "what": "", "fault": fault}, None
+    described = f"{what}, tokenizer {fingerprint[:8]}…, all digests agree"
+    return {"path": str(path), "ok": True, "what": described, "fault": None}, fingerprint
 
 
-def _check_data(path: Path) -> str:
+def _check_data(path: Path) -> tuple[str, str]:
     from slmmodel.data.opening import open_data
     from slmmodel.distributed import World
     from slmmodel.training.verify import verify_data
 
     data = open_data(str(path))
     verify_data(data, World())
-    tokenizer = data.vocab.fingerprint[:8]
     documents = data.train.block(0).n_docs
-    return f"token data, {documents:,} documents, {data.tokens:,} ids, tokenizer {tokenizer}…, all digests agree"
+    return f"token data, {documents:,} documents, {data.tokens:,} ids", data.vocab.fingerprint
 
 
-def _check_run(path: Path) -> str:
+def _check_run(path: Path) -> tuple[str, str]:
     run = RunFolder.open(path)
     verify_sums(run.path)
     steps = run.checkpoints.list()
@@ -316,4 +331,4 @@ def _check_run(path: Path) -> str:
     if run.tokenizer is not None:
         Text(run.tokenizer, run.vocab)
     state = "finished" if run.finished else "unfinished"
-    return f"{state} run, {len(steps)} checkpoints, tokenizer {run.vocab.fingerprint[:8]}…, all digests agree"
+    return f"{state} run, {len(steps)} checkpoints", run.vocab.fingerprint

@@ -445,14 +445,14 @@ def resume(
     if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
         _check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
+    opened = _open_recorded(folder, data)
     if output is not None:
         from slmmodel.trainer import branch
 
-        folder = branch(run, step, output, settings=read_settings(None, sets, budget, {}), force=force)
+        folder = branch(run, step, output, settings=read_settings(None, sets, budget, {}), data=data, force=force)
     with _removed_if_refused(folder) if is_new else nullcontext():
         config = folder.config
         values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
-        opened = _open_recorded(folder, data)
         given = read_settings(None, (), None, {"data.train": data, **values})
         options: dict[str, Any] = {"allow_mismatch": allow_mismatch, "verify": not no_verify}
         return _train(given, opened, folder.path, evaluate, machine["device"], **options)

@@ -507,15 +507,17 @@ def branch(
     output: str | Path,
     *,
     settings: Mapping[str, Any] | None = None,
+    data: str | None = None,
     force: bool = False,
 ) -> RunFolder:
     """A new run that begins at a checkpoint of another (the newest with `step` None). Nothing is trained yet.
 
-    `settings` may change options of `optim` and `run`; the number of steps is then planned again.
+    `settings` may change options of `optim` and `run`; the number of steps is then planned again. `data`: where the
+    training data of the run are now, if they were moved.
     Raises `MissingInput`, `OutputExists`, `CorruptFile`, `OptionError`, `InvalidConfig`.
     """
     with locked(Path(output)):
-        return _branch(RunFolder.open(source), step, Path(output), settings_of(settings or {}), force=force)
+        return _branch(RunFolder.open(source), step, Path(output), settings_of(settings or {}), data, force=force)
 
 
 def _check_left(budget: Budget, counters: Mapping[str, Any], steps: int | None) -> None:
@@ -530,12 +532,16 @@ def _check_left(budget: Budget, counters: Mapping[str, Any], steps: int | None) 
         )
 
 
-def _branch(origin: RunFolder, step: int | None, output: Path, changes: Settings, *, force: bool) -> RunFolder:
+def _branch(
+    origin: RunFolder, step: int | None, output: Path, changes: Settings, data: str | None, *, force: bool
+) -> RunFolder:
     run = locate_run(output, force=True)
     folder = origin.checkpoint(step)
     if run.path.resolve() == origin.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(origin.config, changes)
+    if data is not None:
+        config = config.model_copy(update={"data": config.data.model_copy(update={"train": _absolute(data)})})
     state = checkpoint.read_train_state(folder)
     _check_left(config.run.budget, state["counters"], None if changes else origin.fingerprint.get("steps"))
     parent = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}

@@ -70,12 +70,27 @@ def test_a_finished_run_has_no_step_left(slm, here):
 
 def test_data_that_moved_are_named_by_an_option(slm, here, made):
     data = made / "data"
+    shutil.move(here / "data", here / "kept")
+    branch = ("resume", "run", "--step", "2", "-o", "new", "--budget", "steps=3")
     data.rename(made / "moved")
     try:
-        err = slm("resume", "run", "--step", "2", "-o", "new", "--budget", "steps=3", code=1).err
+        err = slm(*branch, code=1).err
+        assert "are not there" in err and "where: run\n" in err and "--data DATA" in err and not (here / "new").exists()
+        # The new run knows where its data are, and so do the commands that follow.
+        slm(*branch, "--data", "kept", "--no-eval", code=0)
+        slm("eval", "new", "--no-baselines", code=0)
+        assert "the run 'new' is finished" in slm("resume", "new", code=1).err
     finally:
         (made / "moved").rename(data)
-    assert "are not there" in err and "--data DATA" in err and not (here / "new").exists()
+
+
+def test_doctor_compares_tokenizers(slm, here):
+    import slmtok
+
+    slmtok.pack("text.txt", slmtok.train("text.txt", vocab_size=280), "other", val="none")
+    assert "NO: " not in slm("doctor", "run", "data", code=0).out
+    out = slm("doctor", "run", "other", code=3).out
+    assert "NO: its tokenizer, " in out and "is another than that of run" in out
 
 
 def test_an_unfinished_run_says_which_weights_it_has(slm, here):
