@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +86,12 @@ def known_runs(folder: Path) -> str | None:
     found = runs_in(folder)
     more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
     return f"runs there: {', '.join(found[:_MAX_NAMED])}{more}" if found else None
+
+
+def new_name(run: Path) -> str:
+    """A name for a new run beside another, which nothing has: `run-2`; quoted for a shell."""
+    names = (f"{run}-{number}" for number in count(2))
+    return shlex.quote(next(name for name in names if not os.path.lexists(name)))
 
 
 class RunFolder:
@@ -295,7 +301,8 @@ class RunFolder:
     def longer_as_new(self) -> str:
         """The command that trains a finished run for twice its steps, as a new run."""
         steps = int(self.result.get("steps", 0))
-        return f"slm resume {shlex.quote(str(self.path))} --step {steps} -o NEW --budget steps={max(2 * steps, 1)}"
+        longer = f"-o {new_name(self.path)} --budget steps={max(2 * steps, 1)}"
+        return f"slm resume {shlex.quote(str(self.path))} --step {steps} {longer}"
 
     def weights(self, step: int | None = None) -> Path:
         """The verified folder with the weights: the run's own at its end, else the newest (or given) checkpoint's.
@@ -559,7 +566,10 @@ def to_json(values: Mapping[str, Any]) -> bytes:
 
 def read_train_state(folder: Path) -> dict[str, Any]:
     """The `train_state.json` of a checkpoint. Raises `CorruptFile`, `UnsupportedFormat`."""
-    fix = "resume from another checkpoint: slm resume RUN --step N -o NEW"
+    run = folder.parent.parent
+    earlier = [step for step in RunFolder(run).checkpoints.list() if folder.name != f"step-{step}"]
+    again = f"slm resume {shlex.quote(str(run))} --step {max(earlier, default=0)} -o {new_name(run)}"
+    fix = f"resume from another checkpoint: {again}" if earlier else "train again: it is the only checkpoint"
     return load(folder / TRAIN_STATE, TrainStateFile, fix=fix).model_dump()
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
+from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, new_name, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.opening import check_text, is_text, open_text, refuse_run
@@ -425,7 +425,7 @@ def resume(
     if output is None and step is not None:
         raise OptionError(
             f"--step {step} needs a new folder, since it would discard later checkpoints",
-            fix=f"slm resume {shlex.quote(run)} --step {step} -o NEW",
+            fix=f"slm resume {shlex.quote(run)} --step {step} -o {new_name(Path(run))}",
             option="step",
         )
     # Wrong values are refused before anything is read or copied, and before a fix repeats them.
@@ -435,7 +435,7 @@ def resume(
         changes = [f"--set {shlex.quote(each)}" for each in sets] + ([f"--budget {budget}"] if budget else [])
         raise OptionError(
             "--set, --budget and --force need a new run",
-            fix=" ".join(["slm resume", shlex.quote(run), "-o NEW", *changes]),
+            fix=" ".join(["slm resume", shlex.quote(run), f"-o {new_name(Path(run))}", *changes]),
             option="set",
         )
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
@@ -463,10 +463,11 @@ def _check_budget(run: RunFolder, step: int | None, budget: str | None) -> None:
     kind, _, amount = (budget or "").partition("=")
     reached = step if step is not None else max(run.checkpoints.list(), default=0)
     if kind == "steps" and (parse_count(amount) or math.inf) <= reached:
+        longer = f"--step {reached} -o {new_name(run.path)} --budget steps={2 * reached}"
         raise OptionError(
             f"no step is left: step {reached:,} has spent the budget {budget}",
             limit="the budget counts from the first step of the old run",
-            fix=f"slm resume {shlex.quote(str(run.path))} --step {reached} -o NEW --budget steps={2 * reached}",
+            fix=f"slm resume {shlex.quote(str(run.path))} {longer}",
             option="budget",
         )
 

@@ -246,8 +246,8 @@ def test_in_a_notebook(place: Path) -> None:
     [
         (
             {"output": "run"},
-            "another output, force=True, which replaces it, or slm resume run --step 3 -o NEW --budget steps=6",
-            "another --output, --force, which replaces it, or slm resume run --step 3 -o NEW --budget steps=6",
+            "another output, force=True, which replaces it, or slm resume run --step 3 -o run-2 --budget steps=6",
+            "another --output, --force, which replaces it, or slm resume run --step 3 -o run-2 --budget steps=6",
         ),
         ({"preset": "cpu-dmo"}, "preset='cpu-demo'", "--preset cpu-demo"),
         ({"budget": "2M"}, "budget='tokens=2M'", "--budget tokens=2M"),
