@@ -365,7 +365,7 @@ def _likely_budget(text: str) -> str:
     kind, _, amount = re.sub("[: ]+", "=", text.strip(), count=1).partition("=")
     if kind in BUDGETS:
         return likely_budget(f"{kind}={{}}", amount or BUDGET_EXAMPLES[kind])
-    if text.isdecimal():
+    if text.isdecimal() and int(text):
         return f"steps={text}"
     for kind in BUDGETS:
         # `100steps` and `1epoch`.
@@ -374,9 +374,9 @@ def _likely_budget(text: str) -> str:
             return likely_budget(f"{kind}={{}}", amount)
     if text.lower().endswith("b") and parse_count(text) is None and parse_size(text) is not None:
         return f"bytes={text}"
-    if parse_count(text) is not None:
+    if 0 < (parse_count(text) or 0) < 1e15:
         return f"tokens={text}"
-    return f"time={text}" if parse_time(text) is not None else "tokens=2M"
+    return f"time={text}" if 0 < (parse_time(text) or 0) < 1e9 else "tokens=2M"
 
 
 def read_budget(text: object, option: str) -> Settings:

@@ -423,13 +423,14 @@ def resume(
     its settings.
     """
     if output is None and step is not None:
+        RunFolder.open(run, allow_mismatch=allow_mismatch).step_of(step)
         raise OptionError(
             f"--step {step} needs a new folder, since it would discard later checkpoints",
             fix=f"slm resume {shlex.quote(run)} --step {step} -o {new_name(Path(run))}",
             option="step",
         )
     # Wrong values are refused before anything is read or copied, and before a fix repeats them.
-    read_settings(None, (), budget, {f"run.{name}": value for name, value in machine.items()})
+    read_settings(None, sets, budget, {f"run.{name}": value for name, value in machine.items()})
     if output is None and (sets or budget or force):
         _check_budget(RunFolder.open(run, allow_mismatch=allow_mismatch), step, budget)
         changes = [f"--set {shlex.quote(each)}" for each in sets] + ([f"--budget {budget}"] if budget else [])

@@ -289,7 +289,14 @@ NO_DATA = {
     "data/train": (1, "no file or folder 'data/train'\n", "slm train data\n"),
     "nope": (1, "no file or folder 'nope'\n", "slmtok pack CORPUS -t TOK -o nope; "),
 }
-BUDGETS = {"steps:10": "steps=10", "steps 10": "steps=10", "time:": "time=130s", "steps:x": "steps=3"}
+BUDGETS = {
+    "steps:10": "steps=10",
+    "steps 10": "steps=10",
+    "time:": "time=130s",
+    "steps:x": "steps=3",
+    "0": "tokens=2M",
+    "1e99": "tokens=2M",
+}
 
 
 @pytest.mark.parametrize("options", OF_OTHER_TRAINERS)
