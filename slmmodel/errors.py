@@ -215,11 +215,18 @@ def _longer(name: str, names: Iterable[str]) -> str | None:
     return next((other for other in names if other.startswith((f"{name}-", f"{name}_"))), None)
 
 
+_OF_SECTIONS = ("name", "kind")
+"""Settings that say another thing in each section."""
+
+
 def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfig:
     """The error for a setting that is not among `names`, with the nearest of them and those of its section."""
     known = list(names)
     last, ours = name.rpartition(".")[2], own_setting(name)
-    elsewhere = next((other for other in known if other.rpartition(".")[2] == last), None)
+    section = name.rpartition(".")[0] + "."
+    is_of_section = last in _OF_SECTIONS and any(other.startswith(section) for other in known)
+    alike = (other for other in known if other.rpartition(".")[2] == last)
+    elsewhere = None if is_of_section else next(alike, None)
     near = elsewhere or (ours if ours in known else None) or suggestion(name, known)
     if near in VOCAB_SIZES:
         limit = "the vocabulary of the data decides it"

@@ -26,7 +26,7 @@ FOREIGN_SETTINGS = {
     ),
     **dict.fromkeys(("rope_theta", "theta"), "model.rope_base"),
     **dict.fromkeys(("tie_word_embeddings", "weight_tying"), "model.tie_embeddings"),
-    **dict.fromkeys(("architecture", "model_type"), "model.arch"),
+    **dict.fromkeys(("architecture", "model_type", "model_name"), "model.arch"),
     **dict.fromkeys(("gradient_checkpointing", "grad_checkpointing"), "model.activation_checkpointing"),
     **dict.fromkeys(
         ("batch_size", "batch", "total_batch_size", "global_batch_size", "per_device_train_batch_size"),
@@ -83,4 +83,6 @@ FOREIGN_BUDGETS = {
 
 def own_setting(name: str) -> str | None:
     """The setting that means what a setting of another trainer does, with or without a section; None for others."""
-    return FOREIGN_SETTINGS.get(name.rpartition(".")[2].lower().replace("-", "_"))
+    section, _, last = name.lower().replace("-", "_").rpartition(".")
+    # `name` of a model, and no other.
+    return FOREIGN_SETTINGS.get(f"{section}_{last}" if last == "name" else last)

@@ -19,9 +19,19 @@ from slmtok.cli.options import (
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, print_rows, settings, write_line
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import audit_rows
-from slmtok.errors import CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens, Setting
+from slmtok.errors import (
+    CorruptFile,
+    GoldenMismatch,
+    InvalidMerges,
+    InvalidSpecials,
+    InvalidTokens,
+    OptionError,
+    Setting,
+)
+from slmtok.file_kinds import METADATA, NAMES, kind_of_file
 from slmtok.opening import TIKTOKEN, TOKENIZER_FILES, load
 from slmtok.options import ReadOptions
+from slmtok.sizes import counted
 from slmtok.vocab_json import load_metadata
 
 if TYPE_CHECKING:
@@ -66,6 +76,13 @@ def audit(
     check_is_file(output)
     check_output(output, inputs=[*sources, subject, *filter(None, (metadata, leak))], force=force)
     seen = None if leak is None else load_digests(leak)
+    if metadata is not None and (kind := kind_of_file(metadata)) in NAMES and kind != METADATA:
+        raise OptionError(
+            f"--metadata {metadata} is {NAMES[kind]}, not a vocab.json",
+            where=metadata,
+            fix="leave it out, or name the vocab.json of packed data; slmtok vocab TOK --metadata writes one",
+            option="metadata",
+        )
     try:
         tokenizer, content, shards = _open(subject, metadata)
     except _INVALID_TOKENIZER as error:
@@ -87,6 +104,9 @@ def audit(
             print_rows(audit_rows(certificate.payload), title=output)
 
     warnings = () if found.passed or shards is None else _other_reading(shards, read)
+    if seen is not None and found.leaked == 0:
+        compared = f"{counted(found.text.documents, 'document')} with the {len(seen):,} that were counted"
+        warnings += (f"whole documents are compared, {compared}: where they begin and end must be the same",)
     code = DONE if found.passed else ANSWER_NO
     return Outcome({"path": output, **certificate.payload}, show, code=code, warnings=warnings)
 

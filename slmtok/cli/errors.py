@@ -246,6 +246,8 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
         fact, fix = f"unknown option {name!r}", foreign
     elif others := _commands_with(name, context):
         fact, fix = f"unknown option {name!r}", f"leave it out: {name} belongs to {', '.join(others)}"
+    elif isinstance(command, click.Group) and name == "-v":
+        fix = f"{where} --version"
     elif isinstance(command, click.Group) and not meant:
         fact, fix = f"{name!r} stands before the command", f"put options after it: {where} COMMAND {name}"
     return fact, fix, name

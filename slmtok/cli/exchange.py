@@ -8,7 +8,7 @@ from typing import Any
 
 from slmtok import atomic
 from slmtok.cli.files import check_is_file, check_is_folder_name, text_files
-from slmtok.cli.options import command, option, options_of, output_options, tokenizer_argument
+from slmtok.cli.options import command, instead, option, options_of, output_options, tokenizer_argument
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import compared_ids
@@ -32,7 +32,10 @@ _no_verify = option(
 _read_options = options_of(ReadOptions, into="read", only=("format", "text_key", "document", "max_bytes"))
 
 
-@command("export", example="slmtok export tok.json --output-format hf -o hf")
+_HABITS = dict.fromkeys(("--add-bos", "--add-bos-token"), instead("leave it out: hf puts <s> before each text"))
+
+
+@command("export", example="slmtok export tok.json --output-format hf -o hf", habits=_HABITS)
 @tokenizer_argument()
 @option("--output-format", choices=TARGETS, required=True,
         help="; ".join(f"{target.name}: {target.summary}" for target in TARGETS.values()) + ".")  # fmt: skip

@@ -234,10 +234,26 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keeps the arguments as they were given in `ctx.meta["arguments"]`."""
         ctx.meta["arguments"] = list(args)
+        if any(param.name == "corpus" for param in self.params):
+            self._refuse_assignment(ctx, args)
         self._refuse_divided_number(ctx, args)
         self._refuse_option_after_dashes(ctx, args)
         self._refuse_repeated(ctx)
         return super().parse_args(ctx, args)
+
+    def _refuse_assignment(self, ctx: click.Context, args: list[str]) -> None:
+        """Raises `OptionError` for `vocab=500`, as other tools take options, which would be a file of the corpus."""
+        flags = {flag for param in self.params if isinstance(param, click.Option) for flag in param.opts}
+        for at, (before, word) in enumerate(pairwise(["", *args])):
+            name, equals, value = word.partition("=")
+            flag = f"--{name.replace('_', '-')}"
+            if equals and flag in flags and not before.startswith("-") and not os.path.exists(word):  # noqa: PTH110
+                raise OptionError(
+                    f"{word!r} is neither a file nor an option",
+                    where=ctx.command_path,
+                    fix=command_line(ctx, [*args[:at], flag, value, *args[at + 1 :]]),
+                    option=flag,
+                )
 
     def _refuse_divided_number(self, ctx: click.Context, args: list[str]) -> None:
         """Raises `OptionError` for `--bytes 2 MB` and `--vocab 32 000`, whose second word would be an argument."""

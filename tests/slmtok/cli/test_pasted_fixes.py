@@ -65,6 +65,9 @@ def fix_of(ran) -> str:
         ("train a.txt --vocab 0 290 -o new.json", "slmtok train a.txt --vocab 0290 -o new.json"),
         ("train a.txt --max-bytes 1 MB --vocab 290 -o new.json",
          "slmtok train a.txt --max-bytes 1MB --vocab 290 -o new.json"),
+        ("train a.txt vocab=290 -o new.json", "slmtok train a.txt --vocab 290 -o new.json"),
+        ("pack a.txt -t tok.json max_docs=1 -o new", "slmtok pack a.txt -t tok.json --max-docs 1 -o new"),
+        ("-v", "slmtok --version"),
         ("sample-corpus --bytes 2 kB -o s.txt", "slmtok sample-corpus --bytes 2kB -o s.txt"),
         ("set-special tok.json 'eos_token=<e>' -o new.json", "slmtok set-special tok.json 'eos=<e>' -o new.json"),
         ("exposure a.txt", "slmtok pack a.txt -t tok.json -o data2"),
@@ -140,6 +143,22 @@ def test_ids_that_mask_targets_are_left_out(here: Path, ids) -> None:
     assert "leave out ids below 0, which mask targets" in caught.value.fix
     expression = caught.value.fix.rpartition(": ")[2]
     assert tok.decode(eval(expression, {"ids": ids})) == tok.decode([5])
+
+
+def test_an_audit_says_what_it_compares(slmtok, here: Path) -> None:
+    assert slmtok("count", "a.txt", "--separator", ". ", "--doc-digests", "-o", "d.counts").code == 0
+    line = ["audit", "tok.json", "--on", "a.txt", "--leak", "d.counts.digests", "--force"]
+    note = "whole documents are compared, 1 document with the 20 that were counted"
+    assert note in slmtok(*line).err
+    ran = slmtok(*line, "--separator", ". ")
+    assert note[:28] not in ran.err and "20 of 20 documents were counted" in ran.out
+    ran = slmtok("audit", "tok.json", "--on", "a.txt", "--metadata", "tok.json", "--force")
+    assert ran.code == 2 and fix_of(ran).startswith("leave it out, or name the vocab.json of packed data")
+
+
+def test_a_special_before_each_text_is_always_exported(slmtok, here: Path) -> None:
+    ran = slmtok("export", "tok.json", "--output-format", "hf", "-o", "hf", "--add-bos")
+    assert fix_of(ran) == "leave it out: hf puts <s> before each text"
 
 
 def test_one_tokenizer_too_many(slmtok, here: Path) -> None:
