@@ -147,7 +147,9 @@ def _missing(path: str) -> MissingInput:
         return MissingInput(fact, where=f"the folder {folder}/", fix=fix, path=path)
     ending, number = best
     files = "1 file" if number == 1 else f"{number} files"
-    fix = f"'{folder}/*{ending}'" if magic else fix
+    # Counts are no text, and a glob without a suffix says nothing about one.
+    is_meant = bool(wanted) and (ending.endswith(wanted) or ending in near or not ending.endswith(".counts"))
+    fix = f"'{folder}/*{ending}'" if magic and is_meant else fix
     return MissingInput(fact, where=f"the folder {folder}/ has {files} ending {ending}", fix=fix, path=path)
 
 

@@ -16,7 +16,7 @@ from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand, matches
 from slmtok.corpus.selection import Selection, Skipped
 from slmtok.corpus.streams import UTF_8, compression, explained, open_stream, read_document
-from slmtok.errors import MissingInput, OptionError, Setting
+from slmtok.errors import MissingInput, OptionError, Setting, WrongType
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -109,6 +109,9 @@ def read(
     characters; with `whole` at the end of the document that reaches them. Raises `MissingInput`, `Unreadable`,
     `MalformedRecord`, `MissingExtra`.
     """
+    if isinstance(sources, (str, os.PathLike)):
+        fix = f"read([{os.fspath(sources)!r}], options)"
+        raise WrongType(f"sources are a list of files, not {type(sources).__name__}", fix=fix)
     skipped = Skipped() if skipped is None else skipped
     selection = Selection(options, skipped, whole)
     for index, source in enumerate(sources):

@@ -19,12 +19,12 @@ from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, Slm
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Encode, Target, module
 from slmtok.formats.verification import RECEIPT, compare, receipt, receipt_bytes
+from slmtok.tokenizer import Tokenizer, check_tokenizer
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
     from slmtok.formats.verification import Effort
     from slmtok.options import ReadOptions
-    from slmtok.tokenizer import Tokenizer
 
 _Path = str | os.PathLike[str]
 TARGETS: Mapping[str, Target] = {target.name: target for target in (hf.TARGET, tiktoken.TARGET)}
@@ -54,6 +54,7 @@ def export(
 
     Raises `Inexpressible` before any work, `NotEqual`, `MissingExtra`, `OutputExists`, `UnknownName`, `OptionError`.
     """
+    check_tokenizer(tokenizer)
     target = TARGETS.get(to)
     if target is None:
         raise unknown_name("export format", to, TARGETS)

@@ -334,3 +334,17 @@ def test_a_number_of_sentences(tok: slmtok.Tokenizer) -> None:
         slmtok.count("a.txt", input_sentence_size=3)
     options = eval(f"dict({caught.value.fix})")
     assert slmtok.count("a.txt", **options).totals.documents == 3
+
+
+def test_a_file_in_place_of_what_it_holds(tok: slmtok.Tokenizer) -> None:
+    from slmtok.corpus import read
+    from slmtok.formats.export import export
+    from slmtok.options import ReadOptions
+
+    with pytest.raises(WrongType) as caught:
+        export("tok.json", "hf", "hf")  # type: ignore[arg-type]
+    assert caught.value.fix == "slmtok.load('tok.json')"
+    options = ReadOptions()
+    with pytest.raises(WrongType) as caught:
+        next(read("a.txt", options))
+    assert [document.text for document in eval(str(caught.value.fix))] == [TEXT.encode()]

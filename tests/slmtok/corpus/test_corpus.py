@@ -150,6 +150,11 @@ def test_no_match_lists_what_the_folder_holds(tmp_path: Path, monkeypatch: pytes
         "  where: the folder corpus/ has 14 files ending .jsonl.zst",
         "  fix:   'corpus/*.jsonl.zst'",
     ]
+    (tmp_path / "made.counts").write_bytes(b"")
+    for pattern in ("nope*", "*.txt"):
+        with pytest.raises(errors.MissingInput) as caught:
+            expand(pattern)
+        assert str(caught.value).endswith("fix:   check the name; paths are relative to the working folder")
     with pytest.raises(errors.MissingInput, match=r"no file or folder 'corpus/a\.txt'"):
         expand("corpus/a.txt")
     with pytest.raises(errors.MissingInput, match="there is no folder 'none'"):
