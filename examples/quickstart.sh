@@ -7,6 +7,13 @@ set -euo pipefail
 
 stage=${1:?tokenizer, model or activate}
 folder=${2:-quickstart}
+case $stage in
+  tokenizer | model | activate) ;;
+  *)
+    printf 'quickstart.sh: no stage %s: tokenizer, model or activate\n' "$stage" >&2
+    exit 2
+    ;;
+esac
 
 if [[ $stage == activate ]]; then
   printf '\nTo use slmtok and slm in this shell:\n\n  source .venv/bin/activate\n\nThen: slmtok --help, slm --help, docs/guide/quickstart.md\n'

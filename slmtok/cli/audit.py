@@ -114,6 +114,7 @@ def audit(
 def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any] | None, Shards | None]:
     """(tokenizer, content of vocab.json, packed data)."""
     from slmtok.shards import open_shards
+    from slmtok.shards.check import packed_tokenizer
     from slmtok.shards.format import MANIFEST
 
     folder = Path(subject)
@@ -121,7 +122,7 @@ def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any]
     if subject.startswith(TIKTOKEN) or not folder.is_dir() or is_tokenizer:
         return load(subject), None if metadata is None else load_metadata(metadata), None
     shards = open_shards(folder)
-    return load(str(shards.tokenizer)), load_metadata(metadata or str(folder / "vocab.json")), shards
+    return packed_tokenizer(shards), load_metadata(metadata or str(folder / "vocab.json")), shards
 
 
 def _other_reading(shards: Shards, read: ReadOptions) -> tuple[str, ...]:

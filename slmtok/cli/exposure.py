@@ -14,7 +14,6 @@ from slmtok.cli.output import Outcome, counted, print_rows, table, write_text
 from slmtok.cli.packed import not_packed, open_data
 from slmtok.cli.progress import Progress
 from slmtok.files import missing_input
-from slmtok.opening import load
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -38,7 +37,9 @@ def exposure(data: str, epochs: float, below: int, split: str, top: int, output:
     if output is not None:
         check_output(output, inputs=[data], force=force)
     shards = _open(data)
-    tokenizer = load(shards.tokenizer)
+    from slmtok.shards.check import packed_tokenizer
+
+    tokenizer = packed_tokenizer(shards)
     with Progress() as progress:
         found = measure(shards, tokenizer, split=split, epochs=epochs, below=below, progress=progress)
     result = _result(found, split, top)

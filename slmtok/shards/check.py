@@ -11,11 +11,10 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptShard
+from slmtok.errors import CorruptShard, MissingInput
 from slmtok.files import file_digest, read_file
 from slmtok.shards.format import (
     FRAMES,
@@ -43,8 +42,7 @@ _BLOCK_IDS = 1 << 22
 def check(path: str | os.PathLike[str], *, deep: bool = False) -> str:
     """One line about valid data. Raises `CorruptShard`, `CorruptFile`, `MissingInput`, each naming file and fault."""
     shards = open_shards(path)
-    folder = Path(path)
-    tokenizer = _load_tokenizer(folder, shards.fingerprint)
+    tokenizer = _load_tokenizer(shards)
     for members in shards.shards.values():
         for shard in members:
             _check_shard(shard)
@@ -55,13 +53,28 @@ def check(path: str | os.PathLike[str], *, deep: bool = False) -> str:
     return f"token shards, {_tokens(shards):,} ids; {splits}; {digests}"
 
 
-def _load_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
-    """The tokenizer of packed data, its `vocab.json` checked. Raises `CorruptShard`, and what loading raises."""
+def packed_tokenizer(shards: Shards) -> Tokenizer:
+    """The tokenizer in the folder of packed data. Raises `MissingInput` where it is lost, and what loading raises."""
     from slmtok.tokenizer import read_tokenizer
 
-    for name in (TOKENIZER, VOCAB):
-        refuse_link(folder / name)
-    tokenizer = read_tokenizer(folder / TOKENIZER)
+    path = shards.tokenizer
+    refuse_link(path)
+    if not path.exists():
+        raise MissingInput(
+            f"the tokenizer {str(path)!r} of the packed data is lost",
+            where=str(shards.folder),
+            limit=f"fingerprint {shards.fingerprint}",
+            fix=f"copy the tokenizer of that fingerprint there: cp tok.json {quote(str(path))}",
+            path=str(path),
+        )
+    return read_tokenizer(path)
+
+
+def _load_tokenizer(shards: Shards) -> Tokenizer:
+    """The tokenizer of packed data, its `vocab.json` checked. Raises `CorruptShard`, and what loading raises."""
+    folder, fingerprint = shards.folder, shards.fingerprint
+    tokenizer = packed_tokenizer(shards)
+    refuse_link(folder / VOCAB)
     if tokenizer.fingerprint != fingerprint:
         fault = f"its fingerprint {tokenizer.fingerprint[:12]}… is not that of the packed data"
         raise corrupt(folder / TOKENIZER, fault, kind="tokenizer for this folder")

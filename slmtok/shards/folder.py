@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import shutil
 from collections.abc import Collection
 from contextlib import suppress
@@ -147,15 +148,25 @@ def _name(path: Path) -> str:
 
 
 def _refuse_unknown_shards(folder: Path, known: Collection[str]) -> None:
-    """Raises `OutputExists` for a shard that is not among `known` files: this package did not write it here."""
-    for name in sorted(map(_name, folder.iterdir())):
-        if is_shard_file(name) and name not in known:
-            raise OutputExists(
-                f"the folder {str(folder)!r} holds {name!r}, which no manifest or journal of it names",
-                where=str(folder),
-                fix=("remove the file, or name another ", Setting("output")),
-                path=str(folder / name),
-            )
+    """Raises `OutputExists` for shards that are not among `known` files: this package did not write them here."""
+    shards = sorted(filter(is_shard_file, map(_name, folder.iterdir())))
+    unknown = [name for name in shards if name not in known]
+    if not unknown:
+        return
+    is_damaged = (folder / MANIFEST).exists() and not _files_of_manifest(folder)
+    more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+    # A pattern would take shards that are known with the others.
+    splits = [f"{split}-*" for split in SPLITS if any(name.startswith(f"{split}-") for name in unknown)]
+    removed = map(shlex.quote, unknown) if len(unknown) < len(shards) else splits
+    raise OutputExists(
+        f"the folder {str(folder)!r} holds {unknown[0]!r}{more}, which no manifest or journal of it names",
+        where=f"{folder / MANIFEST} is damaged" if is_damaged else str(folder),
+        fix=(
+            f"rm {' '.join(f'{shlex.quote(str(folder))}/{name}' for name in removed)}; or name another ",
+            Setting("output"),
+        ),
+        path=str(folder / unknown[0]),
+    )
 
 
 def remove_unfinished(folder: Path, state: State) -> None:

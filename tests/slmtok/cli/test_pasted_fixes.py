@@ -161,6 +161,25 @@ def test_a_special_before_each_text_is_always_exported(slmtok, here: Path) -> No
     assert fix_of(ran) == "leave it out: hf puts <s> before each text"
 
 
+def test_packed_data_that_lost_their_tokenizer(slmtok, here: Path) -> None:
+    (here / "data" / "tok.json").unlink()
+    for line in ("verify data", "audit data --on a.txt --force", "exposure data"):
+        ran = slmtok(*line.split())
+        assert "the tokenizer 'data/tok.json' of the packed data is lost" in ran.out + ran.err, line
+    fix = fix_of(ran)
+    assert fix.startswith("copy the tokenizer of that fingerprint there: cp tok.json data/tok.json")
+    subprocess.run(shlex.split(fix.rpartition(": ")[2]), check=True)
+    assert slmtok("audit", "data", "--on", "a.txt", "--force").code == 0
+
+
+def test_packed_data_whose_manifest_is_damaged(slmtok, here: Path) -> None:
+    (here / "data" / "manifest.json").write_text("garbage")
+    ran = slmtok("pack", "a.txt", "-t", "tok.json", "-o", "data", "--force")
+    assert "where: data/manifest.json is damaged" in ran.err
+    subprocess.run(fix_of(ran).partition(";")[0], shell=True, check=True)
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "data", "--force").code == 0
+
+
 def test_one_tokenizer_too_many(slmtok, here: Path) -> None:
     for line in ("audit data -t tok.json --on a.txt", "audit tok.json -t tok.json --on a.txt"):
         assert fix_of(slmtok(*line.split())).startswith("leave one out: slmtok audit takes one tokenizer")
