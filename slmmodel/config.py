@@ -637,7 +637,8 @@ def preset_sections(name: str | None, settings: Settings | None = None) -> dict[
         fixed = {option: field.default for option, field in OPTIONS.items() if not option.startswith(_OF_PRESETS)}
         chosen = {option: getattr(model, option) for option in own}
         return {"optim": {}, **nested({**settings_of(fixed), **settings_of(given)}), "model": chosen}
-    run = {"batch_tokens": base.batch_tokens // model.seq_len * model.seq_len, **given.get("run", {})}
+    run = dict(given.get("run", {}))
+    run["batch_tokens"] = run.get("batch_tokens") or base.batch_tokens // model.seq_len * model.seq_len
     data = {"pack": "bucket" if model.recurrent else "concat", **given.get("data", {})}
     optim = _resolve_optim(given.get("optim", {}), base, run["batch_tokens"], [])
     sections = {"model": model.model_dump(), "data": data, "optim": optim, "run": run}
@@ -711,7 +712,7 @@ def check_model(settings: Settings) -> None:
 
 
 def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, tokens: int) -> dict[str, Any]:
-    batch_size = max(given.get("batch_tokens", base.batch_tokens) // seq_len, 1)
+    batch_size = max((given.get("batch_tokens") or base.batch_tokens) // seq_len, 1)
     if given.get("batch_tokens", 0) % seq_len:
         raise InvalidConfig(
             f"run.batch_tokens {given['batch_tokens']} is not a whole number of sequences",
@@ -796,5 +797,4 @@ def with_changes(config: Mapping[str, Any], settings: Settings) -> RunConfig:
             )
     check_names(settings, [name for name in OPTIONS if name.startswith(("optim.", "run."))])
     recorded = settings_of({name: config[name] for name in ("data", "optim", "run")}, "config.yaml")
-    changed = validate(merged(recorded, settings))
-    return RunConfig.model_validate({"model": config["model"], **changed})
+    return RunConfig.model_validate({"model": config["model"], **validate(merged(recorded, settings))})
