@@ -261,7 +261,7 @@ class TrainStep:
         if applied:
             self.optimizer.step()
         self.scaler.update()
-        if self.bptt is not None:
+        if self.bptt is not None and applied:
             self.bptt.commit()
         self.optimizer.zero_grad()
         spike = self.guard.record(loss)

@@ -1,8 +1,8 @@
 """Truncated BPTT (`data.pack: stateful`): the hidden state of a recurrent model, or a memory, kept from step to step.
 
-Row `i` of a global batch continues row `i` of the one before, from its detached state; at the beginning of the data it
-starts from zeros. States are committed when the whole step has succeeded, so a replayed step starts from the
-same ones.
+Row `i` of a global batch continues row `i` of the one before, from its detached state; at the beginning of each block
+of documents, and so of each epoch, it starts from zeros. States are committed when the whole step was applied, so a
+replayed step starts from the same ones, and a state that is not finite is never carried.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TruncatedBPTT:
             stored[:, rows] = hidden.detach().to(stored.dtype)
 
     def commit(self) -> None:
-        """Ends a step that succeeded."""
+        """Ends a step that was applied; after a skipped one, the next starts from the same states."""
         self._committed = self._next
 
     def _rows(self, batch: Batch) -> Tensor:
