@@ -141,14 +141,15 @@ class TrainStep:
         self.micro_batch = -(-loader.batch_size // self._rows // world.size)
         """Sequences of `model.seq_len` in a forward pass; of shorter ones as many as have the same ids."""
         stateful = loader.pack == "stateful" and bool(self.model.init_hidden(1, device))
-        opening = loader.block(0).delimiters.opening if self.loss.doc_mask else None
+        delimiters = loader.block(0).delimiters
+        opening = delimiters.opening if self.loss.doc_mask else None
         self.bptt = TruncatedBPTT(self.model, loader.batch_size, device, opening) if stateful else None
         self._dropout = bool(self.model.config.dropout)
         # Dropout draws from one generator in order, a recurrent state is written by one forward pass, fp16 is scaled.
         one_thread = stateful or self._dropout or self.scaler.is_enabled()
         can_split = world.size == 1 and device.type == "cpu" and not one_thread
         self._cpu_parallel = CpuParallel(self.optimizer.parameters) if run.cpu_accel and can_split else None
-        self._eos = loader.vocab.specials.get("eos", -1)
+        self._closing = delimiters.closing
         self._sum_dtype = torch.float32 if device.type == "mps" else torch.float64
         # DDP around the model, else the model itself; `_forward` is the same, or it compiled.
         self._parallel_model: Any = self.model
@@ -215,7 +216,7 @@ class TrainStep:
             if not is_dummy:
                 sum_nats += nats.to(self._sum_dtype)
                 n_bytes += batch.n_bytes
-                documents += int(((batch.targets == self._eos) & batch.target_mask).sum())
+                documents += int(((batch.targets == self._closing) & batch.target_mask).sum())
         counts = torch.tensor([n_bytes, documents], dtype=self._sum_dtype).to(sum_nats.device)
         totals = torch.cat([sum_nats[None], counts])
         if self.world.size > 1:
