@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MAX_LOGITS = 1 << 28
 """Logits that may exist at once: 1 GiB in fp32."""
+LOGITS_COPIES = 3
+"""Tensors of their size in the backward pass: logits, their log-softmax, and the gradient."""
 MAX_VALIDATIONS = 10
 """Of a run, where `run.eval_every` is auto."""
 MAX_VALIDATION_SHARE = 0.1
@@ -77,6 +79,11 @@ class Loss:
             from_zero = bool((batch.position_ids[:, 0] == 0).all())
             return {"position_ids": None if from_zero else batch.position_ids, "document_ids": None}
         return {"position_ids": batch.position_ids, "document_ids": batch.document_ids if self.doc_mask else None}
+
+
+def logits_bytes(n_targets: int, n_vocab: int, n_passes: int = 1) -> int:
+    """Bytes of the fp32 logits of a batch that exist at once, where `n_passes` threads pass a part of it each."""
+    return 4 * min(n_targets * n_vocab, n_passes * MAX_LOGITS)
 
 
 def _sum_nats(logits: Tensor, targets: Tensor) -> Tensor:

@@ -41,7 +41,7 @@ from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, config_from_dict, count
 from slmmodel.run_files import VERSION
 from slmmodel.sizes import format_bytes, format_count
-from slmmodel.training.loss import MAX_LOGITS
+from slmmodel.training.loss import logits_bytes
 from slmmodel.training.microbatch import free_on
 from slmmodel.training.trackers import check_trackers
 
@@ -382,17 +382,17 @@ def _check_positions(config: RunConfig, loader: Loader) -> None:
 
 
 def min_memory_of(config: RunConfig, counts: Counts, data: RunData, device: torch.device, shards: int = 1) -> int:
-    """Bytes that a step of one sequence takes at least, a lower bound that refuses nothing that fits.
+    """Bytes that a step of one sequence takes at least, a lower bound that refuses little that fits.
 
-    Weights, gradients and AdamW's moments; per layer and token `_MIN_VECTORS` vectors of d_model, or one with
-    activation checkpointing; the logits of one chunk; outside CUDA the dense attention mask of sequences that are cut
-    from several documents.
+    Weights, gradients and AdamW's two moments, though Muon keeps one of matrices; per layer and token `_MIN_VECTORS`
+    vectors of d_model, or one with activation checkpointing; the logits of one chunk; outside CUDA the dense attention
+    mask of sequences that are cut from several documents.
     """
     model, seq_len = config_from_dict(config.model), config.seq_len
     width = 2 if device.type == "cuda" or config.run.precision in ("bf16", "fp16") else 4
     vectors = 1 if getattr(model, "activation_checkpointing", False) else _MIN_VECTORS
     activations = width * vectors * seq_len * model.d_model * model.n_layers
-    logits = 4 * min(seq_len * model.n_vocab, MAX_LOGITS)
+    logits = logits_bytes(seq_len, model.n_vocab)
     has_mask = not model.recurrent and config.data.doc_mask and config.data.pack == "concat" and device.type != "cuda"
     is_mixed = has_mask and float(data.train.block(0).lengths().mean()) < seq_len
     mask = width * seq_len * getattr(model, "attention_span", seq_len) if is_mixed else 0

@@ -317,7 +317,8 @@ class TrainStep:
             micro_batch = microbatch.fastest(self.micro_batch, world.device, self._train_on)
         else:
             free = microbatch.free_on(world.device, world.size)
-            micro_batch = microbatch.estimated(self.micro_batch, self.model.config, free)
+            n_passes = 1 if self._cpu_parallel is None else 2
+            micro_batch = microbatch.estimated(self.micro_batch, self.model.config, free, n_passes)
         return int(world.reduce("min", [micro_batch])[0])
 
     def seconds_per_step(self, seconds: float) -> float:
