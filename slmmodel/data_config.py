@@ -175,9 +175,7 @@ class DataConfig(Section):
     options: dict[str, Annotated[Any, BeforeValidator(parse_word)]] = option(
         {}, "Options of the strategy, e.g. data.options.stride."
     )
-    read: dict[str, Any] = runtime_option(
-        {}, "How text is read: the corpus options of slmtok pack, e.g. data.read.text_key."
-    )
+    read: dict[str, Any] = option({}, "How text is read: the corpus options of slmtok pack, e.g. data.read.text_key.")
     stages: Annotated[tuple[Stage, ...], BeforeValidator(_stages)] = runtime_option(
         (), "Changes of train, weights or seq_len at a step, such as [{from_step: 1, seq_len: 256}, {from_step: 501}]."
     )

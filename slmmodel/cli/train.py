@@ -562,10 +562,10 @@ def _removed_if_refused(folder: RunFolder) -> Iterator[None]:
 def read_settings(
     config: str | None, sets: Sequence[str], budget: str | None, values: dict[str, Any]
 ) -> dict[str, Any]:
-    """All settings that were given; `--set` overrides the file, single options override both. None is not given.
+    """All settings that were given; `--set` and single options override the file. None is not given.
 
     Names and values are checked here, before torch is imported. Raises `InvalidConfig`, `UnknownName`, and
-    `OptionError` for a file that is no configuration.
+    `OptionError` for a file that is no configuration, and for one setting with two values of `--set` and its option.
     """
     from slmmodel.config import (
         Setting,

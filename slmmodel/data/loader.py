@@ -1,6 +1,7 @@
 """`Loader`: the sequences of each training step, and their tensors.
 
-`global_batch(cursor)` chooses sequences and reads no ids; `batch(sequence_keys)` assembles the tensors of any of them.
+`global_batch(cursor)` chooses sequences by the lengths of documents: of shards it reads no ids, text is tokenized for
+them. `batch(sequence_keys)` assembles the tensors of any sequences.
 All state is a `Cursor` of three integers that the caller keeps. The sequences of a step depend on data, packing and
 seed alone, not on world size, micro-batch, threads or interruptions. A step may straddle blocks and epochs. One thread
 assembles prefetched batches and reads the next block of a source with several; it changes no result.
@@ -140,7 +141,7 @@ class Loader:
         return hashlib.sha256(repr(content).encode()).hexdigest()
 
     def global_batch(self, cursor: Cursor) -> GlobalBatch:
-        """The global batch of the step that begins at `cursor`. A pure function; reads no ids."""
+        """The global batch of the step that begins at `cursor`. A pure function; of shards it reads no ids."""
         with self._timed():
             return self._global_batch(cursor)
 
@@ -224,7 +225,7 @@ class Loader:
         self.seconds_waited += time.perf_counter() - start
 
     def prefetch(self, sequence_keys: Ints) -> None:
-        """Assembles a batch in the background."""
+        """Assembles a batch in the background, and reads the block of documents that follows its last one."""
         key = sequence_keys.tobytes()
         if len(sequence_keys) and key not in self._ready:
             # Prefetched but never taken (a smaller micro-batch, the end of a run): dropped, so that memory stays flat.

@@ -109,7 +109,8 @@ class Validator:
     """Scores validation documents with the loss of the run, each target once, without overlapping windows.
 
     The result is a true code length, slightly above that of `slm eval`, whose windows overlap. It selects the best
-    checkpoint and drives early stopping; final numbers come from `slm eval`.
+    checkpoint and drives early stopping; final numbers come from `slm eval`. Position ids begin at 0 in each span,
+    also where `data.positions` trains with others.
     """
 
     source: TokenSource

@@ -70,6 +70,7 @@ class TrainState:
     def count(self, global_batch: GlobalBatch, result: StepResult, loader: Loader, flops_per_token: float) -> None:
         """Adds a step that was taken to the totals."""
         counters = self.counters
+        # Of the first sequence: a batch over several blocks has sequences of one length, a batch of `bucket` one block.
         epoch, block, _ = global_batch.sequence_keys[0].tolist()
         tokens = int(loader.packing(epoch, block).lengths(global_batch.sequence_keys[:, 2]).sum())
         counters.step += 1

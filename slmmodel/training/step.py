@@ -88,9 +88,9 @@ class MicroBatch(NamedTuple):
 class LossGuard:
     """Decides for each step whether it may change weights, and whether its loss is a spike.
 
-    A step whose loss or gradient is not finite changes no weight; three in a row end the run, but for gradients alone
-    that fp16 overflowed, whose scale halves. It is part of a checkpoint, so a resumed run decides as an uninterrupted
-    one does.
+    A step whose loss or gradient is not finite changes no weight; three in a row end the run. An overflow of fp16 in
+    the gradient alone does not count: the loss scale is halved. The guard is part of a checkpoint, so a resumed run
+    decides as an uninterrupted one does.
     """
 
     skipped: int = 0
