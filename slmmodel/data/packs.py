@@ -149,8 +149,8 @@ class BinPacking(Packing):
         doc, start, stop = (field[item] for field in self._placed)
         return Spans(row, doc, start, stop, self._before[item] - self._filled[indices][row])
 
-    def _ranges(self, indices: Any) -> tuple[Any, Any]:
-        return self._filled[indices], self._filled[indices + 1]
+    def _targets(self, indices: Ints) -> Ints:
+        return self._filled[indices + 1] - self._filled[indices]
 
     def _n_cut(self) -> int:
         doc = self._placed.doc

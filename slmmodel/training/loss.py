@@ -63,13 +63,13 @@ class Loss:
             arguments |= {"position_ids": batch.position_ids, "document_ids": document_ids}
         n_vocab = model.config.n_vocab
         if targets.numel() * n_vocab <= self.max_logits:
-            return _sum_nats(forward(batch.ids, **arguments).logits.flatten(0, 1), targets.flatten())
+            return _cross_entropy_sum(forward(batch.ids, **arguments).logits.flatten(0, 1), targets.flatten())
         hidden = forward(batch.ids, **arguments, logits="none").hidden.flatten(0, 1)
         size = max(1, self.max_logits // n_vocab)
         chunks = zip(torch.split(hidden, size), torch.split(targets.flatten(), size), strict=True)
 
         def chunk_nats(hidden: Tensor, targets: Tensor) -> Tensor:
-            return _sum_nats(model.unembed(hidden), targets)
+            return _cross_entropy_sum(model.unembed(hidden), targets)
 
         return torch.stack([checkpoint(chunk_nats, *chunk, use_reentrant=False) for chunk in chunks]).sum()
 
@@ -86,7 +86,7 @@ def logits_bytes(n_targets: int, n_vocab: int, n_passes: int = 1) -> int:
     return 4 * min(n_targets * n_vocab, n_passes * MAX_LOGITS)
 
 
-def _sum_nats(logits: Tensor, targets: Tensor) -> Tensor:
+def _cross_entropy_sum(logits: Tensor, targets: Tensor) -> Tensor:
     """Summed cross-entropy of targets [N] under logits [N, V], in fp32 at least."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return cross_entropy(logits, targets, ignore_index=IGNORE_INDEX, reduction="sum")
@@ -121,7 +121,7 @@ class Validator:
     max_targets: int = 1 << 21
     """The first documents up to this many targets are scored, the same ones each time."""
 
-    def within(self, trained: float, *, fixed: bool = False) -> tuple[Validator, int]:
+    def limited_to_share(self, trained: float, *, fixed: bool = False) -> tuple[Validator, int]:
         """A validator and how often a run of `trained` targets may call it: `MAX_VALIDATION_SHARE` of its operations.
 
         First fewer validations, then shorter ones; with `fixed` always `MAX_VALIDATIONS`.
@@ -136,7 +136,7 @@ class Validator:
         count = MAX_VALIDATIONS if fixed else min(max(allowed // size, 1), MAX_VALIDATIONS)
         return replace(self, max_targets=max(1, min(self.max_targets, allowed // count))), count
 
-    def run(
+    def score(
         self, sum_nats: Callable[[Batch], Tensor], world: World, report: Callable[[int], None] | None = None
     ) -> Validation:
         """Adds up `sum_nats` over the batches of this rank, and over ranks. `report` gets the targets before each."""

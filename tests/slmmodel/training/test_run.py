@@ -57,7 +57,7 @@ def test_documents_are_counted_by_the_id_that_ends_them(tmp_path, frame, end):
     step = small.train_step_of(small.settings(shards, run__batch_tokens=512))
     taken = step.loader.global_batch(Cursor())
     batch = step.loader.batch(taken.sequence_keys)
-    found = step.run(taken, 0).documents
+    found = step.take(taken, 0).documents
     assert found == int(((batch.targets == end) & batch.target_mask).sum()) > 0
     step.close()
 
