@@ -103,7 +103,7 @@ class Ours:
         """One step; returns its loss."""
         taken, self.next = self.next, self.train_step.loader.global_batch(self.next.next)
         self.train_step.optimizer.set_lr_factor(min(1.0, (self.step + 1) / WARMUP))
-        done = self.train_step.run(taken, self.step, self.next)
+        done = self.train_step.take(taken, self.step, self.next)
         self.step += 1
         return done.loss
 
@@ -205,7 +205,7 @@ def costs(rounds: int) -> dict[str, dict[str, Timing]]:
                 taken = step.loader.global_batch(Cursor())
                 key = arch, f"{name} {precision}"
                 steps[key] = step
-                cells[key] = lambda step=step, taken=taken: step.run(taken, 0)
+                cells[key] = lambda step=step, taken=taken: step.take(taken, 0)
     found: dict[str, dict[str, Timing]] = {arch: {} for arch in ARCHS}
     for (arch, variant), times in interleaved(cells, rounds + 1).items():
         found[arch][variant] = Timing(*map(statistics.median, zip(*times[1:], strict=True)))

@@ -149,7 +149,7 @@ def train_cell(plan: Plan, data: Path, text: str, strategy: str, seed: int) -> d
         "epochs": done.targets / stats.targets,
         "padding_share": stats.padding_share,
         "scored": [stats.scored_min, stats.scored_mean, stats.scored_max],
-        "pairs_dropped": stats.pairs_dropped,
+        "pairs_dropped": stats.inputs_dropped,
     }
 
 

@@ -40,9 +40,9 @@ from slmmodel.config_values import (
     ShareKept,
     Size,
     as_list,
+    changeable_option,
     option,
     parse_word,
-    runtime_option,
 )
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import (
@@ -175,23 +175,23 @@ class RunSection(Section):
         Budget(),
         "Length of the run: tokens=328M, targets=, bytes=2GB, flops=1e15, time=130s, epochs=3 or steps=500.",
     )
-    device: Device = runtime_option("auto", "auto, cpu, cuda, cuda:N or mps; auto takes the fastest one.")
-    threads: Count = runtime_option(0, "CPU threads; 0 takes torch's choice.")
-    micro_batch: AutoCount = runtime_option(
+    device: Device = changeable_option("auto", "auto, cpu, cuda, cuda:N or mps; auto takes the fastest one.")
+    threads: Count = changeable_option(0, "CPU threads; 0 takes torch's choice.")
+    micro_batch: AutoCount = changeable_option(
         0, "Sequences per forward pass; auto probes. Without dropout it changes results by rounding only."
     )
-    parallel: Literal["auto", "ddp", "fsdp"] = runtime_option("auto", "With several ranks: DDP or FSDP2.")
-    cpu_accel: bool = runtime_option(True, "CPU data parallelism and allocator settings.")
-    compile: Literal["auto", "on", "off"] = runtime_option("auto", "torch.compile the model.")
-    eval_every: AutoCount = runtime_option(
+    parallel: Literal["auto", "ddp", "fsdp"] = changeable_option("auto", "With several ranks: DDP or FSDP2.")
+    cpu_accel: bool = changeable_option(True, "CPU data parallelism and allocator settings.")
+    compile: Literal["auto", "on", "off"] = changeable_option("auto", "torch.compile the model.")
+    eval_every: AutoCount = changeable_option(
         0, "Steps between validations; auto: a tenth of the run, more where validation would take over a tenth of it."
     )
-    save_every: AutoCount = runtime_option(0, "Steps between checkpoints; auto: a tenth of the run, at least 50.")
-    log_every: AutoCount = runtime_option(0, "Steps between lines of metrics.")
-    keep: PositiveCount = runtime_option(2, "Newest checkpoints that are kept, besides the best.")
-    keep_every: Count = runtime_option(0, "Also keep checkpoints at multiples of this.")
-    track: Annotated[tuple[Literal["tensorboard", "trackio", "wandb"], ...], BeforeValidator(as_list)] = runtime_option(
-        (), "Also log metrics to these, separated by commas: tensorboard, trackio, wandb."
+    save_every: AutoCount = changeable_option(0, "Steps between checkpoints; auto: a tenth of the run, at least 50.")
+    log_every: AutoCount = changeable_option(0, "Steps between lines of metrics.")
+    keep: PositiveCount = changeable_option(2, "Newest checkpoints that are kept, besides the best.")
+    keep_every: Count = changeable_option(0, "Also keep checkpoints at multiples of this.")
+    track: Annotated[tuple[Literal["tensorboard", "trackio", "wandb"], ...], BeforeValidator(as_list)] = (
+        changeable_option((), "Also log metrics to these, separated by commas: tensorboard, trackio, wandb.")
     )
 
     def intervals(self, steps: int, validations: int = 10) -> tuple[int, int, int]:
@@ -637,7 +637,8 @@ def preset_sections(name: str | None, settings: Settings | None = None) -> dict[
         fixed = {option: field.default for option, field in OPTIONS.items() if not option.startswith(_OF_PRESETS)}
         chosen = {option: getattr(model, option) for option in own}
         return {"optim": {}, **nested({**settings_of(fixed), **settings_of(given)}), "model": chosen}
-    run = {"batch_tokens": base.batch_tokens // model.seq_len * model.seq_len, **given.get("run", {})}
+    run = dict(given.get("run", {}))
+    run["batch_tokens"] = run.get("batch_tokens") or base.batch_tokens // model.seq_len * model.seq_len
     data = {"pack": "bucket" if model.recurrent else "concat", **given.get("data", {})}
     optim = _resolve_optim(given.get("optim", {}), base, run["batch_tokens"], [])
     sections = {"model": model.model_dump(), "data": data, "optim": optim, "run": run}
@@ -710,8 +711,8 @@ def check_model(settings: Settings) -> None:
         raise fault
 
 
-def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, tokens: int) -> dict[str, Any]:
-    batch_size = max(given.get("batch_tokens", base.batch_tokens) // seq_len, 1)
+def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, epoch_tokens: int) -> dict[str, Any]:
+    batch_size = max((given.get("batch_tokens") or base.batch_tokens) // seq_len, 1)
     if given.get("batch_tokens", 0) % seq_len:
         raise InvalidConfig(
             f"run.batch_tokens {given['batch_tokens']} is not a whole number of sequences",
@@ -719,7 +720,7 @@ def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, tokens: int)
             fix=(Argument("run.batch_tokens", batch_size * seq_len),),
             option="run.batch_tokens",
         )
-    budget = given.get("budget") or {"tokens": min(base.tokens, max(tokens, 1) * MAX_EPOCHS)}
+    budget = given.get("budget") or {"tokens": min(base.tokens, max(epoch_tokens, 1) * MAX_EPOCHS)}
     return {**given, "batch_tokens": batch_size * seq_len, "budget": budget}
 
 
@@ -796,5 +797,4 @@ def with_changes(config: Mapping[str, Any], settings: Settings) -> RunConfig:
             )
     check_names(settings, [name for name in OPTIONS if name.startswith(("optim.", "run."))])
     recorded = settings_of({name: config[name] for name in ("data", "optim", "run")}, "config.yaml")
-    changed = validate(merged(recorded, settings))
-    return RunConfig.model_validate({"model": config["model"], **changed})
+    return RunConfig.model_validate({"model": config["model"], **validate(merged(recorded, settings))})

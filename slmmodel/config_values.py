@@ -75,7 +75,7 @@ def option(default: Any, help: str, *, affects_weights: bool = True, **attribute
     return Field(default, description=help, json_schema_extra={"affects_weights": affects_weights}, **attributes)
 
 
-runtime_option = partial(option, affects_weights=False)
+changeable_option = partial(option, affects_weights=False)
 """An option that does not decide the weights, so a resumed run may change it."""
 
 

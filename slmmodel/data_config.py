@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, ValidationError, model_serializer, model_validator
 
-from slmmodel.config_values import Count, Section, Share, Size, Text, option, parse_word, runtime_option
+from slmmodel.config_values import Count, Section, Share, Size, Text, changeable_option, option, parse_word
 from slmmodel.errors import InvalidConfig, first_fault
 
 
@@ -144,7 +144,7 @@ def _stages(value: Any) -> Any:
     return tuple(_part(Stage, each, "data.stages") for each in value or ())
 
 
-class StagePlan(NamedTuple):
+class ResolvedStage(NamedTuple):
     """A stage with everything that holds in it; `seq_len` None is that of the model."""
 
     from_step: int
@@ -155,12 +155,14 @@ class StagePlan(NamedTuple):
 class DataConfig(Section):
     """What is read, and how it is cut into sequences."""
 
-    train: Sources = runtime_option(
+    train: Sources = changeable_option(
         "",
         "Packed data, or text with a tokenizer; or a list of them, such as [{path: books/, weight: 3}, {path: web/}].",
     )
-    tokenizer: Text = runtime_option("", "Tokenizer file; the training data are then text.")
-    val: Text = runtime_option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
+    tokenizer: Text = changeable_option("", "Tokenizer file; the training data are then text.")
+    val: Text = changeable_option(
+        "auto", "Validation data: auto (the split val of the training data), none, or a path."
+    )
     pack: str = option("concat", "Packing or windowing strategy.")
     positions: Literal["auto", "reset", "true", "row"] = option(
         "auto",
@@ -175,14 +177,14 @@ class DataConfig(Section):
     options: dict[str, Annotated[Any, BeforeValidator(parse_word)]] = option(
         {}, "Options of the strategy, e.g. data.options.stride."
     )
-    read: dict[str, Any] = runtime_option(
-        {}, "How text is read: the corpus options of slmtok pack, e.g. data.read.text_key."
-    )
-    stages: Annotated[tuple[Stage, ...], BeforeValidator(_stages)] = runtime_option(
+    read: dict[str, Any] = option({}, "How text is read: the corpus options of slmtok pack, e.g. data.read.text_key.")
+    stages: Annotated[tuple[Stage, ...], BeforeValidator(_stages)] = changeable_option(
         (), "Changes of train, weights or seq_len at a step, such as [{from_step: 1, seq_len: 256}, {from_step: 501}]."
     )
-    cache: Text = runtime_option("", "Folder that keeps the ids of text for later epochs and runs.")
-    cache_limit: Size = runtime_option(50 * 10**9, "Largest size of that folder; what does not fit is encoded again.")
+    cache: Text = changeable_option("", "Folder that keeps the ids of text for later epochs and runs.")
+    cache_limit: Size = changeable_option(
+        50 * 10**9, "Largest size of that folder; what does not fit is encoded again."
+    )
 
     @model_validator(mode="after")
     def _in_order(self) -> DataConfig:
@@ -194,12 +196,12 @@ class DataConfig(Section):
                 fix="data.stages: [{from_step: 1, train: A}, {from_step: 20001, train: B}]",
                 option="data.stages",
             )
-        self.plan()
+        self.by_stage()
         return self
 
-    def plan(self) -> list[StagePlan]:
+    def by_stage(self) -> list[ResolvedStage]:
         """The stages with everything that holds in each; one for a run without stages. Raises `InvalidConfig`."""
-        sources, seq_len, plan = _as_sources(self.train), None, []
+        sources, seq_len, resolved = _as_sources(self.train), None, []
         for stage in self.stages or (Stage(),):
             sources, seq_len = _as_sources(stage.train) or sources, stage.seq_len or seq_len
             for name in stage.weights:
@@ -215,13 +217,13 @@ class DataConfig(Section):
                 each.model_copy(update={"weight": weights[each.name]}) if each.name in weights else each
                 for each in sources
             )
-            plan.append(StagePlan(stage.from_step, sources, seq_len))
-        return plan
+            resolved.append(ResolvedStage(stage.from_step, sources, seq_len))
+        return resolved
 
     @property
     def passkey(self) -> float:
         """The largest share of passkey tasks in a stage."""
-        return max(source.passkey or 0.0 for stage in self.plan() for source in (*stage.sources, DataSource()))
+        return max(source.passkey or 0.0 for stage in self.by_stage() for source in (*stage.sources, DataSource()))
 
 
 def _as_sources(train: str | tuple[DataSource, ...]) -> tuple[DataSource, ...]:

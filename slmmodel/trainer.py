@@ -33,7 +33,7 @@ from slmmodel.training.loss import MAX_VALIDATIONS, Validation, Validator
 from slmmodel.training.metrics import MetricsFile, Monitor, Report
 from slmmodel.training.saving import CheckpointWriter
 from slmmodel.training.setup import branch
-from slmmodel.training.stages import Stages
+from slmmodel.training.stages import DataStages
 from slmmodel.training.state import REASONS, RunResult, StopSignals, TrainState, model_card
 from slmmodel.training.step import StepResult, TrainStep
 from slmmodel.training.trackers import RunInfo, open_trackers
@@ -67,7 +67,9 @@ def train(
     Raises any error of this package; what can be known before the first step is raised before it.
     """
     given = settings_of(settings)
-    # Wrong settings are named before an output that exists: a fix that replaces a run would not mend them.
+    # Settings are checked by the command without torch (`read_settings`); here without data, so that wrong ones are
+    # named before an output that exists, since a fix that replaces a run would not mend them; and with the data by
+    # `configure`, whose configuration is the one that counts.
     setup.check_settings(given)
     with _process(given) as world, setup.exclusive(Path(output), world):
         # What a first attempt has begun is continued, not replaced again. Agents of several machines count apart.
@@ -117,10 +119,11 @@ def dry_run(
         data = data or setup.open_run_data(given, config_before)
         config, notes = setup.configure(given, config_before, data, world.device)
         notes += setup.notes_on_ranks(config, world)
-        stages = Stages(data, config)
+        stages = DataStages(data, config)
+        setup.check_run(config, data, stages.loader, world)
         cost = setup.cost_of_run(config, data, stages.loader, world)
         if recorded is not None:
-            now = setup.fingerprint_of(config, data, stages.digest, world.device)
+            now = setup.fingerprint_of(config, data, stages.sequences_digest, world.device)
             where = str(recorded.path / checkpoint.FINGERPRINT)
             notes += setup.check_fingerprint(recorded.fingerprint, now, allow_mismatch, where=where)
         timed = config.run.budget.kind == "time"
@@ -149,16 +152,19 @@ def _process(settings: Settings) -> Iterator[World]:
 class Trainer:
     """One process's part in a run: model, optimizer, data and state, and the loop over steps."""
 
-    def __init__(self, run: RunFolder, config: RunConfig, data: RunData, world: World, report: Report | None) -> None:
-        self.run, self.config, self.data = run, config, data
+    def __init__(
+        self, folder: RunFolder, config: RunConfig, data: RunData, world: World, report: Report | None
+    ) -> None:
+        self.folder, self.config, self.data = folder, config, data
         self.report = report if world.is_main else None
-        self.stages = Stages(data, config, pin=world.device.type == "cuda")
+        self.stages = DataStages(data, config, pin=world.device.type == "cuda")
+        setup.check_run(config, data, self.loader, world)
         self.cost = setup.cost_of_run(config, data, self.loader, world)
         self.world = replace(world, sharded=self.cost.sharded)
         self.state = TrainState()
         self.last_result: StepResult | None = None
-        self.writer = CheckpointWriter(run.checkpoints, config.run)
-        self.heartbeat = Heartbeat(run.path if world.is_main else None)
+        self.writer = CheckpointWriter(folder.checkpoints, config.run)
+        self.heartbeat = Heartbeat(folder.path if world.is_main else None)
         self.resumed_from: int | None = None
         self.damaged: list[int] = []
         self.data_guard: DataGuard | None = None
@@ -170,40 +176,57 @@ class Trainer:
         return self.stages.loader
 
     def prepare(self, recorded: Mapping[str, Any] | None, allow_mismatch: Collection[str]) -> None:
-        """Builds everything, fixes steps and micro-batch, creates the run folder or loads the newest checkpoint.
+        """Makes everything ready for `fit`; each part needs those before it.
 
         `recorded` is the fingerprint of a run that is continued; another one now raises `Mismatch`.
         """
-        options, world, state, fixed = self.config.run, self.world, self.state, recorded or {}
-        fingerprint = setup.fingerprint_of(self.config, self.data, self.stages.digest, world.device)
-        setup.check_ranks_agree(fingerprint, world)
-        if recorded is not None:
-            where = str(self.run.path / checkpoint.FINGERPRINT)
-            self.notes += setup.check_fingerprint(recorded, fingerprint, allow_mismatch, where=where)
-        torch.use_deterministic_algorithms(options.deterministic)
-        if options.cpu_accel:
-            keep_freed_memory()
-        self.train_step = train_step = TrainStep(self.config, self.loader, world)
-        self.validator = None if self.data.val is None else Validator(self.data.val, self.loader, self.config.seq_len)
-
-        micro_batch = options.micro_batch or fixed.get("micro_batch") or train_step.probe_micro_batch()
-        train_step.micro_batch = min(int(micro_batch), train_step.micro_batch)
-        is_probed = options.budget.kind == "time" and not fixed.get("steps")
-        seconds = train_step.seconds_per_step(PROBE_SECONDS) if is_probed else 0.0
-        state.steps = fixed.get("steps") or setup.steps_of(options.budget, self.cost.per_step, seconds)
-        self.schedule, warning = resolve_schedule(self.config.optim.schedule, state.steps)
-        self.notes += [warning] if warning else []
-        if world.is_main and recorded is None:
-            fingerprint |= {"steps": state.steps, "micro_batch": train_step.micro_batch}
-            setup.create_run(self.run, self.config, self.data, fingerprint)
-        elif world.is_main and fixed["steps"] is None:
-            self.run.update_fingerprint({**fixed, "steps": state.steps})
-        world.barrier()
-        setup.exists_on_all_ranks(self.run, world)
-        self._resume()
+        fingerprint = self._check_fingerprint(recorded, allow_mismatch)
+        self._build()
+        self._plan_steps(recorded or {})
+        self._create_or_resume(recorded, fingerprint)
         self.heartbeat.start(self.state.counters.step, self.state.steps)
         if self._should_compile():
-            train_step.compile()
+            self.train_step.compile()
+
+    def _check_fingerprint(self, recorded: Mapping[str, Any] | None, allow_mismatch: Collection[str]) -> dict[str, Any]:
+        """The fingerprint of the run as it is now, equal on all ranks and to the recorded one. Raises `Mismatch`."""
+        fingerprint = setup.fingerprint_of(self.config, self.data, self.stages.sequences_digest, self.world.device)
+        setup.check_ranks_agree(fingerprint, self.world)
+        if recorded is not None:
+            where = str(self.folder.path / checkpoint.FINGERPRINT)
+            self.notes += setup.check_fingerprint(recorded, fingerprint, allow_mismatch, where=where)
+        return fingerprint
+
+    def _build(self) -> None:
+        """Model, optimizer and validation."""
+        torch.use_deterministic_algorithms(self.config.run.deterministic)
+        if self.config.run.cpu_accel:
+            keep_freed_memory()
+        self.train_step = TrainStep(self.config, self.loader, self.world)
+        self.validator = None if self.data.val is None else Validator(self.data.val, self.loader, self.config.seq_len)
+
+    def _plan_steps(self, recorded: Mapping[str, Any]) -> None:
+        """Micro-batch, number of steps and schedule: as recorded, else as given, else measured."""
+        options, train_step, state = self.config.run, self.train_step, self.state
+        micro_batch = options.micro_batch or recorded.get("micro_batch") or train_step.probe_micro_batch()
+        train_step.micro_batch = min(int(micro_batch), train_step.micro_batch)
+        is_probed = options.budget.kind == "time" and not recorded.get("steps")
+        seconds = train_step.seconds_per_step(PROBE_SECONDS) if is_probed else 0.0
+        state.steps = recorded.get("steps") or setup.steps_of(options.budget, self.cost.per_step, seconds)
+        self.schedule, warning = resolve_schedule(self.config.optim.schedule, state.steps)
+        self.notes += [warning] if warning else []
+
+    def _create_or_resume(self, recorded: Mapping[str, Any] | None, fingerprint: dict[str, Any]) -> None:
+        """Writes the folder of a new run, or loads the newest checkpoint of one that is continued."""
+        steps = self.state.steps
+        if self.world.is_main and recorded is None:
+            fingerprint |= {"steps": steps, "micro_batch": self.train_step.micro_batch}
+            setup.create_run(self.folder, self.config, self.data, fingerprint)
+        elif self.world.is_main and recorded is not None and recorded["steps"] is None:
+            self.folder.update_fingerprint({**recorded, "steps": steps})
+        self.world.barrier()
+        setup.exists_on_all_ranks(self.folder, self.world)
+        self._resume()
 
     def _should_compile(self) -> bool:
         compile_option = self.config.run.compile
@@ -220,10 +243,10 @@ class Trainer:
         validations = MAX_VALIDATIONS
         if self.validator is not None and not self.config.run.eval_every:
             trained = state.steps * self.cost.per_step["targets"]
-            self.validator, validations = self.validator.within(trained, fixed=bool(self.config.run.patience))
+            self.validator, validations = self.validator.limited_to_share(trained, fixed=bool(self.config.run.patience))
         eval_every, save_every, log_every = self.config.run.intervals(state.steps, validations)
-        path = self.run.path / checkpoint.METRICS if self.world.is_main else None
-        about = RunInfo(self.run.path, self.config.to_dict(), counters.step)
+        path = self.folder.path / checkpoint.METRICS if self.world.is_main else None
+        about = RunInfo(self.folder.path, self.config.to_dict(), counters.step)
         trackers = open_trackers(self.config.run.track, about) if self.world.is_main else []
         metrics = MetricsFile(path, length=state.metrics_length, trackers=trackers)
         flops, waited = self.cost.counts.flops_per_token, self.loader.seconds_waited
@@ -238,12 +261,12 @@ class Trainer:
                     upcoming = self.loader.global_batch(global_batch.next) if has_next else None
                     lr_factor = self.schedule(counters.step)
                     self.train_step.optimizer.set_lr_factor(lr_factor)
-                    result = self.train_step.run(global_batch, counters.step, upcoming)
+                    result = self.train_step.take(global_batch, counters.step, upcoming)
                     state.count(global_batch, result, self.loader, self.cost.counts.flops_per_token)
                     self._enter_stage()
                     counters.seconds, self.last_result = self.monitor.seconds, result
                     self.heartbeat.progress("training", counters.step, state.steps)
-                    if self.train_step.guard.should_abort:
+                    if self.train_step.loss_guard.should_abort:
                         self._abort(global_batch)
                     self._replan()
 
@@ -254,12 +277,12 @@ class Trainer:
                     patience = self.config.run.patience
                     early = bool(patience) and validation is not None and state.evals_since_best >= patience
                     self._report_saved()
-                    code, save = map(int, self.world.reduce("max", [signals.code, signals.save]))
-                    if last or counters.step % save_every == 0 or code or save or early:
+                    status, save = map(int, self.world.reduce("max", [signals.exit_status, signals.save]))
+                    if last or counters.step % save_every == 0 or status or save or early:
                         self.save()
                         signals.save = False
                     if not last:
-                        reason = "early-stop" if early else REASONS[code]
+                        reason = "early-stop" if early else REASONS[status]
                 self._report_saved(wait=True)
                 self.world.barrier()
             return reason
@@ -272,14 +295,14 @@ class Trainer:
         """Opens the stage of the data that begins with the next step, if one does."""
         state = self.state
         state.cursor = self.stages.advance(state.counters.step, state.cursor)
-        state.positions, self.train_step.loader = self.stages.positions, self.loader
+        state.stream_bytes, self.train_step.loader = self.stages.stream_bytes, self.loader
 
     def _validate(self) -> Validation | None:
         if self.validator is None:
             return None
         self.heartbeat.progress("validation", self.state.counters.step, self.state.steps)
         with self.monitor.pause():
-            validation = self.validator.run(
+            validation = self.validator.score(
                 self.train_step.validation_sum_nats, self.world, self.monitor.report_validation
             )
         state, bpb = self.state, validation.bpb
@@ -295,7 +318,10 @@ class Trainer:
     ) -> None:
         step = self.state.counters.step
         if validation or result.spike or not result.applied or step % every == 0 or step == self.state.steps:
-            more: dict[str, Any] = {"lr": self.config.optim.lr * lr_factor, "skipped": self.train_step.guard.skipped}
+            more: dict[str, Any] = {
+                "lr": self.config.optim.lr * lr_factor,
+                "skipped": self.train_step.loss_guard.skipped,
+            }
             more |= {"spike": True} if result.spike else {}
             more |= {} if result.applied else {"sequences": global_batch.sequence_keys.tolist()}
             more |= self.train_step.model_metrics(global_batch.sequence_keys[:1])
@@ -323,9 +349,9 @@ class Trainer:
         self._report_saved(wait=True)
         named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in keys[:8].tolist())
         raise NotFinite(
-            f"loss or gradient was not finite in {self.train_step.guard.consecutive} steps in a row",
+            f"loss or gradient was not finite in {self.train_step.loss_guard.consecutive} steps in a row",
             where=f"step {step}, sequences (epoch/block/index) {named}" + (" …" if len(keys) > 8 else ""),
-            limit=f"the state is saved in {self.run.checkpoints.folder}/step-{step}-bad",
+            limit=f"the state is saved in {self.folder.checkpoints.folder}/step-{step}-bad",
             fix=("lower optim.lr, ", Argument("run.precision", "fp32"), ", or inspect these sequences: slm batches"),
         )
 
@@ -354,9 +380,9 @@ class Trainer:
         self.world.barrier()
 
     def _start_checkpoint(self, suffix: str = "") -> None:
-        state, train_state = self.state, {**self.state.to_dict(), **self.train_step.state()}
+        state, train_state = self.state, {**self.state.to_dict(), **self.train_step.scalars()}
         step, tensors = state.counters.step, self.train_step.tensors()
-        snapshot = self.run.checkpoints.snapshot(step, tensors, train_state, self.world, suffix=suffix)
+        snapshot = self.folder.checkpoints.snapshot(step, tensors, train_state, self.world, suffix=suffix)
         self.writer.start(snapshot, step, is_best=self._is_best)
 
     def _report_saved(self, *, wait: bool = False) -> None:
@@ -366,13 +392,13 @@ class Trainer:
 
     def _resume(self) -> None:
         """Loads the newest intact checkpoint, and removes newer ones. Raises `CorruptFile`."""
-        checkpoints, train_step = self.run.checkpoints, self.train_step
+        checkpoints, train_step = self.folder.checkpoints, self.train_step
         newest = checkpoints.newest()
         self.damaged = [step for step in checkpoints.list() if step > (newest or 0)]
         self.world.barrier()
         if self.world.is_main:
             checkpoints.remove_after(newest)
-            self.run.remove_leftovers()
+            self.folder.remove_leftovers()
         self.world.barrier()
         if newest is None:
             return
@@ -380,11 +406,12 @@ class Trainer:
         train_state = checkpoint.read_train_state(folder)
         train_step.load({stem: checkpoint.read_tensors(folder, stem) for stem in train_step.tensors()}, train_state)
         self.state, self.resumed_from = TrainState.from_dict(train_state), newest
-        self.stages.enter(self.state.counters.step, self.state.positions)
+        self.stages.enter(self.state.counters.step, self.state.stream_bytes)
         train_step.loader = self.loader
         if self.state.decay_steps is not None:
             self.schedule = replace(self.schedule, steps=self.state.steps, decay=self.state.decay_steps)
         if not self.state.replanned:
+            # A branch plans its steps anew: those of the fingerprint count, not those of the checkpoint.
             self.state.steps = steps
         # A killed process may have written this checkpoint and done no more.
         self._mark_and_prune_checkpoints()
@@ -406,11 +433,11 @@ class Trainer:
 
     def finish(self, reason: str) -> RunResult:
         """The result of the run; a finished run also writes its weights, card and `result.json`."""
-        state, step, counters, validation = self.state, self.train_step, self.state.counters, self.state.validation
-        last = self.last_result
+        state, train_step, last = self.state, self.train_step, self.last_result
+        counters, validation = state.counters, state.validation
         finished = reason in FINISHED
         result = RunResult(
-            path=self.run.path,
+            path=self.folder.path,
             reason=reason,
             steps=state.steps,
             epochs=counters.step * self.cost.per_step["epochs"],
@@ -418,17 +445,17 @@ class Trainer:
             val_loss=None if validation is None else validation.loss,
             val_bpb=None if validation is None else validation.bpb,
             best_bpb=state.best_bpb,
-            skipped=step.guard.skipped,
-            micro_batch=step.micro_batch,
+            skipped=train_step.loss_guard.skipped,
+            micro_batch=train_step.micro_batch,
             parameters=self.cost.counts.parameters,
-            precision=step.precision,
+            precision=train_step.precision,
             device=self.world.device.type,
-            weights_sha256=self.run.finish(step.model.state_dict(), self.world) if finished else None,
+            weights_sha256=self.folder.finish(train_step.model.state_dict(), self.world) if finished else None,
             resumed_from=self.resumed_from,
             notes=(*self.notes, *self._verdict()),
             **asdict(counters),
         )
         if finished and self.world.is_main:
-            self.run.write_result(result.to_dict(), model_card(self.run.config, result))
+            self.folder.write_result(result.to_dict(), model_card(self.folder.config, result))
         self.world.barrier()
         return result

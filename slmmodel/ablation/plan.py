@@ -101,7 +101,9 @@ def make_views(request: Request) -> list[dict[str, Any]]:
     config, arm = request.config(), request.reference
     loader = setup.make_loader(arm.data, config)
     try:
-        cost = setup.cost_of_run(config, arm.data, loader, World(device=request.device))
+        world = World(device=request.device)
+        setup.check_run(config, arm.data, loader, world)
+        cost = setup.cost_of_run(config, arm.data, loader, world)
     finally:
         loader.close()
     shape = Shape(dict(config.model), config.batch_size, 1)

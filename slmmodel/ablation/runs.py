@@ -173,7 +173,7 @@ def seconds_of(plan: RunPlan, speed: Speed, device: str) -> float:
     try:
         assert arm.data.val is not None
         trained = float(plan.shape.tokens)
-        validator, validations = Validator(arm.data.val, loader, config.seq_len).within(trained)
+        validator, validations = Validator(arm.data.val, loader, config.seq_len).limited_to_share(trained)
         held = min(validator.max_targets, int(arm.val.inputs.sum()))
     finally:
         loader.close()

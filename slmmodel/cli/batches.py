@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
     from slmmodel.data.loader import Loader
     from slmmodel.data.source import TokenSource
-    from slmmodel.training.stages import Stages
+    from slmmodel.training.stages import DataStages
     from slmmodel.vocab import VocabMeta
     from slmtok.options import ReadOptions
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 DEFAULT_SEQ_LEN, DEFAULT_BATCH_SIZE = 128, 16
 MAX_BATCH_IDS, MAX_EPOCHS = 1 << 21, 1000
+_STATS_KEYS = {"columns": "positions", "inputs": "pairs", "inputs_dropped": "pairs_dropped"}
+"""Keys of `--json` that are not named like the fields of `PackingStats`."""
 _DATA_PANEL = "For packed data, as in slm train"
 
 
@@ -65,7 +67,7 @@ def batches(
     if pack is not None and pack not in STRATEGIES:
         raise unknown_name("strategy", pack, STRATEGIES, "--pack {}")
     stages, text = _open_stages(source, split, tokenizer, read, settings)
-    if not stages.loader.block(0).nbytes().any():
+    if not stages.loader.document_block(0).nbytes().any():
         raise InvalidConfig(f"the split {split} has no text", where=source, fix="name data with text in them")
     _check_size(stages.loader, first_step + n)
     to_words: ToWords = (lambda ids: list(map(str, ids))) if text is None else text.words
@@ -77,13 +79,14 @@ def batches(
             shown.append({"step": number, **_batch_dict(loader.batch(step.sequence_keys), to_words, max_rows)})
         cursor = stages.advance(number + 1, step.next)
     loader = stages.loader
+    stats = loader.packing(0, 0).stats()
     loader.close()
     result: dict[str, object] = {
         "source": source,
         "split": split,
         "pack": loader.pack,
-        "digest": stages.digest,
-        "stats": loader.packing(0, 0).stats()._asdict(),
+        "digest": stages.sequences_digest,
+        "stats": {_STATS_KEYS.get(name, name): value for name, value in stats._asdict().items()},
         "batches": shown,
     }
     return Outcome(result, lambda: _show(result))
@@ -110,7 +113,7 @@ def _check_size(loader: Loader, steps: int) -> None:
 
 def _open_stages(
     path: str, split: str, tokenizer: str | Path | None, read: ReadOptions, given: dict[str, Any]
-) -> tuple[Stages, Text | None]:
+) -> tuple[DataStages, Text | None]:
     """The stages of a run; or one, of packed data or of text; and the tokenizer, if any.
 
     Raises what opening raises, and `OptionError` for settings that a run has fixed.
@@ -143,9 +146,9 @@ def _open_stages(
         config = RunConfig(model={"seq_len": seq_len}, **validate(values))
         data = RunData(source, None, vocab)
     load_torch()
-    from slmmodel.training.stages import Stages
+    from slmmodel.training.stages import DataStages
 
-    return Stages(data, config), None if tokenizer is None else Text(tokenizer, vocab, path)
+    return DataStages(data, config), None if tokenizer is None else Text(tokenizer, vocab, path)
 
 
 def _open_data(

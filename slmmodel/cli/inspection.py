@@ -77,8 +77,8 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
         ("run", f"{chosen.tokens:,} tokens"),
         ("optimizer", f"{chosen.optim['name']}, learning rate {chosen.optim['lr']:g}"),
     ]
-    plan, plan_rows = _plan(chosen, on)
-    return _describe_model(subject, chosen.config(), diagram, {**more, **plan}, [*rows, *plan_rows])
+    training, training_rows = _training_cost(chosen, on)
+    return _describe_model(subject, chosen.config(), diagram, {**more, **training}, [*rows, *training_rows])
 
 
 def _refuse_other_file(path: str) -> None:
@@ -96,7 +96,7 @@ def _refuse_other_file(path: str) -> None:
     )
 
 
-def _plan(preset: Preset, on: str | None) -> tuple[dict[str, Any], list[Row]]:
+def _training_cost(preset: Preset, on: str | None) -> tuple[dict[str, Any], list[Row]]:
     """Parameters by part, memory of training by precision, and time on devices."""
     from slmmodel.models import count
 

@@ -231,9 +231,9 @@ def _first_batch(subject: Subject) -> Batch:
     """Raises what opening the data raises."""
     from slmmodel.cli.recorded import training_data
     from slmmodel.data.loader import Cursor
-    from slmmodel.training.stages import Stages
+    from slmmodel.training.stages import DataStages
 
-    loader = Stages(training_data(subject.run), subject.config).loader
+    loader = DataStages(training_data(subject.run), subject.config).loader
     try:
         return loader.batch(loader.global_batch(Cursor()).sequence_keys)
     finally:

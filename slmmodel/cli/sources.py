@@ -31,36 +31,36 @@ def open_sources(data: DataConfig, tokenizer: str | Path | bytes | None, read: R
 
     Raises what opening and reading raise, `MissingInput` without a tokenizer, `InvalidConfig` for keys of a source.
     """
-    plan = data.plan()
-    tokenizer = _tokenizer_beside(plan[0].sources) if tokenizer is None else tokenizer
+    by_stage = data.by_stage()
+    tokenizer = _tokenizer_beside(by_stage[0].sources) if tokenizer is None else tokenizer
     if tokenizer is None:
-        paths = [source.path for source in plan[0].sources if source.path]
+        paths = [source.path for source in by_stage[0].sources if source.path]
         fact = f"there is no tokenizer for {paths[0]!r}" if paths else "data.stages without data.train"
         raise MissingInput(fact, where="data.train", fix="-t TOK, or data.tokenizer")
     opened = _Opened(Text(tokenizer), read, data)
-    mixtures = [Mixture(opened.components(stage.sources)) for stage in plan]
-    changes = len(plan) > 1 or plan[0].seq_len is not None
-    stages = [StageData(stage.from_step, mix, stage.seq_len) for stage, mix in zip(plan, mixtures, strict=True)]
+    mixtures = [Mixture(opened.components(stage.sources)) for stage in by_stage]
+    changes = len(by_stage) > 1 or by_stage[0].seq_len is not None
+    stages = [StageData(stage.from_step, mix, stage.seq_len) for stage, mix in zip(by_stage, mixtures, strict=True)]
     val: TokenSource | None = None
     if data.val == "auto" and opened.val:
         val = Mixture(opened.val, "val", repeats=False)
     elif data.val not in ("auto", "none"):
         val = open_any(data.val, None, opened.vocab, opened.text, read)
-    name = ", ".join(source.path for source in plan[0].sources if source.path)
+    name = ", ".join(source.path for source in by_stage[0].sources if source.path)
     content = opened.text.tokenizer.to_bytes()
     return RunData(mixtures[0], val, opened.vocab, content, opened.vocab_json, name, tuple(stages) if changes else ())
 
 
 def with_passkeys(data: RunData, config: RunConfig) -> RunData:
     """The data with the passkeys of each stage. Raises `InvalidConfig` where a task does not fit into a sequence."""
-    plan = config.data.plan()
+    by_stage = config.data.by_stage()
 
     def mixed(number: int, source: TokenSource) -> TokenSource:
-        given = next((each for each in plan[number].sources if each.passkey), None)
+        given = next((each for each in by_stage[number].sources if each.passkey), None)
         if given is None:
             return source
         assert isinstance(source, Mixture) and data.tokenizer is not None
-        seq_len = plan[number].seq_len or config.seq_len
+        seq_len = by_stage[number].seq_len or config.seq_len
         text = Text(data.tokenizer, data.vocab)
         seed = f"{config.run.seed}/{number}" if number else str(config.run.seed)
         return source.with_generated(passkeys(text, given, seq_len, seed, source.delimiters))

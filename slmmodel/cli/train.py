@@ -260,7 +260,7 @@ def train(
         opened = open_training_data(given, data, tokenizer, read)
         options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch}
         if dry_run:
-            return _plan(given, opened, output=output, **options)
+            return _dry_run(given, opened, output=output, **options)
         options["verify"] = not no_verify
         return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
 
@@ -356,14 +356,14 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
     )
 
 
-def _plan(given: dict[str, Any], data: RunData | None, **options: Any) -> Outcome:
+def _dry_run(given: dict[str, Any], data: RunData | None, **options: Any) -> Outcome:
     """The result of `--dry-run`."""
-    numbers, rows = plan_rows(given, data, **options)
+    numbers, rows = dry_run_rows(given, data, **options)
     warnings = tuple(numbers.pop("notes"))
     return Outcome(numbers, summary=lambda: print_rows(rows, title="would train"), warnings=warnings)
 
 
-def plan_rows(given: dict[str, Any], data: RunData | None, **options: Any) -> tuple[dict[str, Any], list[Row]]:
+def dry_run_rows(given: dict[str, Any], data: RunData | None, **options: Any) -> tuple[dict[str, Any], list[Row]]:
     """What would be trained, as numbers and as a table; `options` are those of `trainer.dry_run`."""
     from slmmodel.trainer import dry_run
 
@@ -564,10 +564,10 @@ def _removed_if_refused(folder: RunFolder) -> Iterator[None]:
 def read_settings(
     config: str | None, sets: Sequence[str], budget: str | None, values: dict[str, Any]
 ) -> dict[str, Any]:
-    """All settings that were given; `--set` overrides the file, single options override both. None is not given.
+    """All settings that were given; `--set` and single options override the file. None is not given.
 
     Names and values are checked here, before torch is imported. Raises `InvalidConfig`, `UnknownName`, and
-    `OptionError` for a file that is no configuration.
+    `OptionError` for a file that is no configuration, and for one setting with two values of `--set` and its option.
     """
     from slmmodel.config import (
         Setting,
@@ -637,7 +637,7 @@ def _train(
 
         progress("preparing", 0, 0)
         remark = (lambda text: None) if progress.quiet else (lambda text: progress.line(f"note: {text}"))
-        unscored = _unscored(given, data, Path(output)) if evaluate and not options.get("force") else None
+        unscored = _finished_without_score(given, data, Path(output)) if evaluate and not options.get("force") else None
         result = unscored or train_run(given, data=data, output=output, report=progress, note=remark, **options)
         if not is_main():
             settings().as_json = False
@@ -676,7 +676,7 @@ class TrainProgress(Progress):
             super().__call__(stage, done, total, text)
 
 
-def _unscored(given: dict[str, Any], data: RunData | None, output: Path) -> RunResult | None:
+def _finished_without_score(given: dict[str, Any], data: RunData | None, output: Path) -> RunResult | None:
     """The result of a finished run of these settings and data whose scoring was interrupted; None for any other.
 
     What a process that was killed at the end of training has left is removed.

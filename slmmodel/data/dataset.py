@@ -126,7 +126,7 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
         named = {"seq_len": seq_len, "pack": pack, "seed": seed, "shuffle": shuffle, "shift_labels": shift_labels}
         super().__init__(path, split, 1, {**named, "crop_offset": crop_offset, **options})
         self._epoch = 0
-        n_ids = int(self.loader.block(0).lengths().sum())
+        n_ids = int(self.loader.document_block(0).lengths().sum())
         if seq_len > n_ids:
             raise InvalidConfig(
                 f"seq_len {seq_len:,} is more than all {n_ids:,} ids of the split {split!r}",

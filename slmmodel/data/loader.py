@@ -1,6 +1,7 @@
 """`Loader`: the sequences of each training step, and their tensors.
 
-`global_batch(cursor)` chooses sequences and reads no ids; `batch(sequence_keys)` assembles the tensors of any of them.
+`global_batch(cursor)` chooses sequences by the lengths of documents: of shards it reads no ids, text is tokenized for
+them. `batch(sequence_keys)` assembles the tensors of any sequences.
 All state is a `Cursor` of three integers that the caller keeps. The sequences of a step depend on data, packing and
 seed alone, not on world size, micro-batch, threads or interruptions. A step may straddle blocks and epochs. One thread
 assembles prefetched batches and reads the next block of a source with several; it changes no result.
@@ -45,7 +46,7 @@ class Cursor(NamedTuple):
 
 
 class GlobalBatch(NamedTuple):
-    """The sequences of one step, over all ranks and micro-batches: the same on every rank."""
+    """The sequences of one step, over all ranks and micro-batches: keys only, the same on every rank."""
 
     sequence_keys: Ints
     """[n, 3]: epoch, block and index of each sequence; n is batch_size, or less or more with `bucket`"""
@@ -108,7 +109,7 @@ class Loader:
         """Time that callers of `global_batch` and `batch` spent in them."""
         self.packing(0, 0)
 
-    def block(self, index: int) -> DocumentBlock:
+    def document_block(self, index: int) -> DocumentBlock:
         """A block of the source. Raises `NoSuchBlockError` past the last one."""
         block: DocumentBlock = self._blocks.get(index, lambda: self.source.block(index))
         return block
@@ -120,13 +121,13 @@ class Loader:
             (0 if same_each_epoch else epoch, block),
             lambda: make_packing(
                 self.pack,
-                self.block(block).lengths(),
+                self.document_block(block).lengths(),
                 self.seq_len,
                 seed=_block_seed(self.seed, block),
                 epoch=epoch,
                 shuffle=self.shuffle,
                 crop_offset=self.crop_offset,
-                unscored=self.block(block).unscored(),
+                unscored=self.document_block(block).unscored(),
                 **self.options,
             ),
         )
@@ -140,7 +141,7 @@ class Loader:
         return hashlib.sha256(repr(content).encode()).hexdigest()
 
     def global_batch(self, cursor: Cursor) -> GlobalBatch:
-        """The global batch of the step that begins at `cursor`. A pure function; reads no ids."""
+        """The global batch of the step that begins at `cursor`. A pure function; of shards it reads no ids."""
         with self._timed():
             return self._global_batch(cursor)
 
@@ -187,7 +188,7 @@ class Loader:
         assert isinstance(packing, Concat)
 
         def order() -> Ints:
-            nbytes = self.block(block).nbytes()
+            nbytes = self.document_block(block).nbytes()
             unit_of = packing.first_bytes(nbytes) // unit_bytes
             return np.argsort(permute(unit_of, int(nbytes.sum()) // unit_bytes + 1, seed, epoch), kind="stable")
 
@@ -224,7 +225,7 @@ class Loader:
         self.seconds_waited += time.perf_counter() - start
 
     def prefetch(self, sequence_keys: Ints) -> None:
-        """Assembles a batch in the background."""
+        """Assembles a batch in the background, and reads the block of documents that follows its last one."""
         key = sequence_keys.tobytes()
         if len(sequence_keys) and key not in self._ready:
             # Prefetched but never taken (a smaller micro-batch, the end of a run): dropped, so that memory stays flat.
@@ -238,16 +239,16 @@ class Loader:
 
     def _read_block(self, index: int) -> None:
         try:
-            self.block(index)
+            self.document_block(index)
         except NoSuchBlockError:
-            self.block(0)
+            self.document_block(0)
 
     def _assemble(self, sequence_keys: Ints) -> Batch:
         new_block = np.flatnonzero((sequence_keys[1:, :2] != sequence_keys[:-1, :2]).any(1)) + 1
         starts, parts = [0, *new_block.tolist(), len(sequence_keys)], []
         for start, stop in pairwise(starts if len(sequence_keys) else []):
             epoch, block, _ = sequence_keys[start].tolist()
-            parts.append(Part(self.block(block), self.packing(epoch, block), sequence_keys[start:stop, 2]))
+            parts.append(Part(self.document_block(block), self.packing(epoch, block), sequence_keys[start:stop, 2]))
         return assemble(parts, sequence_keys, self.vocab, positions=self.positions, pin=self.pin)
 
     def close(self) -> None:

@@ -138,18 +138,18 @@ class Mixture(TokenSource):
         mixture.generated, mixture.domain_names = generated, (*self.domain_names, generated.domain)
         return mixture
 
-    def starting_at(self, positions: Mapping[str, int]) -> Mixture:
+    def starting_at(self, stream_bytes: Mapping[str, int]) -> Mixture:
         """The same streams, each read from a byte on, by its digest; others from their beginning."""
         mixture = copy.copy(self)
-        mixture._starts = positions
+        mixture._starts = stream_bytes
         return mixture
 
-    def positions(self, block: int) -> dict[str, int]:
+    def stream_bytes(self, block: int) -> dict[str, int]:
         """The byte of each stream at which a block begins, or the epoch ends, by digest."""
         found = [self._begin(number, block) for number in range(len(self.components))]
         if (ends := self._ends()) is not None:
             found = list(map(min, found, ends))
-        return {each.stream.digest: position for each, position in zip(self.components, found, strict=True)}
+        return {each.stream.digest: begin for each, begin in zip(self.components, found, strict=True)}
 
     def _begin(self, number: int, block: int) -> int:
         return self._starts.get(self.components[number].stream.digest, 0) + int(

@@ -1,5 +1,7 @@
 """`Packing`: how documents fill sequences of `seq_len` ids; every packing and windowing strategy derives from it.
 
+It is the setting `data.pack`; the command `slmtok pack` writes the ids of documents and fills no sequences.
+
 A document of n ids has n - 1 inputs: every id but the last. The target of an input is the id that follows it; it is
 scored where it counts in the loss. A packing maps the index of a sequence to spans of inputs. It depends on the lengths
 of documents, never on their ids, and is never stored.
@@ -48,16 +50,13 @@ class Spans(NamedTuple):
 
 
 class PackingStats(NamedTuple):
-    """Totals of one epoch, named like the keys of `slm batches --json`.
-
-    `scored_*` count how often the target of an input is scored.
-    """
+    """Totals of one epoch. `scored_*` count how often the target of an input is scored."""
 
     sequences: int
-    positions: int
-    """Columns of all sequences, padding included."""
-    pairs: int
-    """Inputs with their targets in the data."""
+    columns: int
+    """Of all sequences, padding included."""
+    inputs: int
+    """Of all documents."""
     targets: int
     """Scored targets."""
     padding_share: float
@@ -65,7 +64,7 @@ class PackingStats(NamedTuple):
     scored_mean: float
     scored_max: int
     documents_cut: int
-    pairs_dropped: int
+    inputs_dropped: int
 
 
 class Packing(ABC):
@@ -153,15 +152,8 @@ class Packing(ABC):
         return len(self) * self.seq_len
 
     @abstractmethod
-    def _ranges(self, indices: Any) -> tuple[Any, Any]:
-        """The first input of each sequence and the one behind its last, for one index or many. Inputs are numbered as
-        the strategy lays them out."""
-
     def _targets(self, indices: Ints) -> Ints:
         """Scored targets of each of these sequences with `loss_on="all"`: int64 [n]."""
-        starts, stops = self._ranges(indices)
-        targets: Ints = stops - starts
-        return targets
 
     def n_targets(self, indices: Ints) -> int:
         """Scored targets of these sequences; reads no token data."""
@@ -194,15 +186,15 @@ class Packing(ABC):
         total, targets, scored = int(self.n_inputs.sum()), int(times @ inputs), times[inputs > 0]
         return PackingStats(
             sequences=len(self),
-            positions=self.n_columns,
-            pairs=total,
+            columns=self.n_columns,
+            inputs=total,
             targets=targets,
             padding_share=1 - filled / self.n_columns if self.n_columns else 0.0,
             scored_min=int(scored.min(initial=targets)),
             scored_mean=targets / total if total else 0.0,
             scored_max=int(scored.max(initial=0)),
             documents_cut=self._n_cut(),
-            pairs_dropped=int(inputs[times == 0].sum()),
+            inputs_dropped=int(inputs[times == 0].sum()),
         )
 
 
@@ -219,6 +211,16 @@ class EndToEnd(Packing):
         """`sizes` int64 [n_docs]: the inputs of each document, in the order of the data."""
         self._starts = prefix_sums(sizes[self.order])
         self._total = int(self._starts[-1])
+
+    @abstractmethod
+    def _ranges(self, indices: Any) -> tuple[Any, Any]:
+        """The first input of each sequence and the one behind its last, numbered over all documents; for one index or
+        many."""
+
+    def _targets(self, indices: Ints) -> Ints:
+        starts, stops = self._ranges(indices)
+        targets: Ints = stops - starts
+        return targets
 
     def spans_of(self, indices: Ints) -> Spans:
         """See `Packing`."""

@@ -7,7 +7,7 @@
 | `best_fit` | about 0.3 % | only those longer than `seq_len` | sequences that never cut short documents |
 | `best_fit_crop` | none | cropped, the rest is discarded | reproducing nanochat |
 | `bucket` | about 5 % | only those longer than `seq_len` | recurrent models, padded batches |
-| `stateful` | last step only | at every sequence end | recurrent models and `infini` with truncated BPTT |
+| `stateful` | the last batches only | at every sequence end | recurrent models and `infini` with truncated BPTT |
 
 A new strategy is a `Packing` in a file of its own (or here) and one line in `PACKS`.
 """
@@ -66,7 +66,8 @@ class Stateful(EndToEnd):
     """Truncated BPTT: all inputs end to end, cut into `batch_size` equal streams that are read side by side.
 
     Sequence `k` is number `k // batch_size` of stream `k % batch_size`, so row `r` of each batch continues row `r` of
-    the batch before, and a recurrent model carries its state over. Only the last batch has padding.
+    the batch before, and a recurrent model carries its state over. Padding is in the last batch, and at the ends of the
+    last streams, which lack up to `batch_size - 1` inputs in all.
     """
 
     name = "stateful"
@@ -148,8 +149,8 @@ class BinPacking(Packing):
         doc, start, stop = (field[item] for field in self._placed)
         return Spans(row, doc, start, stop, self._before[item] - self._filled[indices][row])
 
-    def _ranges(self, indices: Any) -> tuple[Any, Any]:
-        return self._filled[indices], self._filled[indices + 1]
+    def _targets(self, indices: Ints) -> Ints:
+        return self._filled[indices + 1] - self._filled[indices]
 
     def _n_cut(self) -> int:
         doc = self._placed.doc

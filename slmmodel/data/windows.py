@@ -55,9 +55,10 @@ class DocumentWindows(Packing):
         docs, offsets, stops = self._windows(indices)
         return Spans(np.arange(len(indices)), docs, np.maximum(offsets, 0), stops, np.maximum(-offsets, 0))
 
-    def _ranges(self, indices: Any) -> tuple[Any, Any]:
+    def _targets(self, indices: Ints) -> Ints:
         _, offsets, stops = self._windows(indices)
-        return np.maximum(offsets, 0), stops
+        targets: Ints = stops - np.maximum(offsets, 0)
+        return targets
 
     def _n_cut(self) -> int:
         return int(np.count_nonzero(self.n_inputs > self.seq_len))
@@ -105,8 +106,8 @@ class Stream(EndToEnd):
         self._concatenate(self.n_inputs + (joined & (self.n_inputs > 0)))
         self._n = self._total - int(joined and self._total > 0)
         ends = self._starts[self._starts > 0]
-        unscored: Ints = np.unique(ends) - 1 if joined else ends[:0]
-        self._unscored = unscored[unscored < self._n]
+        joints: Ints = np.unique(ends) - 1 if joined else ends[:0]
+        self._joints = joints[joints < self._n]  # the inputs `</s>`, whose target `<s>` is not scored
 
     def __len__(self) -> int:
         return 1 + -(-max(0, self._n - self.seq_len) // self.stride) if self._n else 0
@@ -117,16 +118,16 @@ class Stream(EndToEnd):
 
     def _targets(self, indices: Ints) -> Ints:
         starts, stops = self._ranges(indices)
-        unscored: Ints = np.searchsorted(self._unscored, stops) - np.searchsorted(self._unscored, starts)
+        unscored: Ints = np.searchsorted(self._joints, stops) - np.searchsorted(self._joints, starts)
         return super()._targets(indices) - unscored
 
     def _coverage(self) -> tuple[int, Ints, Ints]:
         starts, stops = self._ranges(np.arange(len(self), dtype=np.int64))
         filled = int((stops - starts).sum())
         if self.loss_on == "last":  # of a window that ends with an unscored input, the one before it
-            stops = stops - np.isin(stops - 1, self._unscored)
+            stops = stops - np.isin(stops - 1, self._joints)
             starts, stops = starts[stops > starts], stops[stops > starts]
-        times = np.delete(times_scored(starts, stops, self._n, self.loss_on), self._unscored)
+        times = np.delete(times_scored(starts, stops, self._n, self.loss_on), self._joints)
         return filled, times, np.ones_like(times)
 
 

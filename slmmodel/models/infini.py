@@ -32,7 +32,7 @@ from slmmodel.errors import InvalidInput
 from slmmodel.models.attention import Mask, attend, make_mask
 from slmmodel.models.config import InfiniConfig, ModelConfig, TransformerConfig
 from slmmodel.models.gpt import RESIDUAL_PROJECTIONS, Attention, Rope, Transformer, apply_rope, rope_tables, rotations
-from slmmodel.models.protocol import State
+from slmmodel.models.protocol import CarriedState, State
 
 EPS = 1e-6
 """Added to phi(q) z."""
@@ -349,7 +349,7 @@ class InfiniState(State):
 # ---------------------------------------------------------------- truncated BPTT
 
 
-class CarriedMemory(State):
+class CarriedMemory(CarriedState):
     """The memory before the rows of a training step and, after its forward pass, the one behind them.
 
     Gradients do not pass from one to the other.

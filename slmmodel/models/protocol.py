@@ -47,6 +47,15 @@ class State(ABC):
         return sum(tensor.nbytes for tensor in self.tensors().values())
 
 
+class CarriedState(State):
+    """A state that truncated BPTT carries from step to step: `hidden`, tensors [L, B, ...].
+
+    A training step begins from those before its rows, and its forward pass leaves those behind them.
+    """
+
+    hidden: tuple[Tensor, ...]
+
+
 class Output(NamedTuple):
     """The result of `Model.forward`."""
 
@@ -121,8 +130,8 @@ class Model(nn.Module):
         """What truncated BPTT carries from step to step, before the first one: tensors [L, B, ...]; here nothing."""
         return ()
 
-    def bptt_state(self, hidden: tuple[Tensor, ...], continues: Tensor) -> State:
-        """A state for training that starts from `hidden`; after the forward pass its `hidden` is that behind the rows.
+    def bptt_state(self, hidden: tuple[Tensor, ...], continues: Tensor) -> CarriedState:
+        """A state for training that starts from `hidden`.
 
         continues: bool [B], whether a row begins inside the document with which the row before it ended.
         """

@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from slmmodel.errors import InvalidInput
 from slmmodel.models.config import ModelConfig, RecurrentConfig
 from slmmodel.models.gpt import RMSNorm
-from slmmodel.models.protocol import Linear, Model, State
+from slmmodel.models.protocol import CarriedState, Linear, Model, State
 
 CELLS: dict[str, type[nn.LSTM | nn.GRU | nn.RNN]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
 
-class RecurrentState(State):
+class RecurrentState(CarriedState):
     """The hidden state of each layer: one tensor [L, B, hidden_size], or two (LSTM: h and c)."""
 
     def __init__(self, hidden: tuple[Tensor, ...]) -> None:

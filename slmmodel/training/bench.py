@@ -82,7 +82,7 @@ def measure(
 
         def train() -> None:
             step.optimizer.set_lr_factor(0.0)
-            step.run(taken, 0)
+            step.take(taken, 0)
             if step.micro_batch != batch_size:
                 raise MemoryError
 

@@ -19,7 +19,7 @@ from slmmodel.errors import OptionError, unknown_name
 from slmmodel.hardware import ACCELERATORS
 from slmmodel.models import ModelConfig, build, count
 from slmmodel.models.config import InfiniConfig, RecurrentConfig, TransformerConfig
-from slmmodel.training.loss import MAX_LOGITS
+from slmmodel.training.loss import LOGITS_COPIES, logits_bytes
 
 PRECISIONS = {"fp32": 4, "bf16": 2, "fp16": 2}
 """Bytes of an element that autograd keeps; weights, gradients and moments are fp32 in all of them."""
@@ -85,7 +85,7 @@ def state_bytes(config: ModelConfig) -> int:
 def sequence_bytes(config: ModelConfig, precision: str, *, activation_checkpointing: bool = False) -> int:
     """What autograd keeps of one sequence of `seq_len`, and its logits (or those of one chunk) in the backward pass."""
     width, seq_len = PRECISIONS[precision], config.seq_len
-    logits = 3 * 4 * min(seq_len * config.n_vocab, MAX_LOGITS)
+    logits = LOGITS_COPIES * logits_bytes(seq_len, config.n_vocab)
     block = _block_bytes(config, width)
     if activation_checkpointing:
         # The input of each block, and the block that is being recomputed.

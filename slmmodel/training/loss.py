@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MAX_LOGITS = 1 << 28
 """Logits that may exist at once: 1 GiB in fp32."""
+LOGITS_COPIES = 3
+"""Tensors of their size in the backward pass: logits, their log-softmax, and the gradient."""
 MAX_VALIDATIONS = 10
 """Of a run, where `run.eval_every` is auto."""
 MAX_VALIDATION_SHARE = 0.1
@@ -61,13 +63,13 @@ class Loss:
             arguments |= {"position_ids": batch.position_ids, "document_ids": document_ids}
         n_vocab = model.config.n_vocab
         if targets.numel() * n_vocab <= self.max_logits:
-            return _sum_nats(forward(batch.ids, **arguments).logits.flatten(0, 1), targets.flatten())
+            return _cross_entropy_sum(forward(batch.ids, **arguments).logits.flatten(0, 1), targets.flatten())
         hidden = forward(batch.ids, **arguments, logits="none").hidden.flatten(0, 1)
         size = max(1, self.max_logits // n_vocab)
         chunks = zip(torch.split(hidden, size), torch.split(targets.flatten(), size), strict=True)
 
         def chunk_nats(hidden: Tensor, targets: Tensor) -> Tensor:
-            return _sum_nats(model.unembed(hidden), targets)
+            return _cross_entropy_sum(model.unembed(hidden), targets)
 
         return torch.stack([checkpoint(chunk_nats, *chunk, use_reentrant=False) for chunk in chunks]).sum()
 
@@ -79,7 +81,12 @@ class Loss:
         return {"position_ids": batch.position_ids, "document_ids": batch.document_ids if self.doc_mask else None}
 
 
-def _sum_nats(logits: Tensor, targets: Tensor) -> Tensor:
+def logits_bytes(n_targets: int, n_vocab: int, n_passes: int = 1) -> int:
+    """Bytes of the fp32 logits of a batch that exist at once, where `n_passes` threads pass a part of it each."""
+    return 4 * min(n_targets * n_vocab, n_passes * MAX_LOGITS)
+
+
+def _cross_entropy_sum(logits: Tensor, targets: Tensor) -> Tensor:
     """Summed cross-entropy of targets [N] under logits [N, V], in fp32 at least."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return cross_entropy(logits, targets, ignore_index=IGNORE_INDEX, reduction="sum")
@@ -102,7 +109,8 @@ class Validator:
     """Scores validation documents with the loss of the run, each target once, without overlapping windows.
 
     The result is a true code length, slightly above that of `slm eval`, whose windows overlap. It selects the best
-    checkpoint and drives early stopping; final numbers come from `slm eval`.
+    checkpoint and drives early stopping; final numbers come from `slm eval`. Position ids begin at 0 in each span,
+    also where `data.positions` trains with others.
     """
 
     source: TokenSource
@@ -113,7 +121,7 @@ class Validator:
     max_targets: int = 1 << 21
     """The first documents up to this many targets are scored, the same ones each time."""
 
-    def within(self, trained: float, *, fixed: bool = False) -> tuple[Validator, int]:
+    def limited_to_share(self, trained: float, *, fixed: bool = False) -> tuple[Validator, int]:
         """A validator and how often a run of `trained` targets may call it: `MAX_VALIDATION_SHARE` of its operations.
 
         First fewer validations, then shorter ones; with `fixed` always `MAX_VALIDATIONS`.
@@ -128,7 +136,7 @@ class Validator:
         count = MAX_VALIDATIONS if fixed else min(max(allowed // size, 1), MAX_VALIDATIONS)
         return replace(self, max_targets=max(1, min(self.max_targets, allowed // count))), count
 
-    def run(
+    def score(
         self, sum_nats: Callable[[Batch], Tensor], world: World, report: Callable[[int], None] | None = None
     ) -> Validation:
         """Adds up `sum_nats` over the batches of this rank, and over ranks. `report` gets the targets before each."""

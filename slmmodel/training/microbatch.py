@@ -18,12 +18,15 @@ import torch
 from slmmodel.distributed import World
 from slmmodel.errors import OutOfMemory
 from slmmodel.models import ModelConfig
+from slmmodel.training.loss import LOGITS_COPIES, logits_bytes
 
 MAX_MEMORY_SHARE = 0.92
 """Of a device: beyond it a size counts as too large."""
 SPEED_TOLERANCE = 0.03
 MAX_ESTIMATED_SHARE = 0.6
 """Of free memory: what a step may be estimated to take."""
+ESTIMATED_VECTORS = 40
+"""Of d_model, which a block is estimated to keep of each token for its backward pass: about twice those of llama."""
 UNKNOWN_MEMORY = 1 << 62
 """Bytes that no machine has: nothing is limited where free memory is unknown."""
 Result = TypeVar("Result")
@@ -88,13 +91,21 @@ def free_on(device: torch.device, ranks: int = 1) -> int:
     return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else free_memory() // ranks
 
 
-def estimated(batch_size: int, model: ModelConfig, memory: int) -> int:
+def estimated(batch_size: int, model: ModelConfig, memory: int, n_passes: int = 1) -> int:
     """The largest micro-batch whose activations are estimated to fit into `memory` bytes; at least 1.
 
-    The estimate is high: 40 vectors per layer and token, and three times the logits.
+    The estimate is high: `ESTIMATED_VECTORS` of each block, or with activation checkpointing of the one that is
+    recomputed, and one of the others; and the logits. `n_passes`: threads among which the sequences are split.
     """
-    sequence = 4 * model.seq_len * (40 * model.d_model * model.n_layers + 3 * model.n_vocab)
-    return max((size for size in divisors(batch_size) if size * sequence <= MAX_ESTIMATED_SHARE * memory), default=1)
+    recomputes = getattr(model, "activation_checkpointing", False)
+    vectors = ESTIMATED_VECTORS + model.n_layers if recomputes else ESTIMATED_VECTORS * model.n_layers
+
+    def fits(size: int) -> bool:
+        tokens = size * model.seq_len
+        logits = LOGITS_COPIES * logits_bytes(tokens, model.n_vocab, n_passes)
+        return 4 * tokens * vectors * model.d_model + logits <= MAX_ESTIMATED_SHARE * memory
+
+    return max(filter(fits, divisors(batch_size)), default=1)
 
 
 def fastest(batch_size: int, device: torch.device, train: Callable[[int], object]) -> int:

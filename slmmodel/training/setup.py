@@ -41,7 +41,7 @@ from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, config_from_dict, count
 from slmmodel.run_files import VERSION
 from slmmodel.sizes import format_bytes, format_count
-from slmmodel.training.loss import MAX_LOGITS
+from slmmodel.training.loss import logits_bytes
 from slmmodel.training.microbatch import free_on
 from slmmodel.training.trackers import check_trackers
 
@@ -114,6 +114,7 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ())
         return run
     run = RunFolder.open(path, allow_mismatch=allow_mismatch)
     if run.finished:
+        # An `Argument` in a fix reads `output=` in Python, and `--output` on the command line.
         raise OutputExists(
             f"the run {str(path)!r} is finished",
             where=f"{run.result.get('steps', '?')} steps, reason: {run.result.get('reason', '?')}",
@@ -248,6 +249,7 @@ def _absolute_sources(train: str | tuple[DataSource, ...]) -> str | tuple[DataSo
 
 def make_loader(data: RunData, config: RunConfig, *, stage: StageData | None = None, pin: bool = False) -> Loader:
     """The loader of a run, or of one of its stages. Raises what packings raise."""
+    # `loss_on`: whether all targets of a window are scored or its last one; `crop_offset`: where an epoch cuts first.
     settings, seq_len = config.data, config.seq_len if stage is None else stage.seq_len or config.seq_len
     loss_on = {} if settings.loss_on == "all" else {"loss_on": settings.loss_on}
     return Loader(
@@ -308,13 +310,16 @@ class RunCost:
         }
 
 
-def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
-    """The cost of a run. Raises `InvalidConfig` where data, batch or ranks do not allow it, and `OutOfMemory`."""
-    counts, batch_size = count(config_from_dict(config.model)), loader.batch_size
-    sharded = needs_sharding(config.run.parallel, counts.parameters, world)
-    if batch_size < world.size:
+def _is_sharded(config: RunConfig, counts: Counts, world: World) -> bool:
+    return needs_sharding(config.run.parallel, counts.parameters, world)
+
+
+def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> None:
+    """Raises `InvalidConfig` where data, batch or ranks do not allow a run, and `OutOfMemory`."""
+    sharded = _is_sharded(config, count(config_from_dict(config.model)), world)
+    if loader.batch_size < world.size:
         raise InvalidConfig(
-            f"a batch of {batch_size} sequences is smaller than world size {world.size}",
+            f"a batch of {loader.batch_size} sequences is smaller than world size {world.size}",
             limit="at least one sequence per rank",
             fix=(Argument("run.batch_tokens", world.size * config.seq_len),),
             option="run.batch_tokens",
@@ -334,14 +339,9 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
             option="optim.name",
         )
 
-    def memory_of(config: RunConfig) -> int:
-        counts = count(config_from_dict(config.model))
-        return min_memory_of(config, counts, data, world.device, world.size if sharded else 1)
-
-    min_memory = memory_of(config)
-    _check_memory(config, min_memory, world, memory_of)
-    packing = loader.packing(0, 0)
-    if not len(packing) or not loader.block(0).nbytes().any():
+    shards = world.size if sharded else 1
+    _check_memory(config, world, lambda config: min_memory_of(config, loader, world.device, shards))
+    if not len(loader.packing(0, 0)) or not loader.document_block(0).nbytes().any():
         where, fix = (data.name, "name data with text in it") if data.name != "-" else ("stdin", "send text to stdin")
         raise InvalidConfig("the data have no text to train on", where=where, fix=fix)
     if data.val is not None and not any(block.nbytes().any() for block in blocks_of(data.val)):
@@ -351,6 +351,13 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
             fix=(Argument("data.val", "none"), ", or other validation data"),
         )
     _check_positions(config, loader)
+
+
+def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
+    """The cost of a run that `check_run` has accepted."""
+    counts, batch_size = count(config_from_dict(config.model)), loader.batch_size
+    sharded = _is_sharded(config, counts, world)
+    packing = loader.packing(0, 0)
     stats = packing.stats()
     blocks = data.train.n_blocks or 1
     if data.train.n_blocks is None and config.run.budget.kind == "epochs":
@@ -358,20 +365,21 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
         blocks = max(sum(1 for _ in blocks_of(data.train)), 1)
     starts = packing.batch_starts
     steps_per_epoch = len(packing) / batch_size if starts is None else len(starts) - 1
-    scored_bytes = float(data.train.block(0).nbytes().sum()) * stats.targets / max(stats.pairs, 1)
+    scored_bytes = float(loader.document_block(0).nbytes().sum()) * stats.targets / max(stats.inputs, 1)
     per_step = {
-        "tokens": stats.positions / len(packing) * batch_size if starts is None else stats.positions / steps_per_epoch,
+        "tokens": stats.columns / len(packing) * batch_size if starts is None else stats.columns / steps_per_epoch,
         "targets": stats.targets / steps_per_epoch,
         "bytes": scored_bytes / steps_per_epoch,
-        "flops": stats.positions / steps_per_epoch * counts.flops_per_token,
+        "flops": stats.columns / steps_per_epoch * counts.flops_per_token,
         "epochs": 1 / steps_per_epoch / blocks,
     }
+    min_memory = min_memory_of(config, loader, world.device, world.size if sharded else 1)
     return RunCost(counts, per_step, stats.padding_share, sharded, min_memory)
 
 
 def _check_positions(config: RunConfig, loader: Loader) -> None:
     """Raises `InvalidConfig` where documents are numbered beyond the positions of the model."""
-    model, longest = config_from_dict(config.model), int(loader.block(0).lengths().max(initial=0))
+    model, longest = config_from_dict(config.model), int(loader.document_block(0).lengths().max(initial=0))
     if config.data.positions == "true" and not model.recurrent and longest - 1 > config.seq_len:
         raise InvalidConfig(
             f"data.positions true numbers the ids of a document of {longest:,} ids to its end",
@@ -381,27 +389,27 @@ def _check_positions(config: RunConfig, loader: Loader) -> None:
         )
 
 
-def min_memory_of(config: RunConfig, counts: Counts, data: RunData, device: torch.device, shards: int = 1) -> int:
-    """Bytes that a step of one sequence takes at least, a lower bound that refuses nothing that fits.
+def min_memory_of(config: RunConfig, loader: Loader, device: torch.device, shards: int = 1) -> int:
+    """Bytes that a step of one sequence takes at least, a lower bound that refuses little that fits.
 
-    Weights, gradients and AdamW's moments; per layer and token `_MIN_VECTORS` vectors of d_model, or one with
-    activation checkpointing; the logits of one chunk; outside CUDA the dense attention mask of sequences that are cut
-    from several documents.
+    Weights, gradients and AdamW's two moments, though Muon keeps one of matrices; per layer and token `_MIN_VECTORS`
+    vectors of d_model, or one with activation checkpointing; the logits of one chunk; outside CUDA the dense attention
+    mask of sequences that are cut from several documents.
     """
     model, seq_len = config_from_dict(config.model), config.seq_len
     width = 2 if device.type == "cuda" or config.run.precision in ("bf16", "fp16") else 4
     vectors = 1 if getattr(model, "activation_checkpointing", False) else _MIN_VECTORS
     activations = width * vectors * seq_len * model.d_model * model.n_layers
-    logits = 4 * min(seq_len * model.n_vocab, MAX_LOGITS)
+    logits = logits_bytes(seq_len, model.n_vocab)
     has_mask = not model.recurrent and config.data.doc_mask and config.data.pack == "concat" and device.type != "cuda"
-    is_mixed = has_mask and float(data.train.block(0).lengths().mean()) < seq_len
+    is_mixed = has_mask and float(loader.document_block(0).lengths().mean()) < seq_len
     mask = width * seq_len * getattr(model, "attention_span", seq_len) if is_mixed else 0
-    return BYTES_PER_PARAMETER * counts.parameters // shards + activations + logits + mask
+    return BYTES_PER_PARAMETER * count(model).parameters // shards + activations + logits + mask
 
 
-def _check_memory(config: RunConfig, needed: int, world: World, memory_of: Callable[[RunConfig], int]) -> None:
+def _check_memory(config: RunConfig, world: World, memory_of: Callable[[RunConfig], int]) -> None:
     """Raises `OutOfMemory` where a step cannot fit into the free memory of the device."""
-    free = free_on(world.device, world.size)
+    needed, free = memory_of(config), free_on(world.device, world.size)
     if needed > free:
         raise OutOfMemory(
             f"a step of one sequence of {config.seq_len:,} ids takes at least {format_bytes(needed)}",
@@ -451,10 +459,10 @@ def fingerprint_of(config: RunConfig, data: RunData, sequences_digest: str, devi
     """What a run is trained on and with."""
     return {
         "version": VERSION,
-        "fingerprint": data.vocab.fingerprint,
+        "fingerprint": data.vocab.fingerprint,  # of the tokenizer
         "data": data.train.digest,
         "val": None if data.val is None else data.val.digest,
-        "plan": sequences_digest,
+        "plan": sequences_digest,  # which sequences each step takes
         "config": config.digest,
         "torch": str(torch.__version__),
         "device": device.type,

@@ -1,4 +1,4 @@
-"""`Stages`: the loader of each step of a run whose data change on the way (`data.stages`).
+"""`DataStages`: the loader of each step of a run whose data change on the way (`data.stages`).
 
 A stage begins with blocks of its own, and reads each stream on from where the stages before stopped.
 """
@@ -16,7 +16,7 @@ from slmmodel.errors import Argument, InvalidConfig
 from slmmodel.training.setup import make_loader
 
 
-class Stages:
+class DataStages:
     """The stages of a run, one where it has none, and the loader of the present one."""
 
     def __init__(self, data: RunData, config: RunConfig, *, pin: bool = False) -> None:
@@ -24,7 +24,7 @@ class Stages:
         self._data, self._config, self._pin = data, config, pin
         self._stages = data.stages or (StageData(1, data.train, None),)
         self._number = 0
-        self.positions: dict[str, int] = {}
+        self.stream_bytes: dict[str, int] = {}
         """The byte from which the present stage reads each stream, by digest."""
         if data.stages:
             self._check()
@@ -36,7 +36,7 @@ class Stages:
             later.close()
         steps = [stage.from_step for stage in self._stages]
         content = repr(list(zip(steps, digests, strict=True)))
-        self.digest = hashlib.sha256(content.encode()).hexdigest() if data.stages else self.loader.digest
+        self.sequences_digest = hashlib.sha256(content.encode()).hexdigest() if data.stages else self.loader.digest
         """SHA-256 over everything that decides the sequences of each step."""
 
     def _check(self) -> None:
@@ -67,7 +67,7 @@ class Stages:
     def _open(self, number: int) -> Loader:
         stage = self._stages[number]
         if isinstance(stage.source, Mixture):
-            stage = stage._replace(source=stage.source.starting_at(self.positions))
+            stage = stage._replace(source=stage.source.starting_at(self.stream_bytes))
         return make_loader(self._data, self._config, stage=stage, pin=self._pin)
 
     def begins_after(self, step: int) -> bool:
@@ -83,13 +83,13 @@ class Stages:
             return cursor
         source = self.loader.source
         if isinstance(source, Mixture):
-            self.positions = {**self.positions, **source.positions(cursor.block + bool(cursor.taken))}
-        self.enter(step, self.positions)
+            self.stream_bytes = {**self.stream_bytes, **source.stream_bytes(cursor.block + bool(cursor.taken))}
+        self.enter(step, self.stream_bytes)
         return Cursor()
 
-    def enter(self, step: int, positions: Mapping[str, int]) -> None:
+    def enter(self, step: int, stream_bytes: Mapping[str, int]) -> None:
         """Opens the stage of the step after `step` steps of a run that is continued."""
-        self.positions = dict(positions)
+        self.stream_bytes = dict(stream_bytes)
         if self.begins_after(step):
             before, self._number = self.loader, self._number_at(step)
             before.close()

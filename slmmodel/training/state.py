@@ -62,7 +62,7 @@ class TrainState:
     """Length of the decay where a time budget was replanned."""
     replanned: bool = False
     """Whether the time budget has been replanned at the start of the decay."""
-    positions: dict[str, int] = field(default_factory=dict)
+    stream_bytes: dict[str, int] = field(default_factory=dict)
     """The byte from which the present stage of the data reads each stream, by digest."""
     metrics_length: int = 0
     """Bytes of `metrics.jsonl` at the last checkpoint."""
@@ -70,6 +70,7 @@ class TrainState:
     def count(self, global_batch: GlobalBatch, result: StepResult, loader: Loader, flops_per_token: float) -> None:
         """Adds a step that was taken to the totals."""
         counters = self.counters
+        # Of the first sequence: a batch over several blocks has sequences of one length, a batch of `bucket` one block.
         epoch, block, _ = global_batch.sequence_keys[0].tolist()
         tokens = int(loader.packing(epoch, block).lengths(global_batch.sequence_keys[:, 2]).sum())
         counters.step += 1
@@ -82,12 +83,14 @@ class TrainState:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-compatible values."""
-        return {**asdict(self), "cursor": list(self.cursor), "version": VERSION}
+        values = {**asdict(self), "cursor": list(self.cursor), "version": VERSION}
+        values["positions"] = values.pop("stream_bytes")  # their name in the file
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TrainState:
         """The values of a `train_state.json`."""
-        return TypeAdapter(cls).validate_python(values)
+        return TypeAdapter(cls).validate_python({**values, "stream_bytes": values.get("positions", {})})
 
 
 class StopSignals:
@@ -96,19 +99,19 @@ class StopSignals:
     Windows has no SIGUSR1. A second SIGINT ends the process at once.
     """
 
-    code = 0
-    """The exit status: 0, 130 or 143."""
+    exit_status = 0
+    """0, 130 or 143."""
     save = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if number == SAVE_SIGNAL:
             self.save = True
         elif number == signal.SIGTERM:
-            self.code = TERMINATED
-        elif self.code:
+            self.exit_status = TERMINATED
+        elif self.exit_status:
             raise KeyboardInterrupt
         else:
-            self.code = INTERRUPTED
+            self.exit_status = INTERRUPTED
 
     @classmethod
     @contextmanager

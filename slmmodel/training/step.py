@@ -27,7 +27,7 @@ from slmmodel.data.packing import Ints
 from slmmodel.distributed import World, gather, load_tensors, replicate, shard, sync_gradients
 from slmmodel.errors import OutOfMemory
 from slmmodel.models import build, config_from_dict
-from slmmodel.models.protocol import Model
+from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
 from slmmodel.rng import splitmix64
@@ -76,7 +76,7 @@ class StepResult(NamedTuple):
 
 
 class MicroBatch(NamedTuple):
-    """The sequences of one forward and backward pass on one rank."""
+    """The sequences of one forward and backward pass on one rank: keys only; `Loader.batch` makes the tensors."""
 
     sequence_keys: Ints
     """[b, 3]: epoch, block and index of each sequence."""
@@ -88,9 +88,9 @@ class MicroBatch(NamedTuple):
 class LossGuard:
     """Decides for each step whether it may change weights, and whether its loss is a spike.
 
-    A step whose loss or gradient is not finite changes no weight; three in a row end the run, but for gradients alone
-    that fp16 overflowed, whose scale halves. It is part of a checkpoint, so a resumed run decides as an uninterrupted
-    one does.
+    A step whose loss or gradient is not finite changes no weight; three in a row end the run. An overflow of fp16 in
+    the gradient alone does not count: the loss scale is halved. The guard is part of a checkpoint, so a resumed run
+    decides as an uninterrupted one does.
     """
 
     skipped: int = 0
@@ -122,7 +122,11 @@ class LossGuard:
 
 
 class TrainStep:
-    """Model and optimizer of a run, and what a step does with them. `micro_batch` is lowered where memory runs out."""
+    """Model and optimizer of a run, and what a step does with them. `micro_batch` is lowered where memory runs out.
+
+    `take` (a step) calls `_accumulate` (its micro-batches), `_backward` (one of them), `_forward_nats` (autocast) and
+    `Loss.sum_nats`, then `_update` (clip and apply).
+    """
 
     def __init__(self, config: RunConfig, loader: Loader, world: World) -> None:
         run, device = config.run, world.device
@@ -135,20 +139,23 @@ class TrainStep:
         if world.sharded:
             shard(self.model, world, SHORT_TYPES.get(self.precision))
         self.optimizer = build_optimizer(self.model, config.optim)
-        self.loss, self.guard = Loss(doc_mask=config.data.doc_mask), LossGuard()
+        self.loss, self.loss_guard = Loss(doc_mask=config.data.doc_mask), LossGuard()
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
         self._seq_len = config.seq_len
-        self.micro_batch = -(-loader.batch_size // self._rows // world.size)
-        """Sequences of `model.seq_len` in a forward pass; of shorter ones as many as have the same ids."""
+        self.micro_batch = -(-loader.batch_size // self._sequences_per_full_length // world.size)
+        """Sequences in a forward pass; in a stage of the data with `model.seq_len` / k, k times as many."""
+        # Truncated BPTT, with a model whose state can be carried: `init_hidden` of others is empty.
         stateful = loader.pack == "stateful" and bool(self.model.init_hidden(1, device))
-        opening = loader.block(0).delimiters.opening if self.loss.doc_mask else None
+        # The ids that open and close each document, BOS and EOS.
+        delimiters = loader.document_block(0).delimiters
+        opening = delimiters.opening if self.loss.doc_mask else None
         self.bptt = TruncatedBPTT(self.model, loader.batch_size, device, opening) if stateful else None
         self._dropout = bool(self.model.config.dropout)
         # Dropout draws from one generator in order, a recurrent state is written by one forward pass, fp16 is scaled.
         one_thread = stateful or self._dropout or self.scaler.is_enabled()
         can_split = world.size == 1 and device.type == "cpu" and not one_thread
         self._cpu_parallel = CpuParallel(self.optimizer.parameters) if run.cpu_accel and can_split else None
-        self._eos = loader.vocab.specials.get("eos", -1)
+        self._closing_id = delimiters.closing
         self._sum_dtype = torch.float32 if device.type == "mps" else torch.float64
         # DDP around the model, else the model itself; `_forward` is the same, or it compiled.
         self._parallel_model: Any = self.model
@@ -158,7 +165,7 @@ class TrainStep:
         if self._parallel_model is not self.model:
             self._fix_bucket_layout()
 
-    def run(self, global_batch: GlobalBatch, step: int, upcoming: GlobalBatch | None = None) -> StepResult:
+    def take(self, global_batch: GlobalBatch, step: int, upcoming: GlobalBatch | None = None) -> StepResult:
         """One step on a global batch; `upcoming` is the next one, for the prefetcher.
 
         Raises `OutOfMemory` where a single sequence does not fit, or on any rank of several.
@@ -169,14 +176,16 @@ class TrainStep:
         return self._update(totals, global_batch.n_targets)
 
     @property
-    def _rows(self) -> int:
+    def _sequences_per_full_length(self) -> int:
         """Sequences of the present stage for one of `model.seq_len`."""
         return max(self._seq_len // self.loader.seq_len, 1)
 
     def _lower_micro_batch(self, batch_size: int) -> None:
         """Drops partial gradients and lowers the micro-batch; on several ranks, ends the run."""
         self.optimizer.zero_grad()
-        smaller = microbatch.next_smaller(self.micro_batch, -(-batch_size // self._rows // self.world.size))
+        smaller = microbatch.next_smaller(
+            self.micro_batch, -(-batch_size // self._sequences_per_full_length // self.world.size)
+        )
         if self.world.size > 1:
             raise OutOfMemory(
                 f"out of memory on rank {self.world.rank} with a micro-batch of {self.micro_batch}",
@@ -192,7 +201,7 @@ class TrainStep:
         """
         own = sequence_keys[self.world.rank :: self.world.size]
         max_share = -(-len(sequence_keys) // self.world.size)
-        size = self.micro_batch * self._rows
+        size = self.micro_batch * self._sequences_per_full_length
         slices = (own[first : first + size] for first in range(0, max_share, size))
         return [MicroBatch(keys, False) if len(keys) else MicroBatch(sequence_keys[:1], True) for keys in slices]
 
@@ -215,7 +224,7 @@ class TrainStep:
             if not is_dummy:
                 sum_nats += nats.to(self._sum_dtype)
                 n_bytes += batch.n_bytes
-                documents += int(((batch.targets == self._eos) & batch.target_mask).sum())
+                documents += int(((batch.targets == self._closing_id) & batch.target_mask).sum())
         counts = torch.tensor([n_bytes, documents], dtype=self._sum_dtype).to(sum_nats.device)
         totals = torch.cat([sum_nats[None], counts])
         if self.world.size > 1:
@@ -230,15 +239,15 @@ class TrainStep:
                 splitmix64(splitmix64(splitmix64(self.seed) ^ step) ^ int(batch.sequence_keys[0, 2])) >> 1
             )
         if self._cpu_parallel is not None and self._forward is self.model and self._cpu_parallel.applies(batch):
-            return self._cpu_parallel.backward(batch, self.sum_nats, loss_scale)
+            return self._cpu_parallel.backward(batch, self._forward_nats, loss_scale)
         state = None if self.bptt is None else self.bptt.read(batch)
-        sum_nats = self.sum_nats(batch.to(self.world.device), state)
-        if self.bptt is not None:
+        sum_nats = self._forward_nats(batch.to(self.world.device), state)
+        if self.bptt is not None and state is not None:
             self.bptt.write(batch, state)
         self.scaler.scale(sum_nats * loss_scale).backward()  # type: ignore[no-untyped-call]
         return sum_nats.detach()
 
-    def sum_nats(self, batch: Batch, state: Any = None) -> Tensor:
+    def _forward_nats(self, batch: Batch, state: CarriedState | None = None) -> Tensor:
         """Summed cross-entropy of the scored targets of a batch on the device, in nats: a scalar with its graph."""
         with self._autocast():
             return self.loss.sum_nats(self.model, batch, self._forward, state=state)
@@ -257,14 +266,14 @@ class TrainStep:
         # All numbers in one transfer from the device.
         sum_nats, n_bytes, documents, grad_norm = torch.cat([totals, norm[None].to(totals)]).tolist()
         loss = sum_nats / max(n_targets, 1)
-        applied = self.guard.check(loss, grad_norm, self.scaler.get_scale())
+        applied = self.loss_guard.check(loss, grad_norm, self.scaler.get_scale())
         if applied:
             self.optimizer.step()
         self.scaler.update()
-        if self.bptt is not None:
+        if self.bptt is not None and applied:
             self.bptt.commit()
         self.optimizer.zero_grad()
-        spike = self.guard.record(loss)
+        spike = self.loss_guard.record(loss)
         return StepResult(loss, sum_nats, grad_norm, int(n_bytes), int(documents), applied, spike)
 
     def model_metrics(self, sequence_keys: Ints) -> dict[str, Any]:
@@ -306,7 +315,7 @@ class TrainStep:
         """Forward and backward of the first `size` sequences at once, on this rank alone."""
         keys, n_targets, _ = self.loader.global_batch(Cursor())
         with sync_gradients(self._parallel_model, self.world, False):
-            self._backward(self.loader.batch(keys[: size * self._rows]), 1 / max(n_targets, 1), 0)
+            self._backward(self.loader.batch(keys[: size * self._sequences_per_full_length]), 1 / max(n_targets, 1), 0)
         self.optimizer.zero_grad()
 
     def probe_micro_batch(self) -> int:
@@ -316,16 +325,17 @@ class TrainStep:
             micro_batch = microbatch.fastest(self.micro_batch, world.device, self._train_on)
         else:
             free = microbatch.free_on(world.device, world.size)
-            micro_batch = microbatch.estimated(self.micro_batch, self.model.config, free)
+            n_passes = 1 if self._cpu_parallel is None else 2
+            micro_batch = microbatch.estimated(self.micro_batch, self.model.config, free, n_passes)
         return int(world.reduce("min", [micro_batch])[0])
 
     def seconds_per_step(self, seconds: float) -> float:
         """Mean over at least two real steps after a warm-up step, all undone; of several ranks, the slowest."""
         tensors = {stem: {name: tensor.clone() for name, tensor in of.items()} for stem, of in self.tensors().items()}
-        state, global_batch = self.state(), self.loader.global_batch(Cursor())
+        scalars, global_batch = self.scalars(), self.loader.global_batch(Cursor())
         self.optimizer.set_lr_factor(0.0)
-        mean = microbatch.mean_seconds(lambda: self.run(global_batch, 0), self.world, calls=2, seconds=seconds)
-        self.load(tensors, state)
+        mean = microbatch.mean_seconds(lambda: self.take(global_batch, 0), self.world, calls=2, seconds=seconds)
+        self.load(tensors, scalars)
         return mean
 
     # ------------------------------------------------------------ checkpoints and the end
@@ -337,18 +347,18 @@ class TrainStep:
             files[RECURRENT] = self.bptt.tensors()
         return files
 
-    def state(self) -> dict[str, Any]:
-        """The JSON part of a checkpoint."""
-        return {"guard": asdict(self.guard), "scaler": self.scaler.state_dict(), "micro_batch": self.micro_batch}
+    def scalars(self) -> dict[str, Any]:
+        """The numbers of a checkpoint, for its JSON file."""
+        return {"guard": asdict(self.loss_guard), "scaler": self.scaler.state_dict(), "micro_batch": self.micro_batch}
 
-    def load(self, tensors: Mapping[str, Mapping[str, Tensor]], state: Mapping[str, Any]) -> None:
-        """Restores what `tensors` and `state` gave. Raises `CorruptFile`."""
+    def load(self, tensors: Mapping[str, Mapping[str, Tensor]], scalars: Mapping[str, Any]) -> None:
+        """Restores what `tensors` and `scalars` gave. Raises `CorruptFile`."""
         for stem, own in self.tensors().items():
             fix = "resume from another checkpoint: slm resume RUN --step N -o NEW"
             load_tensors(f"{stem}.safetensors", own, tensors[stem], fix=fix)
-        self.guard = LossGuard(**state["guard"])
-        self.scaler.load_state_dict(dict(state["scaler"]))
-        self.micro_batch = min(self.micro_batch, int(state["micro_batch"]))
+        self.loss_guard = LossGuard(**scalars["guard"])
+        self.scaler.load_state_dict(dict(scalars["scaler"]))
+        self.micro_batch = min(self.micro_batch, int(scalars["micro_batch"]))
 
     def close(self) -> None:
         """Ends all threads. Nothing may run afterwards."""

@@ -1,19 +1,17 @@
 """Truncated BPTT (`data.pack: stateful`): the hidden state of a recurrent model, or a memory, kept from step to step.
 
-Row `i` of a global batch continues row `i` of the one before, from its detached state; at the beginning of the data it
-starts from zeros. States are committed when the whole step has succeeded, so a replayed step starts from the
-same ones.
+Row `i` of a global batch continues row `i` of the one before, from its detached state; at the beginning of each block
+of documents, and so of each epoch, it starts from zeros. States are committed when the whole step was applied, so a
+replayed step starts from the same ones, and a state that is not finite is never carried.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from slmmodel.data.batch import Batch
-from slmmodel.models.protocol import Model
+from slmmodel.models.protocol import CarriedState, Model
 
 
 class TruncatedBPTT:
@@ -31,7 +29,7 @@ class TruncatedBPTT:
             self._committed: tuple[Tensor, ...] = self._model.init_hidden(self._batch_size, self._device)
         self._next = tuple(hidden.clone() for hidden in self._committed)
 
-    def read(self, batch: Batch) -> Any:
+    def read(self, batch: Batch) -> CarriedState:
         """The state that the sequences of a micro-batch start from."""
         rows = self._rows(batch)
         hidden = tuple(each[:, rows].contiguous() for each in self._committed)
@@ -39,14 +37,14 @@ class TruncatedBPTT:
         continues = torch.ones_like(first, dtype=torch.bool) if self._opening is None else first != self._opening
         return self._model.bptt_state(hidden, continues)
 
-    def write(self, batch: Batch, state: Any) -> None:
+    def write(self, batch: Batch, state: CarriedState) -> None:
         """Stores the state after a micro-batch."""
         rows = self._rows(batch)
         for stored, hidden in zip(self._next, state.hidden, strict=True):
             stored[:, rows] = hidden.detach().to(stored.dtype)
 
     def commit(self) -> None:
-        """Ends a step that succeeded."""
+        """Ends a step that was applied; after a skipped one, the next starts from the same states."""
         self._committed = self._next
 
     def _rows(self, batch: Batch) -> Tensor:

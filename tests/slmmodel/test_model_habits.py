@@ -161,7 +161,7 @@ def test_what_is_no_data(inside: Path) -> None:
 def test_the_length_of_sequences_is_bounded_by_the_data(inside: Path) -> None:
     with pytest.raises(InvalidConfig, match=r"seq_len 10,000,000 is more than all [0-9,]+ ids of the split 'train'"):
         ShardDataset("data", seq_len=10**7)
-    n_ids = int(ShardDataset("data", seq_len=32).loader.block(0).lengths().sum())
+    n_ids = int(ShardDataset("data", seq_len=32).loader.document_block(0).lengths().sum())
     assert "1 sequence of" in repr(ShardDataset("data", seq_len=n_ids, crop_offset="fixed"))
 
 

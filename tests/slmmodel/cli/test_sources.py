@@ -189,9 +189,9 @@ def test_stages_change_weights_lengths_and_sources(slm, monkeypatch: pytest.Monk
 
 def test_a_stage_reads_on_where_the_stages_before_stopped() -> None:
     first = Mixture([Component(stream("a.jsonl"), "a", 3), Component(stream("b.jsonl"), "b")], block_bytes=600)
-    positions = first.positions(2)
+    stream_bytes = first.stream_bytes(2)
     later = Mixture([Component(stream("a.jsonl"), "a"), Component(stream("b.jsonl"), "b")], block_bytes=600)
-    later = later.starting_at(positions)
+    later = later.starting_at(stream_bytes)
     before = [text for index in range(2) for text in texts(first.block(index))]
     following = texts(later.block(0))
     for name in "ab":

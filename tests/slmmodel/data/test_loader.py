@@ -304,5 +304,5 @@ def test_a_block_that_failed_is_read_again() -> None:
 
     run = Loader(Flaky(2, [[40], [9]]), VOCAB, seq_len=4, batch_size=1)
     with pytest.raises(OSError, match="once"):
-        run.block(1)
-    assert run.block(1).n_docs == 1
+        run.document_block(1)
+    assert run.document_block(1).n_docs == 1

@@ -71,7 +71,7 @@ def test_best_fit_crop_fills_every_sequence_and_counts_what_it_drops() -> None:
     packing = make_packing("best_fit_crop", lengths, 64, buffer=50)
     stats = packing.stats()
     assert stats.padding_share == 0
-    assert stats.pairs_dropped == stats.pairs - stats.targets > 0
+    assert stats.inputs_dropped == stats.inputs - stats.targets > 0
     assert stats.scored_max == 1
 
 
@@ -109,7 +109,7 @@ def test_long_documents_are_split_refused_or_dropped() -> None:
         assert make_packing(name, lengths, 8).stats().documents_cut == 1
         with pytest.raises(InvalidConfig, match="document 0 has 30 ids"):
             make_packing(name, lengths, 8, long="error")
-        assert make_packing(name, lengths, 8, long="drop").stats().pairs_dropped == 29
+        assert make_packing(name, lengths, 8, long="drop").stats().inputs_dropped == 29
         with pytest.raises(InvalidConfig, match="long is 'crop'"):
             make_packing(name, lengths, 8, long="crop")
 

@@ -49,7 +49,7 @@ def test_packs_place_each_pair_exactly_once(name: str, seq_len: int, crop_offset
     packing = make_packing(name, LENGTHS, seq_len, seed=3, epoch=1, crop_offset=crop_offset, **options(name))
     assert Counter((doc, i) for _, _, doc, i in placed(packing)) == pairs_of(LENGTHS)
     stats = packing.stats()
-    assert (stats.scored_min, stats.scored_max, stats.pairs_dropped) == (1, 1, 0)
+    assert (stats.scored_min, stats.scored_max, stats.inputs_dropped) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("name", [*PACKS, *WINDOWS])
@@ -70,7 +70,7 @@ def test_targets_and_statistics_equal_the_placed_pairs(
     every = [scored[pair] for pair in pairs_of(sizes)]
     stats = packing.stats()
     width = int(packing.lengths(rows).sum())
-    assert (stats.sequences, stats.positions, stats.pairs, stats.targets) == (
+    assert (stats.sequences, stats.columns, stats.inputs, stats.targets) == (
         len(packing),
         width,
         len(every),
@@ -79,7 +79,7 @@ def test_targets_and_statistics_equal_the_placed_pairs(
     assert stats.padding_share == pytest.approx(1 - len(slots) / width if width else 0)
     assert (stats.scored_min, stats.scored_max) == (min(every, default=0), max(every, default=0))
     assert stats.scored_mean == pytest.approx(len(slots) / len(every) if every else 0)
-    assert stats.pairs_dropped == every.count(0)
+    assert stats.inputs_dropped == every.count(0)
     if packing.batch_starts is not None:
         assert (packing.batch_starts[0], packing.batch_starts[-1]) == (0, len(packing))
 

@@ -33,6 +33,13 @@ def test_nothing_given_is_a_preset_chosen_by_the_data():
     assert tiny.run.budget.amount == 10_000, "not more than ten epochs"
 
 
+def test_a_batch_of_0_tokens_is_that_of_the_preset():
+    assert resolve(run__batch_tokens=0)[0] == resolve()[0]
+    given = {"run.batch_tokens": 0, "optim.lr_scaling": "sqrt"}
+    sections = configs.preset_sections("cpu-demo", configs.settings_of(given))
+    assert sections["run"]["batch_tokens"] == 2048 and sections["optim"]["lr"] == 4e-3
+
+
 def test_crop_offsets_are_random_in_training_unless_fixed():
     data = RunData(made.source([40]), None, made.vocab())
     for given, crop_offset in (({}, "random"), ({"data__crop_offset": "fixed"}, "fixed")):

@@ -129,7 +129,7 @@ def test_sequences_are_split_over_two_threads(two):
     def nats(part):
         meet.wait()
         seen.append((threading.get_ident(), part.ids.tolist()))
-        return made.sum_nats(part)
+        return made._forward_nats(part)
 
     parallel = CpuParallel(made.optimizer.parameters)
     parallel.backward(batch, nats, 1.0)
@@ -148,14 +148,14 @@ def test_an_error_leaves_no_gradient_and_the_number_of_threads(two, fails):
         which = "second" if len(part.ids) == 3 else "first"
         if fails in (which, "both"):
             raise MemoryError(which)
-        return made.sum_nats(part)
+        return made._forward_nats(part)
 
     parallel = CpuParallel(made.optimizer.parameters)
     with pytest.raises(MemoryError):
         parallel.backward(batch, nats, 1.0)
     assert torch.get_num_threads() == 2
     assert not gradients(made)
-    parallel.backward(batch, made.sum_nats, 1.0)
+    parallel.backward(batch, made._forward_nats, 1.0)
     parallel.close()
     assert gradients(made)
 
@@ -163,7 +163,7 @@ def test_an_error_leaves_no_gradient_and_the_number_of_threads(two, fails):
 def test_fp16_is_scaled_in_one_thread(two):
     made = make(GPT2, precision="fp16")
     taken_step = made.loader.global_batch(Cursor())
-    result = made.run(taken_step, 0)
+    result = made.take(taken_step, 0)
     assert made._cpu_parallel is None and result.loss == pytest.approx(math.log(50), rel=1e-2)
 
 

@@ -63,14 +63,14 @@ def test_the_loss_scale_halves_on_overflow_and_is_saved(data, tmp_path):
     taken = step.loader.global_batch(Cursor())
     overflowing = step._backward
     step._backward = lambda batch, factor, number: overflowing(batch, factor * 1e38, number)
-    assert not step.run(taken, 0).applied
-    assert step.scaler.get_scale() == 2.0**15 and step.guard.skipped == 1
+    assert not step.take(taken, 0).applied
+    assert step.scaler.get_scale() == 2.0**15 and step.loss_guard.skipped == 1
     step._backward = overflowing
-    assert step.run(taken, 1).applied
+    assert step.take(taken, 1).applied
     assert step.scaler.get_scale() == 2.0**15
     other = _scaled_step(data, scale=1.0)
-    other.load(step.tensors(), json.loads(json.dumps(step.state())))
-    assert other.state() == step.state()
+    other.load(step.tensors(), json.loads(json.dumps(step.scalars())))
+    assert other.scalars() == step.scalars()
     step.close()
     other.close()
 
@@ -82,9 +82,9 @@ def test_overflows_end_a_run_only_without_a_scale(data):
     step._backward = lambda batch, factor, number: backward(batch, factor * 1e38, number)
     ended = []
     for number in range(7):
-        assert not step.run(taken, number).applied
-        ended.append(step.guard.should_abort)
-    assert ended == [False] * 6 + [True] and step.guard.skipped == 7
+        assert not step.take(taken, number).applied
+        ended.append(step.loss_guard.should_abort)
+    assert ended == [False] * 6 + [True] and step.loss_guard.skipped == 7
     step.close()
 
 
@@ -101,7 +101,7 @@ def test_scaled_gradients_equal_plain_ones(data):
     plain, scaled = _scaled_step(data, scale=None), _scaled_step(data, scale=1024.0)
     for number in range(5):
         taken = plain.loader.global_batch(Cursor(0, 0, 4 * number))
-        ours, theirs = (step.run(taken, number) for step in (scaled, plain))
+        ours, theirs = (step.take(taken, number) for step in (scaled, plain))
         assert ours.loss == pytest.approx(theirs.loss, rel=1e-4)
         assert ours.grad_norm == pytest.approx(theirs.grad_norm, rel=1e-3)
     plain.close()

@@ -97,5 +97,5 @@ def test_validation_takes_at_most_a_tenth_of_the_run(trained, fixed, times, targ
             return type("Block", (), {"lengths": lambda self: np.full(30, 100)})()
 
     validator = Validator(Source(), None)
-    bounded, count = validator.within(trained, fixed=fixed)
+    bounded, count = validator.limited_to_share(trained, fixed=fixed)
     assert (count, min(bounded.max_targets, 1 << 21)) == (times, targets)

@@ -133,6 +133,17 @@ def test_the_smallest_of_the_fastest_sizes(monkeypatch, limit, fastest, expected
         assert microbatch.fastest(64, torch.device("cpu"), train_on) == expected
 
 
+def test_the_estimate_of_a_micro_batch_counts_what_exists_at_once():
+    """Logits of one chunk for each forward pass that runs, and with activation checkpointing one whole block."""
+    large_vocab = SimpleNamespace(seq_len=1024, d_model=64, n_layers=2, n_vocab=50_000)
+    assert microbatch.estimated(16, large_vocab, 6_200_000_000) == 16
+    assert microbatch.estimated(16, large_vocab, 6_200_000_000, n_passes=2) == 4
+    deep = {"seq_len": 1024, "d_model": 512, "n_layers": 12, "n_vocab": 300}
+    for checkpointing, expected in ((False, 1), (True, 16)):
+        model = SimpleNamespace(**deep, activation_checkpointing=checkpointing)
+        assert microbatch.estimated(16, model, 3_100_000_000) == expected
+
+
 def test_sizes():
     assert microbatch.divisors(12) == [1, 2, 3, 4, 6, 12]
     assert microbatch.next_smaller(12, 12) == 6 and microbatch.next_smaller(5, 12) == 4

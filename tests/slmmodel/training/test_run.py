@@ -6,6 +6,7 @@ import json
 import math
 from types import SimpleNamespace
 
+import made_shards
 import numpy as np
 import pytest
 import small
@@ -13,7 +14,7 @@ import torch
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import BUDGETS, Budget
-from slmmodel.data import open_source
+from slmmodel.data import Cursor, open_source
 from slmmodel.errors import (
     InvalidConfig,
     Mismatch,
@@ -47,6 +48,18 @@ def test_a_run_learns_and_its_folder_is_complete(data, tmp_path):
     model = run.model()
     assert sum(parameter.numel() for parameter in model.parameters()) == result.parameters
     assert not list(run.path.rglob("*.part")) and not list(run.path.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize(("frame", "end"), [(3, 2), (2, 2), (1, 1)])
+def test_documents_are_counted_by_the_id_that_ends_them(tmp_path, frame, end):
+    """Where the data store the opening id alone, it also ends documents; the vocabulary has another id for that."""
+    shards = made_shards.write_data(tmp_path / "data", {"train": [small.documents(20, 0)]}, flags=frame)
+    step = small.train_step_of(small.settings(shards, run__batch_tokens=512))
+    taken = step.loader.global_batch(Cursor())
+    batch = step.loader.batch(taken.sequence_keys)
+    found = step.take(taken, 0).documents
+    assert found == int(((batch.targets == end) & batch.target_mask).sum()) > 0
+    step.close()
 
 
 def test_a_finished_run_is_refused_without_force(data, tmp_path):

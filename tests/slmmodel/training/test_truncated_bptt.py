@@ -44,12 +44,35 @@ def test_a_timing_probe_leaves_the_state(data):
     cursor = Cursor()
     for step in range(2):
         taken = made.loader.global_batch(cursor)
-        made.run(taken, step)
+        made.take(taken, step)
         cursor = taken.next
     before = made.bptt.tensors()
     made.seconds_per_step(0.0)
     made.close()
     assert all(torch.equal(after, before[name]) for name, after in made.bptt.tensors().items())
+
+
+@pytest.mark.parametrize("kind", ["lstm", "infini"])
+def test_a_skipped_step_leaves_the_state(data, kind):
+    """One forward pass that is not finite does not spoil the steps after it."""
+    settings = stateful_settings(data, "lstm")
+    if kind == "infini":
+        settings = {name: value for name, value in settings.items() if not name.startswith("model.")}
+        settings |= {f"model.{name}": value for name, value in {**INFINI, "seq_len": 16}.items()}
+    made = small.train_step_of(settings)
+    taken = made.loader.global_batch(Cursor())
+    assert made.take(taken, 0).applied
+    before = {name: tensor.clone() for name, tensor in made.bptt.tensors().items()}
+    weight, taken = made.model.embed.weight, made.loader.global_batch(taken.next)
+    sound = weight.detach().clone()
+    with torch.no_grad():
+        weight.fill_(float("nan"))
+    assert not made.take(taken, 1).applied
+    assert all(torch.equal(after, before[name]) for name, after in made.bptt.tensors().items())
+    with torch.no_grad():
+        weight.copy_(sound)
+    assert made.take(made.loader.global_batch(taken.next), 2).applied
+    made.close()
 
 
 def test_smaller_micro_batches_give_the_same_curve(data, tmp_path):
