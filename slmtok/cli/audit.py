@@ -122,7 +122,11 @@ def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any]
     if subject.startswith(TIKTOKEN) or not folder.is_dir() or is_tokenizer:
         return load(subject), None if metadata is None else load_metadata(metadata), None
     shards = open_shards(folder)
-    return packed_tokenizer(shards), load_metadata(metadata or str(folder / "vocab.json")), shards
+    return (
+        packed_tokenizer(shards.folder, shards.fingerprint),
+        load_metadata(metadata or str(folder / "vocab.json")),
+        shards,
+    )
 
 
 def _other_reading(shards: Shards, read: ReadOptions) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ def exposure(data: str, epochs: float, below: int, split: str, top: int, output:
     shards = _open(data)
     from slmtok.shards.check import packed_tokenizer
 
-    tokenizer = packed_tokenizer(shards)
+    tokenizer = packed_tokenizer(shards.folder, shards.fingerprint)
     with Progress() as progress:
         found = measure(shards, tokenizer, split=split, epochs=epochs, below=below, progress=progress)
     result = _result(found, split, top)

@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ _BLOCK_IDS = 1 << 22
 def check(path: str | os.PathLike[str], *, deep: bool = False) -> str:
     """One line about valid data. Raises `CorruptShard`, `CorruptFile`, `MissingInput`, each naming file and fault."""
     shards = open_shards(path)
-    tokenizer = _load_tokenizer(shards)
+    tokenizer = _load_tokenizer(shards.folder, shards.fingerprint)
     for members in shards.shards.values():
         for shard in members:
             _check_shard(shard)
@@ -53,27 +54,29 @@ def check(path: str | os.PathLike[str], *, deep: bool = False) -> str:
     return f"token shards, {_tokens(shards):,} ids; {splits}; {digests}"
 
 
-def packed_tokenizer(shards: Shards) -> Tokenizer:
-    """The tokenizer in the folder of packed data. Raises `MissingInput` where it is lost, and what loading raises."""
+def packed_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
+    """The tokenizer in a folder of packed data, which has that fingerprint.
+
+    Raises `MissingInput` where it is lost, and what loading raises.
+    """
     from slmtok.tokenizer import read_tokenizer
 
-    path = shards.tokenizer
+    path = folder / TOKENIZER
     refuse_link(path)
     if not path.exists():
         raise MissingInput(
             f"the tokenizer {str(path)!r} of the packed data is lost",
-            where=str(shards.folder),
-            limit=f"fingerprint {shards.fingerprint}",
+            where=str(folder),
+            limit=f"fingerprint {fingerprint}" if fingerprint else None,
             fix=f"copy the tokenizer of that fingerprint there: cp tok.json {quote(str(path))}",
             path=str(path),
         )
     return read_tokenizer(path)
 
 
-def _load_tokenizer(shards: Shards) -> Tokenizer:
+def _load_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
     """The tokenizer of packed data, its `vocab.json` checked. Raises `CorruptShard`, and what loading raises."""
-    folder, fingerprint = shards.folder, shards.fingerprint
-    tokenizer = packed_tokenizer(shards)
+    tokenizer = packed_tokenizer(folder, fingerprint)
     refuse_link(folder / VOCAB)
     if tokenizer.fingerprint != fingerprint:
         fault = f"its fingerprint {tokenizer.fingerprint[:12]}… is not that of the packed data"
