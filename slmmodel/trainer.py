@@ -30,7 +30,7 @@ from slmmodel.run_files import FINISHED
 from slmmodel.training import setup
 from slmmodel.training.heartbeat import Heartbeat
 from slmmodel.training.loss import MAX_VALIDATIONS, Validation, Validator
-from slmmodel.training.metrics import MetricsFile, Monitor, Report
+from slmmodel.training.metrics import MetricsFile, Monitor, Report, restore_lines
 from slmmodel.training.saving import CheckpointWriter
 from slmmodel.training.setup import branch
 from slmmodel.training.stages import DataStages
@@ -146,7 +146,9 @@ def _process(settings: Settings) -> Iterator[World]:
     finally:
         trim_memory()
         torch.set_num_threads(before[0])
-        torch.use_deterministic_algorithms(before[1])
+        # It imports what takes seconds, even where nothing changes.
+        if torch.are_deterministic_algorithms_enabled() != before[1]:
+            torch.use_deterministic_algorithms(before[1])
 
 
 class Trainer:
@@ -167,6 +169,7 @@ class Trainer:
         self.heartbeat = Heartbeat(folder.path if world.is_main else None)
         self.resumed_from: int | None = None
         self.damaged: list[int] = []
+        self.lost_lines = ""
         self.data_guard: DataGuard | None = None
         self.notes: list[str] = []
 
@@ -199,7 +202,8 @@ class Trainer:
 
     def _build(self) -> None:
         """Model, optimizer and validation."""
-        torch.use_deterministic_algorithms(self.config.run.deterministic)
+        if torch.are_deterministic_algorithms_enabled() != self.config.run.deterministic:
+            torch.use_deterministic_algorithms(self.config.run.deterministic)
         if self.config.run.cpu_accel:
             keep_freed_memory()
         self.train_step = TrainStep(self.config, self.loader, self.world)
@@ -413,12 +417,16 @@ class Trainer:
         if not self.state.replanned:
             # A branch plans its steps anew: those of the fingerprint count, not those of the checkpoint.
             self.state.steps = steps
+        if self.world.is_main:
+            path = self.folder.path / checkpoint.METRICS
+            self.state.metrics_length, self.lost_lines = restore_lines(path, self.state.metrics_length)
         # A killed process may have written this checkpoint and done no more.
         self._mark_and_prune_checkpoints()
 
     def resumption(self) -> str:
         """Where a run goes on, and which damaged checkpoints were removed for it."""
         lost = "".join(f"; the checkpoint of step {step} is damaged and was removed" for step in self.damaged)
+        lost += self.lost_lines
         if self.resumed_from is None:
             return f"no checkpoint to continue from: training begins at step 0 again{lost}"
         return f"continuing at step {self.resumed_from} of {self.state.steps}{lost}"

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from slmmodel.checkpoint import BAD, translated_errors
+from slmmodel.checkpoint import BAD, read_file, translated_errors, write_file
 from slmmodel.hardware import ACCELERATORS
 from slmmodel.sizes import format_bytes, format_clock, format_count
 from slmmodel.training.loss import Validation
@@ -31,6 +31,29 @@ Report = Callable[[str, int, int, str], None]
 """Progress: (stage, done, total, text). The stages `VALIDATION` and `SAVED` are events, their text is the result; while
 `VALIDATING` goes on, `done` stays the step."""
 VALIDATION, VALIDATING, SAVED = "validation", "validating", "saved"
+
+
+def restore_lines(path: Path, length: int) -> tuple[int, str]:
+    """(length, text): `length`, at which a checkpoint left the file, or that of the lines which are left of it.
+
+    A file that was cut or changed since then is written again with its whole lines; the text says so, else it is empty.
+    """
+    with translated_errors(path):
+        data = read_file(path)[:length] if path.exists() else b""
+    lines = data.splitlines(keepends=True)
+    whole = [line for line in lines if line.endswith(b"\n") and _is_object(line)]
+    if len(data) == length and len(whole) == len(lines):
+        return length, ""
+    kept = b"".join(whole)
+    write_file(path, kept)
+    return len(kept), f"; {path.name} was changed since the checkpoint, and {len(whole)} whole lines are left of it"
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 class MetricsFile:

@@ -565,7 +565,9 @@ def _branch(
         fingerprint["steps"] = None
     vocab = origin.read(checkpoint.VOCAB)
     tokenizer = None if origin.tokenizer is None else origin.read(checkpoint.TOKENIZER)
-    metrics = checkpoint.read_file(origin.path / checkpoint.METRICS)[: int(state["metrics_length"])]
+    lines = origin.path / checkpoint.METRICS
+    # Training says what is missing of them.
+    metrics = checkpoint.read_file(lines)[: int(state["metrics_length"])] if lines.exists() else b""
     run.remove()
     write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint))
     copy = run.checkpoints.folder / folder.name

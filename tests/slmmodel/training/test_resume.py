@@ -205,6 +205,49 @@ def test_a_checkpoint_with_wrong_sums_is_skipped(stopped, tmp_path):
     assert result.resumed_from == 5 and _facts(path)[0] == expected[0]
 
 
+@pytest.mark.parametrize("spoil", ["cut", "gone", "flipped"])
+def test_metrics_that_were_spoiled_have_no_holes(stopped, tmp_path, spoil):
+    settings, origin, expected = stopped
+    path, notes = tmp_path / "run", []
+    shutil.copytree(origin, path)
+    file = path / "metrics.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    if spoil == "flipped":
+        file.write_bytes(b"".join([lines[0], lines[1].replace(b":", b"\0", 1), *lines[2:]]))
+        kept = [lines[0], *lines[2:10]]
+    else:
+        kept = lines[:2] if spoil == "cut" else []
+        file.write_bytes(b"".join(kept) + lines[2][:9]) if kept else file.unlink()
+    train(settings, output=path, note=notes.append)
+    assert f"metrics.jsonl was changed since the checkpoint, and {len(kept)} whole lines" in "".join(notes)
+    steps = [json.loads(line)["step"] for line in kept]
+    assert [line["step"] for line in small.lines(path)] == [*steps, *range(11, STEPS + 1)]
+    assert _facts(path)[0] == expected[0]
+
+
+@pytest.mark.parametrize("name", ["fingerprint.json", "vocab.json", "checkpoints/step-10/optim.safetensors"])
+def test_sparse_files_are_not_hashed(stopped, tmp_path, name):
+    settings, origin, expected = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+    os.truncate(path / name, 1 << 40)
+    if "step" in name:
+        # The checkpoint before it is taken.
+        assert train(settings, output=path).resumed_from == 5 and _facts(path)[0] == expected[0]
+        return
+    with pytest.raises(CorruptFile, match=f"{name} differs from SHA256SUMS"):
+        train(settings, output=path)
+
+
+def test_a_refusal_does_not_load_the_compiler(stopped, tmp_path, monkeypatch):
+    settings, origin, _ = stopped
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda *_: pytest.fail("imports torch._inductor"))
+    shutil.copytree(origin, tmp_path / "run")
+    (tmp_path / "run" / "vocab.json").write_text("{}")
+    with pytest.raises(CorruptFile):
+        train(settings, output=tmp_path / "run")
+
+
 @pytest.mark.parametrize("name", ["config.yaml", "vocab.json", "fingerprint.json"])
 def test_edited_files_are_refused(stopped, tmp_path, name):
     settings, origin, _ = stopped
