@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.calls import explains_calls
 from slmmodel.checks import check_bool, check_path
+from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.notebook import html_table
 
@@ -68,6 +69,10 @@ class TextRun:
         choices: texts, one of which is generated (`[" yes", " no"]`). regex: the new text is one that this expression
         matches as a whole, if `max_new_tokens` does not end it before. Raises `slmtok.errors.InvalidPattern`.
         """
+        for name in {"ids", "input_ids"} & options.keys():
+            fact = f"generate() of text takes a prompt, not {name}"
+            raise WrongType(fact, fix="slmmodel.load(path).generate(ids)")
+        check_options(options, ("prompt", "assistant", "regex", "overflow"))
         ids = self._ids("prompt", prompt)
         if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
             raise WrongType("choices is a list of str", fix="choices=[' yes', ' no']")

@@ -628,10 +628,11 @@ def translated_errors(path: Path, part: Path | None = None) -> Iterator[None]:
                 fix="free some space and run the same command again; it continues",
                 path=str(path),
             ) from error
+        limited = "raise the limit on the size of a file (ulimit -f), and run the same command again; it continues"
         raise Unreadable(
             f"cannot write {str(path)!r}: {error.strerror or error}",
             where=str(path.parent),
-            fix="name a writable folder",
+            fix=limited if error.errno == errno.EFBIG else "name a writable folder",
             path=str(path),
         ) from error
 

@@ -5,11 +5,12 @@ torch is not imported, so wrong options are reported before it is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
+from slmmodel.calls import unknown_option
 from slmmodel.config_values import Count, Number, Section, option
 from slmmodel.errors import Argument, OptionError, WrongType, first_fault, unknown_name
 
@@ -120,6 +121,13 @@ class DecodingOptions(SamplingOptions):
     overflow: Literal["stop", "slide"] = option(
         "stop", "At the end of the context: stop, or continue from its last half."
     )
+
+
+def check_options(given: Mapping[str, Any], others: Sequence[str]) -> None:
+    """Raises `WrongType` for a keyword of `generate` that is no option of decoding, nor one of `others`."""
+    for name, value in given.items():
+        if name not in (*DecodingOptions.model_fields, *others):
+            raise unknown_option("generate", name, value, dict.fromkeys((*others, *DecodingOptions.model_fields)))
 
 
 class SampleConfig(DecodingOptions):

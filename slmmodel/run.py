@@ -12,14 +12,14 @@ import numpy as np
 import torch
 
 from slmmodel import trainer
-from slmmodel.calls import explains_calls, unknown_option
+from slmmodel.calls import explains_calls
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_bool, check_ids, check_int, check_path
 from slmmodel.config import Setting, merged, read_budget, refuse_contradiction, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.opening import open_source
 from slmmodel.data.source import TokenSource
-from slmmodel.decoding_options import DecodingOptions
+from slmmodel.decoding_options import DecodingOptions, check_options
 from slmmodel.errors import InvalidInput, OptionError, WrongType
 from slmmodel.evaluation.certificate import check_run
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
@@ -109,9 +109,7 @@ class Run:
 
         Raises `InvalidInput` for ids outside the vocabulary, `OptionError`, `UnknownName`, `WrongType`.
         """
-        for name, value in options.items():
-            if name not in DecodingOptions.model_fields:
-                raise unknown_option("generate", name, value, ["ids", "assistant", *DecodingOptions.model_fields])
+        check_options(options, ("ids", "assistant", "overflow"))
         prompt = check_ids(ids) or opening_ids(self.vocab)
         limit = check_int("max_new_tokens", max_new_tokens, example=256)
         given = {**special_ids(self.vocab), **options, "max_new_tokens": limit, "overflow": overflow}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.tables import Header
 from slmtok.corpus.template import SKIP, Template, located, template_of
 from slmtok.errors import MalformedRecord, Setting
+from slmtok.files import read_file
 
 if TYPE_CHECKING:
     from slmtok.corpus.selection import Skipped
@@ -58,20 +60,30 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
             skipped.records += 1
 
 
+_HEAD_BYTES = 1 << 16
+"""Of a table, in which quotes are looked for."""
+
+
+def _has_quotes(path: str) -> bool:
+    """Whether values are quoted, which tables of format tsv do not know."""
+    return os.path.isfile(path) and b'"' in read_file(path, _HEAD_BYTES)  # noqa: PTH113
+
+
 def _header(row: list[bytes], template: Template, path: str, line: int) -> Header:
     """The header in the first row. Raises `MalformedRecord`, whose fix is about the separator where it is no comma."""
     try:
         return Header.of(row, template, f"{path}, line {line:,}")
     except MalformedRecord as error:
         text = b",".join(row)
-        if b"\t" in text:
+        if b"\t" in text and not _has_quotes(path):
             columns = text.split(b"\t")
             is_named = template.fields[0].encode() in columns or template.numbered
             key = (" ", Setting("text_key", str(len(columns)))) if not is_named and template.source is None else ()
             error.limit, error.fix = "columns are separated by ',', and these by tabs", (Setting("format", "tsv"), *key)
-        elif len(row) == 1 and (mark := next((each for each in ";|" if each.encode() in text), None)):
+        elif len(row) == 1 and (mark := next((each for each in "\t;|" if each.encode() in text), None)):
             program = f"import csv,sys; csv.writer(sys.stdout).writerows(csv.reader(sys.stdin,delimiter={mark!r}))"
             output = f"{path.removesuffix('.csv')}-comma.csv"
             command = f'python -c "{program}" < {shlex.quote(path)} > {shlex.quote(output)}'
-            error.limit, error.fix = f"columns are separated by ',', and these by {mark!r}", f"{command}, and name it"
+            named = "tabs" if mark == "\t" else repr(mark)
+            error.limit, error.fix = f"columns are separated by ',', and these by {named}", f"{command}, and name it"
         raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,18 @@ import pytest
 import slmmodel
 import slmtok
 from slmmodel import app
+from slmmodel.checkpoint import translated_errors
 from slmmodel.data import ShardDataset, ShardLoader
-from slmmodel.errors import InvalidConfig, Mismatch, MissingInput, OptionError, SlmmodelError, UnknownName, WrongType
+from slmmodel.errors import (
+    InvalidConfig,
+    Mismatch,
+    MissingInput,
+    OptionError,
+    SlmmodelError,
+    UnknownName,
+    Unreadable,
+    WrongType,
+)
 from slmmodel.models import config_from_dict
 
 TEXTS = [f"once upon a time there was a little fox. the fox saw tree {number}." for number in range(60)]
@@ -49,6 +61,7 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.load("run").generate([1], eos_token_id=2), "stop_ids=(2,)"),
     (lambda: app.load("run").generate("a", max_tokens=5), "max_new_tokens=5"),
     (lambda: app.load("run").generate("a", stop="."), "stop_ids=(2,), the ids that end the text"),
+    (lambda: app.load("run").generate("a", ids=[1]), "slmmodel.load(path).generate(ids)"),
     (lambda: slmmodel.load("run").generate([1], num_beams=4), "beam=4"),
     (lambda: slmmodel.load("run").generate([1], greedy=True), "temperature=0"),
     (lambda: slmmodel.load("run").generate(input_ids=[1]), "run.generate(ids)"),
@@ -221,3 +234,15 @@ def test_documents_of_another_tokenizer_are_not_scored(inside):
     for run in (slmmodel.load("run"), app.load("run")):
         with pytest.raises(Mismatch, match="the data were made with another tokenizer than the model"):
             run.evaluate("data2")
+
+
+def test_options_of_text_are_those_of_its_own_call(inside: Path) -> None:
+    with pytest.raises(WrongType) as caught:
+        app.load("run").generate("a", max_length=5)
+    assert {"prompt", "regex", "overflow"} < {*str(caught.value.limit).removeprefix("options: ").split(", ")}
+
+
+def test_a_limit_on_the_size_of_a_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable) as caught, translated_errors(tmp_path / "optim.safetensors"):
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    assert "ulimit -f" in str(caught.value.fix) and "it continues" in str(caught.value.fix)

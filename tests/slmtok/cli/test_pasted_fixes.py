@@ -499,6 +499,15 @@ def test_several_lists_of_records_in_one_file(slmtok, here: Path) -> None:
     assert slmtok("train", "s-train.jsonl", *line[2:]).code == 0
 
 
+def test_a_csv_of_tabs_with_quotes(slmtok, here: Path) -> None:
+    (here / "s.csv").write_text('id\ttext\n1\t"the cat\n\na dog"\n')
+    ran = slmtok("encode", "s.csv", "-t", "tok.json", "--format", "csv")
+    assert "  limit: columns are separated by ',', and these by tabs\n" in ran.err
+    subprocess.run(["bash", "-c", fix_of(ran).partition(", and name it")[0]], check=True)
+    encoded = slmtok("encode", "s-comma.csv", "-t", "tok.json", "--format", "csv")
+    assert encoded.out == slmtok("encode", "-", "-t", "tok.json", stdin=b"the cat\n\na dog").out
+
+
 def test_a_csv_of_semicolons(slmtok, here: Path) -> None:
     (here / "s.csv").write_text('id;text\n1;"the; cat, a dog"\n')
     ran = slmtok("encode", "s.csv", "-t", "tok.json", "--format", "csv")
