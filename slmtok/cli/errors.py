@@ -9,11 +9,12 @@ import errno
 import os
 import re
 import shlex
+import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import click
 
@@ -389,6 +390,8 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     taken = context.params.get("tokenizer")
     if isinstance(taken, str) and name != "TOK" and isinstance(error.param, click.Argument):
         fact += f": {taken!r} is a tokenizer"
+    if name.startswith("CORPUS") and _is_piped(sys.stdin):
+        return f"{fact}, and text is piped in", command_line(context, ["-", *_arguments(context)])
     number = next(filter(str.isdecimal, _arguments(context)), None)
     if getattr(error.param, "type", None) is INTEGER and number:
         return fact, f"{name} {number}"
@@ -396,6 +399,14 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     named = with_output_named(context) if name == "--output" else named
     example = getattr(context.command, "example", None)
     return fact, named or (_completed(name, error.param, context, example) if example else None) or example
+
+
+def _is_piped(stream: TextIO | None) -> bool:
+    """Whether a stream is a pipe, which has what another command writes."""
+    try:
+        return stream is not None and stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _completed(name: str, param: click.Parameter | None, context: click.Context, example: str) -> str | None:

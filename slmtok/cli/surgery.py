@@ -164,7 +164,8 @@ def _counts_for(
 
 
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
-         habits={EXTRA: instead("--unused-on {}"), "--on": instead("--unused-on {}", "TEXT")})  # fmt: skip
+         habits={EXTRA: instead("--unused-on {}"), "--on": instead("--unused-on {}", "TEXT"),
+                 **dict.fromkeys(("--vocab", "--vocab-size", "--size"), instead("--keep {}", "4096"))})  # fmt: skip
 @tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
 @option("--unused-on", metavar="TEXT|COUNTS", multiple=True,

@@ -10,6 +10,7 @@ The engine parses plain records itself. This parser takes the lines that it reje
 from __future__ import annotations
 
 import json
+import shlex
 from codecs import BOM_UTF8
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,13 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             return None
         if number == 1 and line.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
             error.limit, error.fix = "one JSON object a line", (Setting("format", "json"), ", which reads arrays")
+        if line.rstrip().endswith(b"},") and source.endswith(".jsonl"):
+            # An array without its brackets.
+            better = shlex.quote(f"{source.removesuffix('.jsonl')}-lines.jsonl")
+            error.limit, error.fix = (
+                "a comma follows the record",
+                f"sed 's/,$//' {shlex.quote(source)} > {better}, and name it",
+            )
         raise located(error, source, line=number) from None
 
 
