@@ -84,6 +84,14 @@ def test_data_that_moved_are_named_by_an_option(slm, here, made):
         (made / "moved").rename(data)
 
 
+def test_a_result_that_is_replaced_is_named(slm, here):
+    for _ in range(2):
+        assert "replaced" not in slm("eval", "run", "--no-baselines", code=0).err
+    note = "run/eval/val.json had another result, which is replaced; --certificate FILE keeps both"
+    assert note in slm("eval", "run", "--no-baselines", "--stride", "1", code=0).err
+    assert "fix:   use --first-step 2\n" in slm("batches", "run", "--step", "2", code=2).err
+
+
 def test_doctor_compares_tokenizers(slm, here):
     import slmtok
 
