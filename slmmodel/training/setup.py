@@ -310,13 +310,9 @@ class RunCost:
         }
 
 
-def _is_sharded(config: RunConfig, counts: Counts, world: World) -> bool:
-    return needs_sharding(config.run.parallel, counts.parameters, world)
-
-
 def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> None:
     """Raises `InvalidConfig` where data, batch or ranks do not allow a run, and `OutOfMemory`."""
-    sharded = _is_sharded(config, count(config_from_dict(config.model)), world)
+    sharded = needs_sharding(config.run.parallel, count(config_from_dict(config.model)).parameters, world)
     if loader.batch_size < world.size:
         raise InvalidConfig(
             f"a batch of {loader.batch_size} sequences is smaller than world size {world.size}",
@@ -356,7 +352,7 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
 def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
     """The cost of a run that `check_run` has accepted."""
     counts, batch_size = count(config_from_dict(config.model)), loader.batch_size
-    sharded = _is_sharded(config, counts, world)
+    sharded = needs_sharding(config.run.parallel, counts.parameters, world)
     packing = loader.packing(0, 0)
     stats = packing.stats()
     blocks = data.train.n_blocks or 1
