@@ -55,6 +55,24 @@ def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example
     return number
 
 
+def check_index(index: object, call: str, n: int) -> int:
+    """`index` as an int; `call` is a call that takes one, `data.document({})`, of `n` values.
+
+    Raises `WrongType` for anything but an integer; the fix makes the call with the index that is meant.
+    """
+    try:
+        return operator.index(cast("SupportsIndex", index))
+    except TypeError:
+        pass
+    meant = None if isinstance(index, (list, tuple)) else _integer_meant(index)
+    fix = call.format(meant or 0)
+    if isinstance(index, slice) and all(type(each) in (int, type(None)) for each in (index.start, index.stop)):
+        fix = f"[{call.format('i')} for i in {range(n)[index.start : index.stop]}]"
+    elif isinstance(index, (list, tuple)) and all(type(each) is int for each in index):
+        fix = f"[{call.format('i')} for i in {index}]"
+    raise WrongType(f"an index is an integer, not {type(index).__name__} {index!r}", fix=fix, option="index")
+
+
 def check_bool(name: str, value: object) -> None:
     """Raises `WrongType` unless `value` is True or False."""
     if not isinstance(value, bool):

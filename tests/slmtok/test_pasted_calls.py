@@ -25,6 +25,8 @@ from slmtok.errors import (
     UnknownSpecial,
     WrongType,
 )
+from slmtok.shards import Shards, open_shards
+from slmtok.shards.token_files import open_token_files
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
@@ -334,3 +336,59 @@ def test_a_number_of_sentences(tok: slmtok.Tokenizer) -> None:
         slmtok.count("a.txt", input_sentence_size=3)
     options = eval(f"dict({caught.value.fix})")
     assert slmtok.count("a.txt", **options).totals.documents == 3
+
+
+@pytest.fixture
+def data(tok: slmtok.Tokenizer) -> Shards:
+    """Packed data in the folder data: 2 documents for training."""
+    Path("docs.txt").write_text("the cat sat\nthe dog sat\n")
+    slmtok.pack("docs.txt", tok, "data", document="line", val="none")
+    return open_shards("data")
+
+
+def test_a_file_in_place_of_packed_data(data: Shards) -> None:
+    for name in ("train-00000.bin", "train-00000.off", "manifest.json", "tok.json"):
+        for path in (f"data/{name}", Path("data") / name):
+            fix, opened = pasted(lambda path=path: open_shards(path), CorruptFile, open_shards=open_shards)
+            assert fix == "open_shards('data')" and opened.n_docs() == 2
+    with pytest.raises(CorruptFile, match=r"^a\.txt is a text, not packed data") as caught:
+        open_shards("a.txt")
+    assert caught.value.fix == "slmtok.pack('a.txt', tok, 'data')"
+    with pytest.raises(CorruptFile, match=r"^tok\.json is a tokenizer file of slmtok, not packed data"):
+        open_shards("tok.json")
+    Path("alone.bin").write_bytes(Path("data/train-00000.bin").read_bytes())
+    with pytest.raises(CorruptFile, match="is a shard of packed data") as caught:
+        open_shards("alone.bin")
+    assert caught.value.fix == "copy the whole folder of alone.bin, and name it"
+    for missing in ("date", "a.txt/data"):
+        with pytest.raises(MissingInput, match="no file"):
+            open_shards(missing)
+    for wrong in (7, None, b"data"):
+        assert pasted(lambda wrong=wrong: open_shards(wrong), WrongType)[1] == "data"
+
+
+def test_a_document_that_is_no_number(data: Shards, tok: slmtok.Tokenizer) -> None:
+    document: Any = data.document
+    second = data.document(1).tolist()
+    names: dict[str, Any] = {"data": data, "shard": data.shards["train"][0], "ragged": tok.encode_batch(["a", "b"])}
+    for wrong, fix in (("1", "data.document(1, 'train')"), (1.0, "data.document(1, 'train')")):
+        assert pasted(lambda wrong=wrong: document(wrong), WrongType, **names) == (fix, pytest.approx(second))
+    for wrong in (slice(0, 2), slice(None), [0, 1], (0, 1)):
+        assert pasted(lambda wrong=wrong: document(wrong), WrongType, **names)[1][1].tolist() == second
+    for wrong in (None, 0.5, "first", np.array([0, 1])):
+        assert pasted(lambda wrong=wrong: document(wrong), WrongType, **names)[0] == "data.document(0, 'train')"
+    fix, ids = pasted(lambda: document("train", 1), WrongType, **names)
+    assert fix == "data.document(1, 'train')" and ids.tolist() == second
+    for call in (lambda: document(-1), lambda: document(2), lambda: names["shard"].document(-1)):
+        with pytest.raises(IndexError, match="of 2"):
+            call()
+    assert pasted(lambda: names["shard"].document("1"), WrongType, **names)[1].tolist() == second
+    assert pasted(lambda: names["ragged"]["1"], WrongType, **names)[0] == "ragged[1]"
+    with pytest.raises(OptionError, match="holds no documents"):
+        data.n_docs(["train"])  # type: ignore[arg-type]
+    slmtok.pack("docs.txt", tok, "flat", document="line", val="none", output_format="npy")
+    files = open_token_files("flat")
+    assert files is not None
+    wrong_row: Any = "1"
+    documents = files.documents("train", tok)
+    assert pasted(lambda: documents[wrong_row], WrongType, documents=documents)[1].tolist() == second
