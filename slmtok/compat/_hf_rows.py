@@ -61,7 +61,7 @@ class Settings:
         """These settings. Raises `OptionError`."""
         check_side(self.padding_side, "padding_side")
         check_side(self.truncation_side, "truncation_side")
-        check_int("model_max_length", self.model_max_length, 1, max=10**100)
+        _check_length("model_max_length", self.model_max_length, 1)
         return self
 
 
@@ -84,8 +84,8 @@ def make_plan(
     padding_side: str | None = None,
 ) -> Plan:
     """The meaning of the options of one call, as in Hugging Face. Raises `OptionError` for contradictory options."""
-    max_length = None if max_length is None else check_int("max_length", max_length, 0)
     multiple = None if pad_to_multiple_of is None else check_int("pad_to_multiple_of", pad_to_multiple_of, 1)
+    max_length = None if max_length is None else _check_length("max_length", max_length, 0, multiple)
     if max_length is not None and padding is False and truncation is None:
         warn_caller(f"max_length={max_length} alone truncates; pass truncation=True or truncation=False")
         truncation = True
@@ -100,7 +100,7 @@ def make_plan(
         raise OptionError(
             f"max_length={max_length} is no multiple of pad_to_multiple_of={multiple}",
             limit="with truncation and padding both, a multiple",
-            fix=f"max_length={-(-max_length // multiple) * multiple}",
+            fix=f"max_length={_round_up(max_length, multiple)}",
             option="max_length",
         )
     return Plan(
@@ -112,6 +112,27 @@ def make_plan(
         truncation_side=settings.truncation_side,
         padding_side=check_side(settings.padding_side if padding_side is None else padding_side, "padding_side"),
     )
+
+
+_EXAMPLE_LENGTH = 128
+"""A number of ids that has room for special tokens and text."""
+
+
+def _check_length(name: str, value: object, min: int, multiple: int | None = None) -> int:
+    """`value`, if it is a number of ids. Raises `OptionError`, `WrongType`, with a length that has room for text."""
+    try:
+        return check_int(name, value, min, max=10**100)
+    except (OptionError, WrongType) as error:
+        if error.fix in (f"{name}={min}", f"{name}=1", f"{name}={min}, or more"):
+            error.fix = f"{name}={_round_up(_EXAMPLE_LENGTH, multiple)}, or leave {name} out for no limit"
+        if min == 0 and isinstance(error, OptionError):
+            error.limit = "0 or more; with truncation, more than the special tokens of a row"
+        raise
+
+
+def _round_up(length: int, multiple: int | None) -> int:
+    """The next multiple, or `length` without one."""
+    return length if multiple is None else -(-length // multiple) * multiple
 
 
 def _choice(value: object, choices: tuple[str, ...], option: str) -> str | None:
@@ -446,7 +467,8 @@ def _cutter(plan: Plan, frame: Frame, *, pair: bool) -> Callable[[int, int | Non
         raise OptionError(
             f"max_length={plan.max_length} leaves no room for text beside {added} special tokens",
             limit=f"{added + 1} or more",
-            fix=f"max_length={added + 126}" + (", or add_special_tokens=False" if added else ""),
+            fix=f"max_length={_round_up(added + 126, plan.multiple)}"
+            + (", or add_special_tokens=False" if added and plan.max_length else ""),
             option="max_length",
         )
     room = plan.max_length - added

@@ -10,7 +10,7 @@ import pytest
 from shared_data import peer
 
 import slmtok
-from slmtok.compat import cs336
+from slmtok.compat import as_hf, cs336
 from slmtok.compat.nanochat import RustBPETokenizer
 from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
@@ -392,3 +392,82 @@ def test_a_document_that_is_no_number(data: Shards, tok: slmtok.Tokenizer) -> No
     wrong_row: Any = "1"
     documents = files.documents("train", tok)
     assert pasted(lambda: documents[wrong_row], WrongType, documents=documents)[1].tolist() == second
+
+
+def test_a_row_that_is_no_number(tok: slmtok.Tokenizer) -> None:
+    encoded = as_hf(tok)(["the cat", "a dog"])
+    row: Any = "1"
+    for method in ("tokens", "word_ids", "sequence_ids"):
+        call = getattr(encoded, method)
+        fix, found = pasted(lambda call=call: call(row), WrongType, encoded=encoded)
+        assert fix == f"encoded.{method}(1)" and found == call(1)
+        with pytest.raises(IndexError, match="row 2 of 2"):
+            call(2)
+    fix, _ = pasted(lambda: encoded.char_to_token(row, 0), WrongType, encoded=encoded)
+    assert fix == "encoded.char_to_token(1, 0)"
+
+
+def test_holders_of_ids_in_place_of_ids(tok: slmtok.Tokenizer) -> None:
+    hf, text, texts = as_hf(tok), "the cat", ["the cat", "a dog"]
+    frame = peer("pandas").DataFrame({"text": texts, "input_ids": [tok.encode_list(each) for each in texts]})
+    table = peer("pyarrow").table({"input_ids": [tok.encode_list(each) for each in texts]})
+    data_set = peer("datasets").Dataset.from_dict({"text": texts, "input_ids": frame["input_ids"].tolist()})
+    one = "tok.decode(encoded['input_ids'])"
+    many = "tok.decode_batch(encoded['input_ids'])"
+    each = "tok.decode_batch([row['input_ids'] for row in rows])"
+    for holder, fix in (
+        (hf(text, add_special_tokens=False), one),
+        ({"input_ids": tok.encode(text)}, one),
+        ({"text": text, "ids": tok.encode_list(text)}, "tok.decode(encoded['ids'])"),
+        (tok.encode_segments([text]), "tok.decode(encoded.ids)"),
+        (ByteLevelBPETokenizer(tok).encode(text), "tok.decode(encoded.ids)"),
+        (hf(texts, add_special_tokens=False), many),
+        (hf(text, add_special_tokens=False, return_tensors="np"), many),
+        (data_set, "tok.decode_batch(ds['input_ids'])"),
+        (frame, "tok.decode_batch(df['input_ids'])"),
+        (table, "tok.decode_batch(ds['input_ids'].to_pylist())"),
+        ([hf(text, add_special_tokens=False)], each),
+        (list(data_set), each),
+        ([tok.encode_segments([text])], "tok.decode_batch([row.ids for row in rows])"),
+        ([hf(texts, add_special_tokens=False)], "[tok.decode_batch(row['input_ids']) for row in rows]"),
+    ):
+        names = {"tok": tok, **dict.fromkeys(("encoded", "rows", "ds", "df"), holder)}
+        for call in (tok.decode, tok.decode_bytes, tok.decode_segments, tok.decode_batch):
+            shown, found = pasted(lambda call=call, holder=holder: call(holder), WrongType, **names)
+            assert shown == fix and str(found).count(text) == 1
+    for empty in ({}, {"text": text}):
+        with pytest.raises(WrongType) as caught:
+            tok.decode(empty)
+        assert caught.value.fix == "tok.encode(text) gives ids"
+
+
+def test_holders_of_ids_under_names_of_hugging_face(tok: slmtok.Tokenizer) -> None:
+    hf = as_hf(tok)
+    encoded: Any = hf("the cat")
+    assert hf.batch_decode([encoded, encoded]) == hf.batch_decode([encoded["input_ids"]] * 2)
+    for method in ("convert_ids_to_tokens", "get_special_tokens_mask"):
+        call = getattr(hf, method)
+        fix, found = pasted(lambda call=call: call(encoded), WrongType, tok=hf, encoded=encoded)
+        assert fix == f"tok.{method}(encoded['input_ids'])" and found == call(encoded["input_ids"])
+        with pytest.raises(WrongType, match="this is str") as caught:
+            call("270")
+        assert caught.value.fix == "list(map(int, ids.split()))"
+
+
+def test_lengths_that_no_row_has(tok: slmtok.Tokenizer) -> None:
+    wrong: Any
+    for wrong in (-1, 0, 1, "x", "0", True):
+        for options in ({}, {"padding": True, "pad_to_multiple_of": 3}):
+            with pytest.raises(SlmtokError) as caught:
+                as_hf(tok)("a b c", max_length=wrong, truncation=True, **options)
+            fix = str(caught.value.fix).partition(",")[0]
+            assert eval(f"hf('a b c', truncation=True, {fix}, **options)", {"hf": as_hf(tok), "options": options})
+        if wrong != 1 or wrong is True:
+            with pytest.raises(SlmtokError) as caught:
+                as_hf(tok, model_max_length=wrong)
+            fix = str(caught.value.fix).partition(",")[0]
+            assert eval(f"as_hf(tok, {fix})('a b c', truncation=True)", {"as_hf": as_hf, "tok": tok})
+    with pytest.raises(WrongType) as typed:
+        wrong = "64"
+        as_hf(tok)("a", max_length=wrong, truncation=True)
+    assert typed.value.fix == "max_length=64"
