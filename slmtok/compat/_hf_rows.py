@@ -14,8 +14,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok._torch import to_tensor
-from slmtok.checks import check_int
+from slmtok.checks import check_int, refuse_table
 from slmtok.errors import OptionError, WrongType
+from slmtok.record_texts import texts_in
 
 if TYPE_CHECKING:
     from slmtok.ragged import Ragged
@@ -534,12 +535,16 @@ def _samples(text: object, name: str, *, split: bool) -> tuple[list[Any], bool]:
     """(samples, whether they were given as a batch)."""
     if isinstance(text, str) and not split:
         return [text], False
-    if isinstance(text, (str, bytes, bytearray, dict)) or not isinstance(text, Iterable):
+    refuse_table(text)
+    if isinstance(text, (str, bytes, bytearray, Mapping)) or not isinstance(text, Iterable):
+        held = texts_in(text, brackets=True) if isinstance(text, Mapping) else None
         raise WrongType(
             f"{name} must be {'a list of words' if split else 'a str or a list of str'}, not {type(text).__name__}",
-            fix="text.split()" if split else "for bytes: tok.encode(data) of slmtok's tokenizer",
+            fix="text.split()" if split else held or "for bytes: tok.encode(data) of slmtok's tokenizer",
         )
     samples = list(text)
+    if samples and isinstance(samples[0], Mapping) and (held := texts_in(text, first=samples[0], brackets=True)):
+        raise WrongType(f"{name} 0 is {type(samples[0]).__name__}, not str", limit="a str or a list of str", fix=held)
     if split and all(isinstance(one, str) for one in samples[:1]):
         return [samples], False
     return samples, True

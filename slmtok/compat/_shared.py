@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,6 +15,7 @@ from unicodedata import category
 
 from slmtok.checks import U64, check_int, check_path
 from slmtok.errors import MissingInput, OptionError, UnknownId, UnknownSpecial, VocabularyTooSmall, WrongType
+from slmtok.record_texts import texts_in
 from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.vocabulary import MAX_IDS
 
@@ -83,10 +84,10 @@ def check_iterable(texts: object, call: str) -> Iterable[object]:
 def check_str(text: object) -> str:
     """`text`, if it is a `str`. Raises `WrongType`."""
     if not isinstance(text, str):
-        raise WrongType(
-            f"text must be str, not {type(text).__name__}",
-            fix="encode_batch(texts)" if isinstance(text, (list, tuple)) else "data.decode() for bytes",
-        )
+        fix = "encode_batch(texts)" if isinstance(text, (list, tuple)) else "data.decode() for bytes"
+        if isinstance(text, Mapping):
+            fix = texts_in([text], brackets=True) or "give texts, not records"
+        raise WrongType(f"text must be str, not {type(text).__name__}", fix=fix)
     return text
 
 

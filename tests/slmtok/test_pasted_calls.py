@@ -471,3 +471,78 @@ def test_lengths_that_no_row_has(tok: slmtok.Tokenizer) -> None:
         wrong = "64"
         as_hf(tok)("a", max_length=wrong, truncation=True)
     assert typed.value.fix == "max_length=64"
+
+
+def _corpora() -> dict[str, tuple[Any, str]]:
+    """Records in place of texts, each with the texts that are meant."""
+    data_set = peer("datasets").Dataset.from_dict
+    rows = [{"id": 7, "content": TEXT}, {"id": 8, "content": TEXT}]
+    ds = data_set({"id": ["7", "8"], "content": [TEXT] * 2})
+    chat = [{"messages": [{"role": "user", "content": "the cat"}, {"role": "assistant", "content": TEXT}]}]
+    return {
+        "data set": (ds, "ds['content']"),
+        "data set with text": (data_set({"body": ["b"], "text": [TEXT]}), "ds['text']"),
+        "stream": (ds.to_iterable_dataset(), "row['content'] for row in ds"),
+        "splits": (peer("datasets").DatasetDict(train=ds), "d['train']['content']"),
+        "columns": ({"id": [7, 8], "content": [TEXT] * 2}, "d['content']"),
+        "list": (rows, "row['content'] for row in rows"),
+        "chat": (chat, "'\\n'.join(part['content'] for part in row['messages']) for row in rows"),
+        "words": ([{"tokens": TEXT.split()}], "' '.join(row['tokens']) for row in rows"),
+        "nested": ([{"translation": {"en": TEXT}}], "row['translation']['en'] for row in rows"),
+        "lists": ([[TEXT]], "text for row in rows for text in row"),
+    }
+
+
+def test_records_in_place_of_texts(tok: slmtok.Tokenizer) -> None:
+    for corpus, expression in _corpora().values():
+        names = dict.fromkeys(("ds", "d", "rows"), corpus)
+        for call in (slmtok.count, slmtok.train):
+            fix, texts = pasted(lambda call=call, corpus=corpus: call(corpus), WrongType, **names)
+            assert fix == f"slmtok.Texts({expression})"
+            assert slmtok.count(texts).distinct
+        given = [corpus, iter(corpus)] if isinstance(corpus, list) else [corpus]
+        for texts in given:
+            with pytest.raises(WrongType) as caught:
+                slmtok.count(slmtok.Texts(texts))
+            assert caught.value.fix in (f"slmtok.Texts({expression})", f"slmtok.Texts([{expression}])")
+        fix, batch = pasted(lambda corpus=corpus: tok.encode_batch(corpus), WrongType, tok=tok, **names)
+        assert fix in (f"tok.encode_batch({expression})", f"tok.encode_batch([{expression}])") and len(batch.ids) > 100
+
+
+def test_a_field_of_records_in_memory(tok: slmtok.Tokenizer) -> None:
+    ds = peer("datasets").Dataset.from_dict({"title": ["a", "b"], "story": [TEXT] * 2})
+    rows = [{"title": "a", "story": TEXT}]
+    for corpus, options, fix in (
+        (ds, {"text_key": "story"}, "slmtok.train(slmtok.Texts(ds['story']), vocab_size=272)"),
+        (rows, {"text_key": "story"}, "slmtok.train(slmtok.Texts(row['story'] for row in rows), vocab_size=272)"),
+        (
+            ds,
+            {"text_template": "{title}: {story}"},
+            "slmtok.train(slmtok.Texts('{title}: {story}'.format_map(row) for row in ds), vocab_size=272)",
+        ),
+    ):
+        shown, made = pasted(
+            lambda corpus=corpus, options=options: slmtok.train(corpus, vocab_size=272, **options),
+            WrongType,
+            ds=ds,
+            rows=rows,
+        )
+        assert shown == fix and made.n_vocab == 272
+    with pytest.raises(OptionError, match="names a field of files") as caught:
+        slmtok.train(iter([TEXT]), vocab_size=272, text_key="story", format="jsonl")
+    assert caught.value.fix == "leave text_key out"
+    with pytest.raises(WrongType) as typed:
+        slmtok.count([{"n": 1, "label": True}])
+    assert typed.value.fix == "give texts; no field of the record is one: n, label"
+
+
+def test_records_under_names_of_other_libraries(tok: slmtok.Tokenizer) -> None:
+    hf, rows = as_hf(tok), [{"content": "the cat"}]
+    expected = hf(["the cat"])["input_ids"]
+    table = {"content": ["the cat"]}
+    for given in (peer("datasets").Dataset.from_list(rows), rows, table, peer("pandas").DataFrame(table)):
+        names = dict.fromkeys(("ds", "rows", "d", "df"), given)
+        _, texts = pasted(lambda given=given: hf(given), WrongType, **names)
+        assert hf(list(texts))["input_ids"] == expected
+    fix, texts = pasted(lambda: ByteLevelBPETokenizer().train_from_iterator(rows), WrongType, rows=rows)
+    assert fix == "[row['content'] for row in rows]" and texts == ["the cat"]
