@@ -20,7 +20,7 @@ from slmtok.record_texts import texts_in
 if TYPE_CHECKING:
     from slmtok.training.ingest import CorpusLike
 
-_MAX_NAMES = 8
+MAX_NAMES = 8
 """Texts at the beginning of a corpus that are compared with the names of files."""
 _MAX_NAME_CHARS = 1024
 _MANY_TEXTS = "a list or an iterator of str or bytes"
@@ -78,11 +78,11 @@ def check_source(corpus: CorpusLike, options: Options, function: str) -> CorpusL
         head.append(text)
         if isinstance(text, Mapping):
             raise _no_text(text, len(head) - 1, _texts_of_records(source, text, options, function))
-        if len(head) == _MAX_NAMES or not _names_file(text):
+        if len(head) == MAX_NAMES or not is_file_name(text):
             break
     if isinstance(options, ReadOptions):
         _refuse_fields(options)
-    if head and all(map(_names_file, head)):
+    if head and all(map(is_file_name, head)):
         paths = argument_text(list(source), "paths") if isinstance(source, (list, tuple)) else "list(paths)"
         keywords = _changed(options)
         raise WrongType(
@@ -129,7 +129,7 @@ def _refuse_fields(options: ReadOptions) -> None:
         )
 
 
-def _names_file(text: object) -> bool:
+def is_file_name(text: object) -> bool:
     """Whether a text is the name of a file: one with a suffix or a folder, for a word may be a name by chance."""
     if isinstance(text, os.PathLike):
         return os.path.isfile(text)  # noqa: PTH113 (false for names that the system refuses)
