@@ -34,6 +34,11 @@ OFFSETS_SUFFIX = ".offsets.npy"
 """Of the file beside a file of ids: where each document begins, int64, one more than documents."""
 ID_MAP_SUFFIX = ".ids.npy"
 """Of the file beside a tokenizer that was cut: the new id of each old one, int64, -1 where it is gone."""
+NOT_RAW = (
+    *(".npy", ".npz", ".pt", ".pth", ".pkl", ".pickle", ".safetensors", ".h5"),
+    *(".json", ".jsonl", ".parquet", ".arrow", ".feather", ".msgpack", ".csv", ".tsv", ".gz", ".zst", ".xz"),
+)
+"""Suffixes of files that hold something else than ids as raw integers."""
 _MASK_IDS = 16
 """Ids of a list that are looked at to refuse a mask; looking at all would take as long as decoding."""
 _MASK_FIX = "ids[mask] chooses ids of an array"
@@ -450,6 +455,22 @@ def encode_files(
         with table_part.open("wb") as file:
             write_npy(file, np.asarray(offsets, dtype="<i8"))
     return open_ids(target, wide=encoder.wide)
+
+
+def raw_output(out: str | os.PathLike[str]) -> str:
+    """The name of a file of raw ids. Raises `OptionError` for one that says that the file holds something else."""
+    name = check_path(out, "ids.bin")
+    suffix = Path(name).suffix
+    if suffix.lower() in NOT_RAW:
+        is_array = suffix.lower() == ".npy"
+        raise OptionError(
+            f"{name!r} would hold raw ids, which {suffix} does not stand for",
+            limit=f"numpy.save({name!r}, ragged.ids) saves the ids of the result" if is_array else "raw ids, as .bin",
+            fix=repr(name.removesuffix(suffix) + ".bin"),
+            option="out",
+            path=name,
+        )
+    return name
 
 
 def _sources(paths: object) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 from slmtok.errors import (
     CorruptFile,
+    Inexpressible,
     InvalidSpecials,
     MissingInput,
     OptionError,
@@ -546,3 +548,29 @@ def test_records_under_names_of_other_libraries(tok: slmtok.Tokenizer) -> None:
         assert hf(list(texts))["input_ids"] == expected
     fix, texts = pasted(lambda: ByteLevelBPETokenizer().train_from_iterator(rows), WrongType, rows=rows)
     assert fix == "[row['content'] for row in rows]" and texts == ["the cat"]
+
+
+def test_raw_ids_under_the_name_of_another_file(tok: slmtok.Tokenizer) -> None:
+    for name in ("o.npy", "o.NPY", "o.json", "o.pt", "o.bin.gz"):
+        with pytest.raises(OptionError, match="would hold raw ids") as caught:
+            tok.encode_files("a.txt", name)
+        assert not list(Path().glob("o.*"))
+        ragged = tok.encode_files("a.txt", eval(str(caught.value.fix)))
+        assert ragged.ids.tolist() == tok.encode_list(TEXT)
+        if name == "o.npy":
+            assert caught.value.limit is not None
+            eval(caught.value.limit.partition(" saves")[0], {"numpy": np, "ragged": ragged})
+            assert np.load(name).tolist() == tok.encode_list(TEXT)
+        for written in Path().glob("o.*"):
+            written.unlink()
+
+
+def test_a_pattern_is_given_to_the_import(tok: slmtok.Tokenizer) -> None:
+    as_hf(tok).save_pretrained("hf", verify=False)
+    file = Path("hf/tokenizer.json")
+    document = json.loads(file.read_bytes())
+    document["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [{"type": "Digits"}, document["pre_tokenizer"]]}
+    file.write_text(json.dumps(document))
+    with pytest.raises(Inexpressible, match="Digits then ByteLevel") as caught:
+        slmtok.load(file)
+    assert caught.value.fix == "slmtok import hf/tokenizer.json --pattern gpt2 -o tok.json, which compares the ids"
