@@ -217,8 +217,8 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     context = error.ctx
     known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
     if file := next((word for word in _arguments(context) if _is_file_with_dash(word, error.option_name)), None):
-        line = (f"./{word}" if word == file else word for word in _arguments(context))
-        return f"{file!r} begins with a dash, as options do", shlex.join([*where.split(), *line]), file
+        words = (f"./{word}" if word == file else word for word in _arguments(context))
+        return f"{file!r} begins with a dash, as options do", shlex.join([*where.split(), *words]), file
     name = _with_one_dash(error.option_name, known, context) or error.option_name
     habit, meant = _habit(command, name), suggestion(name, known)
     begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
