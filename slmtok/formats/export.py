@@ -19,6 +19,7 @@ from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, Slm
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Encode, Target, module
 from slmtok.formats.verification import RECEIPT, compare, receipt, receipt_bytes
+from slmtok.tokenizer import check_tokenizer
 
 if TYPE_CHECKING:
     from slmtok.aliases import Progress
@@ -57,6 +58,7 @@ def export(
     target = TARGETS.get(to)
     if target is None:
         raise unknown_name("export format", to, TARGETS)
+    check_tokenizer(tokenizer)
     place = Path(folder)
     name = check_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", place.resolve().name).strip("-._") or to)
     target.check(tokenizer)

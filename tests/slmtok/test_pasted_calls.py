@@ -11,6 +11,10 @@ import pytest
 from shared_data import peer
 
 import slmtok
+from slmtok import corpus
+from slmtok.analysis.audit import audit
+from slmtok.analysis.diff import compare
+from slmtok.analysis.exposure import exposure
 from slmtok.compat import as_hf, cs336
 from slmtok.compat.nanochat import RustBPETokenizer
 from slmtok.compat.sentencepiece import SentencePieceProcessor
@@ -27,6 +31,8 @@ from slmtok.errors import (
     UnknownSpecial,
     WrongType,
 )
+from slmtok.formats.export import export
+from slmtok.options import ReadOptions
 from slmtok.shards import Shards, open_shards
 from slmtok.shards.token_files import open_token_files
 
@@ -496,25 +502,25 @@ def _corpora() -> dict[str, tuple[Any, str]]:
 
 
 def test_records_in_place_of_texts(tok: slmtok.Tokenizer) -> None:
-    for corpus, expression in _corpora().values():
-        names = dict.fromkeys(("ds", "d", "rows"), corpus)
+    for records, expression in _corpora().values():
+        names = dict.fromkeys(("ds", "d", "rows"), records)
         for call in (slmtok.count, slmtok.train):
-            fix, texts = pasted(lambda call=call, corpus=corpus: call(corpus), WrongType, **names)
+            fix, texts = pasted(lambda call=call, records=records: call(records), WrongType, **names)
             assert fix == f"slmtok.Texts({expression})"
             assert slmtok.count(texts).distinct
-        given = [corpus, iter(corpus)] if isinstance(corpus, list) else [corpus]
+        given = [records, iter(records)] if isinstance(records, list) else [records]
         for texts in given:
             with pytest.raises(WrongType) as caught:
                 slmtok.count(slmtok.Texts(texts))
             assert caught.value.fix in (f"slmtok.Texts({expression})", f"slmtok.Texts([{expression}])")
-        fix, batch = pasted(lambda corpus=corpus: tok.encode_batch(corpus), WrongType, tok=tok, **names)
+        fix, batch = pasted(lambda records=records: tok.encode_batch(records), WrongType, tok=tok, **names)
         assert fix in (f"tok.encode_batch({expression})", f"tok.encode_batch([{expression}])") and len(batch.ids) > 100
 
 
 def test_a_field_of_records_in_memory(tok: slmtok.Tokenizer) -> None:
     ds = peer("datasets").Dataset.from_dict({"title": ["a", "b"], "story": [TEXT] * 2})
     rows = [{"title": "a", "story": TEXT}]
-    for corpus, options, fix in (
+    for records, options, fix in (
         (ds, {"text_key": "story"}, "slmtok.train(slmtok.Texts(ds['story']), vocab_size=272)"),
         (rows, {"text_key": "story"}, "slmtok.train(slmtok.Texts(row['story'] for row in rows), vocab_size=272)"),
         (
@@ -524,7 +530,7 @@ def test_a_field_of_records_in_memory(tok: slmtok.Tokenizer) -> None:
         ),
     ):
         shown, made = pasted(
-            lambda corpus=corpus, options=options: slmtok.train(corpus, vocab_size=272, **options),
+            lambda records=records, options=options: slmtok.train(records, vocab_size=272, **options),
             WrongType,
             ds=ds,
             rows=rows,
@@ -574,3 +580,24 @@ def test_a_pattern_is_given_to_the_import(tok: slmtok.Tokenizer) -> None:
     with pytest.raises(Inexpressible, match="Digits then ByteLevel") as caught:
         slmtok.load(file)
     assert caught.value.fix == "slmtok import hf/tokenizer.json --pattern gpt2 -o tok.json, which compares the ids"
+
+
+def test_the_name_of_a_tokenizer_in_place_of_it(tok: slmtok.Tokenizer, data: Shards) -> None:
+    wrong: Any = "tok.json"
+    for call in (
+        lambda: export(wrong, "hf", "out"),
+        lambda: audit(wrong, [b"a"]),
+        lambda: compare(wrong, tok),
+        lambda: compare(tok, wrong),
+        lambda: exposure(data, wrong),
+    ):
+        assert pasted(call, WrongType)[1] == tok
+    assert not Path("out").exists()
+
+
+def test_one_path_in_place_of_sources(tok: slmtok.Tokenizer) -> None:
+    wrong: Any = "a.txt"
+    names = {"find": corpus.find, "options": ReadOptions(), "read": corpus.read, "documents": corpus.documents}
+    for function in (corpus.read, corpus.documents):
+        fix, found = pasted(lambda function=function: list(function(wrong, ReadOptions())), WrongType, **names)
+        assert fix == f"{function.__name__}(find('a.txt', options), options)" and len(list(found)) == 1
