@@ -397,12 +397,12 @@ class Tokenizer(metaclass=_NamesConstructors):
         Both appear whole or not at all. The result maps them into memory. max_doc_bytes: most text of a document that
         is held at once; larger documents are cut where no piece crosses, in bounded memory, unless they have no such
         place. Raises `MissingInput`, `OutputExists`, `DiskFull`, `Unreadable`, `DocumentTooLarge`, `OptionError` (a
-        file that is not text).
+        file that is not text, an `out` that is named as another kind of file, such as .npy).
         """
         return id_arrays.encode_files(
             self._encoder,
             id_arrays.text_sources(paths),
-            out,
+            id_arrays.raw_output(out),
             document=document,
             threads=check_threads(threads),
             delimiters=self._delimiters(bos=bos, eos=eos),

@@ -19,6 +19,7 @@ import torch
 from slmmodel import checkpoint, optim
 from slmmodel import config as configs
 from slmmodel.checkpoint import RunFolder, write_file
+from slmmodel.checks import check_utf8
 from slmmodel.config import Budget, OptimConfig, RunConfig, Settings, resolve, settings_of, to_yaml
 from slmmodel.data import Loader, RunData, open_data
 from slmmodel.data.opening import StageData
@@ -106,6 +107,7 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ())
 
     Raises `OutputExists`, also for a finished run, and what `RunFolder.open` raises.
     """
+    check_utf8(path)
     run = RunFolder(path)
     if not run.exists() and not run.is_version_1():
         run.refuse_other_content()
@@ -231,6 +233,7 @@ def configure(
 
 def _absolute(data: str) -> str:
     """A path that holds in every folder; words and names that are not paths stay as they are."""
+    check_utf8(data)
     return str(Path(data).absolute()) if data not in ("", "auto", "none") and Path(data).exists() else data
 
 
