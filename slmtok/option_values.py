@@ -252,6 +252,9 @@ def parse_memory(value: object) -> tuple[int | None, float | None]:
         raise wrong_type("memory", value, "takes a size", "1GB")
     else:
         size = int(value.__index__())
+    if size >= 1 << 63:
+        limit = "less than 8 EiB"
+        raise OptionError((Setting("memory", value), " is out of range"), limit=limit, fix=fix, option="memory")
     if size < MIN_MEMORY_BYTES:
         raise OptionError(
             (Setting("memory", value), " is too small to count in"),
