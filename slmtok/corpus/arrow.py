@@ -32,6 +32,8 @@ _MAX_REPEATED_BYTES = 64 << 20
 """Most bytes that the rows of a batch may have if a dictionary repeats its largest value in each."""
 _MAX_CHUNK_BYTES = 1 << 30
 """A column chunk up to this size is read whatever the limit on documents; those of hubs have some hundred megabytes."""
+_DICTIONARY_HEADER = re.compile(rb"\x15\x04\x15([\x80-\xff]{0,4}[\0-\x7f])\x15([\x80-\xff]{0,4}[\0-\x7f])")
+"""How the header of a dictionary page begins: its kind, then its size unpacked and packed, as Thrift writes them."""
 _DATASET_BATCH_ROWS = 1000
 _HUB_SECONDS = 8
 """How long the hub has for its first answer."""
@@ -106,7 +108,7 @@ def _open_parquet(path: str) -> Iterator[Any]:
 def _batch_rows(group: Any, columns: list[str], max_doc_bytes: int, path: str) -> int:
     """How many rows of a row group make about `_BATCH_BYTES` in these columns.
 
-    A dictionary may repeat one large value in every row, so the largest value that it can hold bounds the rows too.
+    A dictionary may repeat one large value in every row, so the size of its page bounds the rows too.
     Raises `DocumentTooLarge` for a column chunk that is larger than any document: a page of it is unpacked at once.
     """
     parts = [group.column(index) for index in range(group.num_columns)]
@@ -115,7 +117,7 @@ def _batch_rows(group: Any, columns: list[str], max_doc_bytes: int, path: str) -
     if any(size > max(max_doc_bytes, _MAX_CHUNK_BYTES) for size in sizes):
         raise document_too_large(path, max_doc_bytes)
     rows = max(_BATCH_BYTES * group.num_rows // max(sum(sizes), 1), 16)
-    largest = max((size for part, size in zip(parts, sizes, strict=True) if _has_dictionary(part)), default=0)
+    largest = max((_dictionary_bytes(part, path) for part in parts if _has_dictionary(part)), default=0)
     if largest:
         rows = min(rows, max(_MAX_REPEATED_BYTES // largest, 4))
     return int(min(rows, _MAX_BATCH_ROWS))
@@ -123,6 +125,28 @@ def _batch_rows(group: Any, columns: list[str], max_doc_bytes: int, path: str) -
 
 def _has_dictionary(column: Any) -> bool:
     return any("DICTIONARY" in encoding for encoding in column.encodings)
+
+
+def _dictionary_bytes(column: Any, path: str) -> int:
+    """Most bytes that a value of the dictionary of a column chunk can have.
+
+    A chunk has one dictionary, whose page comes first and states its size. Most writers end a dictionary at 1 MiB and
+    store later values as they are, so the size of the chunk would be a far larger bound; it is used where no such page
+    comes first.
+    """
+    offsets = (column.dictionary_page_offset, column.data_page_offset)
+    with Path(path).open("rb", buffering=0) as file:
+        file.seek(min((offset for offset in offsets if offset and offset > 0), default=0))
+        found = _DICTIONARY_HEADER.match(file.read(16))
+    if found is None:
+        return int(column.total_uncompressed_size)
+    # The size that pyarrow allocates is the first, or the second where the page is not compressed.
+    return max(map(_zigzag, found.groups()))
+
+
+def _zigzag(varint: bytes) -> int:
+    """A number that is not negative, in the compact protocol of Thrift."""
+    return sum((byte & 0x7F) << (7 * index) for index, byte in enumerate(varint)) >> 1
 
 
 # --- Hugging Face data sets -------------------------------------------------------------------------------------------
