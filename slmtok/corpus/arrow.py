@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.streams import COMPRESSED, document_too_large
 from slmtok.corpus.template import located, template_of
+from slmtok.corpus.text_columns import TextColumn
 from slmtok.errors import MalformedRecord, MissingInput, OptionError, SlmtokError, Unreadable, missing_extra
 
 if TYPE_CHECKING:
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
     from slmtok.corpus.template import Template
     from slmtok.options import ReadOptions
 
+_Part = TypeVar("_Part")
+Convert: TypeAlias = Callable[..., Iterator[_Part]]
+"""Makes texts or columns of a table: `_texts` or `_columns`."""
 _BATCH_BYTES = 4 << 20
+_MIN_TABLE_BYTES = 1 << 20
+"""Smaller batches are joined: a batch of documents that a dictionary may repeat has 4 rows and more."""
 _MAX_BATCH_ROWS = 1 << 14
 _MAX_REPEATED_BYTES = 64 << 20
 """Most bytes that the rows of a batch may have if a dictionary repeats its largest value in each."""
@@ -44,6 +50,15 @@ _HUB_SECONDS = 8
 
 def read_parquet(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
     """The text of every row. Raises `MalformedRecord` for single rows unless skipping, and as `_open_parquet`."""
+    return _read_parquet(path, options, skipped, _texts)
+
+
+def read_parquet_columns(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes | TextColumn]:
+    """The same as columns of text; `skipped` does not count what a column skips."""
+    return _read_parquet(path, options, skipped, _columns)
+
+
+def _read_parquet(path: str, options: ReadOptions, skipped: Skipped, convert: Convert[_Part]) -> Iterator[_Part]:
     with _open_parquet(path) as file:
         template = template_of(options)
         _check_columns(template, file.schema_arrow.names, path)
@@ -52,9 +67,34 @@ def read_parquet(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[
         for group in range(file.num_row_groups):
             size = _batch_rows(file.metadata.row_group(group), columns, options.max_doc_bytes, path)
             batches = file.iter_batches(batch_size=size, row_groups=[group], columns=columns, use_threads=False)
-            for batch in batches:
-                yield from _texts(batch, template, options, skipped, path, row=row, row_group=group + 1)
-                row += len(batch)
+            for table in _joined(batches):
+                yield from convert(table, template, options, skipped, path, row=row, row_group=group + 1)
+                row += len(table)
+
+
+def _joined(batches: Iterable[Any]) -> Iterator[Any]:
+    """Tables of successive batches, each of at least `_MIN_TABLE_BYTES`, but for the last.
+
+    Batches whose values share memory stay apart, because the values of many together may be far larger.
+    """
+    import pyarrow as pa
+
+    held: list[Any] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= _MIN_TABLE_BYTES or not all(map(_is_copied, batch.schema.types)):
+            table = pa.Table.from_batches(held)
+            held, size = [], 0
+            yield table
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _is_copied(kind: Any) -> bool:
+    """Whether each value of this type has bytes of its own."""
+    return str(kind).removeprefix("large_") in ("string", "binary")
 
 
 def check_columns(paths: Sequence[str], options: ReadOptions) -> None:
@@ -186,6 +226,15 @@ def parse_dataset_name(source: str) -> DatasetName:
 
 def read_hugging_face(source: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
     """The text of every row. Raises `MalformedRecord` for single rows unless skipping, and as `_open_dataset`."""
+    return _read_hugging_face(source, options, skipped, _texts)
+
+
+def read_hugging_face_columns(source: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes | TextColumn]:
+    """The same as columns of text; `skipped` does not count what a column skips."""
+    return _read_hugging_face(source, options, skipped, _columns)
+
+
+def _read_hugging_face(source: str, options: ReadOptions, skipped: Skipped, convert: Convert[_Part]) -> Iterator[_Part]:
     with _open_dataset(source, options) as data:
         template = template_of(options)
         if data.column_names is not None:
@@ -194,7 +243,7 @@ def read_hugging_face(source: str, options: ReadOptions, skipped: Skipped) -> It
         row = 0
         for table in data.with_format("arrow").iter(batch_size=_DATASET_BATCH_ROWS):
             _check_columns(template, table.column_names, source)
-            yield from _texts(table, template, options, skipped, source, row=row)
+            yield from convert(table, template, options, skipped, source, row=row)
             row += len(table)
 
 
@@ -327,6 +376,51 @@ def _texts(
         yield text
 
 
+def _columns(
+    table: Any, template: Template, options: ReadOptions, skipped: Skipped, source: str, *, row: int, **place: int
+) -> Iterator[bytes | TextColumn]:
+    """As `_texts`, which also reads the tables that are no column of text as it stands."""
+    found = _column(table, template, options) if len(table) else None
+    if found is None:
+        return _texts(table, template, options, skipped, source, row=row, **place)
+    return iter((found,))
+
+
+def _column(table: Any, template: Template, options: ReadOptions) -> TextColumn | None:
+    """The rows of a table; None where they need more than a copy, or one is refused."""
+    import numpy as np
+    import pyarrow as pa
+
+    column = table.column(template.fields[0])
+    if template.source is not None or not _is_text(column.type):
+        return None
+    array = _joined_chunks(column.cast(pa.large_binary()))
+    skips: tuple[int, ...] = ()
+    if array.null_count:
+        if not options.skip_malformed:
+            return None
+        nulls = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
+        skips = tuple((nulls - np.arange(len(nulls))).tolist())
+        array = array.drop_null()
+    # Offsets of a damaged file may lie anywhere; those of a mapped file may not be aligned.
+    array.validate(full=True)
+    _, offsets, data = array.buffers()
+    bounds = np.frombuffer(offsets, np.int64, len(array) + 1, 8 * array.offset) if len(array) else np.zeros(1, np.int64)
+    bounds = np.require(bounds, requirements="A")
+    if len(array) and int(np.diff(bounds).max()) > options.max_doc_bytes:
+        return None
+    return TextColumn(np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8), bounds, skips)
+
+
+def _joined_chunks(column: Any) -> Any:
+    """A column of a `Table` or `RecordBatch` as one array."""
+    import pyarrow as pa
+
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
 def _check_columns(template: Template, names: Sequence[str], source: str) -> None:
     """Raises `MalformedRecord` where a field of the template is not a column."""
     absent = next((name for name in template.fields if name not in names), None)
@@ -339,7 +433,13 @@ def _values(column: Any) -> list[Any]:
     """A column as a list: bytes for text and binary, None for null, else Python values."""
     import pyarrow as pa
 
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    is_text = str(kind).removeprefix("large_").removesuffix("_view") in ("string", "binary")
-    values: list[Any] = (column.cast(pa.large_binary()) if is_text else column).to_pylist()
+    values: list[Any] = (column.cast(pa.large_binary()) if _is_text(column.type) else column).to_pylist()
     return values
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether values of this type, or of its dictionary, are text or binary."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return str(kind).removeprefix("large_").removesuffix("_view") in ("string", "binary")

@@ -21,6 +21,7 @@ from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
     from slmtok._engine import DocumentReader
+    from slmtok.corpus.text_columns import TextColumn
 
 CHUNK_BYTES = 8 << 20
 """Size of the chunks of a file. Positions count in chunks: a change makes old pack journals unusable."""
@@ -136,6 +137,15 @@ def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | Non
         else:
             with explained(path):
                 yield from _texts(open_reader(path, options), skipped)
+
+
+def parts(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes | TextColumn]:
+    """As `documents` of one file, as columns of text where the format reads them.
+
+    `skipped` does not count what a column skips.
+    """
+    columns = format_of(path, options).columns
+    return documents([path], options, skipped) if columns is None else columns(path, options, skipped)
 
 
 def _texts(reader: DocumentReader, skipped: Skipped) -> Iterator[bytes]:
