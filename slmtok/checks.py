@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, SupportsIndex, cast
 from slmtok.errors import OptionError, Setting, WrongType, suggestion
 from slmtok.foreign_options import nearest_name
 from slmtok.record_texts import texts_in
+from slmtok.sizes import parse_size
 
 if TYPE_CHECKING:
     from slmtok.aliases import Text
@@ -105,8 +106,9 @@ def _integer_meant(value: object) -> int | None:
         return max((each for each in value if type(each) is int), default=None)
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 20:
-        return int(value)
+    # `32k` and `32,000`; a `B` would be a number of bytes.
+    if isinstance(value, str) and len(value) <= 20 and not value.lower().endswith("b"):
+        return parse_size(value.replace(",", ""))
     return None
 
 

@@ -98,6 +98,11 @@ class Tokenizer(metaclass=_NamesConstructors):
         hint = "" if name.startswith("_") else "; names of other libraries: slmtok.compat.as_hf(tok), as_tiktoken(tok)"
         raise AttributeError(f"a Tokenizer has no attribute {name!r}{hint}", name=name, obj=self)
 
+    def __call__(self, *args: object, **keywords: object) -> NoReturn:
+        """Raises `WrongType`: a tokenizer of transformers is called, this one is not."""
+        fix = "tok.encode(text), or slmtok.compat.as_hf(tok), which is called as in transformers"
+        raise WrongType("a Tokenizer is not called", fix=fix)
+
     @classmethod
     def from_bytes(cls, data: bytes, *, source: str = "the data", verify: bool = True) -> Tokenizer:
         """A tokenizer from the bytes of its file; `source` names it in errors. See `slmtok.load`."""

@@ -20,7 +20,8 @@ from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.streams import COMPRESSED, document_too_large
 from slmtok.corpus.template import located, template_of
 from slmtok.corpus.text_columns import TextColumn
-from slmtok.errors import MalformedRecord, MissingInput, OptionError, SlmtokError, Unreadable, missing_extra
+from slmtok.errors import MalformedRecord, MissingInput, OptionError, Setting, SlmtokError, Unreadable, missing_extra
+from slmtok.files import read_file
 
 if TYPE_CHECKING:
     from slmtok.corpus.selection import Skipped
@@ -137,10 +138,13 @@ def _open_parquet(path: str) -> Iterator[Any]:
     except FileNotFoundError:
         raise MissingInput(f"no file {path!r}", where="the corpus", fix="check the name", path=path) from None
     except (pa.ArrowException, OSError) as error:
+        is_other = not read_file(path, 4).startswith(b"PAR1")
         raise Unreadable(
             f"cannot read {path!r}: {str(error).splitlines()[0] if str(error) else error}",
             where=path,
-            fix="check that it is a parquet file, and fetch it again",
+            fix=("its format is another: leave ", Setting("format"), " out, or fetch the file again")
+            if is_other
+            else "fetch the file again: it begins as parquet files do",
             path=path,
         ) from error
 
@@ -331,6 +335,10 @@ def _load(datasets: Any, parsed: DatasetName, options: ReadOptions) -> Any:
     )
 
 
+_PART_OF_SPLIT = re.compile(r"([\w.-]+)\[.*\]", re.ASCII)
+"""A slice of `datasets`, such as `train[:10%]`."""
+
+
 def _select_split(data: Any, parsed: DatasetName, source: str) -> Any:
     """Of several splits the one that is named, else `train`, else the only one. Raises `MissingInput`."""
     if not isinstance(data, dict):
@@ -338,6 +346,10 @@ def _select_split(data: Any, parsed: DatasetName, source: str) -> Any:
     names = sorted(map(str, data))
     wanted = parsed.split or ("train" if "train" in names or len(names) != 1 else names[0])
     if wanted not in names:
+        if (part := _PART_OF_SPLIT.fullmatch(wanted)) and part[1] in names:
+            limits = (Setting("sample", "10%"), " or ", Setting("max_docs", 1000), " read a part of it")
+            fix = (f"hf:{parsed.name}@{part[1]}; ", *limits)
+            raise MissingInput(f"{wanted!r} is a part of a split", where=source, fix=fix, path=source)
         # `val` and `valid` stand for `validation`, and the reverse.
         meant = next((name for name in names if name[:3] == wanted[:3]), names[0] if names else None)
         raise MissingInput(
