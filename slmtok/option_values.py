@@ -281,8 +281,8 @@ def parse_memory_text(text: str) -> str:
 def check_str(name: str, value: object, example: str) -> str:
     """`value`, if it is a str. Raises `WrongType`."""
     if not isinstance(value, str):
-        is_compiled = isinstance(value, re.Pattern) and isinstance(value.pattern, str)
-        raise wrong_type(name, value, "must be a str", value.pattern if is_compiled else example)
+        compiled = getattr(value, "pattern", None)
+        raise wrong_type(name, value, "must be a str", compiled if isinstance(compiled, str) else example)
     return value
 
 
