@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
@@ -62,7 +62,7 @@ def read_parquet_columns(path: str, options: ReadOptions, skipped: Skipped) -> I
 def _read_parquet(path: str, options: ReadOptions, skipped: Skipped, convert: Convert[_Part]) -> Iterator[_Part]:
     with _open_parquet(path) as file:
         template = template_of(options)
-        _check_columns(template, file.schema_arrow.names, path)
+        _check_columns(template, _kinds(file.schema_arrow), path)
         columns = list(dict.fromkeys(template.fields))
         row = 0
         for group in range(file.num_row_groups):
@@ -100,10 +100,10 @@ def _is_copied(kind: Any) -> bool:
 
 def check_columns(paths: Sequence[str], options: ReadOptions) -> None:
     """Raises `MalformedRecord` for the first parquet file without a column that is read; reads no rows."""
-    template, columns = template_of(options), dict[str, list[str]]()
+    template, columns = template_of(options), dict[str, dict[str, object]]()
     for path in paths:
         with _open_parquet(path) as file:
-            columns[path] = file.schema_arrow.names
+            columns[path] = _kinds(file.schema_arrow)
     for path, names in columns.items():
         absent = {name for name in template.fields if name not in names}
         if other := next((other for other, theirs in columns.items() if absent & set(theirs)), None):
@@ -242,11 +242,12 @@ def _read_hugging_face(source: str, options: ReadOptions, skipped: Skipped, conv
     with _open_dataset(source, options) as data:
         template = template_of(options)
         if data.column_names is not None:
-            _check_columns(template, data.column_names, source)
+            kinds = data.features or dict.fromkeys(data.column_names, "string")
+            _check_columns(template, kinds, source)
             data = data.select_columns(list(dict.fromkeys(template.fields)))
         row = 0
         for table in data.with_format("arrow").iter(batch_size=_DATASET_BATCH_ROWS):
-            _check_columns(template, table.column_names, source)
+            _check_columns(template, _kinds(table.schema), source)
             yield from convert(table, template, options, skipped, source, row=row)
             row += len(table)
 
@@ -435,12 +436,18 @@ def _joined_chunks(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
-def _check_columns(template: Template, names: Sequence[str], source: str) -> None:
-    """Raises `MalformedRecord` where a field of the template is not a column."""
-    absent = next((name for name in template.fields if name not in names), None)
+def _kinds(schema: Any) -> dict[str, object]:
+    """The type of each column of a schema of Arrow, by name."""
+    return dict(zip(schema.names, schema.types, strict=True))
+
+
+def _check_columns(template: Template, kinds: Mapping[str, object], source: str) -> None:
+    """Raises `MalformedRecord` where a field of the template is not a column. kinds: the type of each column."""
+    absent = next((name for name in template.fields if name not in kinds), None)
     if absent is not None:
-        fact = f"there is no column {absent!r}"
-        raise located(template.missing(absent, dict.fromkeys(names, ""), fact, "columns"), source)
+        # Text stands for a column of text.
+        held = {name: "" if "string" in str(kind) or "binary" in str(kind) else 0 for name, kind in kinds.items()}
+        raise located(template.missing(absent, held, f"there is no column {absent!r}", "columns"), source)
 
 
 def _values(column: Any) -> list[Any]:
