@@ -630,11 +630,14 @@ def translated_errors(path: Path, part: Path | None = None) -> Iterator[None]:
                 fix="free some space and run the same command again; it continues",
                 path=str(path),
             ) from error
-        limited = "raise the limit on the size of a file (ulimit -f), and run the same command again; it continues"
+        limits = {errno.EFBIG: "the size of a file (ulimit -f)", errno.EMFILE: "open files (ulimit -n)"}
+        limit = limits.get(error.errno or 0)
         raise Unreadable(
             f"cannot write {str(path)!r}: {error.strerror or error}",
             where=str(path.parent),
-            fix=limited if error.errno == errno.EFBIG else "name a writable folder",
+            fix=f"raise the limit on {limit}, and run the same command again; it continues"
+            if limit
+            else "name a writable folder",
             path=str(path),
         ) from error
 

@@ -68,7 +68,12 @@ def read_bounded(path: Path, max_bytes: int = MAX_JSON_BYTES) -> bytes:
     with open(path, "rb", opener=_open_without_waiting) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise FaultError("is not a regular file")
-        data = file.read(max_bytes + 1)
+        # In parts, since one large read takes memory for the limit.
+        parts, left = list[bytes](), max_bytes + 1
+        while left > 0 and (part := file.read(min(left, 1 << 20))):
+            parts.append(part)
+            left -= len(part)
+    data = b"".join(parts)
     if len(data) > max_bytes:
         raise FaultError(f"has more than {max_bytes:,} bytes")
     return data

@@ -360,6 +360,7 @@ def _explain(error: OSError, path: Path, *, partial: bool = False) -> SlmtokErro
         )
     fixes = {
         errno.EFBIG: "raise the limit on the size of a file (ulimit -f), or write less",
+        errno.EMFILE: "raise the limit on open files (ulimit -n)",
         errno.ENAMETOOLONG: "give the output a shorter name",
     }
     return Unreadable(

@@ -67,7 +67,19 @@ def read_limited(path: str | os.PathLike[str], kind: str) -> bytes:
 def read_file(path: str | os.PathLike[str], limit: int = -1) -> bytes:
     """A file, or its first `limit` bytes. Raises `MissingInput`, `Unreadable`."""
     with opened(path) as file:
-        return file.read(limit)
+        return file.read() if limit < 0 else read_at_most(file, limit)
+
+
+def read_at_most(file: BinaryIO, limit: int) -> bytes:
+    """The first `limit` bytes of a stream; memory is taken for those that it has, not for the limit."""
+    parts, left = list[bytes](), limit
+    while left > 0 and (part := file.read(min(left, _PART_BYTES))):
+        parts.append(part)
+        left -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+_PART_BYTES = 1 << 20
 
 
 @contextmanager

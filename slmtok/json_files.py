@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from slmtok.errors import CorruptFile, Message, SlmtokError
 from slmtok.file_kinds import kind_of_file, wrong_kind
-from slmtok.files import MAX_FILE_BYTES, missing_input, unreadable
+from slmtok.files import MAX_FILE_BYTES, missing_input, read_at_most, unreadable
 from slmtok.schema import Check
 from slmtok.strict_json import FaultError, parse_object
 
@@ -27,7 +27,7 @@ def read_bounded(path: Path, kind: str) -> bytes:
     with open(path, "rb", opener=_open_without_waiting) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise FaultError("it is not a regular file")
-        data = file.read(limit + 1)
+        data = read_at_most(file, limit + 1)
     if len(data) > limit:
         raise FaultError(f"it has more than {limit:,} bytes, the limit of a {kind}")
     return data

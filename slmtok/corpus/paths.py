@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
+from typing import NoReturn
 
 from slmtok.checks import expanded_home
-from slmtok.errors import MissingInput, WrongType
+from slmtok.errors import MissingInput, Unreadable, WrongType
 from slmtok.files import missing_input, similar_file
 from slmtok.options import OTHER_DOMAIN, ReadOptions
 
@@ -107,7 +108,7 @@ def _looks_like_text(path: str) -> bool:
 
 def _walk(folder: str) -> list[str]:
     found: list[str] = []
-    for root, folders, names in os.walk(folder):
+    for root, folders, names in os.walk(folder, onerror=_refuse_folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         found.extend(
             os.path.join(root, name)  # noqa: PTH118  (os.walk gives strings, by the hundred thousand)
@@ -115,6 +116,19 @@ def _walk(folder: str) -> list[str]:
             if not name.startswith(".")
         )
     return sorted(path for path in found if Path(path).is_file())
+
+
+def _refuse_folder(error: OSError) -> NoReturn:
+    """Raises `Unreadable` for a folder that cannot be listed: its files would be missing from the corpus."""
+    path = os.fspath(error.filename)
+    raise Unreadable(
+        f"cannot list the folder {path if len(path) <= MAX_SHOWN else path[:MAX_SHOWN] + '…'!r}: {error.strerror}",
+        where=path,
+        limit="every folder of the corpus is read",
+        fix="make it readable, or name the folders beside it",
+        path=path,
+        os_error=error.errno,
+    ) from None
 
 
 def _missing(path: str) -> MissingInput:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -38,7 +39,7 @@ _DIGITS = b"0123456789"
 _NUMBER_OF_64_BITS = re.compile(rb"[0-9]{19}")
 """A number that may not fit into 64 bits."""
 _WORD = re.compile(rb"([0-9]{1,99})(?::([0-9]{1,99}):([0-9]{1,99}))?")
-_NARROW, _WIDE = 2, 4
+_NARROW, _WIDE, _LONG = 2, 4, 8
 """Bytes of a raw id."""
 _MAX_I64 = (1 << 63) - 1
 _NPY_MAGIC = b"\x93NUMPY"
@@ -138,18 +139,22 @@ def _raw_array(source: str, data: bytes, itemsize: int) -> NDArray[Any]:
 
     n_ids = _n_ids_by_offsets(source)
     width = len(data) // n_ids if n_ids and len(data) % n_ids == 0 else None
+    if width is None and len(data) % _LONG == 0 and any(data):
+        # Integers of numpy: their upper halves are zeros.
+        width = None if np.frombuffer(data, "<u4")[1::2].any() else _LONG
     if width is None and len(data) % itemsize and len(data) % _NARROW == 0:
         width = _NARROW
     array = np.frombuffer(data, f"<u{itemsize}") if len(data) % itemsize == 0 else None
     # The upper halves of wide ids: no text encodes to id 0.
     if width is None and array is not None and itemsize == _NARROW and len(array) > 1 and len(array) % 2 == 0:
         width = itemsize if array[1::2].any() or not array.any() else _WIDE
-    if width in (_NARROW, _WIDE) and width != itemsize:
+    if width in (_NARROW, _WIDE, _LONG) and width != itemsize:
+        converted = f"np.fromfile({source!r}, '<u{width}').astype('<u{itemsize}').tofile('ids-u{itemsize}.bin')"
         raise OptionError(
             f"{_name(source)} holds ids of {width} bytes, and those of the tokenizer have {itemsize}",
             where=_name(source),
             limit=f"{_NARROW} bytes in a tokenizer of up to 65,536 ids, {_WIDE} in a larger one",
-            fix=f"{UNKNOWN_ID_FIX}; a .npy file records the width",
+            fix=f"{UNKNOWN_ID_FIX}; or python -c {shlex.quote(f'import numpy as np; {converted}')} converts them",
             option="tokenizer",
         )
     if array is None:

@@ -14,9 +14,10 @@ import pytest
 from samples import samples
 from test_tokenizer_refusals import seal
 
+import slmmodel.json_files
 import slmtok
 from slmmodel.vocab import MAX_BYTES
-from slmtok import errors, files
+from slmtok import errors, files, json_files
 from slmtok.analysis.audit import load_certificate
 from slmtok.formats.verification import load_receipt
 from slmtok.shards import plan
@@ -151,3 +152,21 @@ def test_faults_of_json_name_the_key(text: str, told: str) -> None:
     with pytest.raises(FaultError) as caught:
         parse_object(text.encode(), 4)
     assert str(caught.value) == told
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: json_files.read_bounded(path, "manifest"),
+        lambda path: files.read_limited(path, "manifest"),
+        slmmodel.json_files.read_bounded,
+    ],
+)
+def test_memory_is_taken_for_the_file_and_not_for_its_limit(tmp_path: Path, read: Callable[[Path], bytes]) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_bytes(b"{" + b" " * 3_000_000 + b"}")
+    tracemalloc.start()
+    data = read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert data == path.read_bytes() and peak < 20_000_000

@@ -232,14 +232,21 @@ def test_raw_ids_of_another_width(slmtok, here: Path) -> None:
     assert wide.dtype.itemsize == 4
     wide.save("wide.json")
     ids[:101].tofile("odd.bin")
+    ids.astype("<i8").tofile("long.bin")
     for path, tok, found, wanted in (
+        ("long.bin", "tok.json", 8, 2),
+        ("long.bin", "wide.json", 8, 4),
         ("ids.bin", "wide.json", 2, 4),
         ("odd.bin", "wide.json", 2, 4),
         ("wide.bin", "tok.json", 4, 2),
     ):
         ran = slmtok("decode", path, "-t", tok)
         assert f"{path} holds ids of {found} bytes, and those of the tokenizer have {wanted}" in ran.err
-        assert fix_of(ran).startswith("decode with the tokenizer that made the ids")
+        asked, command = fix_of(ran).split("; or ")
+        assert asked == "decode with the tokenizer that made the ids"
+        subprocess.run(["bash", "-c", command.removesuffix(" converts them")], check=True)
+        converted = np.fromfile(f"ids-u{wanted}.bin", f"<u{wanted}")
+        assert converted.tolist() == ids[: len(converted)].tolist() and len(converted) in (101, len(ids))
 
 
 @pytest.mark.parametrize("command", ["train", "count", "pack", "encode", "encode --output-format bin"])

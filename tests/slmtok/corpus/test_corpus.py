@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import lzma
+import os
 from pathlib import Path
 
 import pytest
@@ -174,3 +176,18 @@ def test_text_instead_of_a_path() -> None:
             expand(text)
     with pytest.raises(errors.WrongType, match=r"slmtok\.Texts"):
         expand([b"text"])  # type: ignore[list-item]
+
+
+def test_a_folder_that_cannot_be_listed_is_no_part_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "deep" / "closed").mkdir(parents=True)
+    (tmp_path / "deep" / "a.txt").write_text("a")
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(errors.Unreadable, match=r"cannot list the folder '.*closed': Permission denied"):
+        expand(str(tmp_path / "deep"))
