@@ -123,7 +123,7 @@ CASES = {
     "train data -o run --set optim.name=adamx": (2, "fix:   --set optim.name=adamw\n"),
     "train data -o run --set optim.schedule.kind=cosin": (2, "fix:   --set optim.schedule.kind=cosine\n"),
     "train data -o run --set data.pack=best": (2, "fix:   --set data.pack=best_fit\n"),
-    "train dat -o r": (1, "fix:   slm train data\n"),
+    "train dat -o r": (1, "fix:   slm train data -o r\n"),
     "resume run --budget 10": (2, "fix:   --budget steps=10\n"),
     "passkey run --depths 200": (2, "fix:   --depths 0,50,100\n"),
     "passkey run --lengths x": (2, "fix:   --lengths 512,1K,4K\n"),
