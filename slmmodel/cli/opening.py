@@ -258,7 +258,7 @@ def open_any(
     from slmmodel.data.opening import open_source
 
     if any(map(str.isspace, path)) and not Path(path).exists():
-        instead = "for text itself name - and pipe it in; in Python slmtok.Texts(texts)"
+        instead = "for text itself name - and pipe it in"
         raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=instead, path=path)
     try:
         return open_source(path, split or "val", vocab=vocab)
