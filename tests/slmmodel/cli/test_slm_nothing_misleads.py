@@ -78,7 +78,17 @@ REFUSED = {
         "--data-sizes 0.1% has no ",
     ),
     "pairs run equal.jsonl": (1, "the two sentences of a pair are equal: ''\n"),
-    "eval run --check run/result.json": (1, "fix:   name a certificate; "),
+    "eval run --check run/result.json": (2, "fix:   --check run/eval/val.json\n"),
+    "eval --check run/config.yaml": (2, "is a file of a run, not a certificate\n  fix:   --check run/eval/val.json\n"),
+    "passkey run --check run/config.yaml": (2, "fix:   slm passkey run writes one\n"),
+    "prompts run --check run": (2, "fix:   slm prompts run writes one\n"),
+    "probe run --check run/tok.json": (2, "fix:   slm probe run writes one\n"),
+    "passkey run --depths 0.5": (2, "fix:   --depths 50, or --depths 0.5%\n"),
+    "passkey run --depths 0,0.25,1": (2, "fix:   --depths 0,25,100, or --depths 0%,0.25%,1%\n"),
+    "passkey run --depths 0.5,50": (2, "'0.5,50' may be a share\n  where: slm passkey\n  fix:   --depths 0.5%,50%\n"),
+    "plot run -o new.pdf": (2, "fix:   --output new.png\n"),
+    "plot run -o c.png --against tokens": (2, "fix:   --against ids\n"),
+    "plot run -o c.png --against seconds": (2, "fix:   --against time\n"),
     "sample run hi --top-p 90": (2, "fix:   --top-p 0.9\n"),
     "sample run hi --min-p 5": (2, "fix:   --min-p 0.05\n"),
     "sample run hi --top-p 900": (2, "fix:   --top-p 1.0, as without it"),
@@ -104,6 +114,7 @@ REFUSED = {
     "logprobs tok.json -p hi --top 3": (2, "fix:   slm logprobs run -p hi --top 3\n"),
     "logprobs --prompt hi": (2, "fix:   slm logprobs run --prompt hi\n"),
     "chat -t tok.json": (2, "fix:   slm chat run -t tok.json\n"),
+    "eval run val": (2, "fix:   use --split val\n"),
     "train data/train -o new --budget steps=2": (1, "fix:   slm train data -o new --budget steps=2\n"),
     "train dat -o new --seed 3": (1, "fix:   slm train data -o new --seed 3\n"),
     "train data/shard-00000.bin -o new": (1, "fix:   slm train data -o new\n"),
@@ -431,6 +442,12 @@ def test_another_model_for_a_run_is_a_new_run_of_its_settings(slm, here):
 def test_a_time_without_a_unit_is_said_in_seconds(slm, here, budget):
     err = slm("train", "data", "-o", "new", *TRAIN, "--budget", budget, "--dry-run", code=0).err
     assert ("note: the budget time=30 is 30 seconds of training; 30min is minutes\n" in err) == (budget == "time=30")
+
+
+def test_tasks_of_another_evaluation_have_their_commands(slm, here):
+    line = ["eval", "--model", "hf", "--model_args", "pretrained=run", "--tasks", "hellaswag"]
+    assert "slm eval run; for tasks slm pairs RUN FILE, slm passkey or slm probe" in slm(*line, code=2).err
+    assert "slm pairs" not in slm(*line[:-2], code=2).err
 
 
 def test_an_empty_file_of_settings_is_noted(slm, here):

@@ -150,7 +150,7 @@ CASES = {
         2,
         "fix:   slm train data -o r --set optim.lr=1 --set model.n_layers=3\n",
     ),
-    "eval --model hf --model_args pretrained=run --tasks lambada": (2, "run: slm eval run\n"),
+    "eval --model hf --model_args pretrained=run --tasks lambada": (2, "run: slm eval run; for tasks slm pairs"),
     "eval --model hf --model_args dtype=fp32,pretrained=run": (2, "fix:   slm eval run\n"),
     "eval --model_args pretrained=run": (2, "use an argument for the run: slm eval run\n"),
     "train data -o r --seed -1": (2, "  limit: an integer >= 0, such as 65536 or 328M\n"),
