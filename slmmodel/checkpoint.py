@@ -22,6 +22,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmmodel.checks import check_utf8
 from slmmodel.errors import (
     Argument,
     CorruptFile,
@@ -112,6 +113,7 @@ class RunFolder:
 
         Raises `MissingInput`, `UnsupportedFormat`, `CorruptFile`, `Mismatch`.
         """
+        check_utf8(path)
         run = cls(Path(path), allow_mismatch)
         name = os.fspath(path)
         if run.is_version_1():

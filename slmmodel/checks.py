@@ -7,7 +7,7 @@ import operator
 import os
 from collections.abc import Iterable, Mapping, Set
 
-from slmmodel.errors import OptionError, WrongType
+from slmmodel.errors import OptionError, UnsupportedFormat, WrongType
 
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 """Errors of `stat` for paths that are sound, and are reported where they are opened."""
@@ -28,6 +28,18 @@ def check_path(name: str, value: object) -> str:
             fix = "the name of a file or folder; texts go into slmtok.Texts([text]), for slmmodel.app"
             raise OptionError(fact, where=_described(path), fix=fix, option=name) from None
     return path
+
+
+def check_utf8(path: str | os.PathLike[str]) -> None:
+    """Raises `UnsupportedFormat` for a name that is not UTF-8, which no configuration and no safetensors can hold."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        raise UnsupportedFormat(
+            f"the name {os.fsencode(path)!r} is not UTF-8",
+            limit="runs, their data and the folders above them have names in UTF-8",
+            fix="rename it; mv takes any name",
+        ) from None
 
 
 def check_int(name: str, value: object, least: int | None = 0, example: int = 1) -> int:

@@ -96,7 +96,9 @@ class SlmmodelError(Exception):
     def render(self, naming: Naming = python_naming) -> str:
         """The message, its arguments written by `naming`."""
         parts = (("where: ", self.where), ("limit: ", self.limit), ("fix:   ", self._fix_as(naming)))
-        return "\n".join([self.fact, *(f"  {label}{part}" for label, part in parts if part)])
+        lines = [self.fact, *(f"  {label}{part}" for label, part in parts if part)]
+        # The name of a file may hold line feeds, and a part is one line.
+        return "\n".join(line.replace("\n", "\\n") for line in lines)
 
 
 class OptionError(SlmmodelError, ValueError):

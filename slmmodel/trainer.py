@@ -210,7 +210,7 @@ class Trainer:
         self.validator = None if self.data.val is None else Validator(self.data.val, self.loader, self.config.seq_len)
 
     def _plan_steps(self, recorded: Mapping[str, Any]) -> None:
-        """Micro-batch, number of steps and schedule: as recorded, else as given, else measured."""
+        """Micro-batch, number of steps and schedule: as given or recorded, else measured."""
         options, train_step, state = self.config.run, self.train_step, self.state
         micro_batch = options.micro_batch or recorded.get("micro_batch") or train_step.probe_micro_batch()
         train_step.micro_batch = min(int(micro_batch), train_step.micro_batch)

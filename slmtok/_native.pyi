@@ -202,6 +202,12 @@ class Documents:
     """A batch of documents end to end in one buffer, with the sha256 of each. Immutable."""
 
     def __new__(cls, texts: Sequence[_Text]) -> Documents: ...
+    @staticmethod
+    def from_columns(columns: Sequence[tuple[NDArray[np.uint8], NDArray[np.int64]]]) -> Documents:
+        """The documents of columns: bytes, and where in them each document begins, then where the last one ends.
+
+        `ValueError` where these are not ascending positions; for strided arrays too."""
+
     @property
     def chunk(self) -> int:
         """Number of the chunk of the file that they come from."""

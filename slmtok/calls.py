@@ -59,6 +59,8 @@ def call_text(function: str, args: Sequence[Any], keywords: Mapping[str, Any], o
 
 def argument_text(value: object, name: str = "corpus") -> str:
     """An argument as a caller writes it; objects and long values are the variable `name`."""
+    if isinstance(value, Expression):
+        return str(value)
     if kind := _VARIABLES.get(type(value).__name__):
         return kind
     if isinstance(value, os.PathLike):

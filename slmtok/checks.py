@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, SupportsIndex, cast
 
 from slmtok.errors import OptionError, Setting, WrongType, suggestion
 from slmtok.foreign_options import nearest_name
+from slmtok.record_texts import texts_in
+from slmtok.sizes import parse_size
 
 if TYPE_CHECKING:
     from slmtok.aliases import Text
@@ -55,6 +57,24 @@ def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example
     return number
 
 
+def check_index(index: object, call: str, n: int) -> int:
+    """`index` as an int; `call` is a call that takes one, `data.document({})`, of `n` values.
+
+    Raises `WrongType` for anything but an integer; the fix makes the call with the index that is meant.
+    """
+    try:
+        return operator.index(cast("SupportsIndex", index))
+    except TypeError:
+        pass
+    meant = None if isinstance(index, (list, tuple)) else _integer_meant(index)
+    fix = call.format(meant or 0)
+    if isinstance(index, slice) and all(type(each) in (int, type(None)) for each in (index.start, index.stop)):
+        fix = f"[{call.format('i')} for i in {range(n)[index.start : index.stop]}]"
+    elif isinstance(index, (list, tuple)) and all(type(each) is int for each in index):
+        fix = f"[{call.format('i')} for i in {index}]"
+    raise WrongType(f"an index is an integer, not {type(index).__name__} {index!r}", fix=fix, option="index")
+
+
 def check_bool(name: str, value: object) -> None:
     """Raises `WrongType` unless `value` is True or False."""
     if not isinstance(value, bool):
@@ -86,8 +106,9 @@ def _integer_meant(value: object) -> int | None:
         return max((each for each in value if type(each) is int), default=None)
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 20:
-        return int(value)
+    # `32k` and `32,000`; a `B` would be a number of bytes.
+    if isinstance(value, str) and len(value) <= 20 and not value.lower().endswith("b"):
+        return parse_size(value.replace(",", ""))
     return None
 
 
@@ -151,7 +172,8 @@ def check_texts(xs: object, call: str) -> Sequence[Text]:
     if isinstance(xs, (list, tuple)):
         texts: Sequence[object] = xs  # before the checks of abstract classes, which cost half a microsecond
     elif isinstance(xs, Mapping) and xs:
-        raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}({_column('d', xs)})")
+        texts_of = texts_in(xs, brackets=True) or "texts"
+        raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}({texts_of})")
     else:
         refuse_table(xs)
         if isinstance(xs, Mapping) or not isinstance(xs, Iterable):
@@ -168,24 +190,13 @@ def _texts_meant(xs: object, text: object, call: str) -> str:
     """What to call instead with texts of which one is neither str nor bytes."""
     if isinstance(text, os.PathLike):
         return "tok.encode_files(paths, out)"
-    if isinstance(text, Mapping) and text:
-        if hasattr(xs, "column_names") and hasattr(xs, "__getitem__"):
-            return f"tok.{call}({_column('ds', text)})"
-        return f"tok.{call}([{_column('row', text)} for row in rows])"
+    if held := texts_in(xs, first=text, brackets=True):
+        return f"tok.{call}({held})"
+    if isinstance(text, (list, tuple)) and text and all(isinstance(each, str) for each in text):
+        return f"tok.{call}([text for row in rows for text in row])"
+    if isinstance(text, Mapping):
+        return f"give texts; no field of the record is one: {', '.join(map(str, text)) or 'it has none'}"
     return f"tok.{call}(arr.to_pylist())" if hasattr(text, "as_py") else "leave it out, or str(it)"
-
-
-def _column(variable: str, record: Mapping[object, object]) -> str:
-    """The texts of a record or of a table of columns: its field text, else the first that holds text."""
-    fields = [name for name, value in record.items() if isinstance(next(iter(_listed(value)), None), str)]
-    name = "text" if "text" in record else next(iter(fields or record))
-    tables = record[name]
-    return f"{variable}[{name!r}]" + ("['text']" if hasattr(tables, "column_names") else "")
-
-
-def _listed(value: object) -> Iterable[object]:
-    """A column as it is, a field as a column of one."""
-    return value if isinstance(value, (list, tuple)) else [value]
 
 
 def check_progress(progress: object) -> None:

@@ -112,7 +112,8 @@ class SlmtokError(Exception):
         for label, name in (("where: ", "where"), ("limit: ", "limit"), ("fix:   ", "fix")):
             if text := self._part(name, naming):
                 lines.append(f"  {label}{text}")
-        return "\n".join(lines)
+        # The name of a file may hold line feeds, and a part is one line.
+        return "\n".join(line.replace("\n", "\\n") for line in lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.parts, self.fields)

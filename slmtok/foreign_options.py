@@ -22,7 +22,7 @@ _PATTERN: Message = (
     Setting("pattern", "slm"),
     ", for instance: the pattern says how words, digits and spaces are split",
 )
-_SPECIALS = ("special_tokens", "user_defined_symbols", "control_symbols", "additional_special_tokens")
+_SPECIALS = ("specials", "special_tokens", "user_defined_symbols", "control_symbols", "additional_special_tokens")
 _OURS: dict[str, str] = {
     **dict.fromkeys(("files", "input", "dataset", "data", "texts"), "corpus"),
     **dict.fromkeys(("overwrite", "exist_ok"), "force"),

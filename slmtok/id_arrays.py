@@ -34,20 +34,92 @@ OFFSETS_SUFFIX = ".offsets.npy"
 """Of the file beside a file of ids: where each document begins, int64, one more than documents."""
 ID_MAP_SUFFIX = ".ids.npy"
 """Of the file beside a tokenizer that was cut: the new id of each old one, int64, -1 where it is gone."""
+NOT_RAW = (
+    *(".npy", ".npz", ".pt", ".pth", ".pkl", ".pickle", ".safetensors", ".h5"),
+    *(".json", ".jsonl", ".parquet", ".arrow", ".feather", ".msgpack", ".csv", ".tsv", ".gz", ".zst", ".xz"),
+)
+"""Suffixes of files that hold something else than ids as raw integers."""
 _MASK_IDS = 16
 """Ids of a list that are looked at to refuse a mask; looking at all would take as long as decoding."""
 _MASK_FIX = "ids[mask] chooses ids of an array"
+_MAX_SHOWN = 80
+"""Characters of a value that is no id in an error."""
 _ONE_FIX = "tok.decode([id])"
+_TEXT_FIX = "tok.encode(text) gives ids"
 _MIN, _MAX = -(1 << 63), (1 << 63) - 1
 
 
-def check_row(ids: object) -> object:
-    """`ids` as one sequence for the engine. Raises `WrongType` for a batch or text."""
+_ID_COLUMNS = ("input_ids", "ids", "token_ids", "tokens", "labels")
+"""Names of columns with ids, the first one found is meant."""
+
+
+def _call_with_ids(holder: object, call: str = "tok.decode({})") -> str | None:
+    """The call that decodes the ids in a mapping, a table, or an object with `ids`; None for one without ids.
+
+    call: that of one sequence of ids.
+    """
+    access = _access_to_ids(holder)
+    if access is None:
+        return None
+    path, is_many = access
+    is_table = not isinstance(holder, Mapping) and path != ".ids"
+    variable = ("ds" if hasattr(holder, "column_names") else "df") if is_table else "encoded"
+    return ("tok.decode_batch({})" if is_many else call).format(variable + path)
+
+
+def _call_with_rows(row: object) -> str | None:
+    """The call that decodes `rows`, where `row` is one of them and holds ids instead of being ids; None for others."""
+    access = _access_to_ids(row)
+    if access is None:
+        return None
+    path, is_many = access
+    if is_many:
+        return f"[tok.decode_batch(row{path}) for row in rows]"
+    return f"tok.decode_batch([row{path} for row in rows])"
+
+
+def _access_to_ids(holder: object) -> tuple[str, bool] | None:
+    """(what follows the variable to reach the ids in it, whether these are several rows); None without ids."""
+    if isinstance(holder, Mapping) or _columns(holder):
+        names = list(holder) if isinstance(holder, Mapping) else _columns(holder)
+        columns = {name: cast("Any", holder)[name] for name in names}
+        found = [name for name in columns if _depth_of_ids(columns[name])]
+        name = next((name for name in (*_ID_COLUMNS, *found) if name in found), None)
+        path, ids = (f"[{name!r}]", columns[name]) if name is not None else ("", None)
+    else:
+        path, ids = ".ids", getattr(holder, "ids", None)
+    depth = _depth_of_ids(ids)
+    return (path + (".to_pylist()" if hasattr(ids, "to_pylist") else ""), depth > 1) if depth else None
+
+
+def _columns(table: object) -> list[Any]:
+    """The names of the columns of a table (datasets, pandas, polars, pyarrow); empty for anything else."""
+    names = getattr(table, "column_names", getattr(table, "columns", None))
+    return list(names) if isinstance(names, Iterable) and not isinstance(table, type) else []
+
+
+def _depth_of_ids(values: object) -> int:
+    """1 for a sequence of integers, 2 for a sequence of such, 0 for anything else; decided by the first values."""
+    if isinstance(values, (*_TEXT, Mapping)) or not isinstance(values, Iterable):
+        return 0
+    first: Any = next(iter(values), None)
+    first = first.as_py() if hasattr(first, "as_py") else first
+    if isinstance(first, bool) or first is None:
+        return 0
+    try:
+        index(cast("SupportsIndex", first))
+    except (TypeError, ValueError):
+        return 2 if _depth_of_ids(first) == 1 else 0
+    return 1
+
+
+def check_row(ids: object, call: str = "tok.decode({})") -> object:
+    """`ids` as one sequence for the engine. Raises `WrongType` for a batch or text; `call` takes one sequence."""
     if isinstance(ids, Ragged):
         raise WrongType("a Ragged holds many id sequences", fix="tok.decode_batch(ragged)")
     if isinstance(ids, _TEXT):
         is_ids = isinstance(ids, str) and all(map(str.isdecimal, ids.split())) and bool(ids.strip())
-        fix = "list(map(int, ids.split()))" if is_ids else "tok.encode(text) gives ids"
+        fix = "list(map(int, ids.split()))" if is_ids else _TEXT_FIX
         raise WrongType(f"ids must be integers, this is {type(ids).__name__}", fix=fix)
     import numpy as np
 
@@ -58,8 +130,10 @@ def check_row(ids: object) -> object:
     _check_array(ids)
     if isinstance(ids, np.ndarray):
         return ids
-    if isinstance(ids, (Mapping, AbstractSet)) or not isinstance(ids, Iterable):
-        raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=_ONE_FIX)
+    if isinstance(ids, (Mapping, AbstractSet)) or not isinstance(ids, Iterable) or _columns(ids):
+        listed = call.format("list(ids)" if isinstance(ids, AbstractSet) else "[id]")
+        fix = _call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, Mapping) else listed)
+        raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
     return list(ids)
 
 
@@ -113,16 +187,18 @@ def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: i
     try:
         number = index(id)
     except TypeError:
+        shown = repr(id)
+        shown = shown if len(shown) <= _MAX_SHOWN else f"{shown[:_MAX_SHOWN]}…"
         raise WrongType(
-            f"id {id!r} is {type(id).__name__}, not an integer",
+            f"id {shown} is {type(id).__name__}, not an integer",
             where=_where(position, document),
-            fix="tok.decode_batch(rows)"
+            fix=_call_with_rows(id) or "tok.decode_batch(rows)"
             if hasattr(id, "__len__") and not isinstance(id, (str, bytes))
             else ("list(map(int, ids))" if id.is_integer() else "of logits: logits.argmax(-1); these are no ids")
             if isinstance(id, float)
             else "list(map(int, ids))"
             if isinstance(id, str) and id.isdecimal()
-            else "tok.encode(text) gives ids",
+            else _TEXT_FIX,
         ) from None
     except RuntimeError as error:
         # A tensor on the device meta.
@@ -174,14 +250,18 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
 
     if isinstance(batch, Ragged):
         return batch.ids, batch.offsets
-    if isinstance(batch, (*_TEXT, Mapping)) or not isinstance(batch, Iterable):
-        raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix="tok.decode(ids)")
+    if isinstance(batch, (*_TEXT, Mapping)) or not isinstance(batch, Iterable) or _columns(batch):
+        fix = _call_with_ids(batch) or (_TEXT_FIX if isinstance(batch, Mapping) else "tok.decode(ids)")
+        raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix=fix)
     arrays = []
     if getattr(batch, "ndim", 1) == 0:
         raise WrongType("decode_batch takes many id sequences, this is one id", fix=_ONE_FIX)
     for document, row in enumerate(batch):
         if isinstance(row, (int, float, np.integer)) or getattr(row, "ndim", 1) == 0:
             raise WrongType("decode_batch takes many id sequences, this is one", fix="tok.decode(ids)")
+        call = None if isinstance(row, (list, np.ndarray)) else _call_with_rows(row)
+        if call is not None:
+            raise WrongType(f"row {document} is {type(row).__name__}, not ids", fix=call)
         arrays.append(as_id_array(row, n_vocab, document))
     offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
     np.cumsum([len(row) for row in arrays], out=offsets[1:])
@@ -375,6 +455,22 @@ def encode_files(
         with table_part.open("wb") as file:
             write_npy(file, np.asarray(offsets, dtype="<i8"))
     return open_ids(target, wide=encoder.wide)
+
+
+def raw_output(out: str | os.PathLike[str]) -> str:
+    """The name of a file of raw ids. Raises `OptionError` for one that says that the file holds something else."""
+    name = check_path(out, "ids.bin")
+    suffix = Path(name).suffix
+    if suffix.lower() in NOT_RAW:
+        is_array = suffix.lower() == ".npy"
+        raise OptionError(
+            f"{name!r} would hold raw ids, which {suffix} does not stand for",
+            limit=f"numpy.save({name!r}, ragged.ids) saves the ids of the result" if is_array else "raw ids, as .bin",
+            fix=repr(name.removesuffix(suffix) + ".bin"),
+            option="out",
+            path=name,
+        )
+    return name
 
 
 def _sources(paths: object) -> list[str]:

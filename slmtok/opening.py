@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.calls import explains_calls
 from slmtok.checks import check_bool, check_path
-from slmtok.errors import CorruptFile, MissingInput, begun_name, suggestion
+from slmtok.errors import CorruptFile, Inexpressible, MissingInput, Setting, begun_name, suggestion
 from slmtok.file_kinds import UNKNOWN, kind_of
 from slmtok.files import similar_file
 
@@ -53,13 +54,25 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
         from slmtok.files import read_limited
         from slmtok.formats.foreign_files import foreign_file
         from slmtok.formats.hf import looks_like
-        from slmtok.formats.importing import import_file
 
         data = read_limited(file, "tokenizer file")
         if looks_like(data):
-            return import_file(file, origin="hf", verify=False)[0]
+            return _import(file)
         if data.strip() and kind_of(data) == UNKNOWN and (foreign := foreign_file(str(file), data)):
             error.parts |= {"fact": f"{file} is {foreign.name}, not a tokenizer file of slmtok", "fix": foreign.fix}
+        raise
+
+
+def _import(file: Path) -> Tokenizer:
+    """The tokenizer in a `tokenizer.json`. Raises `Inexpressible`; a pattern is an option of the command alone."""
+    from slmtok.formats.importing import import_file
+
+    try:
+        return import_file(file, origin="hf", verify=False)[0]
+    except Inexpressible as error:
+        fix = error.parts["fix"]
+        if isinstance(fix, tuple) and any(isinstance(part, Setting) and part.name == "pattern" for part in fix):
+            error.fix = f"slmtok import {shlex.quote(str(file))} --pattern gpt2 -o tok.json, which compares the ids"
         raise
 
 

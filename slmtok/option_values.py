@@ -252,6 +252,9 @@ def parse_memory(value: object) -> tuple[int | None, float | None]:
         raise wrong_type("memory", value, "takes a size", "1GB")
     else:
         size = int(value.__index__())
+    if size >= 1 << 63:
+        limit = "less than 8 EiB"
+        raise OptionError((Setting("memory", value), " is out of range"), limit=limit, fix=fix, option="memory")
     if size < MIN_MEMORY_BYTES:
         raise OptionError(
             (Setting("memory", value), " is too small to count in"),
@@ -278,7 +281,8 @@ def parse_memory_text(text: str) -> str:
 def check_str(name: str, value: object, example: str) -> str:
     """`value`, if it is a str. Raises `WrongType`."""
     if not isinstance(value, str):
-        raise wrong_type(name, value, "must be a str", example)
+        compiled = getattr(value, "pattern", None)
+        raise wrong_type(name, value, "must be a str", compiled if isinstance(compiled, str) else example)
     return value
 
 

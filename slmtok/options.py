@@ -726,7 +726,7 @@ def build_options(
     known = {name: spec.default for name, _, spec in option_specs(cls)}
     for name, value in keywords.items():
         if name not in known:
-            meant, fix = meant_option(name, value, known)
+            meant, fix = meant_option(name, value, {**known, **({"force": False} if cls is PackOptions else {})})
             raise UnknownOption(
                 f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
                 limit=f"known: {', '.join(sorted(known))}",

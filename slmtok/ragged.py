@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from slmtok.calls import explains_calls
-from slmtok.checks import U32, check_int
+from slmtok.checks import U32, check_index, check_int
 from slmtok.errors import OptionError, WrongType
 
 if TYPE_CHECKING:
@@ -75,11 +74,8 @@ class Ragged:
             rebased = offsets - offsets[0]
             rebased.flags.writeable = False
             return Ragged(self.ids[int(offsets[0]) : int(offsets[-1])], rebased)
-        try:
-            index = operator.index(index)
-        except TypeError:
-            raise WrongType(f"a document is numbered by an int, not by {index!r}", fix="ragged[0]") from None
         n = len(self)
+        index = check_index(index, "ragged[{}]", n)
         if not -n <= index < n:
             raise IndexError(f"document {index} of {n}")
         index %= n

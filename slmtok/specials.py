@@ -305,7 +305,7 @@ def pair_meant(text: str) -> str:
     if not equals and after and _ROLE.fullmatch(before):
         name, spelling = before, after
     role = _valid_role(name or spelling)
-    return f"{role}={spelling or (name if name != role and '=' not in text else f'<|{role}|>')}"
+    return f"{role}={spelling or (name if name and name != role and '=' not in text else f'<|{role}|>')}"
 
 
 _USUAL_ROLES = {"<s>": "bos", "</s>": "eos", "<|endoftext|>": "eos", "<|end_of_text|>": "eos"}

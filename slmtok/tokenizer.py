@@ -98,6 +98,11 @@ class Tokenizer(metaclass=_NamesConstructors):
         hint = "" if name.startswith("_") else "; names of other libraries: slmtok.compat.as_hf(tok), as_tiktoken(tok)"
         raise AttributeError(f"a Tokenizer has no attribute {name!r}{hint}", name=name, obj=self)
 
+    def __call__(self, *args: object, **keywords: object) -> NoReturn:
+        """Raises `WrongType`: a tokenizer of transformers is called, this one is not."""
+        fix = "tok.encode(text), or slmtok.compat.as_hf(tok), which is called as in transformers"
+        raise WrongType("a Tokenizer is not called", fix=fix)
+
     @classmethod
     def from_bytes(cls, data: bytes, *, source: str = "the data", verify: bool = True) -> Tokenizer:
         """A tokenizer from the bytes of its file; `source` names it in errors. See `slmtok.load`."""
@@ -397,12 +402,12 @@ class Tokenizer(metaclass=_NamesConstructors):
         Both appear whole or not at all. The result maps them into memory. max_doc_bytes: most text of a document that
         is held at once; larger documents are cut where no piece crosses, in bounded memory, unless they have no such
         place. Raises `MissingInput`, `OutputExists`, `DiskFull`, `Unreadable`, `DocumentTooLarge`, `OptionError` (a
-        file that is not text).
+        file that is not text, an `out` that is named as another kind of file, such as .npy).
         """
         return id_arrays.encode_files(
             self._encoder,
             id_arrays.text_sources(paths),
-            out,
+            id_arrays.raw_output(out),
             document=document,
             threads=check_threads(threads),
             delimiters=self._delimiters(bos=bos, eos=eos),

@@ -14,7 +14,7 @@ from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
 from slmmodel.cli.reading import corpus_options, require_text, to_flags
 from slmmodel.cli.text import Text
 from slmmodel.errors import InvalidConfig, MissingInput, OptionError, unknown_name
-from slmtok.cli.options import argument, command, option, tokenizer_option
+from slmtok.cli.options import argument, command, instead, option, tokenizer_option
 from slmtok.cli.output import Outcome, printable
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _STATS_KEYS = {"columns": "positions", "inputs": "pairs", "inputs_dropped": "pai
 _DATA_PANEL = "For packed data, as in slm train"
 
 
-@command("batches", example="slm batches run --n 1")
+@command("batches", example="slm batches run --n 1", habits={"--step": instead("--first-step {}", "N")})
 @argument("source", metavar="RUN|DATA", help="A run, packed data, or text, with -t.")
 @corpus_options
 @option("--n", metavar="N", type=COUNT, default=2, help="Number of batches.")

@@ -21,7 +21,7 @@ from slmmodel.errors import MissingInput, OptionError, missing_package
 from slmmodel.training.summary import summary_of
 from slmtok.atomic import check_outputs, outputs
 from slmtok.cli.options import argument, choice, command, option, output_options
-from slmtok.cli.output import Outcome, Row, counted
+from slmtok.cli.output import Outcome, Row, counted, printable
 from slmtok.cli.progress import Progress
 
 SUFFIXES = (".png", ".svg", ".html")
@@ -176,7 +176,7 @@ def read_curve(run: RunFolder) -> Curve:
             fix = f"restore the file; slm info {run.path} shows the result"
             raise MissingInput(f"the run {str(run.path)!r} is finished, and its metrics are lost", where=where, fix=fix)
         raise MissingInput(f"the run {str(run.path)!r} has no step yet", where=where, fix="wait for its first step")
-    return Curve(str(run.path), lines)
+    return Curve(printable(str(run.path)), lines)
 
 
 def result_rows(result: Mapping[str, Any], certificate: Mapping[str, Any] | None = None) -> list[Row]:

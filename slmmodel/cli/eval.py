@@ -30,6 +30,7 @@ from slmmodel.cli.opening import (
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import begun_stages, open_split, steps_trained, training_data
+from slmmodel.cli.result_files import write_into
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
@@ -316,12 +317,12 @@ def score(run: RunFolder, source: TokenSource, *, device: str = "auto", **scorin
 
 def write_certificate(run: RunFolder, result: dict[str, Any], data: str = "", path: str | None = None) -> str:
     """Writes a certificate atomically; gives its path, by default `RUN/eval/DATA-SPLIT.json`."""
-
     name = "-".join(filter(None, (data, result["documents"]["split"]))) or "data"
-    target = run.path / "eval" / f"{name}.json" if path is None else Path(path)
-    target.parent.mkdir(exist_ok=True)
-    atomic.write(target, to_envelope(result).to_bytes(), force=True)
-    return str(target)
+    content = to_envelope(result).to_bytes()
+    if path is None:
+        return write_into(run, f"{name}.json", content, option="--certificate")
+    atomic.write(Path(path), content, force=True)
+    return path
 
 
 def _write_losses(path: Path, found: Evaluation) -> None:

@@ -11,7 +11,7 @@ from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
 from slmmodel.cli.opening import RunContext
 from slmmodel.versions import package_version
 from slmtok import atomic, schema
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, print_rows
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, note, print_rows, settings
 from slmtok.envelope import Envelope, load_payload
 from slmtok.json_files import corrupt
 from slmtok.strict_json import FaultError
@@ -92,9 +92,23 @@ def to_envelope(kind: str, result: Mapping[str, Any]) -> Envelope:
 
 def save(run: RunFolder, kind: str, result: Mapping[str, Any], *, output: str | None, name: str | None = None) -> str:
     """Writes a result to `output`, or into the folder of the run, replacing an earlier one; gives its path."""
-    target = Path(output) if output else run.path / EVALUATIONS / (name or f"{kind}.json")
+    data = to_envelope(kind, result).to_bytes()
+    if output is None:
+        return write_into(run, name or f"{kind}.json", data, option="-o")
+    atomic.write(Path(output), data, force=True)
+    return output
+
+
+def write_into(run: RunFolder, name: str, data: bytes, *, option: str) -> str:
+    """Writes a result into the folder of the run; gives its path. A note says that another one was there.
+
+    option: the one that names another file.
+    """
+    target = run.path / EVALUATIONS / name
     target.parent.mkdir(exist_ok=True)
-    atomic.write(target, to_envelope(kind, result).to_bytes(), force=True)
+    if target.exists() and target.read_bytes() != data and not settings().quiet:
+        note(f"{target} had another result, which is replaced; {option} FILE keeps both")
+    atomic.write(target, data, force=True)
     return str(target)
 
 

@@ -63,8 +63,10 @@ if TYPE_CHECKING:
     from slmtok.options import ReadOptions
 
 
-_DEFAULT_SEQ_LEN, _DEFAULT_BATCH_SIZE = 256, 16
+# A `Habit` writes the fix for an option of another trainer, from its value and all arguments; `EXTRA` is the name under
+# which a command has the one for an argument too many.
 
+_DEFAULT_SEQ_LEN, _DEFAULT_BATCH_SIZE = 256, 16
 
 _LENGTHS = ("--context", "--block-size", "--max-seq-len")
 """What other trainers call `model.seq_len`."""
@@ -249,6 +251,7 @@ def train(
     from slmmodel.config import naming_origin
 
     given = read_settings(config, sets, budget, values)
+    # Errors of the block say in which file or option a setting was given.
     with naming_origin(given):
         data, tokenizer = named_data(given, data, tokenizer, read)
         given, read = reading.merge(given, read)

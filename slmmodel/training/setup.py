@@ -20,6 +20,7 @@ import torch
 from slmmodel import checkpoint, optim
 from slmmodel import config as configs
 from slmmodel.checkpoint import RunFolder, write_file
+from slmmodel.checks import check_utf8
 from slmmodel.config import Budget, OptimConfig, RunConfig, Settings, resolve, settings_of, to_yaml
 from slmmodel.data import Loader, RunData, open_data
 from slmmodel.data.opening import StageData
@@ -107,6 +108,7 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ())
 
     Raises `OutputExists`, also for a finished run, and what `RunFolder.open` raises.
     """
+    check_utf8(path)
     run = RunFolder(path)
     if not run.exists() and not run.is_version_1():
         run.refuse_other_content()
@@ -241,6 +243,7 @@ def configure(
 
 def _absolute(data: str) -> str:
     """A path that holds in every folder; words and names that are not paths stay as they are."""
+    check_utf8(data)
     return str(Path(data).absolute()) if data not in ("", "auto", "none") and Path(data).exists() else data
 
 
@@ -320,13 +323,9 @@ class RunCost:
         }
 
 
-def _is_sharded(config: RunConfig, counts: Counts, world: World) -> bool:
-    return needs_sharding(config.run.parallel, counts.parameters, world)
-
-
 def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> None:
     """Raises `InvalidConfig` where data, batch or ranks do not allow a run, and `OutOfMemory`."""
-    sharded = _is_sharded(config, count(config_from_dict(config.model)), world)
+    sharded = needs_sharding(config.run.parallel, count(config_from_dict(config.model)).parameters, world)
     if loader.batch_size < world.size:
         raise InvalidConfig(
             f"a batch of {loader.batch_size} sequences is smaller than world size {world.size}",
@@ -366,7 +365,7 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
 def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
     """The cost of a run that `check_run` has accepted."""
     counts, batch_size = count(config_from_dict(config.model)), loader.batch_size
-    sharded = _is_sharded(config, counts, world)
+    sharded = needs_sharding(config.run.parallel, counts.parameters, world)
     packing = loader.packing(0, 0)
     stats = packing.stats()
     blocks = data.train.n_blocks or 1

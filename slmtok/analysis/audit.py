@@ -18,6 +18,7 @@ from slmtok.errors import CorruptFile
 from slmtok.id_arrays import decode_batch
 from slmtok.shards.format import corrupt
 from slmtok.strict_json import FaultError
+from slmtok.tokenizer import check_tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -162,6 +163,7 @@ def audit(
     metadata: the content of a `vocab.json`, whose byte lengths are used. shards: a packed folder that must hold these
     documents. train_digests: sorted digests of documents that the tokenizer was trained on.
     """
+    check_tokenizer(tokenizer)
     found, leaked = Audit(), 0
     lengths = _lengths(tokenizer, metadata)
     _check_vocabulary(found, tokenizer, metadata)

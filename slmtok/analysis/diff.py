@@ -18,6 +18,7 @@ from slmtok.analysis.strings import ClassCosts, Collector, Strings
 from slmtok.analysis.token_classes import main_class
 from slmtok.batching import batched
 from slmtok.token_text import escape_token
+from slmtok.tokenizer import check_tokenizer
 from slmtok.training import PretokenCounts
 
 if TYPE_CHECKING:
@@ -372,7 +373,7 @@ def compare(
 
     domains: their names; without any, every document has the index 0. Raises `OptionError` for another pattern.
     """
-    costs = TokenCosts(a, b, threads)
+    costs = TokenCosts(check_tokenizer(a), check_tokenizer(b), threads)
     cuts = [] if on is None else [Boundaries() for _ in domains or ("",)]
     if isinstance(on, PretokenCounts):
         domains, cuts = (), [Boundaries()]

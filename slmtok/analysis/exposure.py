@@ -15,6 +15,7 @@ import numpy as np
 from slmtok.checks import check_int
 from slmtok.errors import CorruptFile, OptionError, Setting
 from slmtok.specials import FIRST_LEARNED
+from slmtok.tokenizer import check_tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,7 +84,7 @@ def exposure(
             fix=(Setting("epochs", 1),),
             option="epochs",
         )
-    if tokenizer.fingerprint != data.fingerprint:
+    if check_tokenizer(tokenizer).fingerprint != data.fingerprint:
         raise OptionError(
             f"the data were packed with the tokenizer {data.fingerprint[:8]}, not {tokenizer.fingerprint[:8]}",
             fix="leave the tokenizer out: packed data hold their own",

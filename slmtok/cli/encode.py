@@ -37,7 +37,7 @@ from slmtok.corpus.contents import check_texts, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import MissingInput, OptionError, UnknownSpecial
 from slmtok.formats import id_files
-from slmtok.id_arrays import OFFSETS_SUFFIX, encode_files
+from slmtok.id_arrays import NOT_RAW, OFFSETS_SUFFIX, encode_files
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
@@ -56,6 +56,8 @@ BATCH_BYTES = 16 << 20
 IDS_PER_WRITE = 1 << 16
 """Ids that are turned into text at a time."""
 
+_NOT_ARRAY = (".bin", *(suffix for suffix in NOT_RAW if suffix != ".npy"))
+"""Suffixes of outputs that hold something else than a numpy array."""
 _NOT_LINES = (
     *(".npy", ".npz", ".bin", ".pt", ".pth", ".pkl", ".pickle", ".safetensors", ".h5"),
     *(".json", ".jsonl", ".parquet", ".arrow", ".feather", ".msgpack"),
@@ -213,8 +215,18 @@ def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bo
 
 
 def _check_name(output_format: str, target: str) -> None:
-    """Raises `OptionError` for lines of ids or tokens under the name of another kind of file."""
+    """Raises `OptionError` for ids or tokens under the name of another kind of file."""
     suffix = Path(target).suffix.lower()
+    if (output_format == "bin" and suffix in NOT_RAW) or (output_format == "npy" and suffix in _NOT_ARRAY):
+        other = "npy" if output_format == "bin" else "bin"
+        name = f"-o {shlex.quote(str(Path(target).with_suffix(f'.{output_format}')))}"
+        raise OptionError(
+            f"{target!r} would hold {'raw ids' if output_format == 'bin' else 'a numpy array'}, "
+            f"which {suffix} does not stand for",
+            limit=f"--output-format is {output_format}",
+            fix=f"--output-format {other}, or {name}" if suffix == f".{other}" else name,
+            option="output",
+        )
     if output_format in ("ids", "tokens") and suffix in _NOT_LINES:
         array = suffix[1:] if suffix in (".npy", ".bin") else "npy"
         name = "" if suffix == f".{array}" else f" -o {shlex.quote(str(Path(target).with_suffix('.npy')))}"

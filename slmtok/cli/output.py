@@ -28,7 +28,12 @@ MIN_TEXT_COLUMNS = 20
 
 Row = tuple[str, str]
 _SINGLE_SPACE = re.compile(r"(?<! ) (?! )")
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127) if chr(code) not in "\n\t"}
+_BIDI = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Characters that turn the direction of the text behind them (Boucher and Anderson 2021, Trojan Source)."""
+_CONTROL = {
+    **{code: f"\\x{code:02x}" for code in (*range(32), 127) if chr(code) not in "\n\t"},
+    **{code: f"\\u{code:04x}" for code in _BIDI},
+}
 
 
 @dataclass
@@ -111,7 +116,7 @@ def has_colour(stream: TextIO) -> bool:
 
 
 def printable(text: str) -> str:
-    """The text with control characters escaped, so that it cannot move a terminal's cursor."""
+    """The text with control characters escaped, so that it can neither move a terminal's cursor nor turn its text."""
     return text.translate(_CONTROL)
 
 

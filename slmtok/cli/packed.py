@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 KIND = "packed data"
 """The kind of a path that `open_data` opens."""
+_SHARD_TABLES = (".off", ".nb", ".dom")
+"""Files of a shard beside its ids."""
 _OTHER_FOLDERS = (
     ("tokenizer.json", "a Hugging Face tokenizer", "slmtok import {} -o tok.json"),
     (".packing", "unfinished packed data", "run the command that started it again"),
@@ -50,12 +52,15 @@ def open_data(path: str) -> Data | None:
     from slmtok.shards.token_files import open_token_files
 
     folder = Path(path)
-    if kind_of_file(path) == SHARD:
+    has_folder = folder.with_name(MANIFEST).is_file()
+    if kind_of_file(path) == SHARD or (has_folder and folder.suffix in _SHARD_TABLES and folder.is_file()):
         raise CorruptFile(
             f"{path} is one shard of packed data and cannot be read alone",
             where=path,
             limit="documents, tokenizer and digests are in other files of its folder",
-            fix=f"name the folder: {folder.parent}",
+            fix=f"name the folder: {quote(str(folder.parent))}"
+            if has_folder
+            else f"copy the whole folder of {folder.name}, and name it",
             path=path,
         )
     if not any((folder / name).exists() for name in (MANIFEST, PLAN, JOURNAL)):

@@ -9,6 +9,7 @@ from typing import Any
 from slmtok.calls import argument_text, call_text
 from slmtok.compat._shared import read_bytes
 from slmtok.errors import WrongType
+from slmtok.file_kinds import TOKENIZER, kind_of_file
 
 
 def refuse_swapped(call: str, given: tuple[object, ...], kinds: tuple[Any, ...]) -> None:
@@ -39,7 +40,10 @@ def refuse_swapped_parts(vocab: object, merges: object, specials: object) -> Non
 
 
 def fix_of_files(vocab: str | os.PathLike[str], merges: str | os.PathLike[str]) -> str:
-    """The remedy for files of another form: their places exchanged where the second one holds JSON."""
-    if read_bytes(merges).lstrip()[:1] == b"{":
+    """The remedy for files of another form: their places exchanged where only the second one holds JSON."""
+    for path in map(str, (vocab, merges)):
+        if kind_of_file(path) == TOKENIZER:
+            return f"slmtok.load({path!r})"
+    if read_bytes(merges).lstrip()[:1] == b"{" and read_bytes(vocab).lstrip()[:1] != b"{":
         return call_text("Tokenizer.from_files", [merges, vocab], {})
     return "name a vocab.json and a merges.txt of that form"

@@ -14,8 +14,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok._torch import to_tensor
-from slmtok.checks import check_int
+from slmtok.checks import check_int, refuse_table
 from slmtok.errors import OptionError, WrongType
+from slmtok.record_texts import texts_in
 
 if TYPE_CHECKING:
     from slmtok.ragged import Ragged
@@ -61,7 +62,7 @@ class Settings:
         """These settings. Raises `OptionError`."""
         check_side(self.padding_side, "padding_side")
         check_side(self.truncation_side, "truncation_side")
-        check_int("model_max_length", self.model_max_length, 1, max=10**100)
+        _check_length("model_max_length", self.model_max_length, 1)
         return self
 
 
@@ -84,8 +85,8 @@ def make_plan(
     padding_side: str | None = None,
 ) -> Plan:
     """The meaning of the options of one call, as in Hugging Face. Raises `OptionError` for contradictory options."""
-    max_length = None if max_length is None else check_int("max_length", max_length, 0)
     multiple = None if pad_to_multiple_of is None else check_int("pad_to_multiple_of", pad_to_multiple_of, 1)
+    max_length = None if max_length is None else _check_length("max_length", max_length, 0, multiple)
     if max_length is not None and padding is False and truncation is None:
         warn_caller(f"max_length={max_length} alone truncates; pass truncation=True or truncation=False")
         truncation = True
@@ -100,7 +101,7 @@ def make_plan(
         raise OptionError(
             f"max_length={max_length} is no multiple of pad_to_multiple_of={multiple}",
             limit="with truncation and padding both, a multiple",
-            fix=f"max_length={-(-max_length // multiple) * multiple}",
+            fix=f"max_length={_round_up(max_length, multiple)}",
             option="max_length",
         )
     return Plan(
@@ -112,6 +113,27 @@ def make_plan(
         truncation_side=settings.truncation_side,
         padding_side=check_side(settings.padding_side if padding_side is None else padding_side, "padding_side"),
     )
+
+
+_EXAMPLE_LENGTH = 128
+"""A number of ids that has room for special tokens and text."""
+
+
+def _check_length(name: str, value: object, min: int, multiple: int | None = None) -> int:
+    """`value`, if it is a number of ids. Raises `OptionError`, `WrongType`, with a length that has room for text."""
+    try:
+        return check_int(name, value, min, max=10**100)
+    except (OptionError, WrongType) as error:
+        if error.fix in (f"{name}={min}", f"{name}=1", f"{name}={min}, or more"):
+            error.fix = f"{name}={_round_up(_EXAMPLE_LENGTH, multiple)}, or leave {name} out for no limit"
+        if min == 0 and isinstance(error, OptionError):
+            error.limit = "0 or more; with truncation, more than the special tokens of a row"
+        raise
+
+
+def _round_up(length: int, multiple: int | None) -> int:
+    """The next multiple, or `length` without one."""
+    return length if multiple is None else -(-length // multiple) * multiple
 
 
 def _choice(value: object, choices: tuple[str, ...], option: str) -> str | None:
@@ -446,7 +468,8 @@ def _cutter(plan: Plan, frame: Frame, *, pair: bool) -> Callable[[int, int | Non
         raise OptionError(
             f"max_length={plan.max_length} leaves no room for text beside {added} special tokens",
             limit=f"{added + 1} or more",
-            fix=f"max_length={added + 126}" + (", or add_special_tokens=False" if added else ""),
+            fix=f"max_length={_round_up(added + 126, plan.multiple)}"
+            + (", or add_special_tokens=False" if added and plan.max_length else ""),
             option="max_length",
         )
     room = plan.max_length - added
@@ -512,12 +535,16 @@ def _samples(text: object, name: str, *, split: bool) -> tuple[list[Any], bool]:
     """(samples, whether they were given as a batch)."""
     if isinstance(text, str) and not split:
         return [text], False
-    if isinstance(text, (str, bytes, bytearray, dict)) or not isinstance(text, Iterable):
+    refuse_table(text)
+    if isinstance(text, (str, bytes, bytearray, Mapping)) or not isinstance(text, Iterable):
+        held = texts_in(text, brackets=True) if isinstance(text, Mapping) else None
         raise WrongType(
             f"{name} must be {'a list of words' if split else 'a str or a list of str'}, not {type(text).__name__}",
-            fix="text.split()" if split else "for bytes: tok.encode(data) of slmtok's tokenizer",
+            fix="text.split()" if split else held or "for bytes: tok.encode(data) of slmtok's tokenizer",
         )
     samples = list(text)
+    if samples and isinstance(samples[0], Mapping) and (held := texts_in(text, first=samples[0], brackets=True)):
+        raise WrongType(f"{name} 0 is {type(samples[0]).__name__}, not str", limit="a str or a list of str", fix=held)
     if split and all(isinstance(one, str) for one in samples[:1]):
         return [samples], False
     return samples, True

@@ -5,17 +5,30 @@ Raw ids are those of the imitated libraries and of the engine: a byte is its own
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 from unicodedata import category
 
+from slmtok.calls import argument_text
 from slmtok.checks import U64, check_int, check_path
-from slmtok.errors import MissingInput, OptionError, UnknownId, UnknownSpecial, VocabularyTooSmall, WrongType
+from slmtok.errors import (
+    CorruptFile,
+    MissingInput,
+    OptionError,
+    UnknownId,
+    UnknownSpecial,
+    VocabularyTooSmall,
+    WrongType,
+)
+from slmtok.file_kinds import NAMES, TOKENIZER, kind_of_file
+from slmtok.record_texts import texts_in
 from slmtok.tokenizer import Tokenizer, read_tokenizer
+from slmtok.training.texts import MAX_NAMES, is_file_name
 from slmtok.vocabulary import MAX_IDS
 
 if TYPE_CHECKING:
@@ -80,13 +93,73 @@ def check_iterable(texts: object, call: str) -> Iterable[object]:
     return texts
 
 
+def training_text(text: object, vocab_size: object) -> str:
+    """`text`, if it is one text to train on. Raises `WrongType`, also for the name of a file."""
+    if isinstance(text, (list, tuple)) and text and all(isinstance(each, str) for each in text):
+        raise WrongType(
+            f"train takes one text, not a {type(text).__name__}", fix=f"train('\\n'.join(texts), {vocab_size!r})"
+        )
+    if isinstance(text, (str, os.PathLike)) and is_file_name(text):
+        name = os.fspath(text)
+        raise WrongType(
+            f"the text is the name of a file that exists: {name!r}",
+            limit="train takes the text itself",
+            fix=f"train(open({name!r}, encoding='utf-8').read(), {vocab_size!r})",
+        )
+    return check_str(text)
+
+
+def training_texts(texts: object, vocab_size: object) -> Iterator[object]:
+    """The texts of `train_from_iterator`. Raises `WrongType` for one text, and for the names of files."""
+    names = [texts] if isinstance(texts, (str, os.PathLike)) else texts
+    iterator = iter(check_iterable(names, "train_from_iterator"))
+    head = list(islice(iterator, 1))
+    while head and len(head) < MAX_NAMES and is_file_name(head[-1]) and (more := list(islice(iterator, 1))):
+        head += more
+    if head and all(map(is_file_name, head)):
+        paths = argument_text(list(map(os.fspath, names)), "paths") if isinstance(names, (list, tuple)) else "paths"
+        raise WrongType(
+            f"the texts are names of files that exist: {os.fspath(cast('str', head[0]))!r}",
+            limit="train_from_iterator takes the texts themselves",
+            fix=f"train_from_iterator((open(path, encoding='utf-8').read() for path in {paths}), {vocab_size!r})",
+        )
+    check_iterable(texts, "train_from_iterator")
+    return chain(head, iterator)
+
+
+def model_content(path: str | os.PathLike[str], format: str) -> dict[str, Any]:
+    """The content of a file that `save` of minbpe's classes wrote.
+
+    Raises `CorruptFile`, `MissingInput`, `WrongType`.
+    """
+    name = check_path(path, "tok.model")
+    if kind_of_file(name) == TOKENIZER:
+        raise CorruptFile(f"{name!r} is {NAMES[TOKENIZER]}, not a model of minbpe", fix=f"slmtok.load({name!r})")
+    if not name.endswith(".model"):
+        model = f"{name.removesuffix('.vocab')}.model"
+        fix = f"load({model!r})"
+        if not os.path.isfile(model):  # noqa: PTH113  (false for names that the system refuses)
+            fix = "train(text, 1024) and save('tok'), then load('tok.model')"
+        raise WrongType(f"{name!r} does not end in .model", limit="a file that save wrote", fix=fix)
+    try:
+        content: Any = json.loads(read_bytes(name))
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or (content.get("format"), content.get("version")) != (format, 1):
+        limit, fix = "minbpe's own files are not read", "train again, and save with this class"
+        raise CorruptFile(f"{name!r} is not a model that this class saved", limit=limit, fix=fix, path=name)
+    return content
+
+
 def check_str(text: object) -> str:
     """`text`, if it is a `str`. Raises `WrongType`."""
     if not isinstance(text, str):
-        raise WrongType(
-            f"text must be str, not {type(text).__name__}",
-            fix="encode_batch(texts)" if isinstance(text, (list, tuple)) else "data.decode() for bytes",
-        )
+        fix = "encode_batch(texts)" if isinstance(text, (list, tuple)) else "data.decode() for bytes"
+        if isinstance(text, os.PathLike):
+            fix = "path.read_text(encoding='utf-8')"
+        elif isinstance(text, Mapping):
+            fix = texts_in([text], brackets=True) or "give texts, not records"
+        raise WrongType(f"text must be str, not {type(text).__name__}", fix=fix)
     return text
 
 
@@ -179,6 +252,12 @@ def read_folder(folder: str | os.PathLike[str], name: str, bos: str) -> Tokenize
     from slmtok.files import similar_file
 
     path = Path(check_path(folder, "tokenizer")) / name
+    if path.parent.is_file():
+        file = path.parent
+        fix = f"RustBPETokenizer(slmtok.load({str(file)!r}), '<s>')"
+        if file.name == name:
+            fix = f"RustBPETokenizer.from_directory({str(file.parent)!r})"
+        raise WrongType(f"{str(file)!r} is a file, not a folder", limit=f"a folder with {name}", fix=fix)
     try:
         tokenizer = read_tokenizer(path)
         tokenizer.specials.find(bos)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final, overload
 
-from slmtok.checks import check_int
+from slmtok.checks import check_index, check_int
 from slmtok.compat._hf_rows import (
     UNLIMITED,
     Alignment,
@@ -36,6 +36,7 @@ from slmtok.compat._hf_rows import (
 from slmtok.compat._shared import spelling_of
 from slmtok.errors import OptionError, UnknownId, WrongType
 from slmtok.formats.hf import bytes_of, exported_specials, names_by_id
+from slmtok.id_arrays import check_ids, check_row
 from slmtok.notebook import html_tokens
 
 if TYPE_CHECKING:
@@ -85,16 +86,18 @@ class Encoded(dict[str, Any]):
 
     def tokens(self, batch_index: int = 0) -> list[str]:
         """The names of the ids of a row."""
-        alignment, tokenizer = self._aligned()
-        return tokenizer.convert_ids_to_tokens(alignment.ids(batch_index, tokenizer.pad_token_id))
+        alignment, tokenizer, row = self._aligned(batch_index, "tokens({})")
+        return tokenizer.convert_ids_to_tokens(alignment.ids(row, tokenizer.pad_token_id))
 
     def word_ids(self, batch_index: int = 0) -> list[int | None]:
         """The word of each id in its text, None for special tokens: pieces of the split pattern, or the given words."""
-        return self._aligned()[0].words(batch_index)
+        alignment, _, row = self._aligned(batch_index, "word_ids({})")
+        return alignment.words(row)
 
     def sequence_ids(self, batch_index: int = 0) -> list[int | None]:
         """0 for ids of the first text, 1 for those of the second, None for special tokens."""
-        return self._aligned()[0].sequences(batch_index)
+        alignment, _, row = self._aligned(batch_index, "sequence_ids({})")
+        return alignment.sequences(row)
 
     def char_to_token(
         self, batch_or_char_index: int, char_index: int | None = None, sequence_index: int = 0
@@ -104,16 +107,23 @@ class Encoded(dict[str, Any]):
         With one index it is that of a character in the first row; with two the first is that of the row.
         """
         row, char = (0, batch_or_char_index) if char_index is None else (batch_or_char_index, char_index)
-        return self._aligned()[0].token_at(row, check_int("char_index", char, 0), sequence_index)
+        char = check_int("char_index", char, 0)
+        alignment, _, row = self._aligned(row, f"char_to_token({{}}, {char})")
+        return alignment.token_at(row, char, sequence_index)
 
-    def _aligned(self) -> tuple[Alignment, HFTokenizer]:
+    def _aligned(self, row: object, method: str) -> tuple[Alignment, HFTokenizer, int]:
+        """Alignment, tokenizer and the row of a call of `method`. Raises `IndexError`, `OptionError`, `WrongType`."""
         if self._alignment is None:
             raise OptionError(
                 "these ids cannot be aligned with texts: they come from chunk, pad or a pickle",
                 fix="call the tokenizer with the texts",
                 option="batch_index",
             )
-        return self._alignment
+        n = len(self._alignment[0])
+        index = check_index(row, f"encoded.{method}", n)
+        if not -n <= index < n:
+            raise IndexError(f"row {index} of {n}")
+        return *self._alignment, index
 
 
 _NO_PLAN = (None, None, None, None, 0)
@@ -338,7 +348,7 @@ class HFTokenizer:
         Further options of Hugging Face (`clean_up_tokenization_spaces`) have no effect: decoding is exact.
         """
         ids = to_plain(token_ids["input_ids"] if isinstance(token_ids, Mapping) else token_ids)
-        if isinstance(ids, list) and ids and isinstance(ids[0], (list, tuple)):
+        if isinstance(ids, list) and ids and isinstance(ids[0], (list, tuple, Mapping)):
             return [self.decode(row, skip_special_tokens) for row in ids]
         return self._view.decode([ids] if isinstance(ids, int) else ids, skip_special=skip_special_tokens)
 
@@ -472,7 +482,8 @@ class HFTokenizer:
         if isinstance(ids, int):
             return self._name(ids)
         skipped = set(self.all_special_ids) if skip_special_tokens else set()
-        return [self._name(int(id)) for id in ids if int(id) not in skipped]
+        numbers = check_ids(check_row(ids, "tok.convert_ids_to_tokens({})"))
+        return [self._name(id) for id in numbers if id not in skipped]
 
     def convert_tokens_to_ids(self, tokens: str | Iterable[str]) -> Any:
         """The id of a name, or the ids of several; an unknown name has the id of the role `unk`, or None without it."""
@@ -546,7 +557,7 @@ class HFTokenizer:
     def get_special_tokens_mask(self, token_ids: Iterable[int], already_has_special_tokens: bool = True) -> list[int]:
         """1 for each special token, 0 for others."""
         specials = set(self.all_special_ids)
-        return [int(int(id) in specials) for id in token_ids]
+        return [int(id in specials) for id in check_ids(check_row(token_ids, "tok.get_special_tokens_mask({})"))]
 
 
 def _columns(encoded: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], bool, str | None]:

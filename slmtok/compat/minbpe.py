@@ -11,10 +11,17 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from slmtok.checks import U32, U64, check_int, check_path
-from slmtok.compat._shared import check_str, check_vocab_size, learn_merges, raw_encoder, read_bytes, unknown_id
+from slmtok.checks import U32, U64, check_int
+from slmtok.compat._shared import (
+    check_str,
+    check_vocab_size,
+    learn_merges,
+    model_content,
+    raw_encoder,
+    training_text,
+    unknown_id,
+)  # fmt: skip
 from slmtok.compat.tiktoken._checks import Allowed, Rules
 from slmtok.errors import CorruptFile, InvalidSpecials, SlmtokError, WrongType
 
@@ -53,7 +60,8 @@ class RegexTokenizer:
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
         """Learns `vocab_size` - 256 merges of one text. verbose: log each merge. Raises `VocabularyTooSmall`."""
-        self._set_merges(learn_merges([check_str(text)], check_vocab_size(vocab_size), self._pattern))
+        texts = [training_text(text, vocab_size)]
+        self._set_merges(learn_merges(texts, check_vocab_size(vocab_size), self._pattern))
         if verbose:
             log = logging.getLogger(__name__)
             for k, (pair, id) in enumerate(self.merges.items(), 1):
@@ -123,16 +131,7 @@ class RegexTokenizer:
         """Reads a file that `save` wrote, pattern included. Raises `MissingInput`, `CorruptFile`."""
         from slmtok._engine import Pattern
 
-        path = str(model_file)
-        if not check_path(model_file).endswith(".model"):
-            raise WrongType(f"{path!r} does not end in .model", fix=f"load({path!r} + '.model')")
-        try:
-            content: Any = json.loads(read_bytes(model_file))
-        except (ValueError, RecursionError):
-            content = None
-        if not isinstance(content, dict) or (content.get("format"), content.get("version")) != (_FORMAT, 1):
-            limit, fix = "minbpe's own files are not read", "train again, and save with this class"
-            raise CorruptFile(f"{path!r} is not a model that this class saved", limit=limit, fix=fix, path=path)
+        path, content = str(model_file), model_content(model_file, _FORMAT)
         try:
             self._pattern = Pattern(content["pattern"])
             self._set_merges([(left, right) for left, right in content["merges"]])

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.compat._shared import check_iterable, check_str, read_folder
+from slmtok.compat._shared import check_iterable, check_str, read_folder, training_texts
 from slmtok.errors import OptionError
 from slmtok.tokenizer import Tokenizer, check_tokenizer
 
@@ -52,7 +52,7 @@ class RustBPETokenizer:
         """Trains on texts; `vocab_size` is the total. Raises `VocabularyTooSmall`, `WrongType`."""
         from slmtok.training.api import train
 
-        texts = map(check_str, check_iterable(text_iterator, "train_from_iterator"))
+        texts = map(check_str, training_texts(text_iterator, vocab_size))
         special = {text.strip("<|>"): text for text in SPECIAL_TOKENS}
         trained = train(
             texts, vocab_size=vocab_size, min_count=1, max_token_bytes=0, special=special, allow_smaller=True

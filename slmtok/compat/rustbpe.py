@@ -21,6 +21,7 @@ from slmtok.compat._shared import (
     learn_merges,
     raw_encoder,
     split_rows,
+    training_texts,
 )
 from slmtok.errors import UnknownId
 
@@ -50,7 +51,7 @@ class Tokenizer:
 
         n_merges = check_vocab_size(vocab_size)
         buffer = check_int("buffer_size", buffer_size, 1, sys.maxsize)
-        texts = map(check_str, check_iterable(iterator, "train_from_iterator"))
+        texts = map(check_str, training_texts(iterator, vocab_size))
         compiled = parse_pattern("cl100k-hf" if pattern is None else pattern)
         merges = learn_merges(texts, n_merges, compiled, buffer_size=buffer)
         self._encoder = raw_encoder(compiled, merges)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.checks import check_path
 from slmtok.compat import as_hf
 from slmtok.compat._hf_rows import Alignment, Frame, Inputs, Plan, make_rows, parse_inputs
-from slmtok.compat._shared import check_iterable, check_str, read_bytes, spelling_of
+from slmtok.compat._shared import check_iterable, check_str, read_bytes, spelling_of, training_texts
 from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, WrongType
 from slmtok.notebook import html_tokens
 from slmtok.tokenizer import Tokenizer
@@ -111,7 +111,7 @@ class ByteLevelBPETokenizer:
         max_token_length: in bytes; None is no limit. show_progress and length have no effect.
         Raises `VocabularyTooSmall`, `InvalidSpecials`, `WrongType`.
         """
-        self._train(_flat(check_iterable(iterator, "train_from_iterator")), vocab_size, min_frequency, special_tokens,
+        self._train(_flat(training_texts(iterator, vocab_size)), vocab_size, min_frequency, special_tokens,
                     max_token_length)  # fmt: skip
 
     def train(

@@ -11,27 +11,36 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.streams import COMPRESSED, document_too_large
 from slmtok.corpus.template import located, template_of
-from slmtok.errors import MalformedRecord, MissingInput, OptionError, SlmtokError, Unreadable, missing_extra
+from slmtok.corpus.text_columns import TextColumn
+from slmtok.errors import MalformedRecord, MissingInput, OptionError, Setting, SlmtokError, Unreadable, missing_extra
+from slmtok.files import read_file
 
 if TYPE_CHECKING:
     from slmtok.corpus.selection import Skipped
     from slmtok.corpus.template import Template
     from slmtok.options import ReadOptions
 
+_Part = TypeVar("_Part")
+Convert: TypeAlias = Callable[..., Iterator[_Part]]
+"""Makes texts or columns of a table: `_texts` or `_columns`."""
 _BATCH_BYTES = 4 << 20
+_MIN_TABLE_BYTES = 1 << 20
+"""Smaller batches are joined: a batch of documents that a dictionary may repeat has 4 rows and more."""
 _MAX_BATCH_ROWS = 1 << 14
 _MAX_REPEATED_BYTES = 64 << 20
 """Most bytes that the rows of a batch may have if a dictionary repeats its largest value in each."""
 _MAX_CHUNK_BYTES = 1 << 30
 """A column chunk up to this size is read whatever the limit on documents; those of hubs have some hundred megabytes."""
+_DICTIONARY_HEADER = re.compile(rb"\x15\x04\x15([\x80-\xff]{0,4}[\0-\x7f])\x15([\x80-\xff]{0,4}[\0-\x7f])")
+"""How the header of a dictionary page begins: its kind, then its size unpacked and packed, as Thrift writes them."""
 _DATASET_BATCH_ROWS = 1000
 _HUB_SECONDS = 8
 """How long the hub has for its first answer."""
@@ -42,25 +51,59 @@ _HUB_SECONDS = 8
 
 def read_parquet(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
     """The text of every row. Raises `MalformedRecord` for single rows unless skipping, and as `_open_parquet`."""
+    return _read_parquet(path, options, skipped, _texts)
+
+
+def read_parquet_columns(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes | TextColumn]:
+    """The same as columns of text; `skipped` does not count what a column skips."""
+    return _read_parquet(path, options, skipped, _columns)
+
+
+def _read_parquet(path: str, options: ReadOptions, skipped: Skipped, convert: Convert[_Part]) -> Iterator[_Part]:
     with _open_parquet(path) as file:
         template = template_of(options)
-        _check_columns(template, file.schema_arrow.names, path)
+        _check_columns(template, _kinds(file.schema_arrow), path)
         columns = list(dict.fromkeys(template.fields))
         row = 0
         for group in range(file.num_row_groups):
             size = _batch_rows(file.metadata.row_group(group), columns, options.max_doc_bytes, path)
             batches = file.iter_batches(batch_size=size, row_groups=[group], columns=columns, use_threads=False)
-            for batch in batches:
-                yield from _texts(batch, template, options, skipped, path, row=row, row_group=group + 1)
-                row += len(batch)
+            for table in _joined(batches):
+                yield from convert(table, template, options, skipped, path, row=row, row_group=group + 1)
+                row += len(table)
+
+
+def _joined(batches: Iterable[Any]) -> Iterator[Any]:
+    """Tables of successive batches, each of at least `_MIN_TABLE_BYTES`, but for the last.
+
+    Batches whose values share memory stay apart, because the values of many together may be far larger.
+    """
+    import pyarrow as pa
+
+    held: list[Any] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= _MIN_TABLE_BYTES or not all(map(_is_copied, batch.schema.types)):
+            table = pa.Table.from_batches(held)
+            held, size = [], 0
+            yield table
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _is_copied(kind: Any) -> bool:
+    """Whether each value of this type has bytes of its own."""
+    return str(kind).removeprefix("large_") in ("string", "binary")
 
 
 def check_columns(paths: Sequence[str], options: ReadOptions) -> None:
     """Raises `MalformedRecord` for the first parquet file without a column that is read; reads no rows."""
-    template, columns = template_of(options), dict[str, list[str]]()
+    template, columns = template_of(options), dict[str, dict[str, object]]()
     for path in paths:
         with _open_parquet(path) as file:
-            columns[path] = file.schema_arrow.names
+            columns[path] = _kinds(file.schema_arrow)
     for path, names in columns.items():
         absent = {name for name in template.fields if name not in names}
         if other := next((other for other, theirs in columns.items() if absent & set(theirs)), None):
@@ -95,10 +138,13 @@ def _open_parquet(path: str) -> Iterator[Any]:
     except FileNotFoundError:
         raise MissingInput(f"no file {path!r}", where="the corpus", fix="check the name", path=path) from None
     except (pa.ArrowException, OSError) as error:
+        is_other = not read_file(path, 4).startswith(b"PAR1")
         raise Unreadable(
             f"cannot read {path!r}: {str(error).splitlines()[0] if str(error) else error}",
             where=path,
-            fix="check that it is a parquet file, and fetch it again",
+            fix=("its format is another: leave ", Setting("format"), " out, or fetch the file again")
+            if is_other
+            else "fetch the file again: it begins as parquet files do",
             path=path,
         ) from error
 
@@ -106,7 +152,7 @@ def _open_parquet(path: str) -> Iterator[Any]:
 def _batch_rows(group: Any, columns: list[str], max_doc_bytes: int, path: str) -> int:
     """How many rows of a row group make about `_BATCH_BYTES` in these columns.
 
-    A dictionary may repeat one large value in every row, so the largest value that it can hold bounds the rows too.
+    A dictionary may repeat one large value in every row, so the size of its page bounds the rows too.
     Raises `DocumentTooLarge` for a column chunk that is larger than any document: a page of it is unpacked at once.
     """
     parts = [group.column(index) for index in range(group.num_columns)]
@@ -115,7 +161,7 @@ def _batch_rows(group: Any, columns: list[str], max_doc_bytes: int, path: str) -
     if any(size > max(max_doc_bytes, _MAX_CHUNK_BYTES) for size in sizes):
         raise document_too_large(path, max_doc_bytes)
     rows = max(_BATCH_BYTES * group.num_rows // max(sum(sizes), 1), 16)
-    largest = max((size for part, size in zip(parts, sizes, strict=True) if _has_dictionary(part)), default=0)
+    largest = max((_dictionary_bytes(part, path) for part in parts if _has_dictionary(part)), default=0)
     if largest:
         rows = min(rows, max(_MAX_REPEATED_BYTES // largest, 4))
     return int(min(rows, _MAX_BATCH_ROWS))
@@ -123,6 +169,28 @@ def _batch_rows(group: Any, columns: list[str], max_doc_bytes: int, path: str) -
 
 def _has_dictionary(column: Any) -> bool:
     return any("DICTIONARY" in encoding for encoding in column.encodings)
+
+
+def _dictionary_bytes(column: Any, path: str) -> int:
+    """Most bytes that a value of the dictionary of a column chunk can have.
+
+    A chunk has one dictionary, whose page comes first and states its size. Most writers end a dictionary at 1 MiB and
+    store later values as they are, so the size of the chunk would be a far larger bound; it is used where no such page
+    comes first.
+    """
+    offsets = (column.dictionary_page_offset, column.data_page_offset)
+    with Path(path).open("rb", buffering=0) as file:
+        file.seek(min((offset for offset in offsets if offset and offset > 0), default=0))
+        found = _DICTIONARY_HEADER.match(file.read(16))
+    if found is None:
+        return int(column.total_uncompressed_size)
+    # The size that pyarrow allocates is the first, or the second where the page is not compressed.
+    return max(map(_zigzag, found.groups()))
+
+
+def _zigzag(varint: bytes) -> int:
+    """A number that is not negative, in the compact protocol of Thrift."""
+    return sum((byte & 0x7F) << (7 * index) for index, byte in enumerate(varint)) >> 1
 
 
 # --- Hugging Face data sets -------------------------------------------------------------------------------------------
@@ -162,15 +230,25 @@ def parse_dataset_name(source: str) -> DatasetName:
 
 def read_hugging_face(source: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
     """The text of every row. Raises `MalformedRecord` for single rows unless skipping, and as `_open_dataset`."""
+    return _read_hugging_face(source, options, skipped, _texts)
+
+
+def read_hugging_face_columns(source: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes | TextColumn]:
+    """The same as columns of text; `skipped` does not count what a column skips."""
+    return _read_hugging_face(source, options, skipped, _columns)
+
+
+def _read_hugging_face(source: str, options: ReadOptions, skipped: Skipped, convert: Convert[_Part]) -> Iterator[_Part]:
     with _open_dataset(source, options) as data:
         template = template_of(options)
         if data.column_names is not None:
-            _check_columns(template, data.column_names, source)
+            kinds = data.features or dict.fromkeys(data.column_names, "string")
+            _check_columns(template, kinds, source)
             data = data.select_columns(list(dict.fromkeys(template.fields)))
         row = 0
         for table in data.with_format("arrow").iter(batch_size=_DATASET_BATCH_ROWS):
-            _check_columns(template, table.column_names, source)
-            yield from _texts(table, template, options, skipped, source, row=row)
+            _check_columns(template, _kinds(table.schema), source)
+            yield from convert(table, template, options, skipped, source, row=row)
             row += len(table)
 
 
@@ -258,6 +336,10 @@ def _load(datasets: Any, parsed: DatasetName, options: ReadOptions) -> Any:
     )
 
 
+_PART_OF_SPLIT = re.compile(r"([\w.-]+)\[.*\]", re.ASCII)
+"""A slice of `datasets`, such as `train[:10%]`."""
+
+
 def _select_split(data: Any, parsed: DatasetName, source: str) -> Any:
     """Of several splits the one that is named, else `train`, else the only one. Raises `MissingInput`."""
     if not isinstance(data, dict):
@@ -265,6 +347,10 @@ def _select_split(data: Any, parsed: DatasetName, source: str) -> Any:
     names = sorted(map(str, data))
     wanted = parsed.split or ("train" if "train" in names or len(names) != 1 else names[0])
     if wanted not in names:
+        if (part := _PART_OF_SPLIT.fullmatch(wanted)) and part[1] in names:
+            limits = (Setting("sample", "10%"), " or ", Setting("max_docs", 1000), " read a part of it")
+            fix = (f"hf:{parsed.name}@{part[1]}; ", *limits)
+            raise MissingInput(f"{wanted!r} is a part of a split", where=source, fix=fix, path=source)
         # `val` and `valid` stand for `validation`, and the reverse.
         meant = next((name for name in names if name[:3] == wanted[:3]), names[0] if names else None)
         raise MissingInput(
@@ -305,19 +391,76 @@ def _texts(
         yield text
 
 
-def _check_columns(template: Template, names: Sequence[str], source: str) -> None:
-    """Raises `MalformedRecord` where a field of the template is not a column."""
-    absent = next((name for name in template.fields if name not in names), None)
+def _columns(
+    table: Any, template: Template, options: ReadOptions, skipped: Skipped, source: str, *, row: int, **place: int
+) -> Iterator[bytes | TextColumn]:
+    """As `_texts`, which also reads the tables that are no column of text as it stands."""
+    found = _column(table, template, options) if len(table) else None
+    if found is None:
+        return _texts(table, template, options, skipped, source, row=row, **place)
+    return iter((found,))
+
+
+def _column(table: Any, template: Template, options: ReadOptions) -> TextColumn | None:
+    """The rows of a table; None where they need more than a copy, or one is refused."""
+    import numpy as np
+    import pyarrow as pa
+
+    column = table.column(template.fields[0])
+    if template.source is not None or not _is_text(column.type):
+        return None
+    array = _joined_chunks(column.cast(pa.large_binary()))
+    skips: tuple[int, ...] = ()
+    if array.null_count:
+        if not options.skip_malformed:
+            return None
+        nulls = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
+        skips = tuple((nulls - np.arange(len(nulls))).tolist())
+        array = array.drop_null()
+    # Offsets of a damaged file may lie anywhere; those of a mapped file may not be aligned.
+    array.validate(full=True)
+    _, offsets, data = array.buffers()
+    bounds = np.frombuffer(offsets, np.int64, len(array) + 1, 8 * array.offset) if len(array) else np.zeros(1, np.int64)
+    bounds = np.require(bounds, requirements="A")
+    if len(array) and int(np.diff(bounds).max()) > options.max_doc_bytes:
+        return None
+    return TextColumn(np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8), bounds, skips)
+
+
+def _joined_chunks(column: Any) -> Any:
+    """A column of a `Table` or `RecordBatch` as one array."""
+    import pyarrow as pa
+
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _kinds(schema: Any) -> dict[str, object]:
+    """The type of each column of a schema of Arrow, by name."""
+    return dict(zip(schema.names, schema.types, strict=True))
+
+
+def _check_columns(template: Template, kinds: Mapping[str, object], source: str) -> None:
+    """Raises `MalformedRecord` where a field of the template is not a column. kinds: the type of each column."""
+    absent = next((name for name in template.fields if name not in kinds), None)
     if absent is not None:
-        fact = f"there is no column {absent!r}"
-        raise located(template.missing(absent, dict.fromkeys(names, ""), fact, "columns"), source)
+        # Text stands for a column of text.
+        held = {name: "" if "string" in str(kind) or "binary" in str(kind) else 0 for name, kind in kinds.items()}
+        raise located(template.missing(absent, held, f"there is no column {absent!r}", "columns"), source)
 
 
 def _values(column: Any) -> list[Any]:
     """A column as a list: bytes for text and binary, None for null, else Python values."""
     import pyarrow as pa
 
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    is_text = str(kind).removeprefix("large_").removesuffix("_view") in ("string", "binary")
-    values: list[Any] = (column.cast(pa.large_binary()) if is_text else column).to_pylist()
+    values: list[Any] = (column.cast(pa.large_binary()) if _is_text(column.type) else column).to_pylist()
     return values
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether values of this type, or of its dictionary, are text or binary."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return str(kind).removeprefix("large_").removesuffix("_view") in ("string", "binary")

@@ -1,7 +1,8 @@
 """A corpus in batches of whole documents of about 8 MiB, each with its position; the way of all bulk work.
 
-Large files of text and records are cut into chunks by the engine; everything else is read one document at a time and
-gathered. A `DocumentPipeline` of the engine reads ahead, and encodes on several threads, in the order of the corpus.
+Large files of text and records are cut into chunks by the engine; everything else is read in Python, one document at a
+time or as columns of text, and gathered. A `DocumentPipeline` of the engine reads ahead, and encodes on several
+threads, in the order of the corpus.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from slmtok.corpus.paths import HUGGING_FACE, STDIN
 from slmtok.corpus.reading import Sources, open_reader, read
 from slmtok.corpus.selection import Skipped
 from slmtok.corpus.streams import is_mappable
+from slmtok.corpus.text_columns import TextColumn, join
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -209,48 +211,99 @@ class _ChunkedFile:
         return self._source, self._reader.bytes_read
 
 
+@dataclass
+class _Gathered:
+    """Documents that become one batch: texts and columns, with positions and skips as in `Batch`."""
+
+    parts: list[bytes | TextColumn] = field(default_factory=list)
+    size: int = 0
+    nbytes: int = 0
+    starts: list[tuple[int, Position]] = field(default_factory=list)
+    skips: list[int] = field(default_factory=list)
+    expected: Position | None = None
+    """The position of a document that follows the last one."""
+
+    def skip(self, records: int) -> None:
+        """Places skipped records behind the last document, so that there are `records` of them."""
+        self.skips.extend([self.size] * (records - len(self.skips)))
+
+    def add(self, part: bytes | TextColumn, size: int, nbytes: int, position: Position) -> None:
+        """Adds `size` documents that have `nbytes` bytes."""
+        if position != self.expected:
+            self.starts.append((self.size, position))
+        self.expected = position.plus(size)
+        self.parts.append(part)
+        self.size += size
+        self.nbytes += nbytes
+
+    @property
+    def is_full(self) -> bool:
+        return self.nbytes >= reading.CHUNK_BYTES or self.size >= MAX_BATCH_DOCUMENTS
+
+
 class _GatheredSources:
-    """Neighbouring sources that are read one document at a time, from a position on."""
+    """Neighbouring sources that are read in Python, by document or column, from a position on."""
 
     def __init__(self, corpus: Corpus, begin: int, end: int, start: Position) -> None:
         self._corpus, self._start, self._source = corpus, start, max(begin, start.source)
         self._located: deque[tuple[tuple[tuple[int, Position], ...], tuple[int, ...], Skipped]] = deque()
+        self._gathered, self._skipped = _Gathered(), Skipped()
         self.documents: Iterator[Documents] = self._gather(begin, end)
 
     def _gather(self, begin: int, end: int) -> Iterator[Documents]:
-        texts: list[bytes] = []
-        starts: list[tuple[int, Position]] = []
-        skips: list[int] = []
-        skipped, size, expected = Skipped(), 0, None
-        for text, position in self._read(begin, end, skipped):
-            if position < self._start:
-                skipped.records = 0
-                continue
-            skips.extend([len(texts)] * (skipped.records - len(skips)))
-            if position != expected:
-                starts.append((len(texts), position))
-            expected = position.plus(1)
-            texts.append(text)
-            size += len(text)
-            if size >= reading.CHUNK_BYTES or len(texts) >= MAX_BATCH_DOCUMENTS:
-                yield self._batch(texts, starts, skips, skipped)
-                texts, starts, skips, size, expected = [], [], [], 0, None
-        skips.extend([len(texts)] * (skipped.records - len(skips)))
-        yield self._batch(texts, starts or [(0, self._start)], skips, skipped)
+        for part, position in self._read(begin, end):
+            if isinstance(part, TextColumn):
+                yield from self._add_column(part, position)
+            elif position < self._start:
+                self._skipped.records = 0
+            else:
+                self._gathered.skip(self._skipped.records)
+                self._gathered.add(part, 1, len(part), position)
+                if self._gathered.is_full:
+                    yield self._batch()
+        self._gathered.skip(self._skipped.records)
+        self._gathered.starts = self._gathered.starts or [(0, self._start)]
+        yield self._batch()
 
-    def _batch(
-        self, texts: list[bytes], starts: list[tuple[int, Position]], skips: list[int], skipped: Skipped
-    ) -> Documents:
-        """A batch, with what was skipped since the last one."""
-        from slmtok._engine import Documents
+    def _add_column(self, column: TextColumn, first: Position) -> Iterator[Documents]:
+        """Adds the documents of a column that are not before the start; the batches that they fill."""
+        begin = 0
+        if first < self._start:
+            is_earlier = first.source < self._start.source
+            begin = len(column) if is_earlier else min(self._start.record - first.record, len(column))
+        if begin:
+            self._skipped.records = 0
+        while begin < len(column):
+            gathered, skipped = self._gathered, self._skipped
+            end = column.end(begin, reading.CHUNK_BYTES - gathered.nbytes, MAX_BATCH_DOCUMENTS - gathered.size)
+            gathered.skip(skipped.records)
+            inside = [before for before in column.skips if begin <= before < end]
+            gathered.skips += [gathered.size + before - begin for before in inside]
+            skipped.records += len(inside)
+            gathered.add(column.part(begin, end), end - begin, column.nbytes(begin, end), first.plus(begin))
+            if gathered.is_full:
+                yield self._batch()
+            begin = end
+        self._skipped.records += column.skips.count(len(column))
 
-        self._located.append((tuple(starts), tuple(skips), skipped.take()))
-        self._source = max(self._source, starts[-1][1].source)
-        return Documents(texts)
+    def _batch(self) -> Documents:
+        """What is gathered, with what was skipped since the last batch."""
+        gathered, self._gathered = self._gathered, _Gathered()
+        self._located.append((tuple(gathered.starts), tuple(gathered.skips), self._skipped.take()))
+        self._source = max(self._source, gathered.starts[-1][1].source)
+        return join(gathered.parts)
 
-    def _read(self, begin: int, end: int, skipped: Skipped) -> Iterator[tuple[bytes, Position]]:
+    def _read(self, begin: int, end: int) -> Iterator[tuple[bytes | TextColumn, Position]]:
+        """Texts and columns, each with the position of its first document."""
         corpus, cut = self._corpus, self._corpus.cut
-        for document in read(corpus.sources[begin:end], corpus.options, skipped, whole=corpus.whole):
+        if cut is None and not corpus.options.is_selective:
+            for source in range(begin, end):
+                record = 0
+                for part in reading.parts(corpus.sources[source], corpus.options, self._skipped):
+                    yield part, Position(source, record)
+                    record += len(part) if isinstance(part, TextColumn) else 1
+            return
+        for document in read(corpus.sources[begin:end], corpus.options, self._skipped, whole=corpus.whole):
             position = Position(begin + document.source, document.record)
             if cut is None:
                 yield document.text, position

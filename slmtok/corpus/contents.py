@@ -66,6 +66,14 @@ def check_texts(paths: Sequence[str], options: ReadOptions) -> None:
     for path in paths:
         if compression(path) != "plain":
             _check_compressed(path)
+        elif _is_without_size(path):
+            raise Unreadable(
+                f"{path!r} has text, and the system says that it has 0 bytes",
+                where=path,
+                limit="files with a size; others as /proc has them are piped in",
+                fix=f"name - and pipe it in: cat {shlex.quote(path)} | slmtok ... -",
+                path=path,
+            )
     if options.format in ("text", "lines") and options.encoding == UTF_8:
         return
     zeros_are_text = options.encoding != UTF_8 or "\0" in (options.separator or "")
@@ -76,6 +84,15 @@ def check_texts(paths: Sequence[str], options: ReadOptions) -> None:
             found[path] = content
     if found:
         raise _not_text(found, len(paths), options)
+
+
+def _is_without_size(path: str) -> bool:
+    """Whether a file has content and no size, as those below /proc."""
+    try:
+        found = os.stat(path)  # noqa: PTH116  (a corpus may have 100,000 files)
+        return stat.S_ISREG(found.st_mode) and not found.st_size and open_head(path, 1) != b""
+    except (OSError, MissingInput, Unreadable):
+        return False
 
 
 def _check_compressed(path: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from slmtok.corpus.paths import HUGGING_FACE
 from slmtok.corpus.selection import Skipped
@@ -17,8 +17,12 @@ from slmtok.corpus.template import LineParser
 from slmtok.errors import OptionError, Setting
 from slmtok.options import ReadOptions
 
+if TYPE_CHECKING:
+    from slmtok.corpus.text_columns import TextColumn
+
 MakeParser: TypeAlias = Callable[[str, ReadOptions], LineParser]
 ReadRows: TypeAlias = Callable[[str, ReadOptions, Skipped], Iterator[bytes]]
+ReadColumns: TypeAlias = "Callable[[str, ReadOptions, Skipped], Iterator[bytes | TextColumn]]"
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,8 @@ class Format:
     """One format: its name and file suffixes, and how its documents are found.
 
     engine: how the engine cuts its files; None where `rows` reads them in Python. parser: makes the parser for lines
-    that the engine cannot parse. records: whether documents are made of named fields.
+    that the engine cannot parse. columns: reads the documents of `rows` as columns of text. records: whether documents
+    are made of named fields.
     """
 
     name: str
@@ -35,6 +40,7 @@ class Format:
     terminator: bytes | None = None
     parser: MakeParser | None = None
     rows: ReadRows | None = None
+    columns: ReadColumns | None = None
     records: bool = False
 
     @property
@@ -64,6 +70,12 @@ def _parquet(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
     return arrow.read_parquet(path, options, skipped)
 
 
+def _parquet_columns(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes | TextColumn]:
+    from slmtok.corpus import arrow
+
+    return arrow.read_parquet_columns(path, options, skipped)
+
+
 def _json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
     from slmtok.corpus import json_file
 
@@ -82,6 +94,12 @@ def _hugging_face(path: str, options: ReadOptions, skipped: Skipped) -> Iterator
     return arrow.read_hugging_face(path, options, skipped)
 
 
+def _hugging_face_columns(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes | TextColumn]:
+    from slmtok.corpus import arrow
+
+    return arrow.read_hugging_face_columns(path, options, skipped)
+
+
 FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
@@ -91,8 +109,8 @@ FORMATS: dict[str, Format] = {
         Format("json", (".json",), rows=_json, records=True),
         Format("tsv", (".tsv",), "records", parser=_tsv, records=True),
         Format("csv", (".csv",), rows=_csv, records=True),
-        Format("parquet", (".parquet",), rows=_parquet, records=True),
-        Format("hugging_face", (), rows=_hugging_face, records=True),
+        Format("parquet", (".parquet",), rows=_parquet, columns=_parquet_columns, records=True),
+        Format("hugging_face", (), rows=_hugging_face, columns=_hugging_face_columns, records=True),
     )
 }
 FORMAT_NAMES = tuple(entry.name for entry in FORMATS.values() if entry.suffixes)

@@ -12,11 +12,13 @@ from __future__ import annotations
 import json
 import shlex
 from codecs import BOM_UTF8
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
 from slmtok.errors import MalformedRecord, Setting
+from slmtok.record_texts import text_in
 
 if TYPE_CHECKING:
     from slmtok.options import ReadOptions
@@ -28,6 +30,7 @@ def parser(source: str, options: ReadOptions) -> LineParser:
 
 
 def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> bytes | None:
+    record: Any = None
     try:
         record = _decode(line.removeprefix(BOM_UTF8) if number == 1 else line)
         return template_of(options).text_of(record)
@@ -36,14 +39,37 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             return None
         if number == 1 and line.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
             error.limit, error.fix = "one JSON object a line", (Setting("format", "json"), ", which reads arrays")
-        if line.rstrip().endswith(b"},") and source.endswith(".jsonl"):
+        elif line.rstrip().endswith(b"},") and source.endswith(".jsonl"):
             # An array without its brackets.
-            better = shlex.quote(f"{source.removesuffix('.jsonl')}-lines.jsonl")
-            error.limit, error.fix = (
-                "a comma follows the record",
-                f"sed 's/,$//' {shlex.quote(source)} > {better}, and name it",
-            )
+            error.limit, error.fix = "a comma follows the record", _converted(source, "lines", "sed 's/,$//'")
+        elif isinstance(record, dict) and (fix := _fix_of_nested(source, {*template_of(options).fields}, record)):
+            error.fix = fix
         raise located(error, source, line=number) from None
+
+
+def _fix_of_nested(
+    source: str, fields: Collection[str], record: Mapping[str, Any]
+) -> tuple[str | Setting, ...] | str | None:
+    """What to do about a field with records, words or ids: a command that makes text of it, or a field of text.
+
+    None where no such field is meant.
+    """
+    nested = {name: value for name, value in record.items() if name in fields and isinstance(value, (list, dict))}
+    if not nested:
+        return None
+    text = text_in(nested, "row")
+    if text is None or not source.endswith(".jsonl"):
+        texts = [name for name, value in record.items() if isinstance(value, str)]
+        return (Setting("text_key", texts[0]),) if texts else "name another file: this record holds no text"
+    rows = f"({{'text': {text}}} for row in map(json.loads, sys.stdin))"
+    program = f"import json, sys; print(*map(json.dumps, {rows}), sep=chr(10))"
+    return _converted(source, "text", f"python -c {shlex.quote(program)}")
+
+
+def _converted(source: str, ending: str, command: str) -> str:
+    """The command that writes a file beside `source`, to be named instead."""
+    made = shlex.quote(f"{source.removesuffix('.jsonl')}-{ending}.jsonl")
+    return f"{command} < {shlex.quote(source)} > {made}, and name it"
 
 
 def _decode(line: bytes) -> Any:

@@ -21,6 +21,7 @@ from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
     from slmtok._engine import DocumentReader
+    from slmtok.corpus.text_columns import TextColumn
 
 CHUNK_BYTES = 8 << 20
 """Size of the chunks of a file. Positions count in chunks: a change makes old pack journals unusable."""
@@ -109,9 +110,7 @@ def read(
     characters; with `whole` at the end of the document that reaches them. Raises `MissingInput`, `Unreadable`,
     `MalformedRecord`, `MissingExtra`.
     """
-    if isinstance(sources, (str, os.PathLike)):
-        fix = f"read([{os.fspath(sources)!r}], options)"
-        raise WrongType(f"sources are a list of files, not {type(sources).__name__}", fix=fix)
+    _check_list(sources, "read")
     skipped = Skipped() if skipped is None else skipped
     selection = Selection(options, skipped, whole)
     for index, source in enumerate(sources):
@@ -124,11 +123,21 @@ def read(
                 return
 
 
+def _check_list(sources: object, function: str) -> None:
+    """Raises `WrongType` for one path, whose characters would be the sources."""
+    if isinstance(sources, (str, bytes, os.PathLike)):
+        raise WrongType(
+            f"{function} takes the list of sources that find gives, not one {type(sources).__name__}",
+            fix=f"{function}(find({os.fspath(sources)!r}, options), options)",
+        )
+
+
 def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | None = None) -> Iterator[bytes]:
     """All documents of all files in order, before sampling, truncation and limits, which `read` applies.
 
     Raises `MissingInput`, `Unreadable`, `MalformedRecord`.
     """
+    _check_list(paths, "documents")
     skipped = Skipped() if skipped is None else skipped
     for path in paths:
         entry = format_of(path, options)
@@ -139,6 +148,15 @@ def documents(paths: Iterable[str], options: ReadOptions, skipped: Skipped | Non
         else:
             with explained(path):
                 yield from _texts(open_reader(path, options), skipped)
+
+
+def parts(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes | TextColumn]:
+    """As `documents` of one file, as columns of text where the format reads them.
+
+    `skipped` does not count what a column skips.
+    """
+    columns = format_of(path, options).columns
+    return documents([path], options, skipped) if columns is None else columns(path, options, skipped)
 
 
 def _texts(reader: DocumentReader, skipped: Skipped) -> Iterator[bytes]:

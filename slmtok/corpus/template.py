@@ -91,6 +91,8 @@ class Template:
         likely = next((key for key in _LIKELY_FIELDS if key in texts), None)
         if likely is None and len(texts) == 1:
             likely = texts[0]
+        if kind == "columns" and not texts:
+            return MalformedRecord(fact, limit="a column of text", fix="leave it out: none of its columns is text")
         if self.source is not None and not texts and (held := [field for field in self.fields if field in record]):
             return MalformedRecord(fact, fix=(Setting("text_template", f"{{{held[0]}}}"),))
         if self.source is not None:

@@ -313,6 +313,9 @@ def pattern_of(document: dict[str, Any], source: str) -> Pattern:
             ],
         } if not split.get("invert") and _is_byte_level(last, use_regex=False):
             return _known(regex)
+    if any(each.get("add_prefix_space", True) for each in _byte_level_steps(step)):
+        fact = f"its pre_tokenizer is {_short(step)} and adds a space before each text"
+        _refuse(True, fact, "add_prefix_space: false", source)
     raise Inexpressible(
         f"{source} cannot be imported: its pre_tokenizer is {_short(step)}",
         where=source,
@@ -320,6 +323,29 @@ def pattern_of(document: dict[str, Any], source: str) -> Pattern:
         fix=(Setting("pattern", "gpt2"), ", or another pattern with the same pieces; ids are compared"),
         path=source,
     )
+
+
+def _byte_level_steps(step: Any) -> list[dict[str, Any]]:
+    """The `ByteLevel` steps of a pre-tokenizer or decoder, or of a sequence of such."""
+    if not isinstance(step, dict):
+        return []
+    inner = [*(step.get("pretokenizers") or ()), *(step.get("decoders") or ())]
+    return [step] if step.get("type") == "ByteLevel" else [found for each in inner for found in _byte_level_steps(each)]
+
+
+def _check_byte_level(document: Mapping[str, Any], source: str) -> None:
+    """Refuses a vocabulary of characters, and one of bytes that lacks some: no split pattern helps."""
+    vocab = document["model"]["vocab"]
+    missing = [byte for name, byte in unicode_to_bytes().items() if name not in vocab]
+    if not missing:
+        return
+    step = document.get("pre_tokenizer")
+    has_step = any(_byte_level_steps(each) for each in (step, document.get("decoder")))
+    fact = f"it is not byte-level: its pre_tokenizer is {_short(step)}, and its tokens are characters"
+    if has_step:
+        fact = f"no token is the byte 0x{min(missing):02X}, nor are {len(missing) - 1} others"
+    limit = "all 256 bytes, as of initial_alphabet=ByteLevel.alphabet()" if has_step else "all 256 bytes as tokens"
+    _refuse(True, fact, limit, source)
 
 
 def _is_byte_level(step: Any, *, use_regex: bool) -> bool:
@@ -372,6 +398,7 @@ def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
     from slmtok.tokenizer import Tokenizer
 
     document = _parsed(data, source)
+    _check_byte_level(document, source)
     provenance = {"package": f"slmtok {VERSION}", "source": "tokenizer.json", "source_sha256": sha256(data).hexdigest()}
     try:
         compiled = parse_pattern(pattern) if pattern is not None else pattern_of(document, source)

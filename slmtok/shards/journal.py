@@ -22,7 +22,7 @@ from typing import IO, Any
 from slmtok import schema
 from slmtok.corpus.batches import START, ChunkStart, FilePosition, Position
 from slmtok.corpus.contents import UNUSUAL
-from slmtok.errors import Setting
+from slmtok.errors import Setting, Unreadable
 from slmtok.json_files import read_bounded
 from slmtok.shards.format import ENTRY, JOURNAL, SPLITS, TOTALS, Totals, corrupt, refuse_link, shard_name
 from slmtok.strict_json import FaultError, parse_object
@@ -90,6 +90,18 @@ class Journal:
         self._failed = False
         self._last = ""
         """The digest of the last line."""
+
+    def check_in_place(self) -> None:
+        """Raises `Unreadable` where the folder is not the one whose journal is open: it was removed or replaced."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if os.path.samestat(os.fstat(self._file.fileno()), self._path.stat()):
+                return
+        raise Unreadable(
+            f"the folder {str(self._path.parent)!r} was removed or replaced while it was written",
+            where=str(self._path.parent),
+            fix="run the same command again, and leave the folder in its place",
+            path=str(self._path.parent),
+        )
 
     def read(self, plan: bytes) -> State:
         """The state that the lines give. A torn last line is truncated.

@@ -13,10 +13,16 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import OptionError, Setting
+from slmtok.checks import check_index, check_path
+from slmtok.errors import CorruptFile, OptionError, Setting, SlmtokError, WrongType
+from slmtok.file_content import HEAD_BYTES, content_of
+from slmtok.file_kinds import MANIFEST as MANIFEST_KIND
+from slmtok.file_kinds import NAMES, SHARD, kind_of_file
+from slmtok.files import missing_input, read_file
 from slmtok.foreign_options import nearest_name
 from slmtok.shards.format import (
     HEADER_BYTES,
+    MANIFEST,
     SPLITS,
     TOKENIZER,
     Header,
@@ -111,7 +117,11 @@ class Shard:
             vars(self).pop(name, None)
 
     def document(self, index: int) -> NDArray[Any]:
-        """The ids of one document, its delimiters included."""
+        """The ids of one document, its delimiters included. Raises `IndexError`, `WrongType`."""
+        n_docs = self.header.n_docs
+        index = check_index(index, "shard.document({})", n_docs)
+        if not 0 <= index < n_docs:
+            raise IndexError(f"document {index} of {n_docs} in {self.name}")
         return self.ids[int(self.offsets[index]) : int(self.offsets[index + 1])]
 
 
@@ -152,8 +162,11 @@ class Shards:
         return sum(shard.header.n_tokens for shard in self.shards[self._check(split)])
 
     def document(self, index: int, split: str = "train") -> NDArray[Any]:
-        """The ids of one document, its delimiters included, as a view. Raises `IndexError`."""
+        """The ids of one document, its delimiters included, as a view. Raises `IndexError`, `WrongType`."""
+        if isinstance(index, str) and index in self.shards and isinstance(split, int):
+            raise WrongType("index and split are in each other's place", fix=f"data.document({split}, {index!r})")
         firsts = self._firsts[self._check(split)]
+        index = check_index(index, f"data.document({{}}, {split!r})", firsts[-1])
         if not 0 <= index < firsts[-1]:
             raise IndexError(f"document {index} of {firsts[-1]} in split {split!r}")
         at = bisect_right(firsts, index) - 1
@@ -166,7 +179,7 @@ class Shards:
                 shard.close()
 
     def _check(self, split: str) -> str:
-        if split not in self.shards:
+        if not isinstance(split, str) or split not in self.shards:
             meant = nearest_name(split, self.splits) or next(iter(self.splits), None)
             raise OptionError(
                 (Setting("split", split), f" holds no documents in {str(self.folder)!r}"),
@@ -182,8 +195,14 @@ class Shards:
 
 
 def open_shards(path: str | os.PathLike[str]) -> Shards:
-    """Opens a packed folder. Raises `MissingInput`, `CorruptShard`, `UnsupportedVersion`, naming file and field."""
-    folder = Path(path)
+    """Opens a packed folder.
+
+    Raises `MissingInput`, `CorruptShard`, `UnsupportedVersion`, naming file and field; `CorruptFile` for a file, and
+    `WrongType` for what is no path.
+    """
+    folder = Path(check_path(path, "data"))
+    if not folder.is_dir():
+        raise _no_folder(str(path))
     content = read_manifest(folder)
     shards: dict[str, list[Shard]] = {name: [] for name in SPLITS}
     for entry in content["shards"]:
@@ -191,3 +210,34 @@ def open_shards(path: str | os.PathLike[str]) -> Shards:
         shard.check(content["fingerprint"], frame_flags(content["frame"]))
         shards[entry["split"]].append(shard)
     return Shards(folder, content, {name: members for name, members in shards.items() if members})
+
+
+def _no_folder(path: str) -> SlmtokError:
+    """The error for a path that is no folder; for a file of packed data, the fix opens its folder."""
+    file = Path(path)
+    if not file.is_file():
+        error = missing_input(path)
+        error.limit = "packed data are a folder, which slmtok.pack writes"
+        return error
+    if kind_of_file(str(file.with_name(MANIFEST))) == MANIFEST_KIND:
+        return CorruptFile(
+            f"{path} is one file of packed data",
+            where=path,
+            limit="packed data are opened by their folder",
+            fix=f"open_shards({str(file.parent)!r})",
+            path=path,
+        )
+    kind, content = kind_of_file(path), content_of(read_file(path, HEAD_BYTES))
+    fix = "open_shards('data'), which slmtok.pack('corpus.txt', tok, 'data') writes"
+    if kind == SHARD:
+        fix = f"copy the whole folder of {file.name}, and name it"
+    elif kind not in NAMES and content is None:
+        fix = f"slmtok.pack({path!r}, tok, 'data')"
+    name = NAMES.get(kind) or (content.name if content else "a text")
+    return CorruptFile(
+        f"{path} is {name}, not packed data",
+        where=path,
+        limit="packed data are a folder, which slmtok.pack writes",
+        fix=fix,
+        path=path,
+    )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import schema
+from slmtok.checks import check_index
 from slmtok.errors import OptionError, Setting
 from slmtok.json_files import parse, read_bounded
 from slmtok.shards.format import (
@@ -151,8 +152,8 @@ class DocumentList:
         return sum(len(bounds) - 1 for bounds in self._bounds)
 
     def __getitem__(self, index: int) -> NDArray[Any]:
-        """The ids of one document, its delimiters included, as a view. Raises `IndexError`."""
-        at = index
+        """The ids of one document, its delimiters included, as a view. Raises `IndexError`, `WrongType`."""
+        at = index = check_index(index, "documents[{}]", len(self))
         for ids, bounds in zip(self.rows, self._bounds, strict=True):
             if 0 <= at < len(bounds) - 1:
                 return ids[int(bounds[at]) : int(bounds[at + 1])]

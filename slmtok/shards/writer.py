@@ -323,6 +323,7 @@ class Committer:
     def close_shard(self, name: str) -> None:
         """Finishes the open shard of a split; the journal has it when this returns."""
         self._wait()
+        self._journal.check_in_place()
         entry = self._open[name].close(self._header)
         sync_folder(self._folder)
         self.state = replace(self.state, shards=(*self.state.shards, entry), open={**self.state.open, name: Totals()})

@@ -6,20 +6,21 @@ import io
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
-from slmtok.checks import BYTES_LIKE, refuse_table
+from slmtok.checks import refuse_table
 from slmtok.corpus import Skipped
 from slmtok.corpus.selection import Selection
-from slmtok.errors import InvalidText, OptionError, WrongType
+from slmtok.errors import InvalidText, OptionError, Setting, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
+from slmtok.record_texts import texts_in
 
 if TYPE_CHECKING:
     from slmtok.training.ingest import CorpusLike
 
-_MAX_NAMES = 8
+MAX_NAMES = 8
 """Texts at the beginning of a corpus that are compared with the names of files."""
 _MAX_NAME_CHARS = 1024
 _MANY_TEXTS = "a list or an iterator of str or bytes"
@@ -35,9 +36,8 @@ class Texts:
             raise WrongType("Texts takes many texts, this is one", fix="slmtok.Texts([text])")
         refuse_table(texts)
         if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
-            raise WrongType(
-                f"Texts takes many texts, not {type(texts).__name__}", limit=_MANY_TEXTS, fix="slmtok.Texts([text])"
-            )
+            fix = f"slmtok.Texts({texts_in(texts, brackets=True) or '[text]'})"
+            raise WrongType(f"Texts takes many texts, not {type(texts).__name__}", limit=_MANY_TEXTS, fix=fix)
         self.texts = texts
 
     def __iter__(self) -> Iterator[str | bytes]:
@@ -55,40 +55,81 @@ def require_texts(corpus: object) -> Iterable[object]:
         raise WrongType(
             f"a corpus cannot be {type(corpus).__name__}",
             limit="a path, a list of paths, or an iterable of texts",
-            fix="slmtok.Texts(texts)",
+            fix=f"slmtok.Texts({texts_in(corpus) or 'texts'})",
         )
     return corpus
 
 
 def check_source(corpus: CorpusLike, options: Options, function: str) -> CorpusLike:
-    """`corpus`, unless its texts are names of files or its file is binary; an iterator is replaced by an equal one.
+    """`corpus`, unless its texts are records or names of files, or its file is binary.
 
-    options, function: of the call, for the fix. Raises `WrongType`, `OptionError`.
+    An iterator is replaced by an equal one. options, function: of the call, for the fix. Raises `WrongType`,
+    `OptionError`.
     """
-    if isinstance(corpus, (str, os.PathLike, list, tuple, Mapping, *BYTES_LIKE)) or not isinstance(corpus, Iterable):
+    if isinstance(corpus, (list, tuple)) and corpus and isinstance(corpus[0], (Mapping, list, tuple)):
+        raise _no_text(corpus[0], 0, _texts_of_records(corpus, corpus[0], options, function))
+    if isinstance(corpus, (str, os.PathLike, list, tuple)):
         return corpus
     if isinstance(corpus, io.BufferedReader):
         _refuse_binary(corpus)
-    refuse_table(corpus)
-    texts, head = iter(corpus), []
+    texts, head = iter(require_texts(corpus)), []
+    source = corpus.texts if isinstance(corpus, Texts) else corpus
     for text in texts:
         head.append(text)
-        if len(head) == _MAX_NAMES or not _names_file(text):
+        if isinstance(text, Mapping):
+            raise _no_text(text, len(head) - 1, _texts_of_records(source, text, options, function))
+        if len(head) == MAX_NAMES or not is_file_name(text):
             break
-    if head and all(map(_names_file, head)):
-        source = corpus.texts if isinstance(corpus, Texts) else corpus
+    if isinstance(options, ReadOptions):
+        _refuse_fields(options)
+    if head and all(map(is_file_name, head)):
         paths = argument_text(list(source), "paths") if isinstance(source, (list, tuple)) else "list(paths)"
-        changed = changed_options(options, [name for name, _, _ in option_specs(type(options))])
-        keywords = {name: getattr(options, name) for name in changed}
+        keywords = _changed(options)
         raise WrongType(
             f"the texts are names of files that exist: {os.fspath(cast('str', head[0]))!r}",
             limit="a list of paths names files; an iterator, or Texts, gives the texts themselves",
             fix=call_text(function, [Expression(paths)], keywords),
         )
-    return itertools.chain(head, texts)
+    return cast("CorpusLike", itertools.chain(head, texts))
 
 
-def _names_file(text: object) -> bool:
+_FIELDS = ("text_key", "text_template")
+"""Options that name fields of records in files."""
+
+
+def _changed(options: Options) -> dict[str, object]:
+    """The options that are not defaults."""
+    names = changed_options(options, [name for name, _, _ in option_specs(type(options))])
+    return {name: getattr(options, name) for name in names}
+
+
+def _texts_of_records(records: object, first: object, options: Options, function: str) -> str | None:
+    """The texts of records, with the field or the template of the options; without these in the call. None: no text."""
+    changed = _changed(options)
+    key, template = changed.get("text_key"), changed.get("text_template")
+    held = texts_in(records, first={key: first[key]} if isinstance(first, Mapping) and key in first else first)
+    if isinstance(template, str) and "|" not in template:
+        variable = "ds" if hasattr(records, "column_names") else "rows"
+        held = f"{template!r}.format_map(row) for row in {variable}"
+    if held is None:
+        return None
+    keywords = {name: value for name, value in changed.items() if name not in _FIELDS}
+    texts = f"slmtok.Texts({held})"
+    return texts if len(keywords) == len(changed) else call_text(function, [Expression(texts)], keywords)
+
+
+def _refuse_fields(options: ReadOptions) -> None:
+    """Raises `OptionError` for a field of records, which texts in memory do not have."""
+    for name in changed_options(options, _FIELDS):
+        raise OptionError(
+            (Setting(name, getattr(options, name)), " names a field of files, and these are texts in memory"),
+            limit="jsonl, json, tsv, csv and parquet have fields",
+            fix=("leave ", Setting(name), " out"),
+            option=name,
+        )
+
+
+def is_file_name(text: object) -> bool:
     """Whether a text is the name of a file: one with a suffix or a folder, for a word may be a name by chance."""
     if isinstance(text, os.PathLike):
         return os.path.isfile(text)  # noqa: PTH113 (false for names that the system refuses)
@@ -113,12 +154,24 @@ def _refuse_binary(file: io.BufferedReader) -> None:
         )
 
 
-_MEANT: tuple[tuple[Any, str], ...] = (
-    (os.PathLike, "pass a list of paths, not an iterator"),
-    (Mapping, "slmtok.Texts(record['text'] for record in records)"),
-    ((list, tuple), "slmtok.Texts(text for row in rows for text in row)"),
-)
-"""What stands where a text belongs, and the remedy."""
+def _no_text(text: object, index: int, texts: str | None = None) -> WrongType:
+    """The error for what stands where a text belongs; `texts` is a call with the texts that are meant."""
+    if texts is not None:
+        fix = texts
+    elif held := texts_in((), first=text):
+        fix = f"slmtok.Texts({held})"
+    elif hasattr(text, "as_py"):
+        # The scalars of pyarrow, which an array or a column of a table gives.
+        fix = "slmtok.Texts(arr.to_pylist())"
+    elif isinstance(text, Mapping):
+        fix = f"give texts; no field of the record is one: {', '.join(map(str, text)) or 'it has none'}"
+    elif isinstance(text, os.PathLike):
+        fix = "pass a list of paths, not an iterator"
+    elif isinstance(text, (list, tuple)):
+        fix = "slmtok.Texts(text for row in rows for text in row)"
+    else:
+        fix = "leave it out"
+    return WrongType(f"text {index} is {type(text).__name__}, not str or bytes", fix=fix)
 
 
 def encode_texts(texts: Iterable[object]) -> Iterator[bytes]:
@@ -138,10 +191,7 @@ def encode_texts(texts: Iterable[object]) -> Iterator[bytes]:
         elif isinstance(text, (bytes, bytearray, memoryview)):
             yield bytes(text)
         else:
-            fix = next((fix for kind, fix in _MEANT if isinstance(text, kind)), "leave it out")
-            # The scalars of pyarrow, which an array or a column of a table gives.
-            fix = "slmtok.Texts(arr.to_pylist())" if hasattr(text, "as_py") else fix
-            raise WrongType(f"text {index} is {type(text).__name__}, not str or bytes", fix=fix)
+            raise _no_text(text, index)
 
 
 def select_texts(texts: Iterator[bytes], options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:

@@ -44,7 +44,7 @@ def test_texts_without_text():
         slmtok.train(slmtok.Texts([""]), vocab_size=300)
 
 
-@pytest.mark.parametrize(("text", "fix"), [({"text": "a"}, "record['text'] for record"), (["a"], "for row in rows")])
+@pytest.mark.parametrize(("text", "fix"), [({"text": "a"}, "row['text'] for row in rows"), (["a"], "for row in rows")])
 def test_records_and_rows_in_the_place_of_texts(text, fix):
     with pytest.raises(WrongType, match="text 0 is") as caught:
         slmtok.train(slmtok.Texts([text]), vocab_size=300)

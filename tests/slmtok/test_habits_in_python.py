@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import errno
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,13 @@ def fix_of(call) -> str | None:
         (lambda tok: slmtok.train("corpus.txt", vocab=300), "vocab_size=300"),
         (lambda tok: slmtok.train("corpus.txt", num_proc=4), "threads=4"),
         (lambda tok: slmtok.train("corpus.txt", special_tokens=["<pad>"]), "special={'pad': '<pad>'}"),
+        (lambda tok: slmtok.train("corpus.txt", specials=["<pad>"]), "special={'pad': '<pad>'}"),
+        (lambda tok: slmtok.train("corpus.txt", vocab_size="32k"), "vocab_size=32000"),
+        (lambda tok: slmtok.train("corpus.txt", vocab_size="1_000"), "vocab_size=1000"),
+        (lambda tok: slmtok.train("corpus.txt", vocab_size="20MB"), "vocab_size=8192"),
+        (lambda tok: slmtok.train("corpus.txt", pattern=re.compile("[a-z]+")), "pattern='[a-z]+'"),
+        (lambda tok: slmtok.pack("corpus.txt", tok, "data", overwrite=True), "force=True"),
+        (lambda tok: tok("a"), "tok.encode(text), or slmtok.compat.as_hf(tok), which is called as in transformers"),
         (lambda tok: slmtok.train(files=["a.txt"], vocab_size=300), "corpus=['a.txt']"),
         (lambda tok: slmtok.load("tok.json", trust_remote_code=True), "load(path)"),
         (lambda tok: slmtok.Texts("a", "b"), "give options by name"),

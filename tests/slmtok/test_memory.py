@@ -285,8 +285,10 @@ def test_training_needs_no_numpy(tmp_path: Path) -> None:
 def test_a_key_without_records_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("text")
     (tmp_path / "b.jsonl").write_text('{"body": "text"}\n')
-    for corpus in (tmp_path / "a.txt", slmtok.Texts(["text"]), iter(["text"])):
-        with pytest.raises(errors.OptionError, match="text_key='body' names a field, and no file of the corpus has"):
+    with pytest.raises(errors.OptionError, match="text_key='body' names a field, and no file of the corpus has"):
+        slmtok.count(tmp_path / "a.txt", text_key="body")
+    for corpus in (slmtok.Texts(["text"]), iter(["text"])):
+        with pytest.raises(errors.OptionError, match="text_key='body' names a field of files, and these are texts"):
             slmtok.count(corpus, text_key="body")
     assert slmtok.count([tmp_path / "a.txt", tmp_path / "b.jsonl"], text_key="body").documents == 2
     assert slmtok.count(tmp_path / "a.txt", text_key="body", format="jsonl", skip_malformed=True).documents == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,17 @@ import pytest
 from shared_data import peer
 
 import slmtok
-from slmtok.compat import cs336
+from slmtok import corpus
+from slmtok.analysis.audit import audit
+from slmtok.analysis.diff import compare
+from slmtok.analysis.exposure import exposure
+from slmtok.compat import as_hf, cs336
 from slmtok.compat.nanochat import RustBPETokenizer
 from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 from slmtok.errors import (
     CorruptFile,
+    Inexpressible,
     InvalidSpecials,
     MissingInput,
     OptionError,
@@ -25,6 +31,10 @@ from slmtok.errors import (
     UnknownSpecial,
     WrongType,
 )
+from slmtok.formats.export import export
+from slmtok.options import ReadOptions
+from slmtok.shards import Shards, open_shards
+from slmtok.shards.token_files import open_token_files
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
@@ -336,15 +346,258 @@ def test_a_number_of_sentences(tok: slmtok.Tokenizer) -> None:
     assert slmtok.count("a.txt", **options).totals.documents == 3
 
 
-def test_a_file_in_place_of_what_it_holds(tok: slmtok.Tokenizer) -> None:
-    from slmtok.corpus import read
-    from slmtok.formats.export import export
-    from slmtok.options import ReadOptions
+@pytest.fixture
+def data(tok: slmtok.Tokenizer) -> Shards:
+    """Packed data in the folder data: 2 documents for training."""
+    Path("docs.txt").write_text("the cat sat\nthe dog sat\n")
+    slmtok.pack("docs.txt", tok, "data", document="line", val="none")
+    return open_shards("data")
 
-    with pytest.raises(WrongType) as caught:
-        export("tok.json", "hf", "hf")  # type: ignore[arg-type]
-    assert caught.value.fix == "slmtok.load('tok.json')"
-    options = ReadOptions()
-    with pytest.raises(WrongType) as caught:
-        next(read("a.txt", options))
-    assert [document.text for document in eval(str(caught.value.fix))] == [TEXT.encode()]
+
+def test_a_file_in_place_of_packed_data(data: Shards) -> None:
+    for name in ("train-00000.bin", "train-00000.off", "manifest.json", "tok.json"):
+        for path in (f"data/{name}", Path("data") / name):
+            fix, opened = pasted(lambda path=path: open_shards(path), CorruptFile, open_shards=open_shards)
+            assert fix == "open_shards('data')" and opened.n_docs() == 2
+    with pytest.raises(CorruptFile, match=r"^a\.txt is a text, not packed data") as caught:
+        open_shards("a.txt")
+    assert caught.value.fix == "slmtok.pack('a.txt', tok, 'data')"
+    with pytest.raises(CorruptFile, match=r"^tok\.json is a tokenizer file of slmtok, not packed data"):
+        open_shards("tok.json")
+    Path("alone.bin").write_bytes(Path("data/train-00000.bin").read_bytes())
+    with pytest.raises(CorruptFile, match="is a shard of packed data") as caught:
+        open_shards("alone.bin")
+    assert caught.value.fix == "copy the whole folder of alone.bin, and name it"
+    for missing in ("date", "a.txt/data"):
+        with pytest.raises(MissingInput, match="no file"):
+            open_shards(missing)
+    for wrong in (7, None, b"data"):
+        assert pasted(lambda wrong=wrong: open_shards(wrong), WrongType)[1] == "data"
+
+
+def test_a_document_that_is_no_number(data: Shards, tok: slmtok.Tokenizer) -> None:
+    document: Any = data.document
+    second = data.document(1).tolist()
+    names: dict[str, Any] = {"data": data, "shard": data.shards["train"][0], "ragged": tok.encode_batch(["a", "b"])}
+    for wrong, fix in (("1", "data.document(1, 'train')"), (1.0, "data.document(1, 'train')")):
+        assert pasted(lambda wrong=wrong: document(wrong), WrongType, **names) == (fix, pytest.approx(second))
+    for wrong in (slice(0, 2), slice(None), [0, 1], (0, 1)):
+        assert pasted(lambda wrong=wrong: document(wrong), WrongType, **names)[1][1].tolist() == second
+    for wrong in (None, 0.5, "first", np.array([0, 1])):
+        assert pasted(lambda wrong=wrong: document(wrong), WrongType, **names)[0] == "data.document(0, 'train')"
+    fix, ids = pasted(lambda: document("train", 1), WrongType, **names)
+    assert fix == "data.document(1, 'train')" and ids.tolist() == second
+    for call in (lambda: document(-1), lambda: document(2), lambda: names["shard"].document(-1)):
+        with pytest.raises(IndexError, match="of 2"):
+            call()
+    assert pasted(lambda: names["shard"].document("1"), WrongType, **names)[1].tolist() == second
+    assert pasted(lambda: names["ragged"]["1"], WrongType, **names)[0] == "ragged[1]"
+    with pytest.raises(OptionError, match="holds no documents"):
+        data.n_docs(["train"])  # type: ignore[arg-type]
+    slmtok.pack("docs.txt", tok, "flat", document="line", val="none", output_format="npy")
+    files = open_token_files("flat")
+    assert files is not None
+    wrong_row: Any = "1"
+    documents = files.documents("train", tok)
+    assert pasted(lambda: documents[wrong_row], WrongType, documents=documents)[1].tolist() == second
+
+
+def test_a_row_that_is_no_number(tok: slmtok.Tokenizer) -> None:
+    encoded = as_hf(tok)(["the cat", "a dog"])
+    row: Any = "1"
+    for method in ("tokens", "word_ids", "sequence_ids"):
+        call = getattr(encoded, method)
+        fix, found = pasted(lambda call=call: call(row), WrongType, encoded=encoded)
+        assert fix == f"encoded.{method}(1)" and found == call(1)
+        with pytest.raises(IndexError, match="row 2 of 2"):
+            call(2)
+    fix, _ = pasted(lambda: encoded.char_to_token(row, 0), WrongType, encoded=encoded)
+    assert fix == "encoded.char_to_token(1, 0)"
+
+
+def test_holders_of_ids_in_place_of_ids(tok: slmtok.Tokenizer) -> None:
+    hf, text, texts = as_hf(tok), "the cat", ["the cat", "a dog"]
+    frame = peer("pandas").DataFrame({"text": texts, "input_ids": [tok.encode_list(each) for each in texts]})
+    table = peer("pyarrow").table({"input_ids": [tok.encode_list(each) for each in texts]})
+    data_set = peer("datasets").Dataset.from_dict({"text": texts, "input_ids": frame["input_ids"].tolist()})
+    one = "tok.decode(encoded['input_ids'])"
+    many = "tok.decode_batch(encoded['input_ids'])"
+    each = "tok.decode_batch([row['input_ids'] for row in rows])"
+    for holder, fix in (
+        (hf(text, add_special_tokens=False), one),
+        ({"input_ids": tok.encode(text)}, one),
+        ({"text": text, "ids": tok.encode_list(text)}, "tok.decode(encoded['ids'])"),
+        (tok.encode_segments([text]), "tok.decode(encoded.ids)"),
+        (ByteLevelBPETokenizer(tok).encode(text), "tok.decode(encoded.ids)"),
+        (hf(texts, add_special_tokens=False), many),
+        (hf(text, add_special_tokens=False, return_tensors="np"), many),
+        (data_set, "tok.decode_batch(ds['input_ids'])"),
+        (frame, "tok.decode_batch(df['input_ids'])"),
+        (table, "tok.decode_batch(ds['input_ids'].to_pylist())"),
+        ([hf(text, add_special_tokens=False)], each),
+        (list(data_set), each),
+        ([tok.encode_segments([text])], "tok.decode_batch([row.ids for row in rows])"),
+        ([hf(texts, add_special_tokens=False)], "[tok.decode_batch(row['input_ids']) for row in rows]"),
+    ):
+        names = {"tok": tok, **dict.fromkeys(("encoded", "rows", "ds", "df"), holder)}
+        for call in (tok.decode, tok.decode_bytes, tok.decode_segments, tok.decode_batch):
+            shown, found = pasted(lambda call=call, holder=holder: call(holder), WrongType, **names)
+            assert shown == fix and str(found).count(text) == 1
+    for empty in ({}, {"text": text}):
+        with pytest.raises(WrongType) as caught:
+            tok.decode(empty)
+        assert caught.value.fix == "tok.encode(text) gives ids"
+
+
+def test_holders_of_ids_under_names_of_hugging_face(tok: slmtok.Tokenizer) -> None:
+    hf = as_hf(tok)
+    encoded: Any = hf("the cat")
+    assert hf.batch_decode([encoded, encoded]) == hf.batch_decode([encoded["input_ids"]] * 2)
+    for method in ("convert_ids_to_tokens", "get_special_tokens_mask"):
+        call = getattr(hf, method)
+        fix, found = pasted(lambda call=call: call(encoded), WrongType, tok=hf, encoded=encoded)
+        assert fix == f"tok.{method}(encoded['input_ids'])" and found == call(encoded["input_ids"])
+        with pytest.raises(WrongType, match="this is str") as caught:
+            call("270")
+        assert caught.value.fix == "list(map(int, ids.split()))"
+
+
+def test_lengths_that_no_row_has(tok: slmtok.Tokenizer) -> None:
+    wrong: Any
+    for wrong in (-1, 0, 1, "x", "0", True):
+        for options in ({}, {"padding": True, "pad_to_multiple_of": 3}):
+            with pytest.raises(SlmtokError) as caught:
+                as_hf(tok)("a b c", max_length=wrong, truncation=True, **options)
+            fix = str(caught.value.fix).partition(",")[0]
+            assert eval(f"hf('a b c', truncation=True, {fix}, **options)", {"hf": as_hf(tok), "options": options})
+        if wrong != 1 or wrong is True:
+            with pytest.raises(SlmtokError) as caught:
+                as_hf(tok, model_max_length=wrong)
+            fix = str(caught.value.fix).partition(",")[0]
+            assert eval(f"as_hf(tok, {fix})('a b c', truncation=True)", {"as_hf": as_hf, "tok": tok})
+    with pytest.raises(WrongType) as typed:
+        wrong = "64"
+        as_hf(tok)("a", max_length=wrong, truncation=True)
+    assert typed.value.fix == "max_length=64"
+
+
+def _corpora() -> dict[str, tuple[Any, str]]:
+    """Records in place of texts, each with the texts that are meant."""
+    data_set = peer("datasets").Dataset.from_dict
+    rows = [{"id": 7, "content": TEXT}, {"id": 8, "content": TEXT}]
+    ds = data_set({"id": ["7", "8"], "content": [TEXT] * 2})
+    chat = [{"messages": [{"role": "user", "content": "the cat"}, {"role": "assistant", "content": TEXT}]}]
+    return {
+        "data set": (ds, "ds['content']"),
+        "data set with text": (data_set({"body": ["b"], "text": [TEXT]}), "ds['text']"),
+        "stream": (ds.to_iterable_dataset(), "row['content'] for row in ds"),
+        "splits": (peer("datasets").DatasetDict(train=ds), "d['train']['content']"),
+        "columns": ({"id": [7, 8], "content": [TEXT] * 2}, "d['content']"),
+        "list": (rows, "row['content'] for row in rows"),
+        "chat": (chat, "'\\n'.join(part['content'] for part in row['messages']) for row in rows"),
+        "words": ([{"tokens": TEXT.split()}], "' '.join(row['tokens']) for row in rows"),
+        "nested": ([{"translation": {"en": TEXT}}], "row['translation']['en'] for row in rows"),
+        "lists": ([[TEXT]], "text for row in rows for text in row"),
+    }
+
+
+def test_records_in_place_of_texts(tok: slmtok.Tokenizer) -> None:
+    for records, expression in _corpora().values():
+        names = dict.fromkeys(("ds", "d", "rows"), records)
+        for call in (slmtok.count, slmtok.train):
+            fix, texts = pasted(lambda call=call, records=records: call(records), WrongType, **names)
+            assert fix == f"slmtok.Texts({expression})"
+            assert slmtok.count(texts).distinct
+        given = [records, iter(records)] if isinstance(records, list) else [records]
+        for texts in given:
+            with pytest.raises(WrongType) as caught:
+                slmtok.count(slmtok.Texts(texts))
+            assert caught.value.fix in (f"slmtok.Texts({expression})", f"slmtok.Texts([{expression}])")
+        fix, batch = pasted(lambda records=records: tok.encode_batch(records), WrongType, tok=tok, **names)
+        assert fix in (f"tok.encode_batch({expression})", f"tok.encode_batch([{expression}])") and len(batch.ids) > 100
+
+
+def test_a_field_of_records_in_memory(tok: slmtok.Tokenizer) -> None:
+    ds = peer("datasets").Dataset.from_dict({"title": ["a", "b"], "story": [TEXT] * 2})
+    rows = [{"title": "a", "story": TEXT}]
+    for records, options, fix in (
+        (ds, {"text_key": "story"}, "slmtok.train(slmtok.Texts(ds['story']), vocab_size=272)"),
+        (rows, {"text_key": "story"}, "slmtok.train(slmtok.Texts(row['story'] for row in rows), vocab_size=272)"),
+        (
+            ds,
+            {"text_template": "{title}: {story}"},
+            "slmtok.train(slmtok.Texts('{title}: {story}'.format_map(row) for row in ds), vocab_size=272)",
+        ),
+    ):
+        shown, made = pasted(
+            lambda records=records, options=options: slmtok.train(records, vocab_size=272, **options),
+            WrongType,
+            ds=ds,
+            rows=rows,
+        )
+        assert shown == fix and made.n_vocab == 272
+    with pytest.raises(OptionError, match="names a field of files") as caught:
+        slmtok.train(iter([TEXT]), vocab_size=272, text_key="story", format="jsonl")
+    assert caught.value.fix == "leave text_key out"
+    with pytest.raises(WrongType) as typed:
+        slmtok.count([{"n": 1, "label": True}])
+    assert typed.value.fix == "give texts; no field of the record is one: n, label"
+
+
+def test_records_under_names_of_other_libraries(tok: slmtok.Tokenizer) -> None:
+    hf, rows = as_hf(tok), [{"content": "the cat"}]
+    expected = hf(["the cat"])["input_ids"]
+    table = {"content": ["the cat"]}
+    for given in (peer("datasets").Dataset.from_list(rows), rows, table, peer("pandas").DataFrame(table)):
+        names = dict.fromkeys(("ds", "rows", "d", "df"), given)
+        _, texts = pasted(lambda given=given: hf(given), WrongType, **names)
+        assert hf(list(texts))["input_ids"] == expected
+    fix, texts = pasted(lambda: ByteLevelBPETokenizer().train_from_iterator(rows), WrongType, rows=rows)
+    assert fix == "[row['content'] for row in rows]" and texts == ["the cat"]
+
+
+def test_raw_ids_under_the_name_of_another_file(tok: slmtok.Tokenizer) -> None:
+    for name in ("o.npy", "o.NPY", "o.json", "o.pt", "o.bin.gz"):
+        with pytest.raises(OptionError, match="would hold raw ids") as caught:
+            tok.encode_files("a.txt", name)
+        assert not list(Path().glob("o.*"))
+        ragged = tok.encode_files("a.txt", eval(str(caught.value.fix)))
+        assert ragged.ids.tolist() == tok.encode_list(TEXT)
+        if name == "o.npy":
+            assert caught.value.limit is not None
+            eval(caught.value.limit.partition(" saves")[0], {"numpy": np, "ragged": ragged})
+            assert np.load(name).tolist() == tok.encode_list(TEXT)
+        for written in Path().glob("o.*"):
+            written.unlink()
+
+
+def test_a_pattern_is_given_to_the_import(tok: slmtok.Tokenizer) -> None:
+    as_hf(tok).save_pretrained("hf", verify=False)
+    file = Path("hf/tokenizer.json")
+    document = json.loads(file.read_bytes())
+    document["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [{"type": "Digits"}, document["pre_tokenizer"]]}
+    file.write_text(json.dumps(document))
+    with pytest.raises(Inexpressible, match="Digits then ByteLevel") as caught:
+        slmtok.load(file)
+    assert caught.value.fix == "slmtok import hf/tokenizer.json --pattern gpt2 -o tok.json, which compares the ids"
+
+
+def test_the_name_of_a_tokenizer_in_place_of_it(tok: slmtok.Tokenizer, data: Shards) -> None:
+    wrong: Any = "tok.json"
+    for call in (
+        lambda: export(wrong, "hf", "out"),
+        lambda: audit(wrong, [b"a"]),
+        lambda: compare(wrong, tok),
+        lambda: compare(tok, wrong),
+        lambda: exposure(data, wrong),
+    ):
+        assert pasted(call, WrongType)[1] == tok
+    assert not Path("out").exists()
+
+
+def test_one_path_in_place_of_sources(tok: slmtok.Tokenizer) -> None:
+    wrong: Any = "a.txt"
+    names = {"find": corpus.find, "options": ReadOptions(), "read": corpus.read, "documents": corpus.documents}
+    for function in (corpus.read, corpus.documents):
+        fix, found = pasted(lambda function=function: list(function(wrong, ReadOptions())), WrongType, **names)
+        assert fix == f"{function.__name__}(find('a.txt', options), options)" and len(list(found)) == 1

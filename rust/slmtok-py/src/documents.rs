@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyString};
@@ -14,7 +15,7 @@ use slmtok_core::ordered::{Next, OrderedMap};
 
 use crate::arrays::{read_only, read_only_copy};
 use crate::batches;
-use crate::bridge::{POLL_INTERVAL, lock, run, run_with_fallback};
+use crate::bridge::{POLL_INTERVAL, lock, run, run_holding_gil, run_with_fallback};
 use crate::bytes_object::bytes_object;
 use crate::encoder::Encoder;
 use crate::text::Texts;
@@ -43,6 +44,19 @@ impl Documents {
         let held = owners.bytes()?;
         let slices = held.slices();
         Ok(Self { inner: run(texts.py(), || corpus::Documents::of(&slices))?, error: None })
+    }
+
+    /// Copies with the GIL held, because arrays could change without it.
+    #[staticmethod]
+    fn from_columns(
+        py: Python<'_>,
+        columns: Vec<(PyReadonlyArray1<'_, u8>, PyReadonlyArray1<'_, i64>)>,
+    ) -> PyResult<Self> {
+        let slices = columns.iter().map(|(bytes, offsets)| Ok((bytes.as_slice()?, offsets.as_slice()?)));
+        let slices = slices.collect::<PyResult<Vec<_>>>()?;
+        let inner = run_holding_gil(py, || corpus::Documents::of_columns(&slices))?;
+        let inner = inner.ok_or_else(|| PyValueError::new_err("offsets must be ascending positions in the bytes"))?;
+        Ok(Self { inner, error: None })
     }
 
     #[getter]

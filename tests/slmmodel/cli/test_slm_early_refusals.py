@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,28 @@ def test_data_that_moved_are_named_by_an_option(slm, here, made):
         assert "the run 'new' is finished" in slm("resume", "new", code=1).err
     finally:
         (made / "moved").rename(data)
+
+
+def test_a_result_that_is_replaced_is_named(slm, here):
+    for _ in range(2):
+        assert "replaced" not in slm("eval", "run", "--no-baselines", code=0).err
+    note = "run/eval/val.json had another result, which is replaced; --certificate FILE keeps both"
+    assert note in slm("eval", "run", "--no-baselines", "--stride", "1", code=0).err
+    assert "fix:   use --first-step 2\n" in slm("batches", "run", "--step", "2", code=2).err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only some systems have such names")
+def test_names_that_are_not_utf8_are_refused_before_training(slm, here):
+    name = os.fsdecode(b"rn\xff")
+    text = "the name b'rn\\xff' is not UTF-8"
+    assert text in slm("train", "data", "-o", name, code=1).err and not (here / name).exists()
+    (here / "data").rename(here / name)
+    assert text in slm("train", name, "-o", "new", code=1).err and not (here / "new").exists()
+    (here / name).rename(here / "data")
+    (here / "run").rename(here / name)
+    for command in ("eval", "plot", "resume", "info", "status"):
+        options = ["-o", "curve.svg"] if command == "plot" else []
+        assert text in slm(command, name, *options, code=1).err
 
 
 def test_doctor_compares_tokenizers(slm, here):

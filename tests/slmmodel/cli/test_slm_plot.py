@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -71,3 +73,10 @@ def test_info_shows_the_result(slm, runs):
     bits = RunFolder.open(runs / "a").result["val_bpb"]
     assert "ended       finished, step 12 of 12" in ran.out and f"{bits:.4f} bits per byte" in ran.out
     assert "reached     step 5, " in slm("info", runs / "running", code=0).out
+
+
+def test_a_name_with_control_characters_gives_sound_svg(slm, runs, tmp_path):
+    name = "e\x1b[31m.d"
+    shutil.copytree(runs / "a", tmp_path / name)
+    slm("plot", name, "-o", "y.svg", code=0)
+    assert "e\\x1b[31m.d" in "".join(ElementTree.parse("y.svg").getroot().itertext()) + Path("y.svg").read_text()

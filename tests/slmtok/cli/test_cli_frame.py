@@ -189,6 +189,13 @@ def test_a_fault_of_ours_is_told_as_one(slmtok, monkeypatch, tok):
     )
 
 
+def test_names_of_files_forge_no_lines(slmtok, tmp_path):
+    for name in ("x\n  fix:   run this.txt", "\u202ebidi\u2066.txt"):
+        (tmp_path / name).write_text("the cat")
+        err = slmtok("encode", name, "-t", name).err
+        assert len(err.splitlines()) == 3 and "\u202e" not in err and "\u2066" not in err, err
+
+
 def test_control_characters_do_not_reach_the_terminal(slmtok):
     ran = slmtok("info", "a\x1b[2Jb")
     assert ran.code == 1

@@ -77,6 +77,7 @@ def test_a_need_beyond_the_machine_ends_it_before_merging(slmtok, tmp_path, monk
     [
         ("much", "error: --memory takes a size such as 2GB, or a share of the memory up to 100%, not 'much'"),
         ("10MB", "error: --memory 10MB is too small to count in"),
+        (str(2**64), "error: --memory 18446744073709551616 is out of range"),
         ("200%", "error: --memory takes a size such as 2GB, or a share of the memory up to 100%"),
     ],
 )

@@ -133,3 +133,21 @@ def test_arrays_are_saved_as_numpy_saves_them(tmp_path, array):
     with (tmp_path / "ours.npy").open("wb") as file:
         write_npy(file, array)
     assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("output_format", "name", "fix"),
+    [
+        ("bin", "o.npy", "--output-format npy, or -o o.bin"),
+        ("npy", "o.bin", "--output-format bin, or -o o.npy"),
+        ("bin", "o.json", "-o o.bin"),
+        ("npy", "o.pt", "-o o.npy"),
+    ],
+)
+def test_ids_under_the_name_of_another_array(slmtok, folder, output_format, name, fix):
+    line = ("encode", "d/a.txt", "-t", "tok.json", "--output-format", output_format)
+    ran = slmtok(*line, "-o", name)
+    assert ran.code == 2 and f"  fix:   {fix}\n" in ran.err and not (folder / name).exists()
+    option, value = fix.rpartition(", or ")[2].split(" ")
+    assert slmtok(*line, option, value).code == 0
+    assert slmtok("decode", value, "-t", "tok.json").out == "once upon a time"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_data import peer
 
 import slmtok as package
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
@@ -499,6 +500,38 @@ def test_several_lists_of_records_in_one_file(slmtok, here: Path) -> None:
     subprocess.run(["bash", "-c", command], check=True)
     assert named and json.loads((here / "s-train.jsonl").read_text()) == {"text": "the cat"}
     assert slmtok("train", "s-train.jsonl", *line[2:]).code == 0
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"messages": [{"role": "user", "content": "the cat"}, {"role": "bot", "content": "a dog"}]},
+        {"messages": ["the", "cat"]},
+        {"messages": {"content": "the cat sat"}},
+    ],
+)
+def test_fields_that_hold_texts_become_text(slmtok, here: Path, record) -> None:
+    (here / "s.jsonl").write_text(f"{json.dumps(record)}\n" * 3)
+    line = ["encode", "s.jsonl", "-t", "tok.json", "--format", "jsonl"]
+    ran = slmtok(*line, "--text-key", "messages")
+    subprocess.run(["bash", "-c", fix_of(ran).partition(", and name it")[0]], check=True)
+    texts = [json.loads(row)["text"] for row in (here / "s-text.jsonl").read_text().splitlines()]
+    assert len(texts) == 3 and "cat" in texts[0]
+    assert slmtok(line[0], "s-text.jsonl", *line[2:]).code == 0
+
+
+def test_ids_are_no_text(slmtok, here: Path) -> None:
+    (here / "s.jsonl").write_text('{"input_ids": [5, 6]}\n')
+    line = ["encode", "s.jsonl", "-t", "tok.json", "--format", "jsonl", "--text-key", "input_ids"]
+    assert fix_of(slmtok(*line)) == "name another file: this record holds no text"
+    (here / "s.jsonl").write_text('{"input_ids": [5, 6], "body": "the cat"}\n')
+    assert fix_of(slmtok(*line)) == "--text-key body"
+    arrow, parquet = peer("pyarrow"), peer("pyarrow.parquet")
+    parquet.write_table(arrow.table({"input_ids": [[5, 6]], "n": [1]}), "s.parquet")
+    ran = slmtok("pack", "s.parquet", "-t", "tok.json", "-o", "new")
+    assert "columns: input_ids, n" in ran.err and fix_of(ran) == "leave it out: none of its columns is text"
+    parquet.write_table(arrow.table({"input_ids": [[5, 6]], "body": ["the cat"]}), "s.parquet")
+    assert fix_of(slmtok("pack", "s.parquet", "-t", "tok.json", "-o", "new")) == "--text-key body"
 
 
 def test_records_that_commas_follow(slmtok, here: Path) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import slmtok
 from slmtok import errors
-from slmtok.compat import cs336, minbpe, rustbpe
+from slmtok.compat import cs336, minbpe, nanochat, rustbpe, tokenizers
+from slmtok.errors import CorruptFile, WrongType
 
 HUGE = 10**30
 VOCAB = {id: bytes([id]) for id in range(256)}
@@ -143,3 +145,37 @@ def test_an_adapter_takes_a_tokenizer(adapter, given):
     with pytest.raises(errors.WrongType, match="not a Tokenizer") as caught:
         getattr(slmtok.compat, adapter)(given)
     assert "slmtok.load('tok.json')" in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_names_of_files_in_place_of_texts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("the cat sat on the mat. " * 30)
+    text = Path("a.txt").read_text()
+    for made in (rustbpe.Tokenizer, tokenizers.ByteLevelBPETokenizer, nanochat.RustBPETokenizer):
+        train = (made if made is nanochat.RustBPETokenizer else made()).train_from_iterator
+        for names in (["a.txt"], iter(["a.txt", Path("a.txt")]), "a.txt", Path("a.txt")):
+            with pytest.raises(WrongType, match=r"are names of files that exist: 'a\.txt'") as caught:
+                train(names, 280)
+            eval(str(caught.value.fix), {"train_from_iterator": train, "paths": ["a.txt"]})
+        train(iter(["a.txt", text]), 280)
+        with pytest.raises(WrongType) as caught:
+            train(text, 280)
+        assert caught.value.fix == "train_from_iterator([text])"
+
+
+def test_files_of_slmtok_in_place_of_others(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tok = slmtok.train(slmtok.Texts(["the cat sat"] * 9), vocab_size=275)
+    tok.save("tok.json")
+    tok.save("other.json")
+    names = {"RustBPETokenizer": nanochat.RustBPETokenizer, "slmtok": slmtok}
+    with pytest.raises(WrongType, match="is a file, not a folder") as caught:
+        nanochat.RustBPETokenizer.from_directory("other.json")
+    assert eval(str(caught.value.fix), names).tokenizer == tok
+    with pytest.raises(WrongType) as caught:
+        nanochat.RustBPETokenizer.from_directory("tok.json")
+    assert caught.value.fix == "RustBPETokenizer.from_directory('.')"
+    with pytest.raises(CorruptFile) as damaged:
+        cs336.Tokenizer.from_files("tok.json", "tok.json")
+    assert eval(str(damaged.value.fix), names) == tok

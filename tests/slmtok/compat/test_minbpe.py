@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import slmtok
 from slmtok.compat import minbpe
 from slmtok.compat.minbpe import BasicTokenizer, RegexTokenizer
 from slmtok.errors import (
@@ -128,3 +129,43 @@ def test_misuse():
     with pytest.raises(UnknownId, match="id 700"):
         RegexTokenizer().decode([97, 700])
     assert RegexTokenizer(minbpe.GPT4_SPLIT_PATTERN).decode([0xFF, 97]) == "\ufffda"
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_names_of_files_are_no_texts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(TEXT)
+    for name in ("a.txt", Path("a.txt")):
+        tokenizer = RegexTokenizer()
+        with pytest.raises(WrongType, match=r"the name of a file that exists: 'a\.txt'") as caught:
+            tokenizer.train(name, 280)
+        eval(str(caught.value.fix), {"train": tokenizer.train})
+        expected = RegexTokenizer()
+        expected.train(TEXT, 280)
+        assert tokenizer.merges == expected.merges
+    with pytest.raises(WrongType, match="takes one text, not a list") as caught:
+        tokenizer.train(["the cat", "the cat"], 260)
+    eval(str(caught.value.fix), {"train": tokenizer.train, "texts": ["the cat", "the cat"]})
+    tokenizer.train("missing.txt and missing.txt", 260)
+
+
+def test_files_that_are_no_models(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tok = slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
+    for name in ("tok.json", "renamed.model"):
+        tok.save(name)
+        with pytest.raises(CorruptFile, match="is a tokenizer file of slmtok, not a model of minbpe") as caught:
+            BasicTokenizer().load(name)
+        assert eval(str(caught.value.fix), {"slmtok": slmtok}) == tok
+    tokenizer = BasicTokenizer()
+    tokenizer.train(TEXT, 260)
+    tokenizer.save("mine")
+    for name in ("mine", "mine.vocab", Path("mine")):
+        with pytest.raises(WrongType, match=r"does not end in \.model") as caught:
+            tokenizer.load(name)
+        assert caught.value.fix == "load('mine.model')"
+        eval(caught.value.fix, {"load": tokenizer.load})
+    Path("a.txt").write_text(TEXT)
+    with pytest.raises(WrongType) as caught:
+        tokenizer.load("a.txt")
+    assert caught.value.fix == "train(text, 1024) and save('tok'), then load('tok.model')"

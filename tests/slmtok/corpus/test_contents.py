@@ -378,3 +378,10 @@ def test_notes_about_a_wrong_file(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "slmtok", "count", name, "-o", name + ".counts"]
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert note in " ".join(ran.stderr.split()), ran.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="Linux has files without a size")
+def test_files_without_a_size_are_piped_in(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="has text, and the system says that it has 0 bytes") as caught:
+        texts(Path("/proc/cpuinfo"))
+    assert "cat /proc/cpuinfo | slmtok ... -" in str(caught.value.fix)

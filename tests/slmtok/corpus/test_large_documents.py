@@ -18,6 +18,7 @@ import pytest
 
 import slmtok
 from slmtok import errors
+from slmtok.corpus import arrow
 from slmtok.training import memory
 
 MEMORY = "200MB"
@@ -134,6 +135,30 @@ def test_a_value_that_a_dictionary_repeats_is_not_unpacked_for_all_rows(tmp_path
     path = bomb(tmp_path, "repeated.parquet")
     found = run("count", path, tmp_path, memory=MEMORY, max_bytes=1_000_000_000)
     assert (found["error"], found["peak"] < MAX_PEAK) == (None, True)
+
+
+def test_a_dictionary_has_the_size_that_its_page_states(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    for compression in ("none", "snappy", "zstd"):
+        pq.write_table(pa.table({"text": ["a" * 1000, "b" * 3000] * 500}), path, compression=compression)
+        column = pq.ParquetFile(path).metadata.row_group(0).column(0)
+        assert arrow._dictionary_bytes(column, str(path)) == 4008
+    # Without the header of a dictionary page at its place, the whole chunk bounds a value.
+    data = bytearray(path.read_bytes())
+    data[column.dictionary_page_offset] ^= 1
+    path.write_bytes(data)
+    assert arrow._dictionary_bytes(column, str(path)) == column.total_uncompressed_size
+
+
+def test_rows_of_short_documents_are_read_together(tmp_path: Path) -> None:
+    """A column chunk of many megabytes whose dictionary ended at the usual size."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": [f"{n} " * 200 for n in range(20_000)]}), path)
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    assert group.column(0).total_uncompressed_size > 16 << 20
+    assert arrow._batch_rows(group, ["text"], 1 << 30, str(path)) >= 25
 
 
 @LINUX

@@ -251,3 +251,49 @@ def test_a_file_of_ours_needs_no_import(tmp_path):
     slmtok.train(slmtok.Texts(["some words"] * 3), vocab_size=272).save(tmp_path / "tok.json")
     with pytest.raises(CorruptFile, match="is a tokenizer of slmtok already"):
         import_file(tmp_path / "tok.json")
+
+
+def _saved_there(path: Path, steps: Any, **options: Any) -> Path:
+    """A tokenizer.json of BPE with these pre-tokenizers, trained there."""
+    tokenizers = peer("tokenizers")
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="[UNK]"))
+    theirs.pre_tokenizer = steps
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=500, special_tokens=["[UNK]"], show_progress=False, **options)
+    theirs.train_from_iterator(story_texts(), trainer)
+    theirs.save(str(path))
+    return path
+
+
+def test_bpe_of_characters_needs_a_tokenizer_of_its_own(tmp_path: Path) -> None:
+    steps = peer("tokenizers").pre_tokenizers
+    for made, name in (
+        (steps.Whitespace(), "Whitespace"),
+        (steps.Metaspace(), "Metaspace"),
+        (steps.BertPreTokenizer(), "BertPreTokenizer"),
+        (steps.Sequence([steps.WhitespaceSplit(), steps.Punctuation()]), "WhitespaceSplit then Punctuation"),
+    ):
+        path = _saved_there(tmp_path / "tokenizer.json", made)
+        for pattern in (None, "gpt2"):
+            with pytest.raises(Inexpressible, match=f"not byte-level: its pre_tokenizer is {name}, and") as caught:
+                import_file(path, pattern=pattern)
+            assert str(caught.value.fix).startswith("slmtok train ")
+        with pytest.raises(Inexpressible, match="not byte-level"):
+            slmtok.load(path)
+
+
+def test_bytes_that_no_token_is_and_spaces_that_a_step_adds(tmp_path: Path) -> None:
+    steps = peer("tokenizers").pre_tokenizers
+    path = tmp_path / "tokenizer.json"
+    _saved_there(path, steps.ByteLevel(add_prefix_space=False))
+    with pytest.raises(Inexpressible, match=r"no token is the byte 0x00, nor are \d+ others") as caught:
+        import_file(path)
+    assert str(caught.value.fix).startswith("slmtok train ") and "initial_alphabet" in str(caught.value.limit)
+    alphabet = sorted(steps.ByteLevel.alphabet())
+    for made in (steps.ByteLevel(), steps.Sequence([steps.Digits(), steps.ByteLevel()])):
+        with pytest.raises(Inexpressible, match="adds a space before each text") as caught:
+            import_file(_saved_there(path, made, initial_alphabet=alphabet))
+        assert str(caught.value.fix).startswith("slmtok train ")
+    # Byte tokens without a step: a pattern may fit, and ids are compared.
+    with pytest.raises(Inexpressible, match="its pre_tokenizer is Whitespace") as caught:
+        import_file(_saved_there(path, steps.Whitespace(), initial_alphabet=alphabet))
+    assert str(caught.value.fix).startswith("pattern='gpt2'")

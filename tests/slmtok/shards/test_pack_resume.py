@@ -10,7 +10,7 @@ from slmtok_shards import content
 
 import slmtok
 from slmtok.cli.errors import flag_naming
-from slmtok.errors import CorruptShard, DiskFull, OutputExists, PlanMismatch
+from slmtok.errors import CorruptShard, DiskFull, OutputExists, PlanMismatch, Unreadable
 from slmtok.shards import pack, writer
 
 STOP = KeyboardInterrupt
@@ -167,6 +167,23 @@ def test_two_at_once_are_refused(records, tokenizer, tmp_path):
             pack(records, tokenizer, tmp_path / "d")
 
     pack(records, tokenizer, tmp_path / "d", on_progress=on_progress)
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_folder_that_is_moved_while_it_is_written(records, tokenizer, tmp_path, whole, is_replaced):
+    out, moved = tmp_path / "d", []
+
+    def on_progress(state):
+        if len(state.shards) == 1 and not moved:
+            moved.append(out.rename(tmp_path / "moved"))
+            if is_replaced:
+                out.mkdir()
+
+    with pytest.raises(Unreadable, match="was removed or replaced while it was written"):
+        pack(records, tokenizer, out, shard_tokens=5000, threads=1, on_progress=on_progress)
+    assert moved and not (out.exists() and list(out.iterdir()))
+    pack(records, tokenizer, out, shard_tokens=5000)
+    assert content(out) == whole
 
 
 def test_a_shard_shorter_than_the_journal_says(records, tokenizer, tmp_path):

@@ -77,6 +77,25 @@ impl Documents {
         Ok(documents)
     }
 
+    /// Copies of the documents of columns, as [`Self::of`] makes them. A column is its bytes and the offsets of its documents,
+    /// one more than documents. `None` where offsets are not ascending positions in the bytes.
+    ///
+    /// # Errors
+    /// Lack of memory.
+    pub fn of_columns(columns: &[(&[u8], &[i64])]) -> Result<Option<Self>> {
+        let texts: Option<Vec<&[u8]>> = columns.iter().map(|(bytes, offsets)| text_of_column(bytes, offsets)).collect();
+        let Some(texts) = texts else { return Ok(None) };
+        let mut documents = Self::try_with_capacity(0, texts.iter().map(|text| text.len()).sum())?;
+        for (text, (_, offsets)) in texts.into_iter().zip(columns) {
+            let shift = documents.bytes.len() as i64 - offsets[0];
+            documents.bytes.extend_from_slice(text);
+            documents.offsets.extend(offsets[1..].iter().map(|offset| offset + shift));
+        }
+        documents.numbers = (1..documents.offsets.len() as i64).collect();
+        documents.digests = OnceLock::new();
+        Ok(Some(documents))
+    }
+
     /// sha256 of each document that ends in this batch.
     pub fn digests(&self) -> &[Digest] {
         self.digests.get_or_init(|| self.slices().into_iter().map(sha256).collect())
@@ -175,4 +194,11 @@ impl Documents {
         self.offsets.push(self.bytes.len() as i64);
         self.numbers.push(number as i64);
     }
+}
+
+/// The bytes between the first and the last offset, `None` unless all offsets are ascending positions in `bytes`.
+fn text_of_column<'a>(bytes: &'a [u8], offsets: &[i64]) -> Option<&'a [u8]> {
+    let (first, last) = (*offsets.first()?, *offsets.last()?);
+    let text = bytes.get(usize::try_from(first).ok()?..usize::try_from(last).ok()?)?;
+    offsets.is_sorted().then_some(text)
 }

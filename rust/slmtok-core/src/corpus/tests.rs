@@ -158,6 +158,42 @@ fn the_fallback_parser_gets_line_and_number() {
     assert!(reader.next(&mut refuse).unwrap().is_none());
 }
 
+/// The bytes and offsets of a column.
+type Column<'a> = (&'a [u8], &'a [i64]);
+
+/// Cuts of "abcdef" at `offsets`, alone and behind another column.
+fn columns_at(offsets: &[i64]) -> Option<Documents> {
+    let before: Column<'_> = (b"-x-", &[1, 2]);
+    let alone = Documents::of_columns(&[(b"abcdef", offsets)]).unwrap();
+    let second = Documents::of_columns(&[before, (b"abcdef", offsets)]).unwrap();
+    assert_eq!(alone.as_ref().map(|alone| alone.len() + 1), second.as_ref().map(Documents::len));
+    assert!(second.is_none_or(|second| second.slices()[0] == b"x"));
+    alone
+}
+
+#[test]
+fn documents_of_columns_are_those_of_their_texts() {
+    let (first, second): (Column<'_>, Column<'_>) = ((b"--abc-", &[2, 3, 3, 5]), (b"xyz", &[0, 3]));
+    let joined = Documents::of_columns(&[first, (b"unused", &[4]), second]).unwrap().unwrap();
+    assert!(!joined.is_hashed());
+    assert_eq!(joined, Documents::of(&[b"a", b"", b"bc", b"xyz"]).unwrap());
+    assert_eq!(Documents::of_columns(&[]).unwrap(), Some(Documents::of(&[]).unwrap()));
+    for wrong in [&[][..], &[-1, 2], &[0, 7], &[3, 2], &[0, 5, 4, 6], &[7], &[0, i64::MAX], &[i64::MIN, 0]] {
+        assert_eq!(columns_at(wrong), None, "{wrong:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn offsets_of_columns_are_ascending_positions(offsets in prop::collection::vec(-1i64..8, 0..5)) {
+        let is_valid = !offsets.is_empty() && offsets.is_sorted() && offsets.iter().all(|at| (0..=6).contains(at));
+        let cut = |ends: &[i64]| b"abcdef"[ends[0] as usize..ends[1] as usize].to_vec();
+        let wanted = is_valid.then(|| offsets.windows(2).map(cut).collect::<Vec<_>>());
+        let found = columns_at(&offsets);
+        prop_assert_eq!(found.map(|found| found.slices().iter().map(|text| text.to_vec()).collect::<Vec<_>>()), wanted);
+    }
+}
+
 #[test]
 fn selected_documents_keep_their_digests_and_numbers() {
     let documents = Documents::of(&[b"a", b"", b"ccc"]).unwrap();

@@ -1,0 +1,82 @@
+"""Python expressions for the texts in records, data sets and dictionaries, for the fixes of errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+LIKELY_FIELDS = ("text", "content", "body", "raw_content", "value")
+"""Names of fields that hold the text of a record; the first one found is meant."""
+
+
+def texts_in(
+    holder: object, *, first: object = None, variable: str | None = None, brackets: bool = False
+) -> str | None:
+    """The texts of a table, a dictionary or an iterable of records: `ds['content']`; None where there are none.
+
+    first: the first record of an iterator that has passed it. brackets: a comprehension is a list, not a generator.
+    """
+    if isinstance(holder, Mapping):
+        return _texts_in_mapping(holder, variable or "d", brackets=brackets)
+    is_data_set = hasattr(holder, "column_names")
+    variable = variable or ("ds" if is_data_set else "rows")
+    if first is None and isinstance(holder, Iterable):
+        first = next(iter(holder), None)
+    text = text_in(first, "row")
+    if text is None:
+        return None
+    name = _plain_field(first)
+    if name is not None and is_data_set and hasattr(holder, "__getitem__") and hasattr(holder, "__len__"):
+        return f"{variable}[{name!r}]"
+    return _for_each(text, variable, brackets=brackets)
+
+
+def text_in(record: object, variable: str) -> str | None:
+    """The text of a record: a field, its words joined, or the texts of the records in it; None for no record."""
+    if not isinstance(record, Mapping):
+        return None
+    name = _plain_field(record)
+    if name is not None:
+        return f"{variable}[{name!r}]"
+    for name, value in record.items():
+        field = f"{variable}[{name!r}]"
+        if isinstance(value, Mapping):
+            inner = text_in(value, field)
+        elif isinstance(value, (list, tuple)) and value:
+            part = text_in(value[0], "part")
+            inner = f"' '.join({field})" if _are_texts(value) else part and f"'\\n'.join({part} for part in {field})"
+        else:
+            inner = None
+        if inner is not None:
+            return inner
+    return None
+
+
+def _plain_field(record: object) -> Any:
+    """The name of the field that is text; of several, a likely one, else the first. None without one."""
+    if not isinstance(record, Mapping):
+        return None
+    found = [name for name, value in record.items() if isinstance(value, str)]
+    return next((name for name in (*LIKELY_FIELDS, *found) if name in found), None)
+
+
+def _texts_in_mapping(holder: Mapping[Any, Any], variable: str, *, brackets: bool) -> str | None:
+    """The texts of a dictionary of columns, of splits, or of one record."""
+    for name, part in holder.items():
+        if hasattr(part, "column_names"):
+            return texts_in(part, variable=f"{variable}[{name!r}]", brackets=brackets)
+    columns = {name: part for name, part in holder.items() if isinstance(part, (list, tuple)) and part}
+    name = _plain_field({name: column[0] for name, column in columns.items()})
+    if name is not None:
+        return f"{variable}[{name!r}]"
+    text = text_in(holder, variable)
+    return None if text is None else f"[{text}]"
+
+
+def _for_each(text: str, rows: str, *, brackets: bool) -> str:
+    loop = f"{text} for row in {rows}"
+    return f"[{loop}]" if brackets else loop
+
+
+def _are_texts(values: Sequence[object]) -> bool:
+    return all(isinstance(value, str) for value in values)
