@@ -76,6 +76,8 @@ class TextRun:
         ids = self._ids("prompt", prompt)
         if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
             raise WrongType("choices is a list of str", fix="choices=[' yes', ' no']")
+        if choices and regex:
+            raise OptionError("choices and regex together", fix="leave out choices or regex", option="choices")
         options["choices"] = tuple(tuple(self.text.encode(choice)) for choice in choices)
         if regex:
             options["constraint"] = self.text.constraint(regex, self.run.vocab.n_vocab)
@@ -121,6 +123,7 @@ class TextRun:
         from slmmodel.cli.eval import open_documents
         from slmmodel.cli.opening import is_text
         from slmmodel.cli.text_source import NO_VALIDATION, text_source
+        from slmmodel.run import refuse_no_path
 
         if data is None and not self.run.config["data"]["train"]:
             raise MissingInput(
@@ -128,6 +131,8 @@ class TextRun:
                 where=str(self.run.path),
                 fix="run.evaluate(slmtok.Texts(texts)), or the path of documents",
             )
+        if isinstance(data, str):
+            refuse_no_path(check_path("data", data), "evaluate(slmtok.Texts([text]))")
         if data is None or (isinstance(data, str | os.PathLike) and not is_text(check_path("data", data))):
             return open_documents(self.run.folder, None if data is None else os.fspath(data), split)
         if split is not None:

@@ -40,7 +40,10 @@ FOREIGN_OPTIONS = {
     "n": ("max_new_tokens", "one call for each, with other seeds: seed=1"),
     "num_beams": ("beam", "beam=%r"),
     "num_return_sequences": ("max_new_tokens", "one call for each, with other seeds: seed=1"),
-    "stop": ("max_new_tokens", "stop_ids=(2,), the ids that end the text"),
+    **dict.fromkeys(
+        ("stop", "stop_sequences", "stop_strings"),
+        ("max_new_tokens", "stop_ids=(2,) ends at an id; to end at a text, cut the new one: text.partition(%r)[0]"),
+    ),
     **dict.fromkeys(
         ("val", "val_data", "validation_data", "eval_dataset", "eval_data"), ("settings", "settings={'data.val': %r}")
     ),
@@ -134,12 +137,17 @@ def unknown_option(call: str, option: str, value: object, options: Iterable[str]
     begun = next((each for each in known if len(option) > 2 and each.startswith(option)), None)
     meant = None if ours in known else begun or suggestion(option, known)
     if ours in known:
-        instead = fix % (value,) if "%" in fix else fix
+        shown = value
+        if option.startswith("stop"):
+            # Of several texts that may end one, the first.
+            given = value if isinstance(value, list | tuple) else [value]
+            shown = next((text for text in given if isinstance(text, str) and text), ".")
+        instead = fix % (shown,) if "%" in fix else fix
         if ours == "settings" and isinstance(value, Mapping):
             instead = f"settings={value!r}"
     else:
-        shown = repr(value) if isinstance(value, str | int | float | list | tuple | None) else "..."
-        instead = f"{meant}={shown}" if meant else "leave it out"
+        text = repr(value) if isinstance(value, str | int | float | list | tuple | None) else "..."
+        instead = f"{meant}={text}" if meant else "leave it out"
     return WrongType(
         f"{call}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else ""),
         limit=f"options: {', '.join(known)}",

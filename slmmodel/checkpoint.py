@@ -58,9 +58,11 @@ EVALUATIONS = "eval"
 _POLL_SECONDS = 0.05
 _SMALL = (VOCAB, TOKENIZER, FINGERPRINT, CONFIG)
 _FILES = (*_SMALL, METRICS, RESULT, CARD, SUMS, "heartbeat.json")
-_FOLDERS = ("checkpoints", EVALUATIONS, "tensorboard", "wandb")
+CHECKPOINTS = "checkpoints"
+"""The folder of a run in which they are."""
+_FOLDERS = (CHECKPOINTS, EVALUATIONS, "tensorboard", "wandb")
 """What commands write into a run folder, beside tensors."""
-_UNFINISHED = {*_SMALL, METRICS, SUMS, "checkpoints"}
+_UNFINISHED = {*_SMALL, METRICS, SUMS, CHECKPOINTS}
 """What a folder holds that is not yet a run, or no longer one."""
 _TENSOR_FILE = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
 _SUM = re.compile(r"([0-9a-f]{64})  ((?!\.\.?$)[^/\\\0]+)")
@@ -102,7 +104,7 @@ class RunFolder:
 
     def __init__(self, path: Path, allow_mismatch: Collection[str] = ()):
         self.path = path
-        self.checkpoints = Checkpoints(path / "checkpoints")
+        self.checkpoints = Checkpoints(path / CHECKPOINTS)
         self._verifies_files = "files" not in allow_mismatch
 
     @classmethod
@@ -732,7 +734,7 @@ def _largest_size(path: Path) -> int:
 
 def _differs(path: Path) -> CorruptFile:
     """The error for a file that is not as its folder's sums have it. A run with lost weights still has checkpoints."""
-    fix, steps = "restore the file", Checkpoints(path.parent / "checkpoints").list()
+    fix, steps = "restore the file", Checkpoints(path.parent / CHECKPOINTS).list()
     is_weights = _TENSOR_FILE.fullmatch(path.name) is not None
     fix += f", or read a checkpoint: --step {steps[-1]}" if is_weights and steps else ""
     fix += "" if is_weights else "; slm train and slm resume continue with --allow-mismatch files"

@@ -41,11 +41,13 @@ from slmmodel.config_values import (
     Size,
     as_list,
     changeable_option,
+    meant_integer,
     option,
     parse_word,
 )
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import (
+    WHOLE,
     Argument,
     Fix,
     InvalidConfig,
@@ -136,7 +138,7 @@ class Budget(Section):
         given = list(self.given())
         if len(given) > 1:
             raise InvalidConfig(
-                f"run.budget: two budgets: {given[0]} and {given[1]}", fix="name one of them", option="run.budget"
+                f"run.budget: two budgets: {given[0]} and {given[1]}", fix="keep one of them", option="run.budget"
             )
         return self
 
@@ -267,19 +269,11 @@ def settings_of(values: Mapping[str, Any], where: str = "settings", prefix: str 
     return settings
 
 
-_YAML_FIXES = {
-    "has a tab": "replace it with spaces",
-    "has the alias": "write the value itself: anchors and aliases are not supported",
-    "has a second document": "keep one of them: several documents in a file are not supported",
-}
-"""By a part of the fault."""
-
-
 def read_yaml(path: str) -> Settings:
     """The settings of a YAML file. Raises `MissingInput`, `Unreadable`, `InvalidConfig`."""
     from yaml.nodes import MappingNode
 
-    from slmmodel.yaml_files import compose, leaves
+    from slmmodel.yaml_files import compose, leaves, remedy
 
     try:
         node = compose(read_bounded(Path(path), MAX_YAML_BYTES))
@@ -290,7 +284,7 @@ def read_yaml(path: str) -> Settings:
             f"cannot read {path!r}: {error.strerror}", where="--config", fix="name a text file", path=path
         ) from error
     except FaultError as fault:
-        fix = next((fix for part, fix in _YAML_FIXES.items() if part in str(fault)), "fix the syntax")
+        fix = remedy(fault)
         if Path(path).suffix not in (".yaml", ".yml"):
             fix += "; slm config > run.yaml writes a configuration"
         raise InvalidConfig(f"{path} {fault}", where=fault.place_in(path), fix=fix, path=path) from None
@@ -536,8 +530,9 @@ def validate(settings: Settings) -> dict[str, Any]:
         try:
             path, _, limit = first_fault(error)
         except InvalidConfig as fault:
-            if fault.where is None and (given := settings.get(str(fault.fields.get("option")))):
-                fault.where = given.where
+            wrong = f"{fault.fields.get('option')}."
+            places = [given.where for name, given in settings.items() if f"{name}.".startswith(wrong)]
+            fault.where = fault.where or " and ".join(dict.fromkeys(places)) or None
             raise
         name = next(name for name in settings if f"{path}.".startswith(f"{name}."))
         raise InvalidConfig(
@@ -679,7 +674,11 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
             given = [named] if named else [each for name, each in settings.items() if name != "preset"]
             error.where = ", ".join(dict.fromkeys(each.where for each in given)) or error.where
             option = str(error.fields.setdefault("option", f"model.{next(iter(settings))}"))
-            if error.fix == LEAVE_IT and (usual := shape.get(option.removeprefix("model."))) is not None:
+            usual = {"seq_len": base.seq_len, **shape}.get(option.removeprefix("model."))
+            meant = meant_integer(named.value) if named and error.limit == WHOLE else None
+            if error.fix == LEAVE_IT and meant is not None:
+                error.fix = (Argument(option, meant),)
+            elif error.fix == LEAVE_IT and usual is not None:
                 error.fix = (Argument(option, usual), ", as in the preset, or another one within the limit")
         raise
 

@@ -48,6 +48,12 @@ def parse_word(value: Any) -> Any:
         return value
 
 
+def meant_integer(value: object) -> int | None:
+    """The integer that `1K`, `1e3` or `1,024` stands for; K is 1,024, since sizes of a model are powers of 2."""
+    binary = re.fullmatch(r"(\d+) ?ki?", str(value).strip().lower(), re.ASCII)
+    return int(binary[1]) * 1024 if binary else parse_count(str(value))
+
+
 def _text(value: Any) -> str:
     if value is None:
         return "none"

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from slmmodel.calls import unknown_option
 from slmmodel.config_values import Count, Number, Section, option
 from slmmodel.errors import Argument, OptionError, WrongType, first_fault, unknown_name
+from slmmodel.sizes import parse_share
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -76,7 +77,8 @@ class SamplingOptions(Section):
                 f"constraint is a {kind}, not a TokenAutomaton", fix="generate(regex='[0-9]+') of slmmodel.app"
             )
         if self.constraint is not None and self.choices:
-            raise OptionError("choices and a constraint together", fix="leave out one", option="--choice")
+            fact, fix = "choices and a constraint together", "leave out choices, or constraint (regex in slmmodel.app)"
+            raise OptionError(fact, fix=fix, option="--choice")
         if self.constraint is not None and not self.stop_ids:
             raise OptionError("a constraint needs stop_ids", fix=(Argument("stop_ids", (2,)),), option="--regex")
         if self.choices and not (self.stop_ids and all(self.choices)):
@@ -96,12 +98,21 @@ class SamplingOptions(Section):
             name = path.partition(".")[0]
             if name not in type(self).model_fields:
                 raise unknown_name("option", name, type(self).model_fields, "{}, or leave it out") from None
+            usual = Argument(name, type(self).model_fields[name].default)
             raise OptionError(
                 f"{name} is {value}",
                 limit=limit,
-                fix=(Argument(name, type(self).model_fields[name].default), ", as without it, or one within the limit"),
+                fix=_as_share(name, value, limit) or (usual, ", as without it, or one within the limit"),
                 option=f"--{name.replace('_', '-')}",
             ) from None
+
+
+def _as_share(name: str, value: object, limit: str) -> tuple[Argument, ...] | None:
+    """The share that a number of per cents stands for, as a fix: 0.9 for 90; None for other numbers."""
+    number = parse_share(str(value))
+    if "equal to 1" not in limit or number is None or not 1 < number <= 100:
+        return None
+    return (Argument(name, round(number / 100, 6)),)
 
 
 class DecodingOptions(SamplingOptions):

@@ -249,11 +249,12 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
     )
 
 
+WHOLE = "a whole number"
 _EXPECTED = {
     "missing": "a value",
-    "int_type": "a whole number",
+    "int_type": WHOLE,
     "float_type": "a number",
-    "int_parsing": "a whole number",
+    "int_parsing": WHOLE,
     "float_parsing": "a number",
     "bool_type": "true or false",
     "tuple_type": "a list of values",

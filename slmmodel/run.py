@@ -20,7 +20,7 @@ from slmmodel.data import RunData
 from slmmodel.data.opening import open_source
 from slmmodel.data.source import TokenSource
 from slmmodel.decoding_options import DecodingOptions, check_options
-from slmmodel.errors import InvalidInput, OptionError, WrongType
+from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
 from slmmodel.evaluation.certificate import check_run
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import generate
@@ -52,6 +52,20 @@ def special_ids(vocab: VocabMeta) -> dict[str, Any]:
     closing = tuple(vocab.specials[role] for role in ("eos", "bos") if role in vocab.specials)[:1]
     without_text = (vocab.token_nbytes == 0).nonzero()[0].tolist()
     return {"stop_ids": closing, "banned": tuple(id for id in without_text if id not in closing)}
+
+
+_SPLITS = {"train": "train", "val": "val", **dict.fromkeys(("validation", "valid", "dev"), "val")}
+"""Names of splits, here and elsewhere, each with ours."""
+
+
+def refuse_no_path(path: str, for_text: str) -> None:
+    """Raises `MissingInput` for the name of a split, or a text, in place of data; `for_text` is the call for a text."""
+    if os.path.exists(path):  # noqa: PTH110
+        return
+    split, is_text = _SPLITS.get(path), any(map(str.isspace, path))
+    if split or is_text:
+        fact, fix = f"no file or folder {path!r}", f"evaluate(split={split!r})" if split else for_text
+        raise MissingInput(fact, where=str(Path(path).parent), fix=fix, path=path)
 
 
 @explains_calls
@@ -173,6 +187,7 @@ class Run:
         """
         if not isinstance(data, TokenSource):
             path = check_path("data", self.config["data"]["train"] if data is None else data)
+            refuse_no_path(path, "slmmodel.app.load(path).evaluate(slmtok.Texts([text]))")
             data = open_source(path, split or "val", vocab=self.vocab)
         elif split is not None:
             fact = f"split={split!r} with a source that is open"

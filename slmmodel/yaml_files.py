@@ -55,6 +55,23 @@ def as_written(node: Node) -> Any:
     return None if node.tag.endswith(":null") else node.value
 
 
+_REMEDIES = {
+    "has a tab": "replace it with spaces",
+    "has the alias": "write the value itself: anchors and aliases are not supported",
+    "has a second document": "keep one of them: several documents in a file are not supported",
+    "' twice": "keep one of the two lines",
+    "is not UTF-8": "convert it: iconv -f ENCODING -t UTF-8",
+    "is not a regular file": "name a file",
+    "has more than": "name a file of settings alone",
+}
+"""By a part of the fault."""
+
+
+def remedy(fault: FaultError) -> str:
+    """What mends a file with this fault."""
+    return next((fix for part, fix in _REMEDIES.items() if part in str(fault)), "fix the syntax")
+
+
 def _parsed(data: bytes) -> _Loader:
     try:
         return _Loader(data.decode("utf-8"))

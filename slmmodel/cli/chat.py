@@ -39,6 +39,8 @@ Type a text, and the model continues everything so far. An empty line continues 
 """
 SETTINGS = {"/temperature": "temperature", "/top-p": "top_p", "/top-k": "top_k", "/max-new": "max_new_tokens"}
 """Option of `SampleConfig` by command."""
+_FAREWELLS = ("exit", "exit()", "quit", "quit()", "bye", "q", ":q")
+"""Lines that end other programs."""
 
 
 _HABITS: dict[str, Habit] = {
@@ -85,7 +87,8 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
     if transcript is not None:
         write(transcript, conversation.transcript().encode(), force=force)
     turns = [{"text": turn.text, "answer": turn.answer} for turn in conversation.turns]
-    return Outcome({"turns": turns, "transcript": transcript})
+    faults = tuple(conversation.faults)
+    return Outcome({"turns": turns, "transcript": transcript}, warnings=faults, warnings_shown=True)
 
 
 def _lines() -> Iterator[str]:
@@ -122,6 +125,8 @@ class Chat:
     options: SampleConfig
     show: Callable[[str], object]
     turns: list[Turn] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    """Lines that were not carried out, as the warnings of the result."""
 
     def run(self, lines: Iterator[str]) -> None:
         """Handles lines until they end, or `/quit`."""
@@ -130,10 +135,12 @@ class Chat:
             if word == "/quit":
                 return
             if any("\udc80" <= char <= "\udcff" for char in line):
-                self._say("this line is not UTF-8 and was left out")
+                self._refuse("this line is not UTF-8 and was left out")
             elif word.startswith("/"):
-                self._say(self._command(word, rest.strip()))
+                self._command(word, rest.strip())
             else:
+                if line.strip().lower() in _FAREWELLS:
+                    self._say(f"{line.strip()!r} is continued as text; /quit ends the chat")
                 self.answer(line)
 
     def transcript(self) -> str:
@@ -171,38 +178,47 @@ class Chat:
         self.turns.append(Turn(text, "".join(parts), new + row.samples[0].ids))
         return self.turns[-1].answer
 
-    def _command(self, word: str, value: str) -> str:
-        """Carries out a command; gives what is said about it."""
+    def _command(self, word: str, value: str) -> None:
+        """Carries out a command, and says what came of it."""
         if word in SETTINGS:
-            return self._set(SETTINGS[word], value)
-        if word == "/save":
-            return self._save(value)
-        if word == "/undo":
-            del self.turns[-1:]
-        elif word == "/clear":
-            self.turns.clear()
+            self._set(SETTINGS[word], value)
+        elif word == "/save":
+            self._save(value)
+        elif word == "/help":
+            self._say(HELP.rstrip())
+        elif word not in ("/undo", "/clear"):
+            remedy = "/quit ends the chat" if word[1:].lower() in _FAREWELLS else "/help lists the commands"
+            self._refuse(f"unknown command {word}; {remedy}")
         else:
-            return HELP.rstrip() if word == "/help" else f"unknown command {word}; /help lists the commands"
-        return counted(len(self.turns), "turn")
+            del self.turns[-1 if word == "/undo" else 0 :]
+            self._say(counted(len(self.turns), "turn"))
 
-    def _set(self, name: str, value: str) -> str:
+    def _set(self, name: str, value: str) -> None:
         if value:
             try:
                 self.options = SampleConfig(**{**self.options.model_dump(), name: value})
             except OptionError as error:
-                return f"{error.fact}: takes {error.limit}"
-        return f"{name} {getattr(self.options, name)}"
+                self._refuse(f"{error.fact}: takes {error.limit}")
+                return
+        self._say(f"{name} {getattr(self.options, name)}")
 
-    def _save(self, path: str) -> str:
+    def _save(self, path: str) -> None:
         from slmtok.errors import SlmtokError
 
         if not path:
-            return "/save takes a file name"
+            self._refuse("/save takes a file name")
+            return
         try:
             write(path, self.transcript().encode())
         except (SlmtokError, OSError) as error:
-            return f"not saved: {getattr(error, 'fact', error)}"
-        return f"saved {counted(len(self.turns), 'turn')} to {path}"
+            self._refuse(f"not saved: {getattr(error, 'fact', error)}")
+        else:
+            self._say(f"saved {counted(len(self.turns), 'turn')} to {path}")
+
+    def _refuse(self, fault: str) -> None:
+        """Says what was not carried out, and keeps it for the result."""
+        self.faults.append(fault)
+        self._say(fault)
 
     def _show(self, text: str) -> None:
         if not settings().as_json:

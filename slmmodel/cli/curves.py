@@ -20,7 +20,7 @@ from slmmodel.cli.run_argument import check_runs
 from slmmodel.errors import MissingInput, OptionError, missing_package
 from slmmodel.training.summary import summary_of
 from slmtok.atomic import check_outputs, outputs
-from slmtok.cli.options import argument, command, option, output_options
+from slmtok.cli.options import argument, choice, command, option, output_options
 from slmtok.cli.output import Outcome, Row, counted, printable
 from slmtok.cli.progress import Progress
 
@@ -32,6 +32,13 @@ AXES = {
     "time": ("seconds", "seconds of training"),
 }
 """Field of a line of metrics, and label, by the name that `--against` takes."""
+_FOREIGN_AXES = {
+    **dict.fromkeys(("steps", "iter", "iters", "iteration", "iterations"), "step"),
+    **dict.fromkeys(("token", "tokens", "samples"), "ids"),
+    **dict.fromkeys(("byte", "text"), "bytes"),
+    **dict.fromkeys(("second", "seconds", "wall", "hours", "minutes"), "time"),
+}
+"""Names of axes in other tools, each with ours."""
 PANELS = (
     ("loss", "val_loss", "loss (nats per id)"),
     ("bpb_train", "val_bpb", "bits per byte"),
@@ -54,8 +61,8 @@ class Curve(NamedTuple):
 
 @command("plot", example="slm plot run -o curves.png")
 @argument("runs", metavar="RUN...", nargs=-1, required=True, help="Runs, finished or running; several are overlaid.")
-@option("--against", choices=AXES, multiple=True, show_default="all of them",
-        help="The horizontal axis. Repeat for several.")  # fmt: skip
+@option("--against", type=choice(*AXES, foreign=_FOREIGN_AXES), metavar="|".join(AXES), multiple=True,
+        show_default="all of them", help="The horizontal axis. Repeat for several.")  # fmt: skip
 @output_options(default="curves.png", metavar="FILE", help="A .png, .svg or .html file; needs matplotlib.")
 def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bool) -> Outcome:
     """Draw loss, bits per byte and gates of the memory of runs against steps, ids, bytes and time."""
@@ -85,7 +92,7 @@ def check_figure(target: str, *, force: bool, option: str) -> None:
         raise OptionError(
             f"{option} {target!r} is not a picture",
             limit=", ".join(SUFFIXES),
-            fix=f"{option} curves.png",
+            fix=f"{option} {shlex.quote(str(Path(target or 'curves').with_suffix('.png')))}",
             option=option,
         )
     if find_spec("matplotlib") is None:

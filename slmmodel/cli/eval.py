@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from slmmodel.checkpoint import EVALUATIONS, RunFolder
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.opening import (
@@ -24,6 +24,7 @@ from slmmodel.cli.opening import (
     is_text,
     note_unfinished,
     open_any,
+    refuse_file_of_run,
     refuse_run,
 )
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
@@ -58,6 +59,8 @@ def _data_named(value: str | None, arguments: Sequence[str]) -> str:
     path = value or STDIN
     runs = [each for each in arguments if is_run(each)]
     refuse_run(path, comparison_of(runs) if len(runs) > 1 else "name the text", "text or packed data")
+    if path in ("train", "val") and not Path(path).exists():
+        return f"--split {path}"
     if not (Path(path).exists() or is_text(path)):
         fix = "--on DATA|TEXT, by its name; for text itself --on -, and pipe it in"
         raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=fix, path=path)
@@ -67,7 +70,12 @@ def _data_named(value: str | None, arguments: Sequence[str]) -> str:
 def _run_named(value: str | None, arguments: Sequence[str]) -> str:
     """The argument for the run that `--model` names; that of lm-eval is in `--model_args pretrained=RUN`."""
     named = re.search(r"pretrained=([^,]+)", "\n".join(arguments))
-    return "an argument for the run: slm eval " + shlex.quote(named[1].partition("\n")[0] if named else value or "RUN")
+    run = shlex.quote(named[1].partition("\n")[0] if named else value or "RUN")
+    has_tasks = any(each.partition("=")[0] == "--tasks" for each in arguments)
+    return f"an argument for the run: slm eval {run}" + f"; for tasks {_TASKS}" * has_tasks
+
+
+_TASKS = "slm pairs RUN FILE, slm passkey or slm probe; slm eval scores text"
 
 
 _HABITS = {
@@ -77,7 +85,7 @@ _HABITS = {
     **dict.fromkeys(("--model", "--run", "--model-args"), _run_named),
     **dict.fromkeys(("--context", "--block-size", "--max-seq-len", "--max-length"), instead("--seq-len {}", "N")),
     **dict.fromkeys(("--by", "--per-domain", "--by-domain"), instead("--breakdown, which also reports bits by domain")),
-    "--tasks": instead("slm pairs RUN FILE, slm passkey or slm probe; slm eval scores text"),
+    "--tasks": instead(_TASKS),
     "--output": instead("--certificate {}", "FILE"),
     "-o": instead("--certificate {}", "FILE"),
 }
@@ -129,6 +137,7 @@ def eval(
     **scoring: Any,
 ) -> Outcome:
     """Score a run on every byte of its validation documents, print bits per byte, and write the certificate."""
+    refuse_file_of_run(check, "a certificate", "val.json", "eval")
     folder = RunFolder.open(_named_run(run, check, tokenizer))
     require_text(read, on)
     if scoring["step"] is not None:
@@ -139,9 +148,6 @@ def eval(
         return open_documents(folder, on, split, tokenizer, read)
 
     if check is not None:
-        if is_run(check):
-            fix = f"--check {shlex.quote(str(Path(check, EVALUATIONS, 'val.json')))}"
-            raise OptionError(f"--check {check} is a run, not a certificate", fix=fix, option="check")
         _refuse_beside_check()
         return _check(folder, check, lambda stated: documents(split or stated), scoring)
     trained = folder.config["data"]["train"]

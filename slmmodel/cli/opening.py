@@ -170,6 +170,24 @@ def check_written(path: str | None, option: str, inputs: Iterable[str | Path | N
     check_outputs(path, inputs=files, force=force, option=option)
 
 
+def refuse_file_of_run(check: str | None, wanted: str, result: str, command: str) -> None:
+    """Raises `OptionError` for a run, or a file of one that is no result of it, as the value of --check.
+
+    `wanted` says what a `result` is, a file in the folder of evaluations that `command` writes.
+    """
+    path = Path(check or "")
+    found = None if check is None or path.parent.name == EVALUATIONS else RunFolder(path).enclosing
+    run = path if check is not None and RunFolder(path).exists() else found[0] if found else None
+    if run is None or not path.exists():
+        return
+    written = run / EVALUATIONS / result
+    fix = f"--check {shlex.quote(str(written))}"
+    if not written.is_file():
+        fix = f"{shlex.join(['slm', command, str(run)])} writes one"
+    fact = f"--check {check} is a {'run' if run == path else 'file of a run'}, not {wanted}"
+    raise OptionError(fact, fix=fix, option="check")
+
+
 def check_distinct(**outputs: str | None) -> None:
     """Raises `OptionError` where two options name one file to write."""
     files: dict[Path, str] = {}
@@ -258,7 +276,7 @@ def open_any(
     from slmmodel.data.opening import open_source
 
     if any(map(str.isspace, path)) and not Path(path).exists():
-        instead = "for text itself name - and pipe it in; in Python slmtok.Texts(texts)"
+        instead = "for text itself name - and pipe it in"
         raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=instead, path=path)
     try:
         return open_source(path, split or "val", vocab=vocab)

@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.curves import check_figure, save_figure
-from slmmodel.cli.opening import RunContext, check_distinct, check_written, open_run
+from slmmodel.cli.opening import RunContext, check_distinct, check_written, open_run, refuse_file_of_run
 from slmmodel.cli.options import (
     COUNT,
     POSITIVE,
@@ -25,7 +25,7 @@ from slmmodel.data_config import DataConfig
 from slmmodel.errors import OptionError
 from slmmodel.sizes import format_bytes
 from slmtok import schema
-from slmtok.cli.options import OUTPUT, Parsed, command, option
+from slmtok.cli.options import OUTPUT, AmbiguousError, Parsed, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.envelope import load_payload
@@ -52,9 +52,15 @@ def _lengths(text: str) -> tuple[int, ...]:
 
 
 def _depths(text: str) -> tuple[float, ...]:
-    depths = tuple(float(part.strip().removesuffix("%")) for part in text.split(","))
+    """Per cents; raises `AmbiguousError` for `0.5`, which may be a share: `0.5%` is none."""
+    parts = [part.strip() for part in text.split(",")]
+    depths = tuple(float(part.removesuffix("%")) for part in parts)
     if not all(0 <= depth <= 100 for depth in depths):
         raise ValueError
+    if any(0 < depth < 1 and not part.endswith("%") for depth, part in zip(depths, parts, strict=True)):
+        per_cent = ",".join(f"{depth:g}%" for depth in depths)
+        meant = [",".join(f"{100 * depth:g}" for depth in depths)] if max(depths) <= 1 else []
+        raise AmbiguousError(f"takes per cents, and {text!r} may be a share", [*meant, per_cent])
     return depths
 
 
@@ -95,6 +101,7 @@ def passkey(
     """
     from slmmodel.cli.passkey_text import Template, load_template
 
+    refuse_file_of_run(check, "a result of slm passkey", "passkey.json", "passkey")
     check_distinct(output=output, plot=plot)
     check_written(output, "output", [run, template, options["tokenizer"]], force=force)
     if plot is not None:

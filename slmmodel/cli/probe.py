@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from slmmodel.cli.opening import RunContext, check_written, open_run
+from slmmodel.cli.opening import RunContext, check_written, open_run, refuse_file_of_run
 from slmmodel.cli.options import (
     COUNT,
     POSITIVE,
@@ -66,6 +66,7 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
     """
     opening = {name: options.pop(name) for name in ("step", "tokenizer", "device", "threads")}
     _check(options)
+    refuse_file_of_run(check, "a result of slm probe", f"{PROBE}.json", "probe")
     check_written(output, "output", [run, opening["tokenizer"]], force=force)
     stated = None if check is None else load_result(check, PROBE)
     if stated is not None:

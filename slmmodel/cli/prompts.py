@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.cli.opening import RunContext, check_written, open_run
+from slmmodel.cli.opening import RunContext, check_written, open_run, refuse_file_of_run
 from slmmodel.cli.options import (
     COUNT,
     POSITIVE,
@@ -99,6 +99,7 @@ def prompts(
     Of each way: the share of different runs of 1, 2 and 3 ids in a continuation, the share of repeated runs of 4, and
     the share of runs of 8 that are in the training data, with 95 % intervals over the prompts.
     """
+    refuse_file_of_run(check, "a prompt sheet", f"{PROMPT_SHEET}.json", "prompts")
     check_written(output, "output", [run, opening["tokenizer"]], force=force)
     stated = None if check is None else load_result(check, PROMPT_SHEET)
     if stated is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from slmmodel.checkpoint import RunFolder, runs_in
+from slmmodel.checkpoint import CHECKPOINTS, RunFolder, runs_in
 from slmmodel.models.presets import PRESETS
 from slmtok.cli.options import Decorator, argument
 from slmtok.file_kinds import NAMES, kind_of_file
@@ -45,8 +45,8 @@ def _refuse(path: str, ctx: click.Context) -> None:
     ctx.meta["app"].prepare(ctx.info_name)
     folder, given = Path(path).parent, RunFolder(Path(path))
     known, tokenizer = runs_in(folder), _tokenizer_by_place(ctx)
-    if given.enclosing is not None:
-        raise given.not_a_run(path, fix=_with_run(path, *given.enclosing, ctx))
+    if (enclosing := _place_in_run(path).enclosing) is not None:
+        raise given.not_a_run(path, fix=_with_run(path, *enclosing, ctx))
     # Of several runs, none is named twice.
     known = [each for each in known if each not in ctx.meta["arguments"]]
     near = get_close_matches(path, known, n=1)
@@ -58,6 +58,16 @@ def _refuse(path: str, ctx: click.Context) -> None:
     if tokenizer and not os.path.exists(path):  # noqa: PTH110
         error.fact = f"RUN is missing: {tokenizer!r} is a tokenizer, and there is {error.fact}"
     raise error
+
+
+def _place_in_run(path: str) -> RunFolder:
+    """The place that is meant: `checkpoints/step-4` and `step-4` may be in a run of the working folder."""
+    if not (os.path.exists(path) or os.path.isabs(path)):  # noqa: PTH110, PTH117
+        runs = sorted(runs_in(Path()), key=lambda run: run != "run")
+        places = (Path(run, between, path) for run in runs for between in ("", CHECKPOINTS))
+        if path and (found := next(filter(Path.exists, places), None)):
+            return RunFolder(found)
+    return RunFolder(Path(path))
 
 
 def _with_run(path: str, run: Path, step: int | None, ctx: click.Context) -> str:

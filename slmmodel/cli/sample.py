@@ -133,6 +133,8 @@ def _check_early(options: SampleConfig, ids: list[int] | None, run: RunFolder) -
     for flag, texts, example in (("--choice", options.choice, "' yes'"), ("--stop", options.stop, "'.'")):
         if "" in texts:
             raise OptionError(f"{flag} is empty", fix=f"{flag} {example}", option=flag)
+    if options.choice and options.regex:
+        raise OptionError("--choice and --regex together", fix="leave out --choice or --regex", option="--choice")
     if options.regex:
         from slmtok.patterns import compile_automaton
 

@@ -13,6 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, new_name, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
@@ -286,7 +288,7 @@ def named_data(
     if not data:
         fact, fix = "DATA is missing", "slm train DATA, or data.train in the configuration"
         if tokenizer is not None:
-            fact, fix = f"{fact}: {tokenizer!r} is a tokenizer", f"slm train TEXT -t {shlex.quote(tokenizer)}"
+            fact, fix = f"{fact}: {tokenizer!r} is a tokenizer", _with_data(tokenizer, "TEXT", "-t", tokenizer)
         raise OptionError(fact, fix=fix, option="data")
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise _no_token_data(data, read)
@@ -298,6 +300,22 @@ def named_data(
         )
     given["data.train"] = Setting(data, "DATA" if data != named else given["data.train"].where)
     return data, tokenizer
+
+
+def _with_data(data: str, *words: str) -> str:
+    """The command line with other `words` in the place of the data; `slm train` and these where it has none."""
+    context = click.get_current_context(silent=True)
+    given: list[str] = [] if context is None else context.meta.get("arguments", [])
+    at = next(
+        (at for at, pair in enumerate(pairwise(["", *given])) if pair[1] == data and pair[0] not in _NAMING), None
+    )
+    if context is None or at is None:
+        return shlex.join(["slm", "train", *words])
+    return shlex.join([*context.command_path.split(), *given[:at], *words, *given[at + 1 :]])
+
+
+_NAMING = ("-t", "--tokenizer", "--set", "-o", "--output", "--config", "--val")
+"""Options whose value may be the name of the data."""
 
 
 def _has_stages(given: dict[str, Any]) -> bool:
@@ -333,16 +351,16 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
     """
     name, folder = shlex.quote(data), Path(data).parent
     if data.endswith((".yaml", ".yml")) and Path(data).is_file():
-        fact, fix = f"{data!r} is a configuration, not data", f"slm train DATA --config {name}"
+        fact, fix = f"{data!r} is a configuration, not data", _with_data(data, "DATA", "--config", data)
         return OptionError(fact, fix=fix, option="data")
     if not is_text(data):
         fix = f"slmtok pack CORPUS -t TOK -o {name}; or name token data that exists"
         if Path(data).suffix:
             fix = "check the name"
         if (folder / "manifest.json").is_file():
-            fix = f"slm train {shlex.quote(str(folder))}"
+            fix = _with_data(data, str(folder))
         elif near := get_close_matches(data, [str(each.parent) for each in folder.glob("*/manifest.json")], n=1):
-            fix = f"slm train {shlex.quote(near[0])}"
+            fix = _with_data(data, near[0])
         return MissingInput(f"no file or folder {data!r}", where=str(folder), fix=fix, path=data)
     refuse_run(data, f"slm resume {name} continues a run; or name the text")
     check_text(data, read)
@@ -425,27 +443,19 @@ def resume(
     With --step and -o: start a new run at a checkpoint and leave the old one unchanged; --set and --budget may change
     its settings.
     """
-    if output is None and step is not None:
-        RunFolder.open(run, allow_mismatch=allow_mismatch).step_of(step)
-        raise OptionError(
-            f"--step {step} needs a new folder, since it would discard later checkpoints",
-            fix=f"slm resume {shlex.quote(run)} --step {step} -o {new_name(Path(run))}",
-            option="step",
-        )
     # Wrong values are refused before anything is read or copied, and before a fix repeats them.
     read_settings(None, sets, budget, {f"run.{name}": value for name, value in machine.items()})
-    if output is None and (sets or budget or force):
-        _check_budget(RunFolder.open(run, allow_mismatch=allow_mismatch), step, budget)
-        changes = [f"--set {shlex.quote(each)}" for each in sets] + ([f"--budget {budget}"] if budget else [])
-        raise OptionError(
-            "--set, --budget and --force need a new run",
-            fix=" ".join(["slm resume", shlex.quote(run), f"-o {new_name(Path(run))}", *changes]),
-            option="set",
-        )
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
-    _check_budget(folder, step, budget)
     if step is not None:
         folder.step_of(step)
+    _check_model(folder, sets)
+    _check_budget(folder, step, budget)
+    if output is None and step is not None:
+        fact = f"--step {step} needs a new folder, since it would discard later checkpoints"
+        raise OptionError(fact, fix=_as_new(folder, step, budget), option="step")
+    if output is None and (sets or budget or force):
+        fact = "--set, --budget and --force need a new run"
+        raise OptionError(fact, fix=_as_new(folder, step, budget), option="set")
     if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
         _check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
@@ -476,16 +486,37 @@ def _check_budget(run: RunFolder, step: int | None, budget: str | None) -> None:
         )
 
 
+def _as_new(run: RunFolder, step: int | None, budget: str | None) -> str:
+    """The command line with a folder for a new run, and with a budget where the old one is spent."""
+    words = [each for each in click.get_current_context().meta["arguments"] if each != "--force"]
+    steps = int(run.result.get("steps", 0))
+    is_spent = run.finished and budget is None and (step is None or step >= steps)
+    longer = f" --budget steps={max(2 * steps, 1)}" if is_spent else ""
+    return f"{shlex.join(['slm', 'resume', *words])} -o {new_name(run.path)}{longer}"
+
+
+def _check_model(run: RunFolder, sets: Sequence[str]) -> None:
+    """Raises `OptionError` for another model of a run; a new run may have it, with all else as it was."""
+    changes = [text for text in sets if text.strip().startswith("model.")]
+    if not changes:
+        return
+    data = run.config["data"]["train"]
+    fix = "slm train DATA -o NEW with another model"
+    if isinstance(data, str) and Path(data).exists():
+        text = ["-t", str(run.tokenizer)] if is_text(data) else []
+        words = ["slm", "train", "--config", str(run.path / CONFIG), *text]
+        given = [word for each in sets for word in ("--set", each)]
+        fix = f"{shlex.join([*words, *given])} -o {new_name(run.path)}"
+    raise OptionError(
+        f"--set {changes[0].partition('=')[0]}: the model of a run does not change",
+        limit="settings of optim and run",
+        fix=fix,
+        option="set",
+    )
+
+
 def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget: str | None) -> None:
-    """Raises `OutputExists` at the end of a finished run without a further budget, `OptionError` for another model."""
-    model = next((text.partition("=")[0] for text in sets if text.startswith("model.")), None)
-    if model is not None:
-        raise OptionError(
-            f"--set {model}: the model of a run does not change",
-            limit="settings of optim and run",
-            fix="slm train DATA -o NEW with another model",
-            option="set",
-        )
+    """Raises `OutputExists` at the end of a finished run without a further budget."""
     steps = int(run.result.get("steps", 0))
     if run.finished and budget is None and not sets and (step is None or step >= steps):
         weights, last = run.path / "model.safetensors", run.checkpoints.path(steps) / "model.safetensors"
@@ -604,6 +635,10 @@ def read_settings(
     return given
 
 
+_LANGUAGES = {".py": "Python, as nanoGPT takes it", ".toml": "TOML", ".ini": "INI", ".cfg": "INI", ".sh": "a script"}
+"""Of configurations of other trainers, by suffix."""
+
+
 def _refuse_other_file(config: str) -> None:
     """Raises `OptionError` for a file of slmtok or slm where a configuration is meant.
 
@@ -618,6 +653,11 @@ def _refuse_other_file(config: str) -> None:
     if is_run(config):
         fact, fix = f"{config!r} is a run, not a configuration", f"--config {shlex.quote(str(Path(config, CONFIG)))}"
         raise OptionError(fact, where="--config", fix=fix, option="config")
+    if (language := _LANGUAGES.get(Path(config).suffix.lower())) and Path(config).is_file():
+        fact = f"{config} is {language}, not a configuration of slm"
+        limit = "YAML, whose sections are model, data, optim and run"
+        fix = "slm config > run.yaml writes one; slm train DATA --learning_rate 1e-3 is answered by our setting"
+        raise OptionError(fact, where="--config", limit=limit, fix=fix, option="config")
     if (kind := kind_of_file(config)) in NAMES:
         fact = f"{config} is {NAMES[kind]}, not a configuration"
         raise OptionError(fact, where="--config", fix="slm config > run.yaml writes one", option="config")

@@ -88,7 +88,8 @@ def chosen_method(options: DecodingOptions, *, greedy: bool = False, assistant: 
         )
     ways = ["assistant"] * assistant + ["greedy"] * (greedy and not draws) + chosen
     if len(ways) > 1:
-        raise _contradiction(f"{ways[0]} and {ways[1]} together", ways[1], ways[0])
+        drawn = any(way == "assistant" or (way in METHODS and METHODS[way].draws) for way in ways)
+        raise _several(ways, [] if drawn else [option for option in DRAWING if option in changed])
     if not draws or greedy:
         for option in (option for option in DRAWING if option in changed):
             way = name if name and not draws else "greedy"
@@ -106,6 +107,16 @@ def chosen_method(options: DecodingOptions, *, greedy: bool = False, assistant: 
                 option=option,
             )
     return name
+
+
+def _several(ways: Sequence[str], idle: Sequence[str]) -> OptionError:
+    """The error for several ways to decode; the `idle` options have no effect with any of them."""
+    named = [part for way in ways for part in (" or ", Argument(way))][1:]
+    ignored = [part for option in idle for part in (" and ", Argument(option))][1:]
+    fix = ("leave out ", *reversed(named)) if len(ways) == 2 else ("keep one of ", *named)
+    more = (", and leave out ", *ignored, ", which has no effect with either") if idle else ()
+    fact = f"{', '.join(ways[:-1])} and {ways[-1]} together"
+    return OptionError(fact, limit="one way to decode", fix=(*fix, *more), option=ways[1])
 
 
 def _contradiction(fact: str, option: str, other: str) -> OptionError:

@@ -25,16 +25,19 @@ PIECE_IDS = 4096
 def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
     """Raises `InvalidInput` for prompts without ids, with unknown ids, or longer than the model's seq_len."""
     config = model.config
+    is_one = all(prompt == prompts[0] for prompt in prompts[1:])
     for row, prompt in enumerate(prompts):
+        name = "the prompt" if is_one else f"prompt {row}"
         if not len(prompt):
-            raise InvalidInput(f"prompt {row} has no ids", fix="start it with the id of the role bos")
+            raise InvalidInput(f"{name} has no ids", fix="start it with the id of the role bos")
         unknown = [id for id in prompt if not 0 <= id < config.n_vocab]
         if unknown:
             limit, fix = f"ids 0 to {config.n_vocab - 1}", "encode the prompt with the tokenizer of the run"
-            raise InvalidInput(f"prompt {row} has the id {unknown[0]}", limit=limit, fix=fix)
+            raise InvalidInput(f"{name} has the id {unknown[0]}", limit=limit, fix=fix)
         if len(prompt) > config.max_context:
-            limit = f"seq_len {config.seq_len}"
-            raise InvalidInput(f"prompt {row} has {len(prompt)} ids", limit=limit, fix="shorten the prompt")
+            limit, excess = f"seq_len {config.seq_len}", int(len(prompt) - config.max_context)
+            fix = f"shorten it by {excess:,} ids or more"
+            raise InvalidInput(f"{name} has {len(prompt):,} ids", limit=limit, fix=fix)
 
 
 def length_limit(model: Model, prompt: Sequence[int], wanted: int) -> tuple[int, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -201,6 +202,14 @@ def open_run_data(settings: Settings, recorded: Mapping[str, Any] | None) -> Run
     return open_data(train, value_of(settings, "data.val", str(section.get("val", "auto"))))
 
 
+def _notes_on_time(settings: Settings) -> list[str]:
+    """A note on a budget of time without a unit; none on one of a file, where `config.yaml` of a run has it."""
+    given = settings.get("run.budget.time")
+    if given is None or ", line " in given.where or not re.fullmatch(r"\d+(\.\d*)?", str(given.value).strip()):
+        return []
+    return [f"the budget time={given.value} is {float(given.value):g} seconds of training; {given.value}min is minutes"]
+
+
 def configure(
     settings: Settings, recorded: Mapping[str, Any] | None, data: RunData, device: torch.device
 ) -> tuple[RunConfig, list[str]]:
@@ -209,6 +218,7 @@ def configure(
     Raises `OptionError` for a setting that contradicts the record, `MissingPackage` for a tracker, and `UnknownName`.
     """
     config, notes = resolve(settings, data.vocab, data.tokens, device.type)
+    notes += _notes_on_time(settings)
     check_trackers(config.run.track)
     optim.check(config.optim)
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):

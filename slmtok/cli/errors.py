@@ -12,6 +12,7 @@ import shlex
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, TextIO
@@ -390,6 +391,8 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     taken = context.params.get("tokenizer")
     if isinstance(taken, str) and name != "TOK" and isinstance(error.param, click.Argument):
         fact += f": {taken!r} is a tokenizer"
+    if name.startswith("RUN") and _arguments(context):
+        return fact, command_line(context, _with_run(_arguments(context), taken))
     if name.startswith("CORPUS") and _is_piped(sys.stdin):
         return f"{fact}, and text is piped in", command_line(context, ["-", *_arguments(context)])
     number = next(filter(str.isdecimal, _arguments(context)), None)
@@ -399,6 +402,20 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     named = with_output_named(context) if name == "--output" else named
     example = getattr(context.command, "example", None)
     return fact, named or (_completed(name, error.param, context, example) if example else None) or example
+
+
+def _with_run(arguments: Sequence[str], tokenizer: object) -> list[str]:
+    """The arguments with a run of the working folder, in the place of a tokenizer that is no value of an option."""
+    from slmtok.file_kinds import is_run
+
+    found: list[str] = []
+    with suppress(OSError):
+        found = sorted(os.listdir())  # noqa: PTH208
+    run = next(filter(is_run, ["run", *found]), "run")
+    words = [
+        each for before, each in pairwise(["", *arguments]) if each != tokenizer or before in ("-t", "--tokenizer")
+    ]
+    return [run, *words]
 
 
 def _is_piped(stream: TextIO | None) -> bool:

@@ -42,9 +42,9 @@ _THOUSAND_SUFFIX = re.compile(r"(\d{1,9})[kK]", re.ASCII)
 
 
 class AmbiguousError(ValueError):
-    """Text that may be one of several numbers."""
+    """Text that may be one of several numbers, or lists of them as they are written."""
 
-    def __init__(self, message: str, numbers: Sequence[int]) -> None:
+    def __init__(self, message: str, numbers: Sequence[int | str]) -> None:
         super().__init__(message)
         self.numbers = numbers
 
@@ -78,7 +78,8 @@ class Parsed(click.ParamType[Any]):
         except SlmtokError:
             raise
         except ValueError as error:
-            message = f"takes {self._expects}, not {value!r}" if self._expects else str(error)
+            is_told = self._expects is None or isinstance(error, AmbiguousError)
+            message = str(error) if is_told else f"takes {self._expects}, not {value!r}"
             raise WrongValueError(value, message, ctx, param) from error
 
 

@@ -17,6 +17,7 @@ from slmmodel.checkpoint import translated_errors
 from slmmodel.data import ShardDataset, ShardLoader
 from slmmodel.errors import (
     InvalidConfig,
+    InvalidInput,
     Mismatch,
     MissingInput,
     OptionError,
@@ -60,7 +61,16 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.load("run").generate([1], max_length=5), "max_new_tokens=5"),
     (lambda: slmmodel.load("run").generate([1], eos_token_id=2), "stop_ids=(2,)"),
     (lambda: app.load("run").generate("a", max_tokens=5), "max_new_tokens=5"),
-    (lambda: app.load("run").generate("a", stop="."), "stop_ids=(2,), the ids that end the text"),
+    (
+        lambda: app.load("run").generate("a", stop="."),
+        "stop_ids=(2,) ends at an id; to end at a text, cut the new one: text.partition('.')[0]",
+    ),
+    (
+        lambda: app.load("run").generate("a", stop=["x", "y"]),
+        "stop_ids=(2,) ends at an id; to end at a text, cut the new one: text.partition('x')[0]",
+    ),
+    (lambda: app.load("run").generate("a", choices=["a"], regex="b"), "leave out choices or regex"),
+    (lambda: slmmodel.load("run").generate([1], top_p=95), "top_p=0.95"),
     (lambda: app.load("run").generate("a", ids=[1]), "slmmodel.load(path).generate(ids)"),
     (lambda: slmmodel.load("run").generate([1], num_beams=4), "beam=4"),
     (lambda: slmmodel.load("run").generate([1], greedy=True), "temperature=0"),
@@ -69,7 +79,13 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.load("run").generate({1, 2}), "[1, 300, 301]"),
     (lambda: slmmodel.load("run/checkpoints/step-2"), "name the run: run, with step=2"),
     (lambda: slmmodel.load("run").evaluate("data", stateful=True), "leave out stateful"),
-    (lambda: app.load("run").evaluate("The fox is red."), "for text itself name - and pipe it in; in Python"),
+    (lambda: app.load("run").evaluate("The fox is red."), "evaluate(slmtok.Texts([text]))"),
+    (
+        lambda: slmmodel.load("run").evaluate("The fox is red."),
+        "slmmodel.app.load(path).evaluate(slmtok.Texts([text]))",
+    ),
+    (lambda: slmmodel.load("run").evaluate("val"), "evaluate(split='val')"),
+    (lambda: app.load("run").evaluate("validation"), "evaluate(split='val')"),
     (lambda: slmmodel.train("data", output="new", force="no"), "force=True"),
     (lambda: slmmodel.train("data", output="new", device="CPU"), "device='cpu'"),
     (
@@ -246,3 +262,10 @@ def test_a_limit_on_the_size_of_a_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(Unreadable) as caught, translated_errors(tmp_path / "optim.safetensors"):
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
     assert "ulimit -f" in str(caught.value.fix) and "it continues" in str(caught.value.fix)
+
+
+def test_a_prompt_that_is_too_long_is_not_numbered(inside: Path) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"^the prompt has 40 ids\n  limit: seq_len 32\n  fix:   shorten it by 8 ids"
+    ):
+        slmmodel.load("run").generate([1] * 40)

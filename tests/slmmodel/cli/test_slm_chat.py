@@ -45,6 +45,23 @@ def test_settings_change_on_the_fly(slm, monkeypatch, run):
     assert "unknown command /fly" in ran.err and ran.out == ""
 
 
+def test_lines_that_are_not_carried_out_are_warnings(slm, monkeypatch, run):
+    typed = "once\n\udcff\n/fly\n/temperature hot\n/save\n/help\n/undo\n"
+    ran = chat(slm, monkeypatch, run, typed, "--json")
+    faults = ["this line is not UTF-8", "unknown command /fly", "temperature is hot", "/save takes a file name"]
+    assert len(ran.json["warnings"]) == 4
+    assert all(one.startswith(fault) for one, fault in zip(ran.json["warnings"], faults, strict=True))
+    assert all(ran.err.count(fault) == 1 for fault in faults)
+
+
+@pytest.mark.parametrize("word", ["exit", "quit", "Bye"])
+def test_the_end_of_other_programs_leads_to_that_of_a_chat(slm, monkeypatch, run, word):
+    ran = chat(slm, monkeypatch, run, f"{word}\n/{word}\n/quit\n", "--json")
+    assert [turn["text"] for turn in ran.json["result"]["turns"]] == [word]
+    assert f"'{word}' is continued as text; /quit ends the chat\n" in ran.err
+    assert word == "quit" or f"unknown command /{word}; /quit ends the chat\n" in ran.err
+
+
 def test_undo_clear_and_save(slm, monkeypatch, run):
     typed = "once\nfox\n/undo\n/save a.txt\n/save a.txt\n/clear\n"
     ran = chat(slm, monkeypatch, run, typed, "--json")

@@ -69,7 +69,7 @@ REFUSED = {
         "output 'text.txt' is a file, and an export is a folder",
         "fix:   choose another -o\n",
     ),
-    "eval run --check run2": (2, "--check run2 is a run, not a certificate", "fix:   --check run2/eval/val.json\n"),
+    "eval run --check run2": (2, "--check run2 is a run, not a certificate", "fix:   slm eval run2 writes one\n"),
     "train data -o new --config run": (2, "'run' is a run, not a configuration", "fix:   --config run/config.yaml\n"),
     "resume run --step 9 -o new": (1, "the run has no checkpoint of step 9", "limit: steps: 2\n"),
     "resume run --lr 1": (2, "unknown option '--lr'", "fix:   use --set optim.lr=1\n"),

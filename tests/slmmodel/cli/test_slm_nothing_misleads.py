@@ -78,7 +78,59 @@ REFUSED = {
         "--data-sizes 0.1% has no ",
     ),
     "pairs run equal.jsonl": (1, "the two sentences of a pair are equal: ''\n"),
-    "eval run --check run/result.json": (1, "fix:   name a certificate; "),
+    "eval run --check run/result.json": (2, "fix:   --check run/eval/val.json\n"),
+    "eval --check run/config.yaml": (2, "is a file of a run, not a certificate\n  fix:   --check run/eval/val.json\n"),
+    "passkey run --check run/config.yaml": (2, "fix:   slm passkey run writes one\n"),
+    "prompts run --check run": (2, "fix:   slm prompts run writes one\n"),
+    "probe run --check run/tok.json": (2, "fix:   slm probe run writes one\n"),
+    "passkey run --depths 0.5": (2, "fix:   --depths 50, or --depths 0.5%\n"),
+    "passkey run --depths 0,0.25,1": (2, "fix:   --depths 0,25,100, or --depths 0%,0.25%,1%\n"),
+    "passkey run --depths 0.5,50": (2, "'0.5,50' may be a share\n  where: slm passkey\n  fix:   --depths 0.5%,50%\n"),
+    "plot run -o new.pdf": (2, "fix:   --output new.png\n"),
+    "plot run -o c.png --against tokens": (2, "fix:   --against ids\n"),
+    "plot run -o c.png --against seconds": (2, "fix:   --against time\n"),
+    "sample run hi --top-p 90": (2, "fix:   --top-p 0.9\n"),
+    "sample run hi --min-p 5": (2, "fix:   --min-p 0.05\n"),
+    "sample run hi --top-p 900": (2, "fix:   --top-p 1.0, as without it"),
+    "sample run hi --choice a --regex b": (
+        2,
+        "--choice and --regex together\n  fix:   leave out --choice or --regex\n",
+    ),
+    "sample run hi --greedy --beam 4 --temperature 0.5": (
+        2,
+        "fix:   leave out --beam or --greedy, and leave out --temperature, which has no effect with either\n",
+    ),
+    "sample run hi --greedy --beam 4 --contrastive 0.5": (
+        2,
+        "fix:   keep one of --greedy or --beam or --contrastive\n",
+    ),
+    "sample run --ids 1,2,3,4,5,6,7,8,9,10": (
+        1,
+        "the prompt has 10 ids\n  limit: seq_len 8\n  fix:   shorten it by 2 ",
+    ),
+    "sample checkpoints/step-2 hi": (1, "fix:   slm sample run --step 2 hi\n"),
+    "sample step-2 hi": (1, "fix:   slm sample run --step 2 hi\n"),
+    "sample gpt2 --prompt hello": (2, "fix:   slm sample run --prompt hello\n"),
+    "logprobs tok.json -p hi --top 3": (2, "fix:   slm logprobs run -p hi --top 3\n"),
+    "logprobs --prompt hi": (2, "fix:   slm logprobs run --prompt hi\n"),
+    "chat -t tok.json": (2, "fix:   slm chat run -t tok.json\n"),
+    "eval run val": (2, "fix:   use --split val\n"),
+    "train data/train -o new --budget steps=2": (1, "fix:   slm train data -o new --budget steps=2\n"),
+    "train dat -o new --seed 3": (1, "fix:   slm train data -o new --seed 3\n"),
+    "train data/shard-00000.bin -o new": (1, "fix:   slm train data -o new\n"),
+    "train -t tok.json -o tok.json": (2, "fix:   slm train TEXT -t tok.json\n"),
+    "train data -o new --set model.seq_len=1K": (2, "limit: a whole number\n  fix:   --set model.seq_len=1024\n"),
+    "train data -o new --set model.d_model=1,024": (2, "fix:   --set model.d_model=1024\n"),
+    "resume run --set model.d_model=64": (
+        2,
+        "fix:   slm train --config run/config.yaml --set model.d_model=64 -o run-2\n",
+    ),
+    "resume run --step 2": (2, "fix:   slm resume run --step 2 -o run-2 --budget steps=4\n"),
+    "resume run --set optim.lr=1e-3": (2, "fix:   slm resume run --set optim.lr=1e-3 -o run-2 --budget steps=4\n"),
+    "resume run --step 2 --budget steps=9 --force": (
+        2,
+        "fix:   slm resume run --step 2 --budget steps=9 -o run-2\n",
+    ),
     "info data": (2, "fix:   slmtok info data"),
     "compare text.txt text.txt": (1, "text.txt is not a file of losses"),
     "compare run/model.safetensors text.txt": (1, "holds tensors, and is not a file of losses"),
@@ -89,7 +141,7 @@ REFUSED = {
     "eval run --check run/eval/val.json --certificate x": (2, "fix:   leave --certificate out"),
     "resume run --budget steps=1": (2, "fix:   slm resume run --step 2 -o run-2 --budget steps=4"),
     "resume run --step 2 -o new --budget steps=2": (2, "no step is left: step 2 has spent the budget steps=2"),
-    "resume run --budget steps=9": (2, "fix:   slm resume run -o run-2 --budget steps=9"),
+    "resume run --budget steps=9": (2, "fix:   slm resume run --budget steps=9 -o run-2\n"),
     "resume run --step 2 -o new --budget steps=9 --threads 2": (1, "fix:   --threads 1, or --allow-mismatch threads"),
 }
 
@@ -287,9 +339,9 @@ WRONG_SETTINGS = {
 NO_DATA = {
     "a.counts": (2, "is a counts file, not text\n", "name the text that was counted\n"),
     "run": (2, "'run' is a run of slm, not text\n", "slm resume run continues a run; or name the text\n"),
-    "run/config.yaml": (2, "is a configuration, not data\n", "slm train DATA --config run/config.yaml\n"),
+    "run/config.yaml": (2, "is a configuration, not data\n", "slm train DATA --config run/config.yaml -o new\n"),
     "config.yaml": (1, "no file or folder 'config.yaml'\n", "check the name\n"),
-    "data/train": (1, "no file or folder 'data/train'\n", "slm train data\n"),
+    "data/train": (1, "no file or folder 'data/train'\n", "slm train data -o new\n"),
     "nope": (1, "no file or folder 'nope'\n", "slmtok pack CORPUS -t TOK -o nope; "),
 }
 BUDGETS = {
@@ -351,6 +403,51 @@ def test_the_fix_of_a_budget_in_a_file_is_for_the_file(slm, here):
     assert "  where: b.yaml, line 2\n" in err and "fix:   write budget: {steps: 20} in that line\n" in err
     file.write_text("run:\n  budget: {steps: 20}\n")
     assert "steps       20 of 2 sequences" in slm(*line, code=0).out
+
+
+FILES = {
+    "a.py": ("batch_size = 64\nlearning_rate = 1e-3\n", 2, "a.py is Python, as nanoGPT takes it"),
+    "a.toml": ("[optim]\nlr = 1e-3\n", 2, "a.toml is TOML, not a configuration of slm"),
+    "twice.yaml": ("optim:\n  lr: 1e-3\n  lr: 2e-3\n", 1, "fix:   keep one of the two lines\n"),
+    "latin.yaml": (b"optim: {lr: 1e-3}  # \xe9\n", 1, "fix:   convert it: iconv -f ENCODING -t UTF-8\n"),
+    "two.yaml": (
+        "run:\n  budget:\n    steps: 5\n    tokens: 8K\n",
+        2,
+        "  where: two.yaml, line 3 and two.yaml, line 4\n  fix:   keep one of them\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_settings_is_answered_by_its_fault(slm, here, name):
+    content, code, message = FILES[name]
+    (here / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    err = slm("train", "data", "--config", name, "-o", "new", "--dry-run", code=code).err
+    assert message in err and "fix the syntax" not in err
+
+
+@pytest.mark.parametrize("line", ["resume run --step 2", "resume run --set optim.lr=1e-3"])
+def test_a_new_run_from_the_end_of_another_needs_one_fix(slm, here, line):
+    fix = slm(*line.split(), code=2).err.rpartition("fix:   slm ")[2]
+    assert slm(*fix.split(), "--no-eval", "--json", code=0).json["result"]["steps"] == 4
+
+
+def test_another_model_for_a_run_is_a_new_run_of_its_settings(slm, here):
+    fix = slm("resume", "run", "--set", "model.n_layers=2", code=2).err.rpartition("fix:   slm ")[2]
+    assert slm(*fix.split(), "--no-eval", "--json", code=0).json["result"]["path"] == "run-2"
+    assert "n_layers: 2" in (here / "run-2/config.yaml").read_text()
+
+
+@pytest.mark.parametrize("budget", ["time=30", "time=30min"])
+def test_a_time_without_a_unit_is_said_in_seconds(slm, here, budget):
+    err = slm("train", "data", "-o", "new", *TRAIN, "--budget", budget, "--dry-run", code=0).err
+    assert ("note: the budget time=30 is 30 seconds of training; 30min is minutes\n" in err) == (budget == "time=30")
+
+
+def test_tasks_of_another_evaluation_have_their_commands(slm, here):
+    line = ["eval", "--model", "hf", "--model_args", "pretrained=run", "--tasks", "hellaswag"]
+    assert "slm eval run; for tasks slm pairs RUN FILE, slm passkey or slm probe" in slm(*line, code=2).err
+    assert "slm pairs" not in slm(*line[:-2], code=2).err
 
 
 def test_an_empty_file_of_settings_is_noted(slm, here):
@@ -445,7 +542,7 @@ EVALUATIONS = {
     "resume run --data nope -o new --budget steps=4": (1, "--data DATA names where they are now\n"),
     "resume run --step 2 -o new --budget steps=9 --set model.n_layers=2": (
         2,
-        "slm train DATA -o NEW with another model\n",
+        "slm train --config run/config.yaml --set model.n_layers=2 -o run-2\n",
     ),
 }
 

@@ -230,7 +230,7 @@ assert not any(name.startswith(("sympy", "torch._dynamo")) for name in sys.modul
         (["--prompt", "a", "--ids", "1"], 2, "--prompt and --ids together"),
         (["--ids", "1 x"], 2, "--ids takes integers"),
         (["--ids", "9999"], 2, "--ids has the id 9999"),
-        (["--ids", " ".join(["1"] * 41)], 1, "prompt 0 has 41 ids"),
+        (["--ids", " ".join(["1"] * 41)], 1, "the prompt has 41 ids"),
         (["--greedy", "--beam", "2"], 2, "greedy and beam together"),
         (["--top-p", "2"], 2, "top_p is 2"),
         (["--greedy", "--temperature", "0.5"], 2, "temperature has no effect with greedy, which draws nothing"),
