@@ -30,6 +30,7 @@ from pydantic.fields import FieldInfo
 
 from slmmodel.config_values import (
     AutoCount,
+    Beta,
     Count,
     Device,
     Number,
@@ -37,13 +38,12 @@ from slmmodel.config_values import (
     PositiveCount,
     Seconds,
     Section,
-    ShareKept,
     Size,
     as_list,
-    changeable_option,
     meant_integer,
     option,
     parse_word,
+    resumable_option,
 )
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import (
@@ -105,7 +105,7 @@ class OptimConfig(Section):
 
     name: str = option("adamw", "adamw or muon.")
     lr: float = option(1e-3, "Peak learning rate of matrices.", gt=0)
-    betas: Annotated[tuple[ShareKept, ShareKept], BeforeValidator(as_list)] = option((0.9, 0.95), "Of AdamW.")
+    betas: Annotated[tuple[Beta, Beta], BeforeValidator(as_list)] = option((0.9, 0.95), "Of AdamW.")
     eps: Number = option(1e-8, "Of AdamW.")
     weight_decay: Number = option(0.1, "Decoupled, on matrices alone.")
     grad_clip: OptionalNumber = option(1.0, "Largest gradient norm, or none.")
@@ -123,10 +123,10 @@ class OptimConfig(Section):
 
 
 class Budget(Section):
-    """How long a run is: exactly one of these; none takes the preset's."""
+    """How long a run is: exactly one of these; without one the tokens of the preset, at most ten epochs."""
 
     tokens: Count | None = option(None, "Tokens, padding included.", gt=0)
-    targets: Count | None = option(None, "Scored targets.", gt=0)
+    targets: Count | None = option(None, "Targets that count in the loss.", gt=0)
     bytes: Size | None = option(None, "Raw bytes of the targets.", gt=0)
     flops: Count | None = option(None, "Floating-point operations, forward and backward.", gt=0)
     time: Seconds | None = option(None, "Seconds of training, planned by a probe before step 0.", gt=0)
@@ -177,23 +177,23 @@ class RunSection(Section):
         Budget(),
         "Length of the run: tokens=328M, targets=, bytes=2GB, flops=1e15, time=130s, epochs=3 or steps=500.",
     )
-    device: Device = changeable_option("auto", "auto, cpu, cuda, cuda:N or mps; auto takes the fastest one.")
-    threads: Count = changeable_option(0, "CPU threads; 0 takes torch's choice.")
-    micro_batch: AutoCount = changeable_option(
+    device: Device = resumable_option("auto", "auto, cpu, cuda, cuda:N or mps; auto takes the fastest one.")
+    threads: Count = resumable_option(0, "CPU threads; 0 takes torch's choice.")
+    micro_batch: AutoCount = resumable_option(
         0, "Sequences per forward pass; auto probes. Without dropout it changes results by rounding only."
     )
-    parallel: Literal["auto", "ddp", "fsdp"] = changeable_option("auto", "With several ranks: DDP or FSDP2.")
-    cpu_accel: bool = changeable_option(True, "CPU data parallelism and allocator settings.")
-    compile: Literal["auto", "on", "off"] = changeable_option("auto", "torch.compile the model.")
-    eval_every: AutoCount = changeable_option(
+    parallel: Literal["auto", "ddp", "fsdp"] = resumable_option("auto", "With several ranks: DDP or FSDP2.")
+    cpu_accel: bool = resumable_option(True, "CPU data parallelism and allocator settings.")
+    compile: Literal["auto", "on", "off"] = resumable_option("auto", "torch.compile the model.")
+    eval_every: AutoCount = resumable_option(
         0, "Steps between validations; auto: a tenth of the run, more where validation would take over a tenth of it."
     )
-    save_every: AutoCount = changeable_option(0, "Steps between checkpoints; auto: a tenth of the run, at least 50.")
-    log_every: AutoCount = changeable_option(0, "Steps between lines of metrics.")
-    keep: PositiveCount = changeable_option(2, "Newest checkpoints that are kept, besides the best.")
-    keep_every: Count = changeable_option(0, "Also keep checkpoints at multiples of this.")
+    save_every: AutoCount = resumable_option(0, "Steps between checkpoints; auto: a tenth of the run, at least 50.")
+    log_every: AutoCount = resumable_option(0, "Steps between lines of metrics.")
+    keep: PositiveCount = resumable_option(2, "Newest checkpoints that are kept, besides the best.")
+    keep_every: Count = resumable_option(0, "Also keep checkpoints at multiples of this.")
     track: Annotated[tuple[Literal["tensorboard", "trackio", "wandb"], ...], BeforeValidator(as_list)] = (
-        changeable_option((), "Also log metrics to these, separated by commas: tensorboard, trackio, wandb.")
+        resumable_option((), "Also log metrics to these, separated by commas: tensorboard, trackio, wandb.")
     )
 
     def intervals(self, steps: int, validations: int = 10) -> tuple[int, int, int]:

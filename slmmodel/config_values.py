@@ -69,8 +69,8 @@ Size = Annotated[int, _parsed(parse_size, "2GB or 1MiB")]
 Seconds = Annotated[float, _parsed(parse_time, "130s or 2h")]
 Share = Annotated[float, _parsed(parse_share, "5% or 0.05"), Field(ge=0, le=0.9)]
 Number = Annotated[float, Field(ge=0)]
-ShareKept = Annotated[float, Field(ge=0, lt=1)]
-"""Of a running mean, by one step."""
+Beta = Annotated[float, Field(ge=0, lt=1)]
+"""Decay of a running mean of AdamW."""
 OptionalNumber = Annotated[Number | None, BeforeValidator(lambda value: None if value in ("none", "null") else value)]
 Device = Annotated[str, BeforeValidator(lambda value: _device(str(value)))]
 Text = Annotated[str, BeforeValidator(_text)]
@@ -81,7 +81,7 @@ def option(default: Any, help: str, *, affects_weights: bool = True, **attribute
     return Field(default, description=help, json_schema_extra={"affects_weights": affects_weights}, **attributes)
 
 
-changeable_option = partial(option, affects_weights=False)
+resumable_option = partial(option, affects_weights=False)
 """An option that does not decide the weights, so a resumed run may change it."""
 
 

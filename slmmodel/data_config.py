@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, ValidationError, model_serializer, model_validator
 
-from slmmodel.config_values import Count, Section, Share, Size, Text, changeable_option, option, parse_word
+from slmmodel.config_values import Count, Section, Share, Size, Text, option, parse_word, resumable_option
 from slmmodel.errors import InvalidConfig, first_fault
 
 
@@ -155,14 +155,12 @@ class ResolvedStage(NamedTuple):
 class DataConfig(Section):
     """What is read, and how it is cut into sequences."""
 
-    train: Sources = changeable_option(
+    train: Sources = resumable_option(
         "",
         "Packed data, or text with a tokenizer; or a list of them, such as [{path: books/, weight: 3}, {path: web/}].",
     )
-    tokenizer: Text = changeable_option("", "Tokenizer file; the training data are then text.")
-    val: Text = changeable_option(
-        "auto", "Validation data: auto (the split val of the training data), none, or a path."
-    )
+    tokenizer: Text = resumable_option("", "Tokenizer file; the training data are then text.")
+    val: Text = resumable_option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
     pack: str = option("concat", "Packing or windowing strategy.")
     positions: Literal["auto", "reset", "true", "row"] = option(
         "auto",
@@ -178,13 +176,11 @@ class DataConfig(Section):
         {}, "Options of the strategy, e.g. data.options.stride."
     )
     read: dict[str, Any] = option({}, "How text is read: the corpus options of slmtok pack, e.g. data.read.text_key.")
-    stages: Annotated[tuple[Stage, ...], BeforeValidator(_stages)] = changeable_option(
+    stages: Annotated[tuple[Stage, ...], BeforeValidator(_stages)] = resumable_option(
         (), "Changes of train, weights or seq_len at a step, such as [{from_step: 1, seq_len: 256}, {from_step: 501}]."
     )
-    cache: Text = changeable_option("", "Folder that keeps the ids of text for later epochs and runs.")
-    cache_limit: Size = changeable_option(
-        50 * 10**9, "Largest size of that folder; what does not fit is encoded again."
-    )
+    cache: Text = resumable_option("", "Folder that keeps the ids of text for later epochs and runs.")
+    cache_limit: Size = resumable_option(50 * 10**9, "Largest size of that folder; what does not fit is encoded again.")
 
     @model_validator(mode="after")
     def _in_order(self) -> DataConfig:

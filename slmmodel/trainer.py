@@ -46,7 +46,8 @@ PROBE_SECONDS = 5.0
 MIN_COMPILED_SECONDS = 300.0
 """`compile: auto` compiles runs on CUDA that are planned to take longer."""
 MAX_UNUSED_TIME = 0.1
-"""A time budget is planned again, once, at the start of the decay, where more than this would be left over, or none."""
+"""A time budget is planned again, once, at the start of the decay, where it would be exceeded, or more than this share
+of it would be left over."""
 
 
 def train(
@@ -86,6 +87,7 @@ def train(
         trainer = Trainer(run, config, data, world, report)
         trainer.notes += notes
         if verify:
+            # It notices files that change while the run reads them.
             trainer.data_guard = DataGuard(data, world)
             verify_data(data, world, trainer.report)
         # Inside the heartbeat too, which records why the process left the run.

@@ -319,6 +319,7 @@ _NAMING = ("-t", "--tokenizer", "--set", "-o", "--output", "--config", "--val")
 
 
 def _has_stages(given: dict[str, Any]) -> bool:
+    """Whether the data change during training."""
     return "data.stages" in given and bool(given["data.stages"].value)
 
 
@@ -330,6 +331,7 @@ def open_training_data(
     from slmmodel.config import resolve, validate
     from slmmodel.data_config import DataConfig
 
+    # A mixture is also what stages of data and a cache of tokenized blocks are read through.
     options = {name: setting for name, setting in given.items() if not name.startswith("model.")}
     section = DataConfig.model_validate(validate(options).get("data", {}))
     if data is not None and not needs_mixture(section):

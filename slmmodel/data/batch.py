@@ -162,8 +162,8 @@ def _copy_ids(
 ) -> NDArray[np.bool_]:
     """Writes the ids of spans, which begin at the columns `starts`, and the ids that follow them; the rest is padding.
 
-    Returns whether each span has a target for its last input. One that ends with its document (`stream` with
-    `joined`) has none.
+    Returns whether each span has a target for its last input. One that ends with its document has none (`stream` with
+    `joined`, where documents run on as one text).
     """
     n_inputs, documents = spans.stop - spans.start, block.locate(spans.doc)
     n_targets = np.minimum(n_inputs, documents.lengths - spans.start - 1)

@@ -127,6 +127,7 @@ class Loader:
                 epoch=epoch,
                 shuffle=self.shuffle,
                 crop_offset=self.crop_offset,
+                # Prompts of generated tasks, whose answers alone count in the loss.
                 unscored=self.document_block(block).unscored(),
                 **self.options,
             ),
@@ -180,7 +181,7 @@ class Loader:
         """The sequences, or batches, at these consecutive indices of the order of an epoch.
 
         With the option `shuffle_bytes`, units of that many bytes of text are permuted instead of sequences, so that
-        the arms of an ablation, whose sequences differ in length, read the same text at the same time.
+        runs of an ablation, whose tokenizers make sequences of different length, read the same text at the same time.
         """
         seed, unit_bytes = _block_seed(self.seed, block), int(packing.options.get("shuffle_bytes", 0))
         if not unit_bytes:

@@ -219,7 +219,7 @@ class GPT(Transformer):
             self.rope_cos = nn.Buffer(cos, persistent=False)
             self.rope_sin = nn.Buffer(sin, persistent=False)
 
-    def backbone(
+    def embed_and_run(
         self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
     ) -> Tensor:
         """Embedding and blocks, with positions, mask and key/value cache."""

@@ -490,7 +490,7 @@ class Infini(Transformer):
         self.rope_cos = nn.Buffer(cos, persistent=False)
         self.rope_sin = nn.Buffer(sin, persistent=False)
 
-    def backbone(
+    def embed_and_run(
         self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
     ) -> Tensor:
         """Embedding and blocks; `position_ids` have an effect on `continue` without a state alone."""

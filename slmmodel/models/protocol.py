@@ -75,7 +75,7 @@ class Linear(nn.Linear):
 
 
 class Model(nn.Module):
-    """A language model over ids: embedding, backbone, final norm, head. A subclass adds backbone and norm.
+    """A language model over ids: embedding, blocks, final norm, head. A subclass adds blocks and norm.
 
     The head has V' rows and is sliced to V before the product, so padded ids have no logit and no gradient.
     """
@@ -111,15 +111,15 @@ class Model(nn.Module):
         if state is not None and len(ids) != len(state.length):
             fact = f"a batch of {len(ids)} rows does not match a state of {len(state.length)}"
             raise InvalidInput(fact, fix="reorder or repeat the state")
-        hidden = self.norm(self.backbone(ids, position_ids, document_ids, state))
+        hidden = self.norm(self.embed_and_run(ids, position_ids, document_ids, state))
         if logits == "none":
             return Output(None, hidden, state)
         return Output(self.unembed(hidden if logits == "all" else hidden[:, -1:]), hidden, state)
 
-    def backbone(
+    def embed_and_run(
         self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
     ) -> Tensor:
-        """The vectors [B, T, d] before the final norm; arguments as in `forward`."""
+        """Embedding and blocks: the vectors [B, T, d] before the final norm; arguments as in `forward`."""
         raise NotImplementedError
 
     def init_state(self, batch_size: int, device: torch.device | str, capacity: int | None = None) -> State:

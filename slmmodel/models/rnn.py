@@ -78,7 +78,7 @@ class RNN(Model):
         self.out = Linear(config.hidden_size, config.d_model, bias=False)
         self.norm = RMSNorm(config.d_model)
 
-    def backbone(
+    def embed_and_run(
         self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
     ) -> Tensor:
         """Embedding, cells and projection; positions have no effect."""

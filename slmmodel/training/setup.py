@@ -262,7 +262,8 @@ def _absolute_sources(train: str | tuple[DataSource, ...]) -> str | tuple[DataSo
 
 def make_loader(data: RunData, config: RunConfig, *, stage: StageData | None = None, pin: bool = False) -> Loader:
     """The loader of a run, or of one of its stages. Raises what packings raise."""
-    # `loss_on`: whether all targets of a window are scored or its last one; `crop_offset`: where an epoch cuts first.
+    # `loss_on`: whether all targets of a window are scored or its last one; `crop_offset`: where an epoch cuts first;
+    # `positions`: how ids are numbered, from each document's start or from the row's.
     settings, seq_len = config.data, config.seq_len if stage is None else stage.seq_len or config.seq_len
     loss_on = {} if settings.loss_on == "all" else {"loss_on": settings.loss_on}
     return Loader(
@@ -290,7 +291,7 @@ class RunCost:
 
     counts: Counts
     per_step: Mapping[str, float]
-    """`tokens` (inputs, padding included), `targets`, `bytes`, `flops`, and `epochs`: the share of the data."""
+    """`tokens` (columns, padding included), `targets`, `bytes`, `flops`, and `epochs`: the share of the data."""
     padding_share: float
     sharded: bool
     """Whether parameters are sharded over ranks (FSDP2)."""
@@ -468,7 +469,8 @@ def fingerprint_of(config: RunConfig, data: RunData, sequences_digest: str, devi
     """What a run is trained on and with."""
     return {
         "version": VERSION,
-        "fingerprint": data.vocab.fingerprint,  # of the tokenizer
+        # Of the tokenizer alone; this record is the fingerprint of the run.
+        "fingerprint": data.vocab.fingerprint,
         "data": data.train.digest,
         "val": None if data.val is None else data.val.digest,
         "plan": sequences_digest,  # which sequences each step takes

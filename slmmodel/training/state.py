@@ -36,7 +36,7 @@ class Counters:
 
     step: int = 0
     tokens: int = 0
-    """Inputs, padding included: sequences times their length."""
+    """Columns, padding included: sequences times their length."""
     targets: int = 0
     bytes: int = 0
     documents: int = 0

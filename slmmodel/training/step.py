@@ -124,8 +124,8 @@ class LossGuard:
 class TrainStep:
     """Model and optimizer of a run, and what a step does with them. `micro_batch` is lowered where memory runs out.
 
-    `take` (a step) calls `_accumulate` (its micro-batches), `_backward` (one of them), `_forward_nats` (autocast) and
-    `Loss.sum_nats`, then `_update` (clip and apply).
+    `take` (a step) calls `_accumulate` (its micro-batches), `_backward` (one of them; on one CPU process through
+    `CpuParallel`, in two threads), `_forward_nats` (autocast) and `Loss.sum_nats`, then `_update` (clip and apply).
     """
 
     def __init__(self, config: RunConfig, loader: Loader, world: World) -> None:
