@@ -386,7 +386,7 @@ class Checkpoints:
     def list(self) -> list[int]:
         """The steps of all checkpoints, ascending."""
         steps = [path.name.removeprefix("step-") for path in self.folder.glob("step-*") if path.is_dir()]
-        return sorted(int(step) for step in steps if step.isdigit())
+        return sorted(int(step) for step in steps if step.isascii() and step.isdigit())
 
     def newest(self) -> int | None:
         """The newest checkpoint whose files match their sums."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,19 @@ from slmmodel.errors import OutputExists, Unreadable
 LOCK = ".lock"
 _LOCKED_BYTE = 1 << 30
 _HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
+
+
+def check_regular(path: Path) -> None:
+    """Raises `Unreadable` for a link, a pipe or a device in the place of a file that is written.
+
+    A file that does not exist is sound.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        if not stat.S_ISREG(path.lstat().st_mode):
+            kind = "a symbolic link" if path.is_symlink() else "no regular file"
+            raise Unreadable(
+                f"{path.name} is {kind}", where=str(path), fix="remove it; it is made again", path=str(path)
+            )
 
 
 @contextmanager
@@ -69,12 +83,15 @@ def is_locked(folder: Path) -> bool | None:
     The lock is shared for an instant, so that nothing is written; a process that begins just then is refused.
     """
     try:
+        check_regular(folder / LOCK)
         import fcntl
 
         with (folder / LOCK).open("rb") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
         return False
     except ImportError:
+        return None
+    except Unreadable:
         return None
     except OSError as error:
         return True if error.errno in _HELD else None
@@ -83,6 +100,8 @@ def is_locked(folder: Path) -> bool | None:
 def _acquire(folder: Path) -> IO[bytes] | None:
     """The locked file; None while another process holds the lock. Raises `OSError`."""
     path = folder / LOCK
+    # A pipe would be waited for.
+    check_regular(path)
     while True:
         file = path.open("ab")
         try:

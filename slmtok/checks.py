@@ -8,13 +8,13 @@ from __future__ import annotations
 import codecs
 import operator
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex, cast
 
 from slmtok.errors import OptionError, Setting, WrongType, suggestion
 from slmtok.foreign_options import nearest_name
 from slmtok.record_texts import texts_in
-from slmtok.sizes import parse_size
 
 if TYPE_CHECKING:
     from slmtok.aliases import Text
@@ -106,10 +106,13 @@ def _integer_meant(value: object) -> int | None:
         return max((each for each in value if type(each) is int), default=None)
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    # `32k` and `32,000`; a `B` would be a number of bytes.
-    if isinstance(value, str) and len(value) <= 20 and not value.lower().endswith("b"):
-        return parse_size(value.replace(",", ""))
+    if isinstance(value, str) and (found := _NUMBER.fullmatch(value)):
+        return int(found[1].replace(",", "")) * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()]
     return None
+
+
+_NUMBER = re.compile(r"(\d[\d,_]{0,18})([kKmM]?)", re.ASCII)
+"""`8192`, `32,000`, `32_000` and `32k`."""
 
 
 BYTES_LIKE = (bytes, bytearray, memoryview)

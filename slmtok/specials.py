@@ -201,7 +201,10 @@ class Specials(Mapping[str, int]):
             return UnknownSpecial(fact, limit=limit, fix=f"tok.specials[{token.role!r}]", name=name)
         meant = suggestion(name, self._by_role) if isinstance(name, str) else None
         fix = f"use {meant!r}" if meant else "use one of the roles, or give a special that spelling first"
-        if isinstance(name, str) and not meant and not name.isidentifier():
+        usual = self._by_role.get(_USUAL_ROLES.get(name, "")) if isinstance(name, str) else None
+        if usual is not None:
+            fix = f"tok.specials[{usual.role!r}], which is spelled {usual.text!r} here"
+        elif isinstance(name, str) and not meant and not name.isidentifier():
             fix = f"tok.with_special({_valid_role(name)!r}, {name!r})"
         return UnknownSpecial(
             f"no special token has the role or spelling {name!r}",

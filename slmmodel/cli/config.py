@@ -17,7 +17,7 @@ from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_op
 from slmmodel.cli.train import dry_run_rows, named_data, open_training_data, read_settings
 from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, Settings, naming_origin, preset_sections
 from slmmodel.errors import OptionError
-from slmtok.cli.options import argument, command, option, tokenizer_option
+from slmtok.cli.options import argument, arguments_of_command, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
 from slmtok.options import ReadOptions
 
@@ -78,9 +78,13 @@ def config(
     if check != (file is not None):
         named = f"; {tokenizer} is a tokenizer" if tokenizer else ""
         fact = f"--check needs a FILE of settings{named}" if check else f"FILE {file!r} without --check"
-        raise OptionError(
-            fact, fix=f"slm config --check {shlex.quote(file or 'run.yaml')}, or slm config > run.yaml", option="check"
-        )
+        written = f"{shlex.join(['slm', 'config', *(word for word in arguments_of_command() if word != file)])} > "
+        fix = f"slm config --check {shlex.quote(file or 'run.yaml')}, or slm config > run.yaml"
+        if file is not None:
+            # A file that exists is probably to be checked, another one to be written.
+            is_there = Path(file).exists()
+            fix = f"slm config --check {shlex.quote(file)}" if is_there else written + shlex.quote(file)
+        raise OptionError(fact, fix=fix, option="check")
     if file is not None:
         given = read_settings(file, sets, budget, {"run.device": device})
         with naming_origin(given):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
@@ -77,11 +78,23 @@ def to_stdout(command: str, example: str) -> Habit:
     """Names the redirection of stdout for an option that names the output; a file that exists is not replaced."""
 
     def instead_of(value: str | None, arguments: Sequence[str]) -> str:
+        given = _without_output(arguments) if command else []
+        line = f"{command}{shlex.join(given)} " if given else command
         if value is not None and os.path.exists(value):  # noqa: PTH110
-            return f"stdout: {command}> NEW; {value!r} exists and would be replaced"
-        return f"stdout: {command}> {example if value is None else shlex.quote(value)}"
+            return f"stdout: {line}> NEW; {value!r} exists and would be replaced"
+        return f"stdout: {line}> {example if value is None else shlex.quote(value)}"
 
     return instead_of
+
+
+def _without_output(arguments: Sequence[str]) -> list[str]:
+    """The arguments without `-o FILE`."""
+    kept: list[str] = []
+    for before, word in pairwise(["", *arguments]):
+        flag = word.partition("=")[0]
+        is_output = flag in ("-o", "--output") or (before in ("-o", "--output") and not word.startswith("-"))
+        kept += [] if is_output else [word]
+    return kept
 
 
 def run_as_argument(command: str) -> dict[str, Habit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from random import Random
 from typing import Any
 
@@ -20,7 +21,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.probe_tasks import TASKS, Question
 from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, checked, identity, load_result, save
-from slmmodel.errors import InvalidInput, OptionError, unknown_name
+from slmmodel.errors import InvalidInput, OptionError, UnknownName
 from slmtok.cli.options import Parsed, command, is_given, option, output_options
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
@@ -79,10 +80,18 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
     return Outcome({**result, "written": {"result": written}}, lambda: _show(result, written))
 
 
+_LIKE_ADDITION = ("arithmetic", "add", "sum", "math", "plus")
+
+
 def _check(options: Mapping[str, Any]) -> None:
     for name in options["tasks"]:
         if name not in TASKS:
-            raise unknown_name("task", name, TASKS, "--tasks {}")
+            # The tasks that are known stay, and all of them are meant where none is.
+            meant = get_close_matches(name, TASKS, 1) or (["addition"] if name in _LIKE_ADDITION else [])
+            kept = dict.fromkeys([each for each in options["tasks"] if each in TASKS] + meant) or TASKS
+            limit = f"one of {', '.join(TASKS)}"
+            fix = f"--tasks {','.join(kept)}"
+            raise UnknownName(f"unknown task {name!r}", limit=limit, fix=fix, name=name)
     if not 2 <= options["digits"] <= MAX_PROBE_DIGITS:
         fact = f"--digits is {options['digits']}"
         raise OptionError(fact, limit=f"2 to {MAX_PROBE_DIGITS}", fix="--digits 3", option="digits")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -67,7 +68,7 @@ def open_source(
                 f"{file.name} is not a file of ids",
                 where=str(file),
                 limit=f"packed data, or {', '.join(ID_SUFFIXES)}",
-                fix="name packed data, as slmtok pack CORPUS -t TOK -o DIR writes them",
+                fix=f"name packed data: slmtok pack {shlex.quote(str(file))} -t TOK --val none -o DIR, if it is text",
             )
         return open_foreign(file, layout=layout, vocab=vocab, dtype=dtype, delimiter=delimiter)
     return ShardSource(folder, split)

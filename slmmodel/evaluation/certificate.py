@@ -104,7 +104,8 @@ def check_run(run: RunFolder, source: TokenSource, stateful: bool) -> None:
             f"the data were made with another tokenizer than the model of {run.path}",
             where=str(run.path),
             limit=f"fingerprints: of the data {theirs.fingerprint[:16]}…, of the run {run.vocab.fingerprint[:16]}…",
-            fix=f"pack the text with the tokenizer of the run: slmtok pack CORPUS -t {run.tokenizer or 'TOK'} -o DATA",
+            fix="pack its text again with the tokenizer of the run, and the options of the packing that slmtok info "
+            f"shows: slmtok pack CORPUS -t {run.tokenizer or 'TOK'} OPTIONS -o DATA",
         )
     if stateful and not arch_of(arch).config.unbounded:
         names = [name for name, entry in MODELS.items() if entry.config.unbounded]

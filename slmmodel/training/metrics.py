@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from slmmodel.checkpoint import BAD, read_file, translated_errors, write_file
+from slmmodel.folder_lock import check_regular
 from slmmodel.hardware import ACCELERATORS
 from slmmodel.sizes import format_bytes, format_clock, format_count
 from slmmodel.training.loss import Validation
@@ -38,6 +39,7 @@ def restore_lines(path: Path, length: int) -> tuple[int, str]:
 
     A file that was cut or changed since then is written again with its whole lines; the text says so, else it is empty.
     """
+    check_regular(path)
     with translated_errors(path):
         data = read_file(path)[:length] if path.exists() else b""
     lines = data.splitlines(keepends=True)
@@ -64,6 +66,7 @@ class MetricsFile:
         self._file = None
         if path is not None:
             self._path = path
+            check_regular(path)
             with translated_errors(path):
                 self._file = path.open("r+b" if path.exists() else "w+b")
                 self._file.truncate(length)

@@ -240,8 +240,10 @@ def read_model(path: str | os.PathLike[str] | Tokenizer) -> Tokenizer:
         return path
     try:
         return read_tokenizer(path)
-    except MissingInput as error:
+    except (MissingInput, CorruptFile) as error:
         if str(path).endswith(".model"):
+            if isinstance(error, CorruptFile):
+                error.parts["fact"] = f"{path} is not a tokenizer file of slmtok"
             error.limit = "a tokenizer file of slmtok; the models of SentencePiece are not read"
             error.fix = "train one: slmtok.train('corpus.txt', vocab_size=8192).save('tok.json'), and name 'tok.json'"
         raise

@@ -134,8 +134,8 @@ _REFUSED = {
     "enable_truncation": _STATE,
     "no_padding": _STATE,
     "no_truncation": _STATE,
-    "add_tokens": "a change of the object; slmtok set-special tok.json user='<|user|>' names a reserved id",
-    "add_special_tokens": "a change of the object; slmtok set-special tok.json user='<|user|>' names a reserved id",
+    "add_tokens": "a change of the object; as_hf(tok.with_special('user', '<|user|>')) names a reserved id",
+    "add_special_tokens": "a change of the object; as_hf(tok.with_special('user', '<|user|>')) names a reserved id",
     "apply_chat_template": "a template language; tok.encode_segments([Special('user'), text]) builds a chat from parts",
 }
 
@@ -171,7 +171,8 @@ class HFTokenizer:
 
     def __getattr__(self, name: str) -> Any:
         if name in _REFUSED:
-            raise AttributeError(f"{name} is not offered: it is {_REFUSED[name]}")
+            # Without an object Python suggests no other name.
+            raise AttributeError(f"{name} is not offered: it is {_REFUSED[name]}", name=name, obj=None)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:

@@ -274,6 +274,8 @@ def _not_wrapped(vocab: object, more: Sequence[object], unknown: Mapping[str, ob
     given = {**dict(zip(("vocab", "merges"), (vocab, *more), strict=False)), **unknown}
     first, second = given.pop("vocab"), given.pop("merges", None)
     files = [os.fspath(each) for each in (first, second) if isinstance(each, (str, os.PathLike))]
+    # The vocabulary is the first, whatever the order was.
+    files.sort(key=lambda path: path.endswith(".txt"))
     text = ", ".join(map(repr, files or ["vocab.json", "merges.txt"]))
     if given:
         fact = f"ByteLevelBPETokenizer has no option {next(iter(given))!r}"
@@ -302,6 +304,8 @@ def _read_model(vocab_path: str | os.PathLike[str], merges_path: str | os.PathLi
         merges = [(left, right) for left, right in (line.split(" ") for line in lines if line[:9] != "#version:")]
     except (ValueError, TypeError) as error:
         fix = "from_file('vocab.json', 'merges.txt'), as save_model writes them"
+        if str(vocab_path).endswith(".txt") and str(merges_path).endswith(".json"):
+            fix = f"from_file({str(merges_path)!r}, {str(vocab_path)!r}): the vocabulary is the first"
         raise CorruptFile(f"{str(path)!r} is not in GPT-2's format: {error}", fix=fix, path=str(path)) from None
     made = {left + right for left, right in merges}
     specials = [{"id": id, "content": name} for name, id in vocab.items() if len(name) > 1 and name not in made]

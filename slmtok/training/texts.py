@@ -33,7 +33,9 @@ class Texts:
     def __init__(self, texts: Iterable[str | bytes]) -> None:
         """Raises `WrongType` for a single text and for what is not iterable."""
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
-            raise WrongType("Texts takes many texts, this is one", fix="slmtok.Texts([text])")
+            names_file = isinstance(texts, str) and os.path.isfile(texts)  # noqa: PTH113  (false for any text)
+            fix = f"{texts!r} without Texts: it is the name of a file" if names_file else "slmtok.Texts([text])"
+            raise WrongType("Texts takes many texts, this is one", fix=fix)
         refuse_table(texts)
         if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
             fix = f"slmtok.Texts({texts_in(texts, brackets=True) or '[text]'})"

@@ -601,3 +601,34 @@ def test_one_path_in_place_of_sources(tok: slmtok.Tokenizer) -> None:
     for function in (corpus.read, corpus.documents):
         fix, found = pasted(lambda function=function: list(function(wrong, ReadOptions())), WrongType, **names)
         assert fix == f"{function.__name__}(find('a.txt', options), options)" and len(list(found)) == 1
+
+
+def test_names_of_files_and_specials_of_other_libraries(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(WrongType) as caught:
+        slmtok.Texts("a.txt")
+    assert caught.value.fix == "'a.txt' without Texts: it is the name of a file"
+    with pytest.raises(UnknownSpecial) as unknown:
+        tok.specials["<|endoftext|>"]
+    assert unknown.value.fix == "tok.specials['eos'], which is spelled '</s>' here"
+    with pytest.raises(UnknownSpecial) as unknown:
+        tok.specials["<|user|>"]
+    assert eval(str(unknown.value.fix), {"tok": tok}).specials["user"] == 6
+    with pytest.raises(AttributeError) as refused:
+        as_hf(tok).add_special_tokens({})
+    assert refused.value.obj is None
+    call = str(refused.value).partition("; ")[2].removesuffix(" names a reserved id")
+    assert eval(call, {"as_hf": as_hf, "tok": tok}).vocab_size == tok.n_vocab
+
+
+def test_files_in_each_other_s_place(tok: slmtok.Tokenizer) -> None:
+    ByteLevelBPETokenizer(tok).save_model(".")
+    names = {"ByteLevelBPETokenizer": ByteLevelBPETokenizer}
+    fix, _ = pasted(lambda: ByteLevelBPETokenizer("merges.txt", "vocab.json"), WrongType, **names)
+    assert fix == "ByteLevelBPETokenizer.from_file('vocab.json', 'merges.txt')"
+    with pytest.raises(CorruptFile) as caught:
+        ByteLevelBPETokenizer.from_file("merges.txt", "vocab.json")
+    assert caught.value.fix == "from_file('vocab.json', 'merges.txt'): the vocabulary is the first"
+    Path("m.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\x00\x00\x00\x00\x18\x02" * 40)
+    with pytest.raises(CorruptFile) as caught:
+        SentencePieceProcessor(model_file="m.model")
+    assert "name the tokenizer file beside it" not in str(caught.value)

@@ -72,7 +72,7 @@ CASES = {
     "info a.counts": (2, "slmtok info a.counts for a file of slmtok\n"),
     "info a.txt": (2, "error: 'a.txt' is neither a run nor a vocab.json\n"),
     "info run/model.safetensors": (2, "is neither a run nor a vocab.json\n"),
-    "config run/config.yaml": (2, "fix:   slm config --check run/config.yaml, or slm config > run.yaml\n"),
+    "config run/config.yaml": (2, "fix:   slm config --check run/config.yaml\n"),
     "train data -o r --config tok.json": (2, "tok.json is a tokenizer file of slmtok, not a configuration"),
     "train data -o r --config a.counts": (2, "a.counts is a counts file, not a configuration"),
     "train data -o r --config run/result.json": (

@@ -15,7 +15,7 @@ import torch
 
 from slmmodel import checkpoint
 from slmmodel.checkpoint import RunFolder
-from slmmodel.errors import CorruptFile, MissingInput, OptionError, OutputExists, SlmmodelError
+from slmmodel.errors import CorruptFile, MissingInput, OptionError, OutputExists, SlmmodelError, Unreadable
 from slmmodel.trainer import branch, train
 
 STEPS = 20
@@ -246,6 +246,36 @@ def test_a_refusal_does_not_load_the_compiler(stopped, tmp_path, monkeypatch):
     (tmp_path / "run" / "vocab.json").write_text("{}")
     with pytest.raises(CorruptFile):
         train(settings, output=tmp_path / "run")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a named pipe")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", [".lock", "metrics.jsonl"])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_links_and_pipes_in_the_place_of_files_are_neither_followed_nor_waited_for(stopped, tmp_path, name, kind):
+    settings, origin, expected = stopped
+    path, other = tmp_path / "run", tmp_path / "other.txt"
+    shutil.copytree(origin, path)
+    other.write_text("precious")
+    (path / name).unlink(missing_ok=True)
+    if kind == "link":
+        (path / name).symlink_to(other)
+    else:
+        os.mkfifo(path / name)
+    with pytest.raises(Unreadable, match=f"{name} is (a symbolic link|no regular file)"):
+        train(settings, output=path)
+    assert other.read_text() == "precious"
+    (path / name).unlink()
+    train(settings, output=path)
+    assert _facts(path)[0] == expected[0]
+
+
+def test_other_names_among_checkpoints_are_left(stopped, tmp_path):
+    settings, origin, expected = stopped
+    shutil.copytree(origin, tmp_path / "run")
+    (tmp_path / "run" / "checkpoints" / "step-²").mkdir()
+    train(settings, output=tmp_path / "run")
+    assert _facts(tmp_path / "run")[0] == expected[0]
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "vocab.json", "fingerprint.json"])
