@@ -576,7 +576,23 @@ def read_train_state(folder: Path) -> dict[str, Any]:
     earlier = [step for step in RunFolder(run).checkpoints.list() if folder.name != f"step-{step}"]
     again = f"slm resume {shlex.quote(str(run))} --step {max(earlier, default=0)} -o {new_name(run)}"
     fix = f"resume from another checkpoint: {again}" if earlier else "train again: it is the only checkpoint"
-    return load(folder / TRAIN_STATE, TrainStateFile, fix=fix).model_dump()
+    state = load(folder / TRAIN_STATE, TrainStateFile, fix=fix).model_dump()
+    if state["run"] not in ("", run_digest(RunFolder(run).fingerprint)):
+        fault = "it belongs to another run"
+    elif folder.name not in (f"step-{state['counters']['step']}", f"step-{state['counters']['step']}{BAD}"):
+        fault = f"its state is that of step {state['counters']['step']}"
+    else:
+        return state
+    remedy = f"rm -r {shlex.quote(str(folder))}, and the same command goes on from the one before" if earlier else fix
+    raise CorruptFile(
+        f"{folder.name} is not a checkpoint of this run: {fault}", where=str(folder), fix=remedy, path=str(folder)
+    )
+
+
+def run_digest(fingerprint: Mapping[str, Any]) -> str:
+    """What ties a checkpoint to its run: the settings that decide weights, the data and the tokenizer."""
+    identity = [fingerprint.get(name) for name in ("config", "data", "fingerprint")]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
 
 def write_file(path: Path, data: bytes) -> None:

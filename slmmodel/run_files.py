@@ -75,6 +75,8 @@ class TrainStateFile(Strict):
     """`train_state.json`."""
 
     version: _Version
+    run: str = Field("", pattern="^([0-9a-f]{64})?$")
+    """`checkpoint.run_digest`; empty in a checkpoint that does not say to which run it belongs"""
     counters: Counters
     cursor: Annotated[list[Count], Field(min_length=3, max_length=3)]
     steps: Count

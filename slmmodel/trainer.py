@@ -171,7 +171,7 @@ class Trainer:
         self.heartbeat = Heartbeat(folder.path if world.is_main else None)
         self.resumed_from: int | None = None
         self.damaged: list[int] = []
-        self.lost_lines = ""
+        self.lost_lines = self.run_digest = ""
         self.data_guard: DataGuard | None = None
         self.notes: list[str] = []
 
@@ -186,6 +186,7 @@ class Trainer:
         `recorded` is the fingerprint of a run that is continued; another one now raises `Mismatch`.
         """
         fingerprint = self._check_fingerprint(recorded, allow_mismatch)
+        self.run_digest = checkpoint.run_digest(recorded or fingerprint)
         self._build()
         self._plan_steps(recorded or {})
         self._create_or_resume(recorded, fingerprint)
@@ -386,7 +387,8 @@ class Trainer:
         self.world.barrier()
 
     def _start_checkpoint(self, suffix: str = "") -> None:
-        state, train_state = self.state, {**self.state.to_dict(), **self.train_step.scalars()}
+        state = self.state
+        train_state = {**state.to_dict(), **self.train_step.scalars(), "run": self.run_digest}
         step, tensors = state.counters.step, self.train_step.tensors()
         snapshot = self.folder.checkpoints.snapshot(step, tensors, train_state, self.world, suffix=suffix)
         self.writer.start(snapshot, step, is_best=self._is_best)

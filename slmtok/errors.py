@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 _NO_VALUE: Any = object()
 _MIN_BEGINNING = 4
@@ -77,6 +77,8 @@ class SlmtokError(Exception):
     `fields` holds the values behind the sentence (an id, a position, a file), for programs.
     """
 
+    _fact_has_lines: ClassVar[bool] = False
+
     def __init__(
         self,
         fact: Message = "",
@@ -112,8 +114,10 @@ class SlmtokError(Exception):
         for label, name in (("where: ", "where"), ("limit: ", "limit"), ("fix:   ", "fix")):
             if text := self._part(name, naming):
                 lines.append(f"  {label}{text}")
-        # The name of a file may hold line feeds, and a part is one line.
-        return "\n".join(line.replace("\n", "\\n") for line in lines)
+        if not self._fact_has_lines:
+            # The name of a file may hold line feeds, and a part is one line.
+            lines = [line.replace("\n", "\\n") for line in lines]
+        return "\n".join(lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.parts, self.fields)
@@ -264,7 +268,9 @@ class UnknownSpecial(SlmtokError, KeyError):
 
 
 class SpecialInText(SlmtokError, ValueError):
-    """Text that spells a special token where the call disallows it."""
+    """Text that spells a special token where the call disallows it; the ways out are lines of the fact."""
+
+    _fact_has_lines = True
 
 
 class UnknownName(SlmtokError, ValueError):

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import RunFolder, verify_sums
+from slmmodel.checkpoint import RunFolder, read_train_state, verify_sums
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.opening import load_torch
@@ -328,6 +328,7 @@ def _check_run(path: Path) -> tuple[str, str]:
     steps = run.checkpoints.list()
     for step in steps:
         verify_sums(run.checkpoints.path(step))
+        read_train_state(run.checkpoints.path(step))
     if run.tokenizer is not None:
         Text(run.tokenizer, run.vocab)
     state = "finished" if run.finished else "unfinished"

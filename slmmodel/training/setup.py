@@ -341,6 +341,15 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
             fix=(Argument("data.pack", "bucket"), ", or run without torchrun"),
             option="data.pack",
         )
+    streams = loader.options.get("batch_size")
+    if loader.pack == "stateful" and streams != loader.batch_size:
+        # The state of a stream belongs to one row of each batch.
+        raise InvalidConfig(
+            f"data.options.batch_size is {streams}, and a batch has {loader.batch_size} sequences",
+            limit="with data.pack stateful as many streams as sequences of a batch",
+            fix=("leave ", Argument("data.options.batch_size"), " out"),
+            option="data.options.batch_size",
+        )
     if sharded and config.optim.name == "muon":
         raise InvalidConfig(
             "muon needs whole matrices, which FSDP2 shards",
@@ -589,7 +598,7 @@ def _branch(
     checkpoint.verify_sums(copy)
     if changes:
         # The new number of steps replaces that of a time budget which the origin planned again.
-        state |= {"replanned": False, "decay_steps": None}
+        state |= {"replanned": False, "decay_steps": None, "run": checkpoint.run_digest(fingerprint)}
         write_file(copy / checkpoint.TRAIN_STATE, checkpoint.to_json(state))
         write_file(copy / checkpoint.SUMS, checkpoint.sums_of(copy, checkpoint.read_sums(copy)))
     write_file(run.path / checkpoint.METRICS, metrics)

@@ -177,7 +177,7 @@ def test_a_match_of_the_command_and_of_python(slm: Any, tmp_path: Path) -> None:
         assert re.fullmatch(pattern, story.generate("the", regex=pattern, **options)), options  # type: ignore[arg-type]
     ran = slm("sample", run, "-p", "the", "--regex", "(", code=1)
     assert "regular expression '(' cannot be used: unclosed group" in ran.err and "fix:" in ran.err
-    assert "choices and a constraint" in slm("sample", run, "--choice", "a", "--regex", "a", code=2).err
+    assert "--choice and --regex together" in slm("sample", run, "--choice", "a", "--regex", "a", code=2).err
 
 
 def test_memory_of_the_automaton_is_bounded_by_what_is_visited() -> None:

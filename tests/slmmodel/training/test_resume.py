@@ -270,6 +270,27 @@ def test_links_and_pipes_in_the_place_of_files_are_neither_followed_nor_waited_f
     assert _facts(path)[0] == expected[0]
 
 
+def test_a_checkpoint_of_another_run_is_refused(stopped, tmp_path):
+    settings, origin, expected = stopped
+    path, other = tmp_path / "run", tmp_path / "other"
+    shutil.copytree(origin, path)
+    train({**settings, "run.seed": 7}, output=other, report=small.stop_at(10))
+    shutil.rmtree(path / "checkpoints" / "step-10")
+    shutil.copytree(other / "checkpoints" / "step-10", path / "checkpoints" / "step-10")
+    with pytest.raises(
+        CorruptFile, match="step-10 is not a checkpoint of this run: it belongs to another run"
+    ) as caught:
+        train(settings, output=path)
+    assert str(caught.value.fix).startswith("rm -r ")
+    shutil.rmtree(path / "checkpoints" / "step-10")
+    shutil.copytree(path / "checkpoints" / "step-5", path / "checkpoints" / "step-10")
+    with pytest.raises(CorruptFile, match="step-10 is not a checkpoint of this run: its state is that of step 5"):
+        train(settings, output=path)
+    shutil.rmtree(path / "checkpoints" / "step-10")
+    train(settings, output=path)
+    assert _facts(path)[0] == expected[0]
+
+
 def test_other_names_among_checkpoints_are_left(stopped, tmp_path):
     settings, origin, expected = stopped
     shutil.copytree(origin, tmp_path / "run")

@@ -11,6 +11,7 @@ from made_shards import source, vocab
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.data import Cursor, Loader
+from slmmodel.errors import InvalidConfig
 from slmmodel.models import build, config_from_dict
 from slmmodel.trainer import train
 from slmmodel.training.loss import Loss
@@ -19,6 +20,13 @@ from slmmodel.training.truncated_bptt import TruncatedBPTT
 
 def stateful_settings(data, kind="lstm", **changes):
     return small.recurrent(small.settings(data, data__pack="stateful", run__budget__steps=20, **changes), kind)
+
+
+def test_as_many_streams_as_sequences_of_a_batch(data, tmp_path):
+    settings = stateful_settings(data, data__options__batch_size=3)
+    with pytest.raises(InvalidConfig, match=r"data\.options\.batch_size is 3, and a batch has \d+ sequences"):
+        train(settings, output=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])

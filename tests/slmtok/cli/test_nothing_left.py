@@ -317,7 +317,7 @@ NOTES = {
     "train a.txt --vocab 280 -o x --separator NOPE": "--separator NOPE occurs nowhere: each file is one document",
     "count a.txt -o x --separator NOPE": "--separator NOPE occurs nowhere",
     "pack a.txt -t tok.json -o x --separator NOPE": "--separator NOPE occurs nowhere",
-    "audit cut --on lines.txt -o x": r"packed with --separator '\n': run it again with that option, and --force",
+    "audit cut --on lines.txt -o x": r"the data were packed with --separator '\n': run it again with that option",
 }
 
 

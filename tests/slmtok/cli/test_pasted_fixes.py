@@ -38,6 +38,12 @@ def fix_of(ran) -> str:
     return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
 
 
+def _run_shell(command: str) -> None:
+    """Runs a fix in a shell, with the Python of the tests."""
+    command = command.replace("python -c", f"{shlex.quote(sys.executable)} -c")
+    subprocess.run(["bash", "-c", command], check=True)
+
+
 @pytest.mark.parametrize(
     ("line", "fix"),
     [
@@ -244,7 +250,7 @@ def test_raw_ids_of_another_width(slmtok, here: Path) -> None:
         assert f"{path} holds ids of {found} bytes, and those of the tokenizer have {wanted}" in ran.err
         asked, command = fix_of(ran).split("; or ")
         assert asked == "decode with the tokenizer that made the ids"
-        subprocess.run(["bash", "-c", command.removesuffix(" converts them")], check=True)
+        _run_shell(command.removesuffix(" converts them"))
         converted = np.fromfile(f"ids-u{wanted}.bin", f"<u{wanted}")
         assert converted.tolist() == ids[: len(converted)].tolist() and len(converted) in (101, len(ids))
 
@@ -504,7 +510,7 @@ def test_several_lists_of_records_in_one_file(slmtok, here: Path) -> None:
     ran = slmtok(*line)
     assert "error: an object with 2 lists of records: 'train', 'val'\n  where: s.json\n" in ran.err
     command, named, _ = fix_of(ran).partition(", and name it")
-    subprocess.run(["bash", "-c", command], check=True)
+    _run_shell(command)
     assert named and json.loads((here / "s-train.jsonl").read_text()) == {"text": "the cat"}
     assert slmtok("train", "s-train.jsonl", *line[2:]).code == 0
 
@@ -521,7 +527,7 @@ def test_fields_that_hold_texts_become_text(slmtok, here: Path, record) -> None:
     (here / "s.jsonl").write_text(f"{json.dumps(record)}\n" * 3)
     line = ["encode", "s.jsonl", "-t", "tok.json", "--format", "jsonl"]
     ran = slmtok(*line, "--text-key", "messages")
-    subprocess.run(["bash", "-c", fix_of(ran).partition(", and name it")[0]], check=True)
+    _run_shell(fix_of(ran).partition(", and name it")[0])
     texts = [json.loads(row)["text"] for row in (here / "s-text.jsonl").read_text().splitlines()]
     assert len(texts) == 3 and "cat" in texts[0]
     assert slmtok(line[0], "s-text.jsonl", *line[2:]).code == 0
@@ -545,7 +551,7 @@ def test_records_that_commas_follow(slmtok, here: Path) -> None:
     (here / "s.jsonl").write_text('{"text": "the cat"},\n{"text": "a dog"}\n')
     ran = slmtok("encode", "s.jsonl", "-t", "tok.json", "--format", "jsonl")
     assert "limit: a comma follows the record\n" in ran.err
-    subprocess.run(["bash", "-c", fix_of(ran).partition(", and name it")[0]], check=True)
+    _run_shell(fix_of(ran).partition(", and name it")[0])
     assert slmtok("encode", "s-lines.jsonl", "-t", "tok.json", "--format", "jsonl").code == 0
 
 
@@ -563,7 +569,7 @@ def test_a_csv_of_tabs_with_quotes(slmtok, here: Path) -> None:
     (here / "s.csv").write_text('id\ttext\n1\t"the cat\n\na dog"\n')
     ran = slmtok("encode", "s.csv", "-t", "tok.json", "--format", "csv")
     assert "  limit: columns are separated by ',', and these by tabs\n" in ran.err
-    subprocess.run(["bash", "-c", fix_of(ran).partition(", and name it")[0]], check=True)
+    _run_shell(fix_of(ran).partition(", and name it")[0])
     encoded = slmtok("encode", "s-comma.csv", "-t", "tok.json", "--format", "csv")
     assert encoded.out == slmtok("encode", "-", "-t", "tok.json", stdin=b"the cat\n\na dog").out
 
@@ -573,7 +579,7 @@ def test_a_csv_of_semicolons(slmtok, here: Path) -> None:
     ran = slmtok("encode", "s.csv", "-t", "tok.json", "--format", "csv")
     assert "  limit: columns are separated by ',', and these by ';'\n" in ran.err
     command, named, _ = fix_of(ran).partition(", and name it")
-    subprocess.run(["bash", "-c", command], check=True)
+    _run_shell(command)
     encoded = slmtok("encode", "s-comma.csv", "-t", "tok.json", "--format", "csv")
     assert named and encoded.out == slmtok("encode", "-", "-t", "tok.json", stdin=b"the; cat, a dog").out
 

@@ -21,7 +21,7 @@ CASES = {
     "set-special packed user=U -o packed/vocab.json --force": (2, "output 'packed/vocab.json' is also the input"),
     "audit tok.json --on a.txt -o sub/": (2, "output 'sub/' names a folder"),
     "audit a.txt --on tok.json -o c.json": (2, "fix:   slmtok audit tok.json --on a.txt -o c.json"),
-    "audit tok.json --on a.txt --metadata tok.json -o c.json": (3, ""),
+    "audit tok.json --on a.txt --metadata tok.json -o c.json": (2, "error: --metadata tok.json is a tokenizer file"),
     "audit tok.json --on empty.txt -o c.json": (1, "the corpus is empty: empty.txt has no byte of text"),
     "eval tok.json --on empty.txt": (1, "the corpus is empty: empty.txt has no byte of text"),
     "eval tok.json --on a.txt --sizes 700": (2, "limit: 272 to 280\n  fix:   --sizes 272,280\n"),
