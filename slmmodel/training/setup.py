@@ -266,20 +266,25 @@ def make_loader(data: RunData, config: RunConfig, *, stage: StageData | None = N
     # `positions`: how ids are numbered, from each document's start or from the row's.
     settings, seq_len = config.data, config.seq_len if stage is None else stage.seq_len or config.seq_len
     loss_on = {} if settings.loss_on == "all" else {"loss_on": settings.loss_on}
-    return Loader(
-        data.train if stage is None else stage.source,
-        data.vocab,
-        seq_len=seq_len,
-        batch_size=config.run.batch_tokens // seq_len,
-        pack=settings.pack,
-        seed=config.run.seed,
-        shuffle=settings.shuffle == "documents",
-        crop_offset=settings.crop_offset,
-        positions=None if settings.positions == "auto" else settings.positions,
-        pin=pin,
-        **settings.options,
+    own = {
+        "seq_len": seq_len,
+        "batch_size": config.run.batch_tokens // seq_len,
+        "pack": settings.pack,
+        "seed": config.run.seed,
+        "shuffle": settings.shuffle == "documents",
+        "crop_offset": settings.crop_offset,
+        "positions": None if settings.positions == "auto" else settings.positions,
+        "pin": pin,
         **loss_on,
-    )
+    }
+    for name in own.keys() & settings.options:
+        raise InvalidConfig(
+            f"data.options.{name} is no option of a packing",
+            limit="another setting says it, such as run.batch_tokens, model.seq_len, data.shuffle and run.seed",
+            fix=("leave ", Argument(f"data.options.{name}"), " out"),
+            option=f"data.options.{name}",
+        )
+    return Loader(data.train if stage is None else stage.source, data.vocab, **{**settings.options, **own})
 
 
 # ---------------------------------------------------------------- costs
@@ -340,15 +345,6 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
             limit="one rank",
             fix=(Argument("data.pack", "bucket"), ", or run without torchrun"),
             option="data.pack",
-        )
-    streams = loader.options.get("batch_size")
-    if loader.pack == "stateful" and streams != loader.batch_size:
-        # The state of a stream belongs to one row of each batch.
-        raise InvalidConfig(
-            f"data.options.batch_size is {streams}, and a batch has {loader.batch_size} sequences",
-            limit="with data.pack stateful as many streams as sequences of a batch",
-            fix=("leave ", Argument("data.options.batch_size"), " out"),
-            option="data.options.batch_size",
         )
     if sharded and config.optim.name == "muon":
         raise InvalidConfig(

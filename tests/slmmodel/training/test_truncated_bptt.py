@@ -22,9 +22,10 @@ def stateful_settings(data, kind="lstm", **changes):
     return small.recurrent(small.settings(data, data__pack="stateful", run__budget__steps=20, **changes), kind)
 
 
-def test_as_many_streams_as_sequences_of_a_batch(data, tmp_path):
-    settings = stateful_settings(data, data__options__batch_size=3)
-    with pytest.raises(InvalidConfig, match=r"data\.options\.batch_size is 3, and a batch has \d+ sequences"):
+@pytest.mark.parametrize("name", ["batch_size", "seed", "seq_len", "pin"])
+def test_settings_of_the_loader_are_no_options_of_a_packing(data, tmp_path, name):
+    settings = stateful_settings(data, **{f"data__options__{name}": 3})
+    with pytest.raises(InvalidConfig, match=rf"data\.options\.{name} is no option of a packing"):
         train(settings, output=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
