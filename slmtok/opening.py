@@ -42,7 +42,7 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
     file = Path(name)
     if file.is_dir():
         file = _tokenizer_in(file)
-    elif (encoding := public_encoding(name)) and not file.exists():
+    elif not file.exists() and (encoding := public_encoding(name)):
         from slmtok.formats.tiktoken import from_tiktoken
 
         return from_tiktoken(encoding)
