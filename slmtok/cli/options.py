@@ -13,6 +13,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
@@ -242,13 +243,17 @@ class Command(click.Command):
         self._refuse_repeated(ctx)
         return super().parse_args(ctx, args)
 
+    @cached_property
+    def _flags(self) -> set[str]:
+        """The flags of all options."""
+        return {flag for param in self.params if isinstance(param, click.Option) for flag in param.opts}
+
     def _refuse_assignment(self, ctx: click.Context, args: list[str]) -> None:
         """Raises `OptionError` for `vocab=500`, as other tools take options, which would be a file of the corpus."""
-        flags = {flag for param in self.params if isinstance(param, click.Option) for flag in param.opts}
         for at, (before, word) in enumerate(pairwise(["", *args])):
             name, equals, value = word.partition("=")
             flag = f"--{name.replace('_', '-')}"
-            if equals and flag in flags and not before.startswith("-") and not os.path.exists(word):  # noqa: PTH110
+            if equals and flag in self._flags and not before.startswith("-") and not os.path.exists(word):  # noqa: PTH110
                 raise OptionError(
                     f"{word!r} is neither a file nor an option",
                     where=ctx.command_path,
@@ -258,12 +263,11 @@ class Command(click.Command):
 
     def _refuse_divided_number(self, ctx: click.Context, args: list[str]) -> None:
         """Raises `OptionError` for `--bytes 2 MB` and `--vocab 32 000`, whose second word would be an argument."""
-        flags = {flag for param in self.params if isinstance(param, click.Option) for flag in param.opts}
         takes_corpus = any(param.name == "corpus" for param in self.params)
         for at, (flag, number, rest) in enumerate(zip(args, args[1:], args[2:], strict=False), 1):
             is_thousands = _LAST_PART.fullmatch(rest) and (len(number) < 3 or rest == "000")
             is_rest = _UNIT.fullmatch(rest) or (takes_corpus and is_thousands)
-            if flag in flags and _FIRST_PART.fullmatch(number) and is_rest and not os.path.exists(rest):  # noqa: PTH110
+            if flag in self._flags and _FIRST_PART.fullmatch(number) and is_rest and not os.path.exists(rest):  # noqa: PTH110
                 raise OptionError(
                     f"{flag} {number} {rest}: the number has a space in it",
                     where=ctx.command_path,
@@ -275,8 +279,7 @@ class Command(click.Command):
         """Raises `OptionError` for an option after `--`, where click takes it for a file."""
         at = args.index("--") if "--" in args else len(args)
         before, after = args[:at], args[at + 1 :]
-        flags = {flag for param in self.params if isinstance(param, click.Option) for flag in param.opts}
-        index = next((i for i, word in enumerate(after) if word.partition("=")[0] in flags), None)
+        index = next((i for i, word in enumerate(after) if word.partition("=")[0] in self._flags), None)
         if index is not None and not os.path.exists(after[index]):  # noqa: PTH110
             raise OptionError(
                 f"the option {after[index]} stands behind --, where every word is a file",
