@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, SupportsIndex, cast
 
 from slmtok.errors import OptionError, Setting, WrongType, suggestion
 from slmtok.foreign_options import nearest_name
-from slmtok.record_texts import texts_in
+from slmtok.record_texts import map_call, text_in, texts_in
 
 if TYPE_CHECKING:
     from slmtok.aliases import Text
@@ -130,6 +130,9 @@ def check_text(x: object) -> Text:
     if found is None:
         is_ids = getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u") and getattr(x, "ndim", 0) == 1
         fix = "tok.decode(ids)" if is_ids else "tok.encode('some text')"
+        if isinstance(x, Mapping):
+            one, many = text_in(x, "record"), texts_in(x, brackets=True)
+            fix = map_call(x) or (one and f"tok.encode({one})") or (many and f"tok.encode_batch({many})") or fix
         raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix=fix)
     return found
 
@@ -175,8 +178,8 @@ def check_texts(xs: object, call: str) -> Sequence[Text]:
     if isinstance(xs, (list, tuple)):
         texts: Sequence[object] = xs  # before the checks of abstract classes, which cost half a microsecond
     elif isinstance(xs, Mapping) and xs:
-        texts_of = texts_in(xs, brackets=True) or "texts"
-        raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}({texts_of})")
+        fix = map_call(xs) or f"tok.{call}({texts_in(xs, brackets=True) or 'texts'})"
+        raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=fix)
     else:
         refuse_table(xs)
         if isinstance(xs, Mapping) or not isinstance(xs, Iterable):

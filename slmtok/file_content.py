@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import NamedTuple
 
@@ -89,3 +90,15 @@ def content_of(head: bytes) -> Content | None:
         if len(head) >= 4 and not any(head[parity::2]) and all(head[1 - parity :: 2]):
             return _text_in(encoding)
     return BINARY
+
+
+def is_text(head: bytes) -> bool:
+    """Whether a file with these first bytes is text in UTF-8, and not one JSON object, as files of slmtok are."""
+    if content_of(head) is not None or not head.strip() or b"\0" in head or head.lstrip().startswith(b"{"):
+        return False
+    try:
+        # A character may be cut at the end of the head.
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -110,9 +110,12 @@ NEAREST = {
     **dict.fromkeys(("validation", "valid", "dev", "eval", "test"), "val"),
     **dict.fromkeys(("wordpiece", "unigram", "sentencepiece", "spm", "ulm"), "bpe"),
     **dict.fromkeys(("wordlevel", "word-level", "word_level"), "word"),
+    **dict.fromkeys(("bin", "memmap", "uint16"), "nanogpt"),
+    **dict.fromkeys(("numpy", "np"), "npy"),
+    **dict.fromkeys(("huggingface", "hugging-face", "hugging_face", "transformers", "tokenizers"), "hf"),
     **dict.fromkeys(("bbpe", "byte-level-bpe", "bytelevel", "byte_level"), "bpe"),
 }
-"""Algorithms and splits of other libraries, each with ours that is nearest to it."""
+"""Algorithms, formats and splits of other libraries, each with ours that is nearest to it."""
 
 
 def nearest_name(name: object, choices: Container[str]) -> str | None:

@@ -93,7 +93,6 @@ def _tokenizer_in(folder: Path) -> Path:
 
 def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
     """The error for the name of a tokenizer that no file has; its fix names an encoding, or a file of the Hub."""
-    from slmtok.compat.tiktoken.model import MODEL_TO_ENCODING
     from slmtok.formats.tiktoken import ENCODINGS
 
     hub = name.removeprefix("hf:")
@@ -102,14 +101,21 @@ def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
         error.limit = f"a tokenizer file, a folder with one, a model such as gpt-4, or one of {', '.join(ENCODINGS)}"
     if not bare:
         error.fix = f"{TIKTOKEN}cl100k_base, for instance"
-    elif meant := suggestion(bare, ENCODINGS) or begun_name(bare, ENCODINGS):
-        error.fix = f"the public encoding {meant}, or the path of a tokenizer file"
-    elif model := suggestion(bare, MODEL_TO_ENCODING):
-        error.fix = f"the name {model}, or the path of a tokenizer file"
+    elif meant := encoding_meant(bare):
+        what = "public encoding" if meant in ENCODINGS else "name"
+        error.fix = f"the {what} {meant}, or the path of a tokenizer file"
     elif similar_file(name) is None and _HUB_NAME.fullmatch(hub) and ("/" not in hub or not Path(hub).parent.is_dir()):
         fetch = f"fetch the file first: hf download {hub} tokenizer.json --local-dir . ; then name tokenizer.json"
         error.fix = f"{fetch}, if it is byte-level BPE"
     return error
+
+
+def encoding_meant(name: str) -> str | None:
+    """The public encoding, or the model of OpenAI, whose name is almost this one."""
+    from slmtok.compat.tiktoken.model import MODEL_TO_ENCODING
+    from slmtok.formats.tiktoken import ENCODINGS
+
+    return suggestion(name, ENCODINGS) or begun_name(name, ENCODINGS) or suggestion(name, MODEL_TO_ENCODING)
 
 
 def public_encoding(name: str) -> str | None:

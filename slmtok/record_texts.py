@@ -31,6 +31,15 @@ def texts_in(
     return _for_each(text, variable, brackets=brackets)
 
 
+def map_call(rows: object) -> str | None:
+    """The call of `Dataset.map` for the rows that it gives to its function; None for other objects."""
+    if not isinstance(rows, Mapping) or type(rows).__name__ not in ("LazyRow", "LazyBatch"):
+        return None
+    first = {name: value[0] if isinstance(value, list) and value else value for name, value in rows.items()}
+    name = _plain_field(first)
+    return None if name is None else f"ds.map(slmtok.compat.as_hf(tok), batched=True, input_columns=[{name!r}])"
+
+
 def text_in(record: object, variable: str) -> str | None:
     """The text of a record: a field, its words joined, or the texts of the records in it; None for no record."""
     if not isinstance(record, Mapping):

@@ -306,7 +306,7 @@ def pair_meant(text: str) -> str:
     name, equals, spelling = text.partition("=")
     before, _, after = text.partition(":")
     if not equals and after and _ROLE.fullmatch(before):
-        name, spelling = before, after
+        name, spelling = before, after.strip()
     role = _valid_role(name or spelling)
     return f"{role}={spelling or (name if name and name != role and '=' not in text else f'<|{role}|>')}"
 

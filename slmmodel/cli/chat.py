@@ -26,7 +26,8 @@ from slmmodel.errors import OptionError
 from slmtok.atomic import write
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, Habit, command, instead, option
-from slmtok.cli.output import Outcome, counted, printable, settings
+from slmtok.cli.output import DONE, FAILED, Outcome, counted, printable, settings
+from slmtok.errors import suggestion
 
 HELP = """\
 Type a text, and the model continues everything so far. An empty line continues without a new text.
@@ -88,7 +89,10 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
         write(transcript, conversation.transcript().encode(), force=force)
     turns = [{"text": turn.text, "answer": turn.answer} for turn in conversation.turns]
     faults = tuple(conversation.faults)
-    return Outcome({"turns": turns, "transcript": transcript}, warnings=faults, warnings_shown=True)
+    # On a terminal one saw them, and typed something else.
+    is_read = sys.stdin is not None and sys.stdin.isatty()
+    code = FAILED if faults and not is_read else DONE
+    return Outcome({"turns": turns, "transcript": transcript}, warnings=faults, warnings_shown=True, code=code)
 
 
 def _lines() -> Iterator[str]:
@@ -187,7 +191,10 @@ class Chat:
         elif word == "/help":
             self._say(HELP.rstrip())
         elif word not in ("/undo", "/clear"):
-            remedy = "/quit ends the chat" if word[1:].lower() in _FAREWELLS else "/help lists the commands"
+            meant = suggestion(word, (*SETTINGS, "/undo", "/clear", "/save", "/help"), cutoff=0.5)
+            meant = next((name for name in SETTINGS if len(word) > 2 and name.startswith(word)), meant)
+            remedy = f"did you mean {meant}?" if meant else "/help lists the commands"
+            remedy = "/quit ends the chat" if word[1:].lower() in _FAREWELLS else remedy
             self._refuse(f"unknown command {word}; {remedy}")
         else:
             del self.turns[-1 if word == "/undo" else 0 :]

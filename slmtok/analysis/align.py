@@ -24,7 +24,7 @@ from slmtok.files import missing_input, unreadable
 
 FORMAT, VERSION = "slm-losses", 1
 _DTYPES = {"nats": np.float32, "nbytes": np.uint32, "offsets": np.uint64}
-_FIX = "slm eval RUN --losses FILE writes one"
+_FIX = "slm eval RUN --on TEXT --losses FILE writes one"
 
 
 class Losses(NamedTuple):
@@ -112,7 +112,7 @@ def read_losses(path: str) -> Losses:
         raise Unreadable(
             f"{path!r} is a folder, not a file of losses",
             where=path,
-            fix="slm eval RUN --losses FILE writes one",
+            fix=_FIX,
             path=path,
         )
     if not Path(path).is_file():

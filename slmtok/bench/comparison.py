@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 REFERENCE = "slmtok"
+_HUGGING_FACE = ("hf", "huggingface", "hugging-face", "hugging_face", "transformers")
+"""What users call the package `tokenizers`."""
 TIMEOUT_SECONDS = 1800.0
 """Limit of one measurement."""
 SHOWN_IDS = 5
@@ -48,12 +50,20 @@ class Comparison:
     sha256: str = ""
 
 
+def peer_names() -> list[str]:
+    """The packages that have an adapter."""
+    return [name for name, entry in ENGINES.items() if entry.encodes and name != REFERENCE]
+
+
 def check_peers(names: Sequence[str]) -> None:
     """Raises `UnknownName` for a peer without an adapter, `MissingExtra` with pip's line for one not installed."""
-    known = [name for name, entry in ENGINES.items() if entry.encodes and name != REFERENCE]
+    known = peer_names()
     for name in names:
         if name not in known:
-            raise unknown_name("peer", name, known)
+            error = unknown_name("peer", name, known)
+            if name.lower() in _HUGGING_FACE:
+                error.fix = "tokenizers, which is the package of Hugging Face"
+            raise error
     absent = [name for name in names if installed_version(name) is None]
     if absent:
         line = " ".join(f"{name}=={ENGINES[name].version}" for name in absent)

@@ -16,6 +16,7 @@ from slmtok.specials import FIRST_LEARNED
 
 _TOKENIZER = "TOK"
 _OUTPUT = ("-o", "--output")
+_VOCAB = ("--vocab", "--vocab-size")
 
 
 def parameter_name(param: click.Parameter | None) -> str:
@@ -130,14 +131,20 @@ def fitting(arguments: list[str], ctx: click.Context) -> list[str]:
 
 
 def refuse_list(arguments: Sequence[str], fix: Callable[[list[str]], str]) -> None:
-    """Raises `OptionError` for `--vocab 300,400`, which is one number, where both parts are sizes."""
-    for before, value in pairwise(["", *arguments]):
-        flag, _, given = value.partition("=") if "=" in value else (before, "", value)
-        parts = given.split(",")
-        is_list = flag in ("--vocab", "--vocab-size") and len(parts) > 1 and all(map(str.isdecimal, parts))
-        if is_list and min(map(int, parts)) >= FIRST_LEARNED:
-            fact = f"--vocab {given} is one number, {int(given.replace(',', '')):,}"
-            raise OptionError(fact, limit="one size an option", fix=fix(parts), option="vocab")
+    """Raises `OptionError` for two sizes in one option: `--vocab 300,400`, which is one number, and `300 400`."""
+    for flag, before, value in zip(["", "", *arguments], ["", *arguments], arguments, strict=False):
+        name, _, given = value.partition("=") if "=" in value else (before, "", value)
+        sizes = given.split(",")
+        fact = f"--vocab {given} is one number, {int(given.replace(',', '')):,}" if _are_sizes(sizes) else ""
+        if len(sizes) < 2 and flag in _VOCAB and _are_sizes([before, value]) and not os.path.exists(value):  # noqa: PTH110
+            name, sizes, fact = flag, [before, value], f"--vocab takes one number, and {value} after it is no file"
+        if name in _VOCAB and len(sizes) > 1 and fact:
+            raise OptionError(fact, limit="one size an option", fix=fix(sizes), option="vocab")
+
+
+def _are_sizes(words: Sequence[str]) -> bool:
+    """Whether all words are sizes of a vocabulary."""
+    return all(map(str.isdecimal, words)) and min(map(int, words)) >= FIRST_LEARNED
 
 
 def is_packed(path: str) -> bool:
@@ -176,16 +183,16 @@ def with_output_named(ctx: click.Context) -> str | None:
 
 
 def with_other_tokenizer(name: str, ctx: click.Context) -> str | None:
-    """The command line with a second tokenizer, which lies beside the one that is given; None for other parameters."""
+    """The command line with a second tokenizer, the only other one beside the given one; None for other parameters."""
     from slmtok.cli.files import names_tokenizer
 
     arguments: list[str] = ctx.meta["arguments"]
     given = next((each for each in arguments if names_tokenizer(each)), None) if name == _TOKENIZER else None
     if given is None:
         return None
-    beside = (str(path) for path in sorted(Path(given).parent.glob("*.json")) if path != Path(given))
-    other = next((path for path in beside if kind_of_file(path) == TOKENIZER), "OTHER.json")
-    return command_line(ctx, [*arguments, other])
+    beside = [str(path) for path in Path(given).parent.glob("*.json") if path != Path(given)]
+    others = [path for path in beside if kind_of_file(path) == TOKENIZER]
+    return command_line(ctx, [*arguments, others[0] if len(others) == 1 else "OTHER.json"])
 
 
 def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:

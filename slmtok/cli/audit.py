@@ -103,7 +103,7 @@ def audit(
         if not (settings().quiet and found.passed):
             print_rows(audit_rows(certificate.payload), title=output)
 
-    warnings = () if found.passed or shards is None else _other_reading(shards, read, output)
+    warnings = () if found.passed or shards is None else _other_reading(shards, read, output, found.text.bytes)
     if seen is not None and found.leaked == 0:
         compared = f"{counted(found.text.documents, 'document')} with the {len(seen):,} that were counted"
         warnings += (f"whole documents are compared, {compared}: where they begin and end must be the same",)
@@ -129,10 +129,14 @@ def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any]
     )
 
 
-def _other_reading(shards: Shards, read: ReadOptions, output: str) -> tuple[str, ...]:
+def _other_reading(shards: Shards, read: ReadOptions, output: str, n_bytes: int) -> tuple[str, ...]:
     """A warning about options of reading that are not those with which the data were packed."""
     packed, given = shards.manifest["plan"]["options"]["read"], read.read_record()
     names = [name for name in ("separator", "document", "format", "text_key") if packed.get(name) != given.get(name)]
+    held = sum(entry["bytes"] for entry in shards.manifest["shards"])
+    if not held <= n_bytes <= 2 * held + 64:
+        # Separators are left out of documents, and are seldom as long as them.
+        return (f"the data hold {held:,} bytes of text, this text {n_bytes:,}: it is not the one that was packed",)
     shown = " ".join(flag_naming(Setting(name, packed[name])) for name in names if packed.get(name))
     again = f"the data were packed with {shown}: run it again with that option, and --force for {output}"
     return (again,) if shown else ()

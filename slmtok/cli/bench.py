@@ -10,6 +10,7 @@ from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, read_texts, text_files, writing
 from slmtok.cli.options import (
     INTEGER,
+    Habit,
     Parsed,
     command,
     instead,
@@ -42,10 +43,22 @@ _NOT_PLAIN = (*COMPRESSED, *(suffix for entry in FORMATS.values() if entry.recor
 _HEAD = ("", "load", "first call", "", "third call", "", "memory", "returns", "first", "third")
 
 
-_HABITS = dict.fromkeys(
-    ("--seconds", "--duration", "--repeat", "--repeats", "--iterations", "--runs"),
-    instead("--rounds {}, the number of measurements; --max-bytes limits the text of one", "5"),
-)
+def _peers(value: str | None, arguments: Sequence[str]) -> str:
+    """`--against` with all names that were given, where an argument too many is one; "" for other arguments."""
+    from slmtok.bench.comparison import peer_names
+
+    known = peer_names()
+    names = [each.strip(",") for each in arguments if all(name in known for name in each.strip(",").split(","))]
+    return f"--against {','.join(names)}" if (value or "").strip(",") in names else ""
+
+
+_HABITS: dict[str, Habit] = {
+    EXTRA: _peers,
+    **dict.fromkeys(
+        ("--seconds", "--duration", "--repeat", "--repeats", "--iterations", "--runs"),
+        instead("--rounds {}, the number of measurements; --max-bytes limits the text of one", "5"),
+    ),
+}
 """Options of other tools, each with what stands for it here."""
 
 

@@ -7,11 +7,12 @@ from pathlib import PurePath
 
 import click
 
-from slmtok.cli.options import Command, argument, choice, command
+from slmtok.cli.options import Command, argument, command
 from slmtok.cli.output import Outcome, write_text
-from slmtok.errors import OptionError
+from slmtok.errors import OptionError, suggestion
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
+_OTHER_NAMES = {"pwsh": "powershell", "sh": "bash"}
 _HELP = """\
 Print the script with which a shell completes commands, options and file names.
 
@@ -28,12 +29,11 @@ def _completion(program: str) -> Command:
     """The command `completion` of a program."""
 
     @command("completion", example=f'eval "$({program} completion bash)"')
-    @argument("shell", metavar=f"[{'|'.join(SHELLS)}]", type=choice(*SHELLS), required=False,
-              help="The shell; by default that of $SHELL.")  # fmt: skip
+    @argument("shell", metavar=f"[{'|'.join(SHELLS)}]", required=False, help="The shell; by default that of $SHELL.")
     def print_script(shell: str | None) -> Outcome:
         from click.shell_completion import get_completion_class
 
-        shell = shell or _own_shell(program)
+        shell = _known_shell(shell, program) if shell else _own_shell(program)
         context = click.get_current_context()
         completer = get_completion_class(shell)
         assert completer is not None
@@ -43,6 +43,19 @@ def _completion(program: str) -> Command:
 
     print_script.help = _HELP.format(program=program)
     return print_script
+
+
+def _known_shell(name: str, program: str) -> str:
+    """The name of a shell. Raises `OptionError` for one without completion."""
+    if name in SHELLS:
+        return name
+    meant = _OTHER_NAMES.get(name.lower()) or suggestion(name.lower(), SHELLS)
+    raise OptionError(
+        f"there is no completion for the shell {name!r}",
+        limit=f"one of {', '.join(SHELLS)}",
+        fix=f"{program} completion {meant}" if meant else "go without it: --help shows commands and options",
+        option="shell",
+    )
 
 
 def _own_shell(program: str) -> str:

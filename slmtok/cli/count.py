@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import time
+from collections.abc import Sequence
 
 from slmtok import atomic
 from slmtok.cli import reports
@@ -22,7 +25,11 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, counted
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
+from slmtok.file_kinds import TOKENIZER, kind_of_file
 from slmtok.options import CountOptions
+
+_MAX_SHOWN_PARTS = 8
+"""Counts files that a fix lists."""
 
 
 @command("count", example="slmtok count corpus/ -o all.counts")
@@ -100,6 +107,8 @@ def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output:
     begun = time.perf_counter()
     check_is_file(output)
     found = expand(list(files))
+    _refuse_tokenizers(found)
+    _refuse_output(found, output)
     shared = overlap(found)
     if shared.inside is not None and not allow_duplicate:
         part, other = shared.inside
@@ -122,3 +131,33 @@ def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output:
         summary=lambda: reports.print_merged(merged, seconds),
         warnings=warnings,
     )
+
+
+def _refuse_tokenizers(files: Sequence[str]) -> None:
+    """Raises `OptionError` for a tokenizer among the files: the ids of two tokenizers cannot be joined."""
+    for file in files:
+        if kind_of_file(file) == TOKENIZER:
+            raise OptionError(
+                f"{file} is a tokenizer, and merge adds up counts",
+                where=file,
+                limit="two tokenizers give one id to different tokens, and cannot be merged",
+                fix=f"slmtok extend {shlex.quote(file)} CORPUS --vocab N -o larger.json learns from more text; "
+                "slmtok train CORPUS1 CORPUS2 --vocab N learns from both",
+                option="files",
+            )
+
+
+def _refuse_output(files: Sequence[str], output: str) -> None:
+    """Raises `OptionError` where a glob found the output of an earlier merge, whose parts would count twice."""
+    if not os.path.isfile(output):  # noqa: PTH113  (false for names that no system takes)
+        return
+    parts = [file for file in files if not os.path.samefile(file, output)]  # noqa: PTH121
+    if len(parts) < len(files):
+        words = shlex.join(parts) if 0 < len(parts) <= _MAX_SHOWN_PARTS else "PARTS"
+        raise OptionError(
+            f"output {output!r} is also the input",
+            where=output,
+            limit="counts of the parts alone: a merge of them holds each again",
+            fix=f"leave it out of the input: slmtok merge {words} -o {shlex.quote(output)} --force",
+            option="output",
+        )

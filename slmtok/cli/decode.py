@@ -72,7 +72,7 @@ def decode(
 
     slmtok decode DATA --docs 3:5 shows packed documents, with the tokenizer in the folder.
     """
-    _refuse_other_kinds(source, tokenizer)
+    _refuse_other_kinds(source, tokenizer, input_format)
     may_be_packed = input_format == "auto" and not id_files.has_offsets(source)
     data = packed.open_data(source) if may_be_packed else None
     name = _tokenizer_name(tokenizer, source, data, docs, split)
@@ -114,13 +114,17 @@ def decode(
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
 
 
-def _refuse_other_kinds(source: str, tokenizer: str | None) -> None:
+def _refuse_other_kinds(source: str, tokenizer: str | None, input_format: str) -> None:
     """Raises `MissingInput` for ids where a file is expected, `OptionError` for a file of another kind."""
     if _IDS.fullmatch(source) and not Path(source).exists():
         command = f"slmtok decode - -t {shlex.quote(tokenizer or 'tok.json')}"
         fix = "for ids: " + piped(" ".join(re.findall(r"\d+", source)), command)
         raise MissingInput(f"no file {source!r}", fix=fix, path=source)
-    if (kind := kind_of_file(source)) in NAMES and kind != SHARD:
+    kind = kind_of_file(source)
+    if kind == SHARD and input_format != "auto":
+        fact = f"{source} is {NAMES[SHARD]}, whose ids follow a header"
+        raise OptionError(fact, where=source, fix="leave --input-format out", option="input_format", path=source)
+    if kind in NAMES and kind != SHARD:
         folder = Path(source).parent
         fix = f"name the folder: {folder}" if kind in (MANIFEST, LAYOUT) else "name a file of ids, or packed data"
         raise OptionError(f"{source} is {NAMES[kind]}, not ids", where=source, fix=fix, option="source", path=source)

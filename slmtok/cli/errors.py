@@ -239,7 +239,8 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     arguments: list[str] = _arguments(context)
     foreign = _foreign_option(name, _value_of(name, arguments), command)
     if line := _translated(command, arguments, where):
-        fact, fix = f"options of another tool: {', '.join(_unknown(command, arguments))}", line
+        absent = "".join(f"; {remark}" for remark in _absent(command, arguments))
+        fact, fix = f"options of another tool: {', '.join(_unknown(command, arguments))}{absent}", line
     elif name in _CORPUS_OPTIONS and _takes_corpus(command):
         fact, fix = f"unknown option {name!r}", _translated(command, arguments, where, least=1) or fix
     elif habit:
@@ -332,6 +333,16 @@ def _translated(command: click.Command | None, arguments: Sequence[str], where: 
         elif not ours.startswith("leave it out"):
             return None
     return shlex.join(words)
+
+
+def _absent(command: click.Command | None, arguments: Sequence[str]) -> list[str]:
+    """What options of other tools ask for and slmtok lacks, as far as their remedies say so."""
+    found = []
+    for flag in _unknown(command, arguments):
+        habit, value = _habit(command, flag), _value_of(flag, arguments)
+        remedy = habit(value, arguments) if habit else _foreign_option(flag, value, command) or ""
+        found += re.findall("slmtok has no .*", remedy)
+    return found
 
 
 def _arguments(context: click.Context | None) -> list[str]:
@@ -436,6 +447,8 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
     return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(words[at : at + 2])}"
 
 
+_SHARE = re.compile(r"(\d*\.?\d+)(%?)", re.ASCII)
+
 EXTRA = "EXTRA"
 """Among the habits of a command: what stands for an argument too many."""
 
@@ -448,6 +461,8 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     from slmtok.cli.options import UnknownChoiceError, WrongValueError
 
     wrong = error.__cause__
+    if isinstance(error, WrongValueError) and (share := _share_of_ids(name, error)):
+        return share
     if isinstance(wrong, UnknownChoiceError):
         if wrong.meant in wrong.names:
             return f"{name} {wrong.meant}"
@@ -465,7 +480,12 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
 
         if nearest := nearest_name(wrong.value, wrong.names):
             return f"{name} {nearest}, which is the nearest; slmtok has no {wrong.value}"
-        return f"{name} {suggestion(wrong.value, wrong.names, cutoff=0.6) or wrong.names[0]}"
+        if meant := suggestion(wrong.value, wrong.names, cutoff=0.6):
+            return f"{name} {meant}"
+        default = getattr(error.param, "default", None)
+        return (
+            f"{name} {default}, as without it" if default in wrong.names else f"{name} {wrong.names[0]}, for instance"
+        )
     if name == "--threads":
         return "--threads 0, which is all"
     if isinstance(error, WrongValueError) and "ROLE=SPELLING" in str(getattr(error.param, "metavar", "")):
@@ -474,12 +494,18 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
         meant = pair_meant(error.value)
         if name.startswith("-") or error.ctx is None:
             return f"{name} {shlex.quote(meant)}"
-        line = (meant if each == error.value else each for each in _arguments(error.ctx))
-        return command_line(error.ctx, line)
+        words = _arguments(error.ctx)
+        at = words.index(error.value) if error.value in words else -1
+        spelling = words[at + 1] if 0 <= at < len(words) - 1 else ""
+        if error.value.isidentifier() and spelling and spelling[0] != "-" and "=" not in spelling:
+            return command_line(error.ctx, [*words[:at], f"{error.value}={spelling}", *words[at + 2 :]])
+        return command_line(error.ctx, (meant if each == error.value else each for each in words))
     if pair := _PAIR.match(error.message):
         return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
     if isinstance(error, WrongValueError) and (number := _thousands(error.value)):
         return f"{name} {number}"
+    if isinstance(error, WrongValueError) and (whole := re.fullmatch(r"(\d+)\.0*", error.value, re.ASCII)):
+        return f"{name} {whole[1]}"
     if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
     found = _EXAMPLE.search(error.message)
@@ -497,9 +523,26 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     flags = error.param.opts if isinstance(error.param, click.Option) else []
     example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
     size, limited = "", any("--max-bytes" in param.opts for param in command.params) if command else False
-    if limited and isinstance(error, WrongValueError) and parse_size(error.value):
+    if limited and isinstance(error, WrongValueError) and error.value[-1:].isalpha() and parse_size(error.value):
         size = f"; --max-bytes {shlex.quote(error.value)} limits the text that is read"
     return f"{name} {example}, for instance{size}" if example else None
+
+
+def _share_of_ids(name: str, error: click.BadParameter) -> str | None:
+    """The number of ids for a share of them, `--keep 0.5`, where the tokenizer is among the arguments; else None."""
+    from slmtok.cli.files import names_tokenizer
+    from slmtok.opening import load
+
+    found = _SHARE.fullmatch(str(getattr(error, "value", "")))
+    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    given = next((each for each in _arguments(error.ctx) if names_tokenizer(each)), None)
+    if name not in ("--keep", "--vocab") or given is None or not 0 < share < 1:
+        return None
+    try:
+        n_vocab = load(given).n_vocab
+    except SlmtokError:
+        return None
+    return f"{name} {max(FIRST_LEARNED, round(share * n_vocab))}, of the {n_vocab} ids that {given} has"
 
 
 def _thousands(text: str) -> int | None:

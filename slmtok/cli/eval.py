@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,10 @@ def _open(names: Sequence[str], sizes: str | None) -> list[tuple[str, Tokenizer]
     """The tokenizers by name, each followed by its slices."""
     found: list[tuple[str, Tokenizer]] = []
     for name in names:
+        if sizes and name.isdecimal() and not os.path.exists(name):  # noqa: PTH110
+            listed = ",".join([sizes, *filter(str.isdecimal, names)])
+            fact = f"--sizes takes one word, and {name} after it is no tokenizer"
+            raise OptionError(fact, limit="sizes with commas between", fix=f"--sizes {listed}", option="sizes")
         tokenizer = load(name)
         found.append((name, tokenizer))
         for size in (sizes or "").split(","):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import compared_ids
 from slmtok.errors import MissingInput, OptionError
+from slmtok.file_kinds import is_run
 from slmtok.formats.export import TARGETS
 from slmtok.formats.importing import ORIGINS
 from slmtok.opening import load, missing_tokenizer, public_encoding
@@ -95,7 +97,10 @@ def export(
         ("files", "\n".join(receipt["files"])),
         ("note", "\n".join(receipt["notes"])),
     ]
-    return _outcome({"path": output, **receipt}, rows, str(Path(output)))
+    model: tuple[str, ...] = ()
+    if is_run(tokenizer):
+        model = (f"this is the tokenizer alone; the model with it: slm export {shlex.quote(tokenizer)} -o DIR",)
+    return _outcome({"path": output, **receipt}, rows, str(Path(output)), *model)
 
 
 @command("import", example="slmtok import tokenizer.json -o tok.json")
@@ -169,6 +174,7 @@ def _check_verification(verify_on: tuple[str, ...], *, no_verify: bool) -> None:
         text_files(verify_on, ReadOptions())
 
 
-def _outcome(result: Mapping[str, Any], rows: list[Row], title: str) -> Outcome:
-    warnings = () if result["verified"] else ("ids were not compared",)
+def _outcome(result: Mapping[str, Any], rows: list[Row], title: str, *warnings: str) -> Outcome:
+    if not result["verified"]:
+        warnings = (*warnings, "ids were not compared")
     return Outcome(result, summary=lambda: print_rows(rows, title=title), warnings=warnings)

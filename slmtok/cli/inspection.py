@@ -15,7 +15,7 @@ from slmtok.cli.options import command, option, tokenizer_argument
 from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
 from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
 from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, OptionError, SlmtokError, Unreadable
-from slmtok.file_content import HEAD_BYTES
+from slmtok.file_content import HEAD_BYTES, is_text
 from slmtok.files import missing_input, read_file, read_limited
 from slmtok.formats.foreign_files import foreign_file
 from slmtok.formats.hf import looks_like
@@ -75,13 +75,20 @@ def _guess(file: str) -> tuple[str, str]:
     if b"__metadata__" in head and b"slm-losses" in head:
         return "losses of slm eval, ", f"slm compare {name} OTHER"
     fix = "slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json"
+    run = next((str(folder) for folder in Path(file).parents if file_kinds.is_run(folder)), None)
+    if run is not None:
+        return f"of the run {run}, ", f"slm info {shlex.quote(run)}"
     if not Path(file).is_file():
         return "", fix
     data = read_limited(file, "tokenizer.json")
     if looks_like(data):
         return "a tokenizer of Hugging Face, ", f"slmtok import {name} -o tok.json"
-    foreign = foreign_file(file, data)
-    return ("", fix) if foreign is None else (f"{foreign.name}, ", foreign.fix)
+    if foreign := foreign_file(file, data):
+        return f"{foreign.name}, ", foreign.fix
+    if is_text(head):
+        counts = shlex.quote(f"{Path(file).stem}.counts")
+        return "text, ", f"slmtok count {name} -o {counts} counts its documents, bytes and pretokens"
+    return "", fix
 
 
 @command("verify", example="slmtok verify tok.json data/")
@@ -109,13 +116,28 @@ def _verify_file(path: str, deep: bool) -> dict[str, Any]:
     try:
         if not Path(path).exists():
             raise missing_input(path)
-        _, check = _KINDS.get(_kind_of(path), _KINDS[file_kinds.TOKENIZER])
+        kind = _kind_of(path)
+        if kind not in _KINDS:
+            _refuse_text(path)
+        _, check = _KINDS.get(kind, _KINDS[file_kinds.TOKENIZER])
         what = check(path, deep)
     except SlmtokError as error:
         checked = not isinstance(error, (MissingInput, Unreadable))
         code = ANSWER_NO if checked else FAILED
         return {"path": path, "ok": False, "checked": checked, "error": error_dict(error), "code": code}
     return {"path": path, "ok": True, "checked": True, "what": what, "code": DONE}
+
+
+def _refuse_text(path: str) -> None:
+    """Raises `Unreadable` for text, which records nothing that could be checked."""
+    if Path(path).suffix != ".json" and is_text(read_file(path, HEAD_BYTES)):
+        raise Unreadable(
+            f"{path} is text, which records nothing that can be checked",
+            where=path,
+            limit="tokenizer files, locks, counts, vocab.json, packed folders",
+            fix=f"slmtok audit TOK --on {shlex.quote(path)} proves that a tokenizer loses nothing of it",
+            path=path,
+        )
 
 
 def _kind_of(path: str) -> str:

@@ -100,7 +100,7 @@ def parse_integer(text: str) -> int:
         if thousands := _THOUSAND_SUFFIX.fullmatch(text):
             numbers = (int(thousands[1]) * 1000, int(thousands[1]) * 1024)
             raise AmbiguousError(f"{fact}; {numbers[0]} or {numbers[1]}?", numbers)
-        if parse_size(text) is not None:
+        if parse_size(text) is not None and text[-1:].isalpha():
             fact += ", which is a size in bytes"
         raise ValueError(fact)
     return number

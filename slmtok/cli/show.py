@@ -15,7 +15,7 @@ import click
 from slmtok.analysis.token_classes import text_of
 from slmtok.cli.options import TOKENIZER, argument, command, in_given_order, option
 from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
-from slmtok.cli.text_argument import name_of_file, read_text, split_arguments
+from slmtok.cli.text_argument import name_of_encoding, name_of_file, read_text, split_arguments, text_last
 from slmtok.opening import load
 from slmtok.token_text import SPACE, escape_token
 
@@ -75,7 +75,7 @@ class Segmentation:
         }
 
 
-@command("show", example='slmtok show tok.json "Once upon a time"')
+@command("show", habits=text_last("slmtok show"), example='slmtok show tok.json "Once upon a time"')
 @argument("items", metavar="[TOK...] [TEXT|-]", nargs=-1, help=f"Any number of {TOKENIZER}; then the text.")
 @option("--tokenizer", "-t", "more", metavar="TOK", multiple=True, help="A further tokenizer. Repeat for several.")
 @option("--ids", is_flag=True, help="List every token with its id below.")
@@ -95,7 +95,7 @@ def show(items: tuple[str, ...], more: tuple[str, ...], ids: bool, show_bytes: b
     return Outcome(
         {"bytes": len(data), "tokenizers": [one.to_dict() for one in found]},
         lambda: _print(found, len(data), ids=ids, show_bytes=show_bytes),
-        warnings=name_of_file(text),
+        warnings=name_of_file(text, ["slmtok", "show", *names]) + name_of_encoding(text, ["slmtok", "show", *names]),
     )
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from slmtok.specials import Specials
     from slmtok.training import PretokenCounts
 
 _IDS = re.compile(r"[0-9]+([\s,]+[0-9]+)*")
@@ -283,7 +284,8 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
         # Here it is the command line that is wrong, not a file.
         error.fields["option"] = "special"
         if isinstance(sound := error.fields.get("spellings"), dict):
-            error.fix = _set_special_line(tokenizer, sound, output)
+            line = _set_special_line(tokenizer, sound, output)
+            error.fix = line if {*sound} == {*names} else _without_alias(names, before.specials, line) or line
         raise
     vocabulary = before.vocabulary.with_specials(specials)
     after = Tokenizer(vocabulary, options=before.options, provenance=before.provenance)
@@ -291,6 +293,16 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     named = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
     listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in named)
     return _outcome(before, after, output, [("specials", listed)], {"specials": named})
+
+
+def _without_alias(names: Mapping[str, str], specials: Specials, line: str) -> str | None:
+    """The remedy for `pad=</s>`, which means padding with another special; `line` gives that one another spelling."""
+    taken = {slot.text: slot.role for slot in specials.tokens if slot.role is not None and slot.role not in names}
+    other = taken.get(names.get("pad"))
+    if other is None:
+        return None
+    of_hf = f"in Hugging Face, as_hf(tok, pad={other!r}) pads with {other}"
+    return f"leave pad out: {names['pad']} is the spelling of {other}; {of_hf}; to change both: {line}"
 
 
 def _set_special_line(tokenizer: str, spellings: Mapping[str, str], output: str) -> str:

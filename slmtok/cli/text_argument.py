@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import stat
 import sys
@@ -10,12 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
-from slmtok.cli.options import TOKENIZER
+from slmtok.cli.options import TOKENIZER, Habit
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
 from slmtok.files import similar_file
-from slmtok.opening import TOKENIZER_FILES
+from slmtok.opening import TOKENIZER_FILES, encoding_meant
 
+_NAME = re.compile(r"[a-z][\w.-]*\d[\w.-]*", re.ASCII)
+"""A word with a digit, as names of encodings and of models are."""
 _MAX_PIPED = 60
 """Characters of a text that a remedy shows."""
 
@@ -44,17 +47,44 @@ def _is_folder(name: str) -> bool:
     return name != "" and any(os.path.isfile(os.path.join(name, file)) for file in TOKENIZER_FILES)  # noqa: PTH113, PTH118
 
 
-def name_of_file(text: str | None, read: str = "slmtok show -") -> tuple[str, ...]:
-    """A warning about a text that names a file, with the command that reads it from stdin."""
+def name_of_file(text: str | None, line: Sequence[str]) -> tuple[str, ...]:
+    """A warning about a text that names a file, with the command `line`, which reads it from stdin."""
     if text is None or text == STDIO or not os.path.isfile(text):  # noqa: PTH113 - false for any text
         return ()
-    return (f"this is the name of a file; {read} < {shlex.quote(text)} shows its text",)
+    return (f"this is the name of a file; {shlex.join([*line, '-'])} < {shlex.quote(text)} shows its text",)
+
+
+def name_of_encoding(text: str | None, line: Sequence[str], options: Sequence[str] = ()) -> tuple[str, ...]:
+    """A warning about a text that is almost the name of a public tokenizer, with the command that takes that one."""
+    if text is None or not _NAME.fullmatch(text) or (meant := encoding_meant(text)) is None:
+        return ()
+    return (f"{text!r} is taken as text; with the tokenizer: {shlex.join([*line, meant, *options])}",)
 
 
 def piped(text: str, command: str) -> str:
     """The remedy for a text, or ids, where a file is expected: the command with it on stdin."""
     shown = shlex.quote(text) if len(text) <= _MAX_PIPED else "..."
     return f"printf %s {shown} | {command}"
+
+
+def text_last(command: str) -> dict[str, Habit]:
+    """What stands for `--text TEXT` of other tools in a command whose last argument is the text: the whole line."""
+
+    def line(value: str | None, arguments: Sequence[str]) -> str:
+        words, rest = command.split(), iter(arguments)
+        for word in rest:
+            flag, equals, _ = word.partition("=")
+            if flag not in _TEXT_OPTIONS:
+                words.append(word)
+            elif not equals and value is not None:
+                next(rest)
+        return shlex.join([*words, "some text" if value is None else value])
+
+    return dict.fromkeys(_TEXT_OPTIONS, line)
+
+
+_TEXT_OPTIONS = ("--text", "--string", "--prompt", "--input")
+"""Options of other tools for a text."""
 
 
 def is_text(source: str) -> bool:

@@ -79,7 +79,9 @@ def _vocab(value: str | None, arguments: Sequence[str]) -> str:
 
 def _scheme(value: str | None, arguments: Sequence[str]) -> str:
     """`--scheme` for the model type of SentencePiece; a type that does not exist here becomes the default."""
-    return f"--scheme {value if value in SCHEMES else nearest_name(value, SCHEMES) or 'bpe'}"
+    if value is None or value in SCHEMES:
+        return f"--scheme {value or 'bpe'}"
+    return f"--scheme {nearest_name(value, SCHEMES) or 'bpe'}, which is the nearest; slmtok has no {value}"
 
 
 def _sizes(value: str | None, arguments: Sequence[str]) -> str:

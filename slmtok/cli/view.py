@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import click
@@ -10,13 +9,17 @@ import click
 from slmtok.cli.files import STDIO, check_is_page_name, check_output, short_names, writing
 from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, in_given_order, option, output_options
 from slmtok.cli.output import Outcome
-from slmtok.cli.text_argument import name_of_file, read_text, split_arguments
+from slmtok.cli.text_argument import name_of_encoding, name_of_file, read_text, split_arguments, text_last
 from slmtok.errors import InvalidText, OptionError
 from slmtok.opening import load
 from slmtok.sizes import format_bytes
 
 
-@command("view", example="slmtok view tok.json gpt2 -o tokens.html --open")
+@command(
+    "view",
+    habits=text_last("slmtok view"),
+    example="slmtok view tok.json gpt2 -o tokens.html --open",
+)
 @argument("items", metavar="TOK... [TEXT|-]", nargs=-1, help=f"Any number of {TOKENIZER}; then the first text.")
 @option("--tokenizer", "-t", "more", metavar="TOK", multiple=True, help="A further tokenizer. Repeat for several.")
 @option("--open", "opens", is_flag=True, panel=OUTPUT, help="Open the page in the browser.")
@@ -62,5 +65,7 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
     result = {"path": output, "tokenizers": names, "bytes": len(content)}
     if output == STDIO:
         return Outcome(result)
-    warnings = name_of_file(text, f"slmtok view {shlex.join(names)} -")
+    line = ["slmtok", "view", *names]
+    kept = () if output == "tokens.html" else ("-o", output, "--force")
+    warnings = name_of_file(text, [*line, *kept]) + name_of_encoding(text, line, kept)
     return Outcome(result, summary=f"{output}: {format_bytes(len(content))}, open it in a browser", warnings=warnings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -123,10 +124,21 @@ def _select(rows: Iterator[TokenRow], grep: str | None, kind: str | None, sort: 
             raise OptionError(
                 f"--grep {grep!r} is not a regular expression: {error}",
                 limit="as in Python's re",
-                fix=f"--grep '{re.escape(grep)}' for these characters themselves",
+                fix=_grep_meant(grep),
                 option="grep",
             ) from None
         chosen = [row for row in chosen if regex.search(row.token.decode("utf-8", "surrogateescape"))]
     if sort == "bytes":
         chosen.sort(key=lambda row: (-len(row.token), row.id))
     return chosen
+
+
+def _grep_meant(grep: str) -> str:
+    """The remedy for what is no regular expression: what a pattern of file names means, or the characters alone."""
+    as_regex = grep.strip("*").replace("*", ".*").replace("?", ".")
+    try:
+        re.compile(as_regex)
+    except re.error:
+        as_regex = ""
+    literal = f"--grep {shlex.quote(re.escape(grep))} for these characters themselves"
+    return f"--grep {shlex.quote(as_regex)}; {literal}" if as_regex and "*" in grep else literal

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from slmtok._torch import to_tensor
 from slmtok.checks import check_int, refuse_table
 from slmtok.errors import OptionError, WrongType
-from slmtok.record_texts import texts_in
+from slmtok.record_texts import map_call, texts_in
 
 if TYPE_CHECKING:
     from slmtok.ragged import Ragged
@@ -537,7 +537,7 @@ def _samples(text: object, name: str, *, split: bool) -> tuple[list[Any], bool]:
         return [text], False
     refuse_table(text)
     if isinstance(text, (str, bytes, bytearray, Mapping)) or not isinstance(text, Iterable):
-        held = texts_in(text, brackets=True) if isinstance(text, Mapping) else None
+        held = map_call(text) or texts_in(text, brackets=True) if isinstance(text, Mapping) else None
         raise WrongType(
             f"{name} must be {'a list of words' if split else 'a str or a list of str'}, not {type(text).__name__}",
             fix="text.split()" if split else held or "for bytes: tok.encode(data) of slmtok's tokenizer",

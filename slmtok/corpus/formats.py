@@ -164,6 +164,7 @@ def _check_hub_options(found: Sequence[Format], options: ReadOptions) -> None:
 
 def check_fields(paths: Iterable[str], options: ReadOptions) -> None:
     """Raises `OptionError` for options of one kind of source that the corpus does not have."""
+    paths = list(paths)
     found = [format_of(path, options) for path in paths]
     _check_hub_options(found, options)
     if options.document == "line" and found and all(entry.records for entry in found):
@@ -184,9 +185,11 @@ def check_fields(paths: Iterable[str], options: ReadOptions) -> None:
     if default or any(entry.records for entry in found):
         return
     name = "text_key" if options.text_template is None else "text_template"
+    without: tuple[Setting | str, ...] = ("leave ", Setting(name), " out")
+    records = Setting("format", "jsonl")
     raise OptionError(
         (Setting(name, getattr(options, name)), " names a field, and no file of the corpus has records"),
         limit=", ".join(name for name in FORMAT_NAMES if FORMATS[name].records),
-        fix=("leave ", Setting(name), " out, or ", Setting("format", "jsonl")),
+        fix=(records, " for JSON lines on stdin; else ", *without) if "-" in paths else (*without, ", or ", records),
         option=name,
     )

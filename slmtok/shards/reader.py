@@ -87,8 +87,8 @@ class Shard:
             refuse_link(path)
             size = path.stat().st_size if path.is_file() else -1
             if size != sizes[suffix]:
-                fault = f"has {size:,} bytes" if size >= 0 else "is missing"
-                raise corrupt(path, f"it {fault}, its header says {sizes[suffix]:,}")
+                sizes_differ = f"it has {size:,} bytes; by the header of the shard they are {sizes[suffix]:,}"
+                raise corrupt(path, sizes_differ if size >= 0 else "it is missing, and the manifest names it")
 
     @cached_property
     def ids(self) -> NDArray[Any]:

@@ -6,6 +6,7 @@ The split depends on the text alone, neither on the tokenizer nor on threads. A 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -82,10 +83,17 @@ def by_rule(rule: str, names: Sequence[str]) -> Split | None:
         raise OptionError(
             (Setting("val", rule), f" matches {'all' if chosen else 'none'} of {len(names)} files"),
             where=f"the files are named like {names[0]!r}" if names else None,
-            fix="a glob for the files that are validation",
+            fix=_files_meant(glob) if not chosen else "a glob for the files that are validation, not for all",
             option="val",
         )
     return Split(rule, sources=chosen)
+
+
+def _files_meant(glob: str) -> str:
+    """The remedy for a glob that matches no file of the corpus: it may name a file beside it."""
+    if os.path.isfile(glob):  # noqa: PTH113
+        return f"name {glob} in the corpus too: the rule chooses among its files"
+    return "a glob for the files that are validation"
 
 
 def _matches(name: str, glob: str) -> bool:

@@ -316,7 +316,10 @@ def merge_counts(
             fix = "a.save('a.counts'), b.save('b.counts'), slmtok.merge_counts(['a.counts', 'b.counts'], 'all.counts')"
         raise WrongType(fact, limit="merge_counts(paths, out) sums files", fix=fix)
     if isinstance(paths, (str, os.PathLike)) or not isinstance(paths, Iterable):
-        raise WrongType(f"paths is {type(paths).__name__}, not a list of paths", fix="['a.counts', 'b.counts']")
+        fix = "['a.counts', 'b.counts']"
+        if isinstance(paths, (str, os.PathLike)):
+            fix = f"slmtok.merge_counts([{argument_text(paths)}, {argument_text(out)}], 'all.counts')"
+        raise WrongType(f"paths is {type(paths).__name__}, not a list of paths", fix=fix)
     listed = list(paths)
     held = sum(isinstance(each, PretokenCounts) for each in listed)
     if held:

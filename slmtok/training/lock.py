@@ -248,6 +248,13 @@ def _find_inputs(lock: Lock, corpus: str | os.PathLike[str] | None) -> tuple[lis
             limit="only relative paths are recorded",
             fix=f"slmtok reproduce {lock.path} --corpus FOLDER",
         )
+    if corpus is not None and os.path.isfile(corpus):  # noqa: PTH113
+        raise OptionError(
+            f"--corpus {os.fspath(corpus)} is a file, and the folder of the corpus is meant",
+            where=lock.path,
+            fix=f"slmtok reproduce {lock.path} --corpus {os.path.dirname(os.fspath(corpus)) or '.'}",  # noqa: PTH120
+            option="corpus",
+        )
     base = Path(corpus) if corpus is not None else lock.sibling(str(root))
     files = [str(base / entry["path"]) for entry in listed]
     for entry, path in zip(listed, files, strict=True):

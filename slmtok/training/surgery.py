@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -56,6 +56,9 @@ class Extended(NamedTuple):
     learned: Learned
     changes: SegmentationChanges
 
+    def __getattr__(self, name: str) -> NoReturn:
+        raise _in_tokenizer(self, name)
+
 
 class Pruned(NamedTuple):
     """A smaller tokenizer; `id_map[old]` is the new id, int64, shape (old n_vocab,), -1 for removed ids."""
@@ -64,6 +67,16 @@ class Pruned(NamedTuple):
     id_map: NDArray[np.int64]
     kept_as_parts: tuple[int, ...]
     """Old ids that were to be removed and stay as parts of other tokens."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise _in_tokenizer(self, name)
+
+
+def _in_tokenizer(found: NamedTuple, name: str) -> AttributeError:
+    """The error for an attribute that a result lacks: its tokenizer may have it."""
+    what = type(found).__name__
+    hint = f"; its tokenizer has: .tokenizer.{name}" if hasattr(Tokenizer, name) and not name.startswith("_") else ""
+    return AttributeError(f"{what} has no attribute {name!r}{hint}", name=name, obj=found)
 
 
 @explains_calls
@@ -136,8 +149,8 @@ def check_larger(n_vocab: int, present: int) -> None:
     if n_vocab <= present:
         raise OptionError(
             (Setting("vocab_size", n_vocab), " is not larger than the tokenizer"),
-            limit=f"more than {present}",
-            fix=(Setting("vocab_size", 2 * present), ", or slice to a smaller one"),
+            limit=f"more than {present}, which its ids count too",
+            fix=(Setting("vocab_size", present + n_vocab), f" for {n_vocab} more; slice makes a smaller one"),
             option="vocab_size",
         )
 

@@ -127,9 +127,9 @@ def test_info_of_metadata_and_of_anything_else(slmtok, tok):
     assert "1,000, padded 1,024" in slmtok("info", "v.json").out
     Path("a.txt").write_text("hello")
     assert slmtok("info", "a.txt").err == (
-        "error: a.txt is not a file that slmtok info describes\n"
+        "error: a.txt is text, not a file that slmtok info describes\n"
         "  limit: known: tokenizer files, locks, counts, vocab.json, packed folders, token files, tiktoken:NAME\n"
-        "  fix:   slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json\n"
+        "  fix:   slmtok count a.txt -o a.counts counts its documents, bytes and pretokens\n"
     )
 
 

@@ -169,7 +169,7 @@ FIXES = {
     "view tok.json -o v.pdf": (2, "fix:   -o v.html\n"),
     "extend tok.json a.txt --vocab 100 -o x": (
         2,
-        "--vocab 100 is not larger than the tokenizer\n  limit: more than 280\n",
+        "--vocab 100 is not larger than the tokenizer\n  limit: more than 280, which its ids count too\n",
     ),
     "prune tok.json --unused-on a.txt --keep 1000 -o x": (2, "fix:   --keep 272\n"),
     "prune small.json --ids dead.json -o x": (2, "the ids of dead.json are those of another tokenizer\n"),
@@ -285,7 +285,7 @@ def test_a_tokenizer_and_a_text_in_the_wrong_order(refused, line):
 NAMES = {
     "train link --vocab 280": (1, "make the link again\n"),
     "encode a.txt -t link": (1, "make the link again\n"),
-    "completion tcsh": (2, "slmtok completion bash\n"),
+    "completion tcsh": (2, "go without it: --help shows commands and options\n"),
     "encode a.txt -t cl100k": (1, "fix:   the public encoding cl100k_base, "),
     "encode a.txt -t tiktoken:o200k": (2, "fix:   use 'o200k_base'\n"),
     "encode a.txt -t meta-llama/Llama-3-8B": (1, "fix:   fetch the file first: hf download meta-llama/Llama-3-8B "),
@@ -294,7 +294,7 @@ NAMES = {
     "encode hello -t tok.json": (1, "fix:   for text: printf %s hello | slmtok encode - -t tok.json\n"),
     "decode 300 -t tok.json": (1, "fix:   for ids: printf %s 300 | slmtok decode - -t tok.json\n"),
     "decode dat": (1, "fix:   check the name: there is 'data'\n"),
-    "export tok.json --output-format= -o x": (2, "fix:   --output-format hf\n"),
+    "export tok.json --output-format= -o x": (2, "fix:   --output-format hf, for instance\n"),
     "train a.txt --vocab 280 --special=user -o x": (2, "fix:   --special 'user=<|user|>'\n"),
     "set-special tok.json user -o x": (2, "fix:   slmtok set-special tok.json 'user=<|user|>'"),
 }

@@ -56,6 +56,35 @@ CASES = {
         "--verify-on together with --no-verify",
     ),
     "export tok.json --output-format hf --verify-on packed -o x": (2, "is the manifest of packed data"),
+    "merge tok.json a.counts -o x": (
+        2,
+        "fix:   slmtok extend tok.json CORPUS --vocab N -o larger.json learns from more",
+    ),
+    "info a.txt": (1, "fix:   slmtok count a.txt -o a.counts counts its documents, bytes and pretokens\n"),
+    "vocab tok.json --grep *the*": (2, "fix:   --grep the; --grep '\\*the\\*' for these characters themselves\n"),
+    "vocab tok.json --sort freq": (2, "fix:   --sort id, as without it\n"),
+    "completion tcsh": (2, "error: there is no completion for the shell 'tcsh'\n  limit: one of bash, zsh,"),
+    "completion pwsh": (2, "fix:   slmtok completion powershell\n"),
+    "merge a.counts ./a.counts -o a.counts --force": (2, "error: output 'a.counts' is also the input\n"),
+    "prune tok.json --unused-on a.txt --keep 100% -o x": (2, "fix:   --keep 4096, for instance"),
+    "prune tok.json --unused-on a.txt --keep 0.99 -o x": (2, "fix:   --keep 277, of the 280 ids that tok.json has\n"),
+    "set-special tok.json user <|user|> -o x": (2, "fix:   slmtok set-special tok.json 'user=<|user|>' -o x\n"),
+    "set-special tok.json user:<|user|> -o x": (2, "fix:   slmtok set-special tok.json 'user=<|user|>' -o x\n"),
+    "set-special tok.json pad=</s> -o x": (2, "fix:   leave pad out: </s> is the spelling of eos; in Hugging Face, "),
+    "pack a.txt -t tok.json -o x --output-format bin": (2, "fix:   --output-format nanogpt, which is the nearest; "),
+    "bench --against tiktoken tokenizers --on a.txt": (2, "fix:   use --against tiktoken,tokenizers\n"),
+    "bench a.txt --rounds 1": (2, "fix:   the text is named by --on a.txt\n"),
+    "bench --against huggingface --on a.txt": (2, "fix:   tokenizers, which is the package of Hugging Face\n"),
+    "train --input=a.txt --vocab 280 --model_type=unigram -o x": (2, "--model_type; slmtok has no unigram\n"),
+    "extend tok.json a.txt --vocab 10 -o x": (2, "fix:   --vocab 290 for 10 more; slice makes a smaller one\n"),
+    "pack a.txt -t tok.json -o x --val files:r.jsonl": (2, "fix:   name r.jsonl in the corpus too: the rule chooses"),
+    "eval tok.json --on a.txt --sizes 275 280": (2, "fix:   --sizes 275,280\n"),
+    "decode packed/train-00000.bin -t tok.json --input-format bin": (2, "fix:   leave --input-format out\n"),
+    "train a.txt --vocab 280.0 -o x": (2, "error: --vocab takes an integer >= 0, not '280.0'\n"),
+    "bench --rounds 1.5 --on a.txt": (2, "error: --rounds takes an integer >= 0, not '1.5'\n"),
+    "train a.txt --vocab 280 290": (2, "fix:   --vocab 280 --vocab 290\n"),
+    "view tok.json --text abc -o x.html": (2, "fix:   slmtok view tok.json -o x.html abc\n"),
+    "show tok.json --text=abc --ids": (2, "fix:   slmtok show tok.json --ids abc\n"),
     "merge a.counts --min-count 99999 -o x": (2, "error: --min-count 99999 leaves out every pretoken\n"),
     "merge part-*.counts -o x": (1, "fix:   './*.counts'\n"),
     "sample-corpus --bytes 10 -o x": (2, "error: --bytes 10 is less than one story\n"),
@@ -73,7 +102,10 @@ CASES = {
     ),
     "train a.txt -vocab 300": (2, "unknown option '-vocab'; did you mean '--vocab'?\n  where: slmtok train\n"),
     "train a.txt --vocab 300,400": (2, "fix:   --vocab 300 --vocab 400\n"),
-    "train a.txt --vocab 300 --model_type=unigram": (2, "fix:   use --scheme bpe\n"),
+    "train a.txt --vocab 300 --model_type=unigram": (
+        2,
+        "fix:   use --scheme bpe, which is the nearest; slmtok has no unigram\n",
+    ),
     "train a.txt --vocab 300 --model_type word": (2, "fix:   use --scheme word\n"),
     "train a.txt --vocab 300 --special eos=a --special eos=b": (
         2,
@@ -90,7 +122,7 @@ CASES = {
     "count zipped.zst -o x": (1, "'zipped.zst' is gzip data, and its name ends in .zst, which is compressed data\n"),
     "count a.txt link.txt -o x": (2, "'a.txt' and 'link.txt' are one file, named twice in the corpus\n"),
     "count a.txt hard.txt -o x": (2, "'a.txt' and 'hard.txt' are one file, named twice in the corpus\n"),
-    "encode a.txt -t tok.json --output-format json": (2, "fix:   --output-format ids\n"),
+    "encode a.txt -t tok.json --output-format json": (2, "fix:   --output-format ids, as without it\n"),
     "encode a.txt -t tok.json --allow-special=": (2, "error: --allow-special is empty\n"),
     "decode ids.npy -t tok.json --input-format bin": (2, "  where: ids.npy\n  fix:   --input-format npy\n"),
     "decode ids.npy -t tok.json --input-format ids": (2, "  where: ids.npy\n  fix:   --input-format npy\n"),
@@ -99,7 +131,7 @@ CASES = {
     "pack a.txt -t tok.json -o d --dropout-seed 4": (2, "error: --dropout-seed 4 has no effect without dropout\n"),
     "pack a.txt -t tok.json -o d --subset 1,1": (2, "fix:   --subset 1\n"),
     "info a.counts.digests": (2, "fix:   slmtok audit tok.json --on val.txt --leak a.counts.digests\n"),
-    "align folder folder --on a.txt": (1, "fix:   slm eval RUN --losses FILE writes one\n"),
+    "align folder folder --on a.txt": (1, "fix:   slm eval RUN --on TEXT --losses FILE writes one\n"),
     "train model --vocab 300 -o x": (2, "'model' is a model of Hugging Face, not text\n"),
     "report tok.json a.txt -o x.html": (1, "fix:   slmtok report tok.json -o x.html --on a.txt\n"),
     "report a.txt": (1, "fix:   slmtok report TOK --on a.txt\n"),
@@ -118,7 +150,6 @@ CASES = {
     "report tok.json --with a.txt -o p.html": (2, "fix:   leave a.txt out\n"),
     "report tok.json -o p.pdf": (2, "fix:   -o p.html\n"),
     "export tok.json --output-format hf -o packed --no-verify --force": (1, "'packed' holds 'manifest.json'\n"),
-    "completion tcsh": (2, "error: SHELL takes one of bash, zsh, fish, powershell, not 'tcsh'"),
 }
 
 
@@ -228,7 +259,7 @@ def test_what_is_taken_for_what_was_meant(slmtok, tmp_path):
     assert (tmp_path / "s-275.json").exists()
     assert slmtok("show", "data", "cat").out.startswith("data  bpe, 280 ids")
     assert (
-        "note: this is the name of a file; slmtok show - < a.txt shows its text"
+        "note: this is the name of a file; slmtok show tok.json - < a.txt shows its text"
         in slmtok("show", "tok.json", "a.txt").err
     )
     for folder in ("data", "run"):
@@ -244,3 +275,43 @@ def test_packing_notes_a_domain_that_no_file_belongs_to(slmtok, tmp_path):
     assert ran.code == 0 and "note: domain 'web' has no document: --domain web=GLOB matches no file" in ran.err
     ran = slmtok("pack", "a.txt", "-t", "tok.json", "--domain", "web=*.txt", "-o", "other")
     assert ran.code == 0 and "has no document" not in ran.err
+
+
+def test_text_is_not_checked_and_not_called_a_broken_tokenizer(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat ")
+    ran = slmtok("verify", "a.txt")
+    assert ran.code == 1
+    assert ran.out.startswith("a.txt: NOT CHECKED: a.txt is text, which records nothing that can be checked\n")
+
+
+@pytest.mark.parametrize("command", ["show", "view"])
+def test_a_text_that_names_a_file_or_a_tokenizer_is_said_with_the_whole_command(slmtok, tmp_path, command):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    output = ["-o", "x.html"] if command == "view" else []
+    options = " -o x.html --force" if command == "view" else ""
+    ran = slmtok(command, "tok.json", "gpt4", *output)
+    line = f"slmtok {command} tok.json gpt-4{options}"
+    assert ran.code == 0 and f"note: 'gpt4' is taken as text; with the tokenizer: {line}\n" in ran.err
+    ran = slmtok(command, "-t", "tok.json", "a.txt", *(output and ["-o", "y.html"]))
+    line = f"slmtok {command} tok.json{options.replace('x', 'y')} - < a.txt"
+    assert ran.code == 0 and f"note: this is the name of a file; {line} shows its text\n" in ran.err
+
+
+def test_an_audit_of_another_text_is_not_taken_for_another_reading(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat.\n\nsat on the mat.\n\n" * 20)
+    (tmp_path / "b.txt").write_text("the cat.")
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "data", "--separator", "\n\n").code == 0
+    assert "packed with --separator" in slmtok("audit", "data", "--on", "a.txt", "-o", "x").err
+    assert "it is not the one that was packed" in slmtok("audit", "data", "--on", "b.txt", "-o", "y").err
+
+
+def test_a_lock_names_the_folder_of_a_file_that_was_given(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    (tmp_path / "old").mkdir()
+    (tmp_path / "a.txt").rename("old/a.txt")
+    ran = slmtok("reproduce", "tok.lock", "--corpus", "old/a.txt")
+    assert ran.code == 2 and ran.err.endswith("fix:   slmtok reproduce tok.lock --corpus old\n")
+    assert slmtok("reproduce", "tok.lock", "--corpus", "old").code == 0
