@@ -105,13 +105,24 @@ _VALIDATION = (
     *("validation", "validation_split", "validation_size", "validation_fraction", "eval_ratio", "test_split"),
 )
 """Options for the share of documents that are held out."""
+_VALIDATION_FILES = (
+    "val_file",
+    "val_files",
+    "validation_file",
+    "validation_files",
+    "eval_file",
+    "test_file",
+    "val_data",
+)
+"""Options for files of held out text."""
 
 NEAREST = {
     **dict.fromkeys(("validation", "valid", "dev", "eval", "test"), "val"),
     **dict.fromkeys(("wordpiece", "unigram", "sentencepiece", "spm", "ulm"), "bpe"),
     **dict.fromkeys(("wordlevel", "word-level", "word_level"), "word"),
     **dict.fromkeys(("bin", "memmap", "uint16"), "nanogpt"),
-    **dict.fromkeys(("numpy", "np"), "npy"),
+    **dict.fromkeys(("numpy", "np", "pt", "torch", "pytorch", "tensor"), "npy"),
+    **dict.fromkeys(("length", "len", "size"), "bytes"),
     **dict.fromkeys(("huggingface", "hugging-face", "hugging_face", "transformers", "tokenizers"), "hf"),
     **dict.fromkeys(("bbpe", "byte-level-bpe", "bytelevel", "byte_level"), "bpe"),
 }
@@ -149,6 +160,8 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
         return "special", (Setting("special", spellings_meant(spellings)),)
     if name in _VALIDATION and "val" in options:
         return "val", (Setting("val", rule_of_share(str(value)) or "hash:10%"),)
+    if name in _VALIDATION_FILES and "val" in options:
+        return "val", (Setting("val", f"files:{value or 'val.txt'}"), ", and the file in the corpus too")
     if name == "input_sentence_size" and {"document", "max_docs"} <= {*options}:
         sentences = Setting("max_docs") if value is None else Setting("max_docs", value)
         return "max_docs", (Setting("document", "line"), ", ", sentences)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok.checks import check_int
-from slmtok.errors import InvalidSpecials, OptionError, Setting, WrongType, suggestion
+from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
 from slmtok.foreign_options import rule_of_share
 from slmtok.sizes import parse_size
 
@@ -224,10 +224,14 @@ def check_sample(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise wrong_type(name, value, "must be a share", 0.1)
     if not 0 < value <= 1:
+        fix: Message = (Setting(name, 0.1), " for 10 %")
+        if value >= 2 and value == int(value):
+            first = (Setting("max_docs", int(value)), f" for the first {int(value)} documents")
+            fix = first if value > 100 else (Setting(name, value / 100), f" for {value:g} %; ", *first)
         raise OptionError(
             (Setting(name, value), " is not a share of the documents"),
             limit="above 0, at most 1",
-            fix=(Setting(name, 0.1), " for 10 %"),
+            fix=fix,
             option=name,
             value=value,
         )

@@ -199,7 +199,14 @@ def _size_or_name(value: str | None, arguments: Sequence[str]) -> str:
     return f"{'--bytes' if (value or '')[:1].isdigit() else '-o'} {value}"
 
 
-@command("sample-corpus", example="slmtok sample-corpus --bytes 20MB -o stories.txt", habits={EXTRA: _size_or_name})
+_SAMPLE_HABITS: dict[str, Habit] = {
+    EXTRA: _size_or_name,
+    **dict.fromkeys(("--size", "--max-bytes", "--n-bytes"), instead("--bytes {}", "1MB")),
+    **dict.fromkeys(("-n", "--docs", "--stories"), instead("--bytes 1MB, about 1,000 stories", "N")),
+}
+
+
+@command("sample-corpus", example="slmtok sample-corpus --bytes 20MB -o stories.txt", habits=_SAMPLE_HABITS)
 @option("--bytes", "size", metavar="SIZE", type=Parsed(parse_bytes), default=20_000_000, show_default="20MB",
         help="Size of the text: 5000, 20MB, 1GiB.")  # fmt: skip
 @option("--seed", metavar="N", type=INTEGER, default=0, help="Another seed gives other stories.")

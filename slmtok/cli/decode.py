@@ -168,7 +168,7 @@ def _tokenizer_name(
         raise OptionError(
             "--tokenizer is missing",
             where=f"{source}, which another program wrote" if data else "slmtok decode",
-            fix=f"slmtok decode {source} -t tok.json" if data else _EXAMPLE,
+            fix=f"slmtok decode {shlex.quote(source)} -t tok.json",
             option="--tokenizer",
         )
     if name is None and not Path(str(found)).exists():

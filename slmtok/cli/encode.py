@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from slmtok import corpus
 from slmtok.batching import batched
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, check_output, known_size, read_texts, text_files, writing
 from slmtok.cli.options import (
     argument,
@@ -73,6 +74,12 @@ def _text(value: str | None, arguments: Sequence[str]) -> str:
 _HABITS = {
     "--model": instead("-t {}", "tok.json"),
     **dict.fromkeys(("--text", "--string", "--prompt"), _text),
+    "--dtype": instead("leave it out: ids have two bytes up to 65,536 ids, else four"),
+    **dict.fromkeys(
+        ("--max-length", "--truncation", "--padding", "--pad"),
+        instead("leave it out: encode keeps each text whole; in Python, slmtok.compat.as_hf(tok) cuts and pads"),
+    ),
+    EXTRA: lambda value, arguments: "one command for each file; slmtok pack takes many",
     "--add-special-tokens": instead("--bos --eos"),
     **dict.fromkeys(
         ("--count", "--num-tokens", "--n-tokens"), instead("slmtok eval TOK --on TEXT, which counts the ids")

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import pairwise
-from typing import Any, NamedTuple, TextIO
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
@@ -43,6 +43,9 @@ from slmtok.errors import (
 )
 from slmtok.sizes import parse_size
 from slmtok.specials import FIRST_LEARNED
+
+if TYPE_CHECKING:
+    from slmtok.cli.options import UnknownChoiceError
 
 _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
@@ -97,6 +100,8 @@ def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
         return flag
     if isinstance(value, dict):
         return " ".join(f"{flag} {shlex.quote(f'{name}={each}')}" for name, each in value.items())
+    if flag == "--exclude" and isinstance(value, tuple):
+        return " ".join(f"{flag} {shlex.quote(glob)}" for glob in value)
     text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
     if any(char in text for char in "\n\t\r\0"):
         text = escape(text)
@@ -248,7 +253,9 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     elif foreign:
         fact, fix = f"unknown option {name!r}", foreign
     elif others := _commands_with(name, context):
-        fact, fix = f"unknown option {name!r}", f"leave it out: {name} belongs to {', '.join(others)}"
+        more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
+        shown = ", ".join(others[:_MAX_SHOWN_COMMANDS])
+        fact, fix = f"unknown option {name!r}", f"leave it out: {name} belongs to {shown}{more}"
     elif isinstance(command, click.Group) and name == "-v":
         fix = f"{where} --version"
     elif isinstance(command, click.Group) and not meant:
@@ -409,10 +416,25 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     number = next(filter(str.isdecimal, _arguments(context)), None)
     if getattr(error.param, "type", None) is INTEGER and number:
         return fact, f"{name} {number}"
-    named = with_text_named(name, context) if name == "--on" else with_other_tokenizer(name, context)
+    named = with_other_tokenizer(name, context)
+    if name == "--on":
+        named = with_text_named(name, context) or _with_tokenizer_beside(context)
     named = with_output_named(context) if name == "--output" else named
     example = getattr(context.command, "example", None)
     return fact, named or (_completed(name, error.param, context, example) if example else None) or example
+
+
+def _with_tokenizer_beside(context: click.Context) -> str | None:
+    """The command line with its only argument, a text, as the value of --on; None for other arguments."""
+    from slmtok.cli.files import names_tokenizer
+    from slmtok.file_content import HEAD_BYTES, content_of
+    from slmtok.files import read_file
+
+    files = [each for each in _arguments(context) if os.path.isfile(each)]  # noqa: PTH113
+    if len(files) != 1 or names_tokenizer(files[0]) or content_of(read_file(files[0], HEAD_BYTES)) is not None:
+        return None
+    rest = [each for each in _arguments(context) if each != files[0]]
+    return command_line(context, [*rest, "TOK", "--on", files[0]])
 
 
 def _with_run(arguments: Sequence[str], tokenizer: object) -> list[str]:
@@ -447,6 +469,8 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
     return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(words[at : at + 2])}"
 
 
+_MAX_SHOWN_COMMANDS = 5
+"""Commands with an option that a fix lists."""
 _SHARE = re.compile(r"(\d*\.?\d+)(%?)", re.ASCII)
 
 EXTRA = "EXTRA"
@@ -460,51 +484,20 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     """
     from slmtok.cli.options import UnknownChoiceError, WrongValueError
 
-    wrong = error.__cause__
-    if isinstance(error, WrongValueError) and (share := _share_of_ids(name, error)):
+    if isinstance(error.__cause__, UnknownChoiceError):
+        return _choice_meant(name, error, error.__cause__, command)
+    value = error.value if isinstance(error, WrongValueError) else ""
+    if value and (share := _share_meant(name, error, value, command)):
         return share
-    if isinstance(wrong, UnknownChoiceError):
-        if wrong.meant in wrong.names:
-            return f"{name} {wrong.meant}"
-        named = command.params if command and wrong.value else []
-        others = [
-            param
-            for param in named
-            if wrong.value in str(param.metavar or "").split("|")
-            # The format of a corpus is not one of ids.
-            and not (name.endswith("-format") and parameter_name(param) == "--format")
-        ]
-        if others:
-            return f"{parameter_name(others[0])} {wrong.value}"
-        from slmtok.foreign_options import nearest_name
-
-        if nearest := nearest_name(wrong.value, wrong.names):
-            return f"{name} {nearest}, which is the nearest; slmtok has no {wrong.value}"
-        if meant := suggestion(wrong.value, wrong.names, cutoff=0.6):
-            return f"{name} {meant}"
-        default = getattr(error.param, "default", None)
-        return (
-            f"{name} {default}, as without it" if default in wrong.names else f"{name} {wrong.names[0]}, for instance"
-        )
     if name == "--threads":
         return "--threads 0, which is all"
-    if isinstance(error, WrongValueError) and "ROLE=SPELLING" in str(getattr(error.param, "metavar", "")):
-        from slmtok.specials import pair_meant
-
-        meant = pair_meant(error.value)
-        if name.startswith("-") or error.ctx is None:
-            return f"{name} {shlex.quote(meant)}"
-        words = _arguments(error.ctx)
-        at = words.index(error.value) if error.value in words else -1
-        spelling = words[at + 1] if 0 <= at < len(words) - 1 else ""
-        if error.value.isidentifier() and spelling and spelling[0] != "-" and "=" not in spelling:
-            return command_line(error.ctx, [*words[:at], f"{error.value}={spelling}", *words[at + 2 :]])
-        return command_line(error.ctx, (meant if each == error.value else each for each in words))
+    if value and "ROLE=SPELLING" in str(getattr(error.param, "metavar", "")):
+        return _spelling_meant(name, error)
     if pair := _PAIR.match(error.message):
         return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
-    if isinstance(error, WrongValueError) and (number := _thousands(error.value)):
+    if number := _thousands(value):
         return f"{name} {number}"
-    if isinstance(error, WrongValueError) and (whole := re.fullmatch(r"(\d+)\.0*", error.value, re.ASCII)):
+    if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
         return f"{name} {whole[1]}"
     if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
@@ -522,18 +515,67 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     words = shlex.split(getattr(command, "example", None) or "")
     flags = error.param.opts if isinstance(error.param, click.Option) else []
     example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
-    size, limited = "", any("--max-bytes" in param.opts for param in command.params) if command else False
-    if limited and isinstance(error, WrongValueError) and error.value[-1:].isalpha() and parse_size(error.value):
-        size = f"; --max-bytes {shlex.quote(error.value)} limits the text that is read"
+    size = ""
+    if value[-1:].isalpha() and parse_size(value) and _has_option(command, "--max-bytes"):
+        size = f"; --max-bytes {shlex.quote(value)} limits the text that is read"
     return f"{name} {example}, for instance{size}" if example else None
 
 
-def _share_of_ids(name: str, error: click.BadParameter) -> str | None:
-    """The number of ids for a share of them, `--keep 0.5`, where the tokenizer is among the arguments; else None."""
+def _has_option(command: click.Command | None, flag: str) -> bool:
+    return command is not None and any(flag in param.opts for param in command.params)
+
+
+def _choice_meant(
+    name: str, error: click.BadParameter, wrong: UnknownChoiceError, command: click.Command | None
+) -> str:
+    """The option with the name of the list that was meant; the default, or a name for instance, where none is near."""
+    from slmtok.foreign_options import nearest_name
+
+    if wrong.meant in wrong.names:
+        return f"{name} {wrong.meant}"
+    named = command.params if command and wrong.value else []
+    others = [
+        param
+        for param in named
+        if wrong.value in str(param.metavar or "").split("|")
+        # The format of a corpus is not one of ids.
+        and not (name.endswith("-format") and parameter_name(param) == "--format")
+    ]
+    if others:
+        return f"{parameter_name(others[0])} {wrong.value}"
+    if nearest := nearest_name(wrong.value, wrong.names):
+        return f"{name} {nearest}, which is the nearest; slmtok has no {wrong.value}"
+    if meant := suggestion(wrong.value, wrong.names, cutoff=0.6):
+        return f"{name} {meant}"
+    default = getattr(error.param, "default", None)
+    return f"{name} {default}, as without it" if default in wrong.names else f"{name} {wrong.names[0]}, for instance"
+
+
+def _spelling_meant(name: str, error: click.BadParameter) -> str:
+    """The option, or the command line, with `ROLE=SPELLING` in the place of a spelling, of several, or of a role."""
+    from slmtok.specials import pair_meant, spellings_meant
+
+    value, words = str(getattr(error, "value", "")), _arguments(error.ctx)
+    pairs, listed = [pair_meant(value)], [part.strip() for part in value.split(",")]
+    if len(listed) > 1 and "=" not in value and all(part[:1] in ("<", "[") for part in listed):
+        pairs = [f"{role}={text}" for role, text in spellings_meant(listed).items()]
+    if name.startswith("-") or error.ctx is None:
+        return " ".join(f"{name} {shlex.quote(pair)}" for pair in pairs)
+    at = words.index(value) if value in words else -1
+    spelling = words[at + 1] if 0 <= at < len(words) - 1 else ""
+    if value.isidentifier() and spelling and spelling[0] != "-" and "=" not in spelling:
+        return command_line(error.ctx, [*words[:at], f"{value}={spelling}", *words[at + 2 :]])
+    return command_line(error.ctx, chain.from_iterable(pairs if each == value else [each] for each in words))
+
+
+def _share_meant(name: str, error: click.BadParameter, value: str, command: click.Command | None) -> str | None:
+    """The remedy for a share in the place of a number: of the ids of a tokenizer, or of the documents. Else None."""
     from slmtok.cli.files import names_tokenizer
     from slmtok.opening import load
 
-    found = _SHARE.fullmatch(str(getattr(error, "value", "")))
+    if name in ("--max-bytes", "--max-docs") and value.endswith("%") and _has_option(command, "--sample"):
+        return f"--sample {value}, a share of the documents"
+    found = _SHARE.fullmatch(value)
     share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
     given = next((each for each in _arguments(error.ctx) if names_tokenizer(each)), None)
     if name not in ("--keep", "--vocab") or given is None or not 0 < share < 1:

@@ -8,7 +8,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.cli.files import check_is_file, check_is_folder_name, check_placeholders, dry_run_outcome, text_files
+from slmtok.cli.files import (
+    check_is_file,
+    check_is_folder_name,
+    check_placeholders,
+    dry_run_outcome,
+    names_tokenizer,
+    text_files,
+)
 from slmtok.cli.options import (
     TOKENIZER,
     command,
@@ -44,6 +51,10 @@ _HABITS = {
         "--separator {}, which ends documents; pack reads no special in a text", "'<|endoftext|>'"
     ),
     "--layout": instead("--output-format {}", "nanogpt"),
+    "--shuffle": instead("leave it out: slm train shuffles documents and sequences, by run.seed"),
+    **dict.fromkeys(
+        ("--append", "--resume"), instead("leave it out: one pack names all files; the same command goes on")
+    ),
     "--dtype": instead("nothing: ids have two bytes up to 65,536 ids, else four"),
     **dict.fromkeys(("--block-size", "--seq-len"), instead("--chunk-size {} with --output-format npy", "1024")),
 }
@@ -80,6 +91,7 @@ def pack(
     check_is_file(output)
     check_placeholders(output, "{name}")
     check_is_folder_name(output)
+    _refuse_listed_tokenizers(corpus, tokenizers, output)
     files = text_files(corpus, options)
     if dry_run:
         return dry_run_outcome(files, options, output)
@@ -90,6 +102,20 @@ def pack(
             for name, folder in zip(tokenizers, folders, strict=True)
         ]
     )
+
+
+def _refuse_listed_tokenizers(corpus: tuple[str, ...], tokenizers: tuple[str, ...], output: str) -> None:
+    """Raises `OptionError` for `-t a.json b.json`, whose second tokenizer stands in the corpus."""
+    more = [name for name in corpus if names_tokenizer(name) and name not in tokenizers]
+    if 0 < len(more) < len(corpus) and all(map(names_tokenizer, tokenizers)):
+        options = " ".join(f"-t {shlex.quote(name)}" for name in (*tokenizers, *more))
+        place = "" if "{name}" in output else f" -o {shlex.quote(output + '-{name}')}"
+        raise OptionError(
+            f"{more[0]} is a tokenizer, and stands among the text",
+            limit="-t before each tokenizer",
+            fix=options + place,
+            option="tokenizer",
+        )
 
 
 def _folders(output: str, tokenizers: tuple[str, ...], files: list[str]) -> list[str]:

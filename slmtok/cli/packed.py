@@ -111,20 +111,21 @@ def not_packed(path: str, data: Data | None) -> OptionError:
     return OptionError(
         f"{path!r} is {'a tokenizer, not packed data' if is_tokenizer else 'not packed data with a tokenizer'}",
         limit="a folder that slmtok pack wrote in its own layout",
-        fix=f"name the folder: {quote(made)}" if made else f"slmtok pack {corpus} -t {quote(tokenizer)} -o {folder}",
+        fix=f"name the folder: {made}" if made else f"slmtok pack {corpus} -t {quote(tokenizer)} -o {folder}",
         option="data",
         path=path,
     )
 
 
 def _packed_with(tokenizer: str) -> str | None:
-    """A folder beside a tokenizer file that it packed."""
+    """The folders beside a tokenizer file that it packed, as a fix names them."""
     file = Path(tokenizer)
     if not file.is_file():
         return None
     content = file.read_bytes()
     folders = (str(each) for each in sorted(file.parent.iterdir()) if is_packed(str(each)))
-    return next((each for each in folders if read_file(f"{each}/{TOKENIZER_FILES[0]}") == content), None)
+    found = [quote(each) for each in folders if read_file(f"{each}/{TOKENIZER_FILES[0]}") == content]
+    return ", or ".join(found[:8]) or None
 
 
 def describe_data(path: str) -> tuple[dict[str, Any], list[Row]]:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from slmtok.training import PretokenCounts
 
 _IDS = re.compile(r"[0-9]+([\s,]+[0-9]+)*")
+_ID_RANGE = re.compile(r"([0-9]+)[-:]([0-9]+)")
 """Ids where the name of a file is expected."""
 _EXTEND_SKIPS = ("vocab_size", "scheme", "pattern", "tie_break", "special", "spill_dir")
 _mapped_output = output_options(required=True, help="Where to write; FILE.ids.npy beside it maps old ids to new ones.")
@@ -227,19 +228,27 @@ def prune(
     return _outcome(before, after, output, rows, {"removed": removed, "kept_as_parts": list(kept), **id_map})
 
 
+def _refuse_listed_ids(path: str) -> None:
+    """Raises `MissingInput` for ids themselves, or a range of them, where a file of ids is meant."""
+    ends = _ID_RANGE.fullmatch(path)
+    if not (ends or _IDS.fullmatch(path)) or os.path.exists(path):  # noqa: PTH110
+        return
+    line = ["slmtok", "prune", *("prune-ids.txt" if each == path else each for each in arguments_of_command())]
+    line = ["--ids=prune-ids.txt" if each == f"--ids={path}" else each for each in line]
+    listed = f"seq {ends[1]} {ends[2]}" if ends else f"printf '%s\\n' {' '.join(re.findall('[0-9]+', path))}"
+    raise MissingInput(
+        f"no file {path!r}: --ids names a file of ids",
+        where="--ids",
+        fix=f"{listed} > prune-ids.txt && {shlex.join(line)}",
+    )
+
+
 def read_id_list(path: str, fingerprint: str) -> list[int]:
     """The ids in a file, of the tokenizer with this fingerprint.
 
     Raises `MissingInput`, `Unreadable`, `CorruptFile`, `OptionError` for a file that records another tokenizer.
     """
-    if _IDS.fullmatch(path) and not os.path.exists(path):  # noqa: PTH110
-        line = ["slmtok", "prune", *("prune-ids.txt" if each == path else each for each in arguments_of_command())]
-        line = ["--ids=prune-ids.txt" if each == f"--ids={path}" else each for each in line]
-        raise MissingInput(
-            f"no file {path!r}: --ids names a file of ids",
-            where="--ids",
-            fix=f"printf '%s\\n' {' '.join(re.findall('[0-9]+', path))} > prune-ids.txt && {shlex.join(line)}",
-        )
+    _refuse_listed_ids(path)
     text = read_limited(path, "list of ids").decode("utf-8", "replace")
     try:
         content: Any = json.loads(text) if text.lstrip().startswith(("[", "{")) else list(map(int, text.split()))

@@ -96,6 +96,10 @@ def _special(value: str | None, arguments: Sequence[str]) -> str:
 
 _HABITS = {
     **dict.fromkeys(_MODEL_OPTIONS, instead("slm train, which trains a model; a tokenizer has no such setting")),
+    **dict.fromkeys(
+        ("-t", "--tokenizer"),
+        instead("slmtok extend TOK CORPUS --vocab N, which adds tokens; train makes a new tokenizer"),
+    ),
     "--allow-special": _special,
     "--sizes": _sizes,
     "--model-type": _scheme,

@@ -5,13 +5,22 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import CLASSES, main_class, text_of
 from slmtok.cli.files import STDIO, check_output, writing
-from slmtok.cli.options import OUTPUT, command, option, output_options, tokenizer_argument
+from slmtok.cli.options import (
+    OUTPUT,
+    Habit,
+    command,
+    instead,
+    option,
+    output_options,
+    tokenizer_argument,
+    tokenizer_of,
+)
 from slmtok.cli.output import Outcome, settings
 from slmtok.errors import OptionError
 from slmtok.opening import load
@@ -51,7 +60,19 @@ class TokenRow:
         return f"{self.id:>6}  {size:>5}  {escape_token(self.token):<24}  {last}".rstrip() + "\n"
 
 
-@command("vocab", example="slmtok vocab tok.json --class digits")
+def _decoded(value: str | None, arguments: Sequence[str]) -> str:
+    """The command that shows one id."""
+    return f"printf %s {shlex.quote(value or '300')} | slmtok decode - -t {shlex.quote(tokenizer_of(arguments))}"
+
+
+_HABITS: dict[str, Habit] = {
+    **dict.fromkeys(("--search", "--filter", "--find", "--contains", "--match"), instead("--grep {}", "the")),
+    **dict.fromkeys(("--id", "--ids"), _decoded),
+}
+"""Options of other tools, each with what stands for it here."""
+
+
+@command("vocab", example="slmtok vocab tok.json --class digits", habits=_HABITS)
 @tokenizer_argument()
 @option("--grep", metavar="REGEX", help="List only tokens that match.")
 @option("--class", "kind", choices=("special", *CLASSES), help="List only tokens of this class.")

@@ -53,6 +53,7 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
         return corpus
     given = [corpus] if isinstance(corpus, (str, os.PathLike)) else corpus
     found = expand(given)
+    _refuse_listed_globs(found, options)
     kept = Sources(source for source in found if not is_excluded(source, options))
     if not kept:
         raise MissingInput(
@@ -70,6 +71,19 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
 def is_excluded(source: str, options: ReadOptions) -> bool:
     """Whether a glob of `exclude` matches a source."""
     return any(matches(source, glob) for glob in options.exclude)
+
+
+def _refuse_listed_globs(found: Sequence[str], options: ReadOptions) -> None:
+    """Raises `OptionError` for several globs of `exclude` in one, which would leave nothing out without a word."""
+    for glob in options.exclude:
+        parts = [part.strip() for part in glob.split(",")]
+        if len(parts) > 1 and all(parts) and not any(matches(source, glob) for source in found):
+            raise OptionError(
+                (Setting("exclude", glob), " is one glob, and matches no file"),
+                limit="one glob each",
+                fix=(Setting("exclude", tuple(parts)),),
+                option="exclude",
+            )
 
 
 def _refuse_duplicates(sources: Sequence[str]) -> None:
