@@ -35,7 +35,7 @@ from slmmodel.errors import (
     Unreadable,
     UnsupportedFormat,
 )
-from slmmodel.folder_lock import LOCK
+from slmmodel.folder_lock import LOCK, FolderHandle
 from slmmodel.json_files import FaultError, load, read_bounded
 from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex
 from slmmodel.vocab import VocabMeta
@@ -105,6 +105,8 @@ class RunFolder:
     def __init__(self, path: Path, allow_mismatch: Collection[str] = ()):
         self.path = path
         self.checkpoints = Checkpoints(path / CHECKPOINTS)
+        self.handle: FolderHandle | None = None
+        """Of the process that trains the run: the folder, open."""
         self._verifies_files = "files" not in allow_mismatch
 
     @classmethod
@@ -342,6 +344,7 @@ class RunFolder:
 
     def finish(self, tensors: Mapping[str, Tensor], world: World) -> str | None:
         """Writes the final weights; gives their digest (`weights_digest`) on the main rank. Every rank calls it."""
+        _check_in_place(self.handle)
         names = write_tensors(self.path, MODEL, tensors, world)
         if not world.is_main:
             return None
@@ -350,6 +353,7 @@ class RunFolder:
 
     def write_result(self, result: Mapping[str, Any], card: bytes) -> None:
         """Writes the card and last `result.json` (`result` without its path), whose presence means finished."""
+        _check_in_place(self.handle)
         write_file(self.path / CARD, card)
         write_file(self.path / RESULT, to_json({name: value for name, value in result.items() if name != "path"}))
 
@@ -378,6 +382,8 @@ class Checkpoints:
 
     def __init__(self, folder: Path):
         self.folder = folder
+        self.handle: FolderHandle | None = None
+        """As that of the run."""
 
     def path(self, step: int) -> Path:
         """The folder of a checkpoint."""
@@ -413,13 +419,14 @@ class Checkpoints:
         part = self.folder / f"{target.name}.tmp"
         train_state = to_json(state) if world.is_main else None
         if world.is_main:
+            _check_in_place(self.handle)
             with translated_errors(target, part):
                 shutil.rmtree(part, ignore_errors=True)
                 part.mkdir(parents=True)
         names = [name for stem in tensors for name in tensor_names(stem, world)]
         own = {name: data for stem, of in tensors.items() for name, data in serialize(stem, of, world).items()}
         world.barrier()
-        return Snapshot(target, part, names, own, train_state)
+        return Snapshot(target, part, names, own, train_state, self.handle)
 
     def mark(self, step: int, *, is_best: bool) -> None:
         """Names the newest checkpoint, and the best one, which is kept regardless of its age."""
@@ -462,6 +469,8 @@ class Snapshot:
     """Content of those that this rank writes."""
     train_state: bytes | None
     """Content of `train_state.json`; None on all ranks but the main one, which completes the checkpoint."""
+    handle: FolderHandle | None
+    """Of the run."""
 
     def write(self, cancelled: threading.Event) -> bool:
         """Writes the files of this rank; the main rank waits for all others, and renames the folder.
@@ -469,6 +478,7 @@ class Snapshot:
         Whether it is complete: the main rank stops waiting when `cancelled` is set. Raises `DiskFull`, `Unreadable`;
         nothing partial is left.
         """
+        _check_in_place(self.handle)
         with translated_errors(self.target, self.part):
             while self.own:
                 name, data = self.own.popitem()
@@ -480,11 +490,17 @@ class Snapshot:
                     return False
             write_file(self.part / TRAIN_STATE, self.train_state)
             write_file(self.part / SUMS, sums_of(self.part, [*self.names, TRAIN_STATE]))
+            _check_in_place(self.handle)
             if self.target.exists():
                 shutil.rmtree(self.target)
             self.part.rename(self.target)
             sync(self.target.parent)
         return True
+
+
+def _check_in_place(handle: FolderHandle | None) -> None:
+    if handle is not None:
+        handle.check_in_place()
 
 
 # ---------------------------------------------------------------- tensors

@@ -38,21 +38,58 @@ def check_regular(path: Path) -> None:
             )
 
 
+class FolderHandle:
+    """A folder that is open: no other folder gets its inode meanwhile. Windows opens none, and renames none in use."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None
+        self._status = path.stat() if self._descriptor is None else os.fstat(self._descriptor)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the path is still that of this folder."""
+        try:
+            return os.path.samestat(self._status, self._path.stat())
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            # What is written next says what is wrong.
+            return True
+
+    def check_in_place(self) -> None:
+        """Raises `Unreadable` where the folder was removed, renamed or replaced."""
+        if not self.is_in_place:
+            raise Unreadable(
+                f"the folder {str(self._path)!r} was removed or replaced while it was written",
+                where=str(self._path.parent),
+                fix="move it back if it was renamed, run the same command again, and leave it in its place",
+                path=str(self._path),
+            )
+
+    def close(self) -> None:
+        """Closes the folder."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[FolderHandle | None]:
     """Holds the lock of a folder, which is made where it does not exist, and removed again if nothing was written.
 
-    Raises `OutputExists` while another process holds it, `Unreadable` where no file can be made.
+    Gives the folder, open; None for a file in its place. Raises `OutputExists` while another process holds the lock,
+    `Unreadable` where no file can be made, and where a file fails because the folder was removed or replaced.
     """
     if folder.exists() and not folder.is_dir():
         # The caller says what is wrong with it.
-        yield
+        yield None
         return
     is_new = not folder.exists()
     file = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = _acquire(folder)
+        handle = FolderHandle(folder)
     except OSError as error:
         raise Unreadable(
             f"cannot write {str(folder)!r}: {error.strerror or error}",
@@ -69,12 +106,16 @@ def locked(folder: Path) -> Iterator[None]:
             path=str(folder),
         )
     try:
-        yield
+        yield handle
+    except OSError:
+        handle.check_in_place()
+        raise
     finally:
         _release(file)
-        if is_new:
+        if is_new and handle.is_in_place:
             with suppress(OSError):
                 folder.rmdir()
+        handle.close()
 
 
 def is_locked(folder: Path) -> bool | None:
@@ -144,12 +185,16 @@ def _lock(file: IO[bytes]) -> None:
 
 
 def _release(file: IO[bytes]) -> None:
+    path = Path(file.name)
     try:
-        Path(file.name).unlink(missing_ok=True)
+        # Where the folder was replaced, the file there is the lock of another process.
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                path.unlink()
     except PermissionError:
         # Windows removes no open file.
         file.close()
         with suppress(OSError):
-            Path(file.name).unlink()
+            path.unlink()
     finally:
         file.close()

@@ -38,7 +38,7 @@ from slmmodel.errors import (
     OutputExists,
     SlmmodelError,
 )
-from slmmodel.folder_lock import locked
+from slmmodel.folder_lock import FolderHandle, locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, config_from_dict, count
 from slmmodel.run_files import VERSION
@@ -76,21 +76,21 @@ def value_of(settings: Settings, name: str, default: str) -> str:
 
 
 @contextmanager
-def exclusive(path: Path, world: World) -> Iterator[None]:
-    """Holds the lock of a run folder on the main rank. Raises `OutputExists` on all ranks while another process has it.
+def exclusive(path: Path, world: World) -> Iterator[FolderHandle | None]:
+    """Holds the lock of a run folder on the main rank, which gets the folder, open; other ranks get None.
 
-    Raises what `locked` raises.
+    Raises `OutputExists` on all ranks while another process has the lock, and what `locked` raises.
     """
     with ExitStack() as stack:
-        failure: SlmmodelError | None = None
+        failure, handle = None, None
         try:
             if world.is_main:
-                stack.enter_context(locked(path))
+                handle = stack.enter_context(locked(path))
         except SlmmodelError as error:
             failure = error
         if world.reduce("max", [failure is not None])[0]:
             raise failure or OutputExists(f"the main rank cannot lock {str(path)!r}", fix="see its error")
-        yield
+        yield handle
 
 
 def check_settings(settings: Settings) -> None:

@@ -291,6 +291,44 @@ def test_a_checkpoint_of_another_run_is_refused(stopped, tmp_path):
     assert _facts(path)[0] == expected[0]
 
 
+@pytest.mark.parametrize("change", ["removed", "renamed", "replaced", "replaced by a run"])
+@pytest.mark.parametrize("step", [6, STEPS])
+def test_a_run_folder_that_is_moved_while_it_is_trained(settings, whole, tmp_path, change, step):
+    """Nothing is written or removed in the folder that took its place, and the moved one continues."""
+    path, moved, heard = tmp_path / "run", tmp_path / "moved", []
+
+    def report(stage: str, done: int, total: int, text: str) -> None:
+        if stage == "training" and done == step and not heard:
+            heard.append(path.rename(moved))
+            if change == "removed":
+                shutil.rmtree(moved)
+            elif change != "renamed":
+                path.mkdir()
+            if change == "replaced by a run":
+                shutil.copytree(whole, path, dirs_exist_ok=True)
+                (path / ".lock").touch()
+                (path / "heartbeat.json").touch()
+
+    with pytest.raises(Unreadable, match="was removed or replaced while it was written"):
+        train(settings, output=path, report=report)
+    assert path.exists() == (change.startswith("replaced"))
+    if change == "replaced by a run":
+        assert not (path / "heartbeat.json").read_bytes()
+        (path / "heartbeat.json").unlink()
+        (path / ".lock").unlink()
+        assert _tree(path) == _tree(whole)
+    elif change == "replaced":
+        assert not list(path.iterdir())
+    if change == "renamed":
+        (moved / ".lock").unlink()
+        train(settings, output=moved)
+        assert small.weights(moved) == small.weights(whole)
+
+
+def _tree(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def test_other_names_among_checkpoints_are_left(stopped, tmp_path):
     settings, origin, expected = stopped
     shutil.copytree(origin, tmp_path / "run")
