@@ -35,7 +35,7 @@ from slmmodel.errors import (
     Unreadable,
     UnsupportedFormat,
 )
-from slmmodel.folder_lock import LOCK, FolderHandle
+from slmmodel.folder_lock import LOCK, FolderHandle, check_folder, check_regular
 from slmmodel.json_files import FaultError, load, read_bounded
 from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex
 from slmmodel.vocab import VocabMeta
@@ -72,6 +72,7 @@ MAX_CONFIG_BYTES = 1 << 20
 """Of `config.yaml` and `SHA256SUMS`."""
 _MAX_TABLE_BYTES, _MAX_HEADER_BYTES = 128 << 20, 100_000_000
 """Of a tokenizer, the largest file without tensors, and of the header of safetensors, as that library bounds it."""
+_STEP = re.compile(rf"step-[0-9]+({BAD})?")
 _PART = re.compile(r"\..+\.\d+\.part")
 """The temporary name of a file that is being written, with the number of the process."""
 
@@ -298,8 +299,11 @@ class RunFolder:
             if number is not None and steps:
                 nearest = min(steps, key=lambda each: abs(each - number))
                 fix = (Argument("step", nearest), ", the nearest" * (len(steps) > 1))
+            fact = "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}"
+            if number is not None and os.path.lexists(self.checkpoints.path(number)):
+                fact = f"{self.checkpoints.path(number).name} is not a folder"
             raise MissingInput(
-                "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}",
+                fact,
                 where=str(self.checkpoints.folder),
                 limit=f"steps: {', '.join(map(str, steps)) or 'none'}",
                 fix=fix,
@@ -394,6 +398,15 @@ class Checkpoints:
         steps = [path.name.removeprefix("step-") for path in self.folder.glob("step-*") if path.is_dir()]
         return sorted(int(step) for step in steps if step.isascii() and step.isdigit())
 
+    def check_kinds(self) -> None:
+        """Raises `Unreadable` for links and files in the place of folders, and for what is no file in that of marks."""
+        check_folder(self.folder)
+        for path in sorted(self.folder.glob("step-*")):
+            if _STEP.fullmatch(path.name):
+                check_folder(path)
+        for name in (LATEST, BEST):
+            check_regular(self.folder / name)
+
     def newest(self) -> int | None:
         """The newest checkpoint whose files match their sums."""
         for step in reversed(self.list()):
@@ -420,6 +433,7 @@ class Checkpoints:
         train_state = to_json(state) if world.is_main else None
         if world.is_main:
             _check_in_place(self.handle)
+            self.check_kinds()
             with translated_errors(target, part):
                 shutil.rmtree(part, ignore_errors=True)
                 part.mkdir(parents=True)
@@ -453,7 +467,11 @@ class Checkpoints:
         """Removes checkpoints newer than `step` (all, with None) and leftovers of crashes."""
         newer = (self.path(number) for number in self.list() if step is None or number > step)
         for folder in (*newer, *self.folder.glob("*.tmp")):
-            shutil.rmtree(folder, ignore_errors=True)
+            if folder.is_dir() and not folder.is_symlink():
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    folder.unlink()
 
 
 @dataclass
@@ -491,6 +509,7 @@ class Snapshot:
             write_file(self.part / TRAIN_STATE, self.train_state)
             write_file(self.part / SUMS, sums_of(self.part, [*self.names, TRAIN_STATE]))
             _check_in_place(self.handle)
+            check_folder(self.target)
             if self.target.exists():
                 shutil.rmtree(self.target)
             self.part.rename(self.target)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shlex
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -35,6 +36,26 @@ def check_regular(path: Path) -> None:
             kind = "a symbolic link" if path.is_symlink() else "no regular file"
             raise Unreadable(
                 f"{path.name} is {kind}", where=str(path), fix="remove it; it is made again", path=str(path)
+            )
+
+
+def check_folder(path: Path) -> None:
+    """Raises `Unreadable` for a link or a file in the place of a folder in which files are written and removed.
+
+    A folder that does not exist is sound.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        mode = path.lstat().st_mode
+        if not stat.S_ISDIR(mode):
+            is_link = stat.S_ISLNK(mode)
+            raise Unreadable(
+                f"{path.name} is {'a symbolic link' if is_link else 'not a folder'}",
+                where=str(path),
+                limit="a folder; nothing is written or removed through a link" if is_link else "a folder",
+                fix=f"mv {shlex.quote(str(path))} elsewhere"
+                + (", put the folder itself in its place" if is_link else "")
+                + ", and run the same command again",
+                path=str(path),
             )
 
 

@@ -130,6 +130,7 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ())
             ),
             path=str(path),
         )
+    run.checkpoints.check_kinds()
     return run
 
 

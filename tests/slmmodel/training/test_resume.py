@@ -329,6 +329,73 @@ def _tree(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+LINKED = {"checkpoints": "checkpoints", "a step": "checkpoints/step-10", "a later step": "checkpoints/step-15"}
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="symbolic links")
+@pytest.mark.parametrize("name", LINKED)
+@pytest.mark.parametrize("is_early", [True, False])
+def test_nothing_is_written_or_removed_through_links_to_checkpoints(stopped, tmp_path, name, is_early):
+    settings, origin, expected = stopped
+    path, place, elsewhere = tmp_path / "run", tmp_path / "run" / LINKED[name], tmp_path / "elsewhere"
+    shutil.copytree(origin, path)
+    before = []
+
+    def link(stage: str = "training", done: int = 11, total: int = 0, text: str = "") -> None:
+        if stage == "training" and done == 11 and not before:
+            if place.exists():
+                place.rename(elsewhere)
+            else:
+                shutil.copytree(path / "checkpoints" / "step-10", elsewhere)
+            place.symlink_to(elsewhere)
+            before.append(_tree(elsewhere))
+
+    if is_early:
+        link()
+    with pytest.raises(Unreadable, match=f"{place.name} is a symbolic link") as caught:
+        train(settings, output=path, report=link)
+    assert f"mv {place} elsewhere" in str(caught.value)
+    assert before == [_tree(elsewhere)]
+    place.unlink()
+    if "later" not in name:
+        elsewhere.rename(place)
+    train(settings, output=path)
+    assert _facts(path)[0] == expected[0]
+
+
+@pytest.mark.parametrize("name", ["checkpoints", *(f"checkpoints/step-{name}" for name in ("5", "15", "15-bad"))])
+@pytest.mark.parametrize("is_early", [True, False])
+def test_files_in_the_place_of_checkpoints_are_named(stopped, tmp_path, name, is_early):
+    settings, origin, expected = stopped
+    path, place = tmp_path / "run", tmp_path / "run" / name
+    shutil.copytree(origin, path)
+
+    def spoil(stage: str = "training", done: int = 11, total: int = 0, text: str = "") -> None:
+        if stage == "training" and done == 11 and not place.is_file():
+            shutil.rmtree(place, ignore_errors=True)
+            place.write_text("precious")
+
+    if is_early:
+        spoil()
+    with pytest.raises(Unreadable, match=f"{place.name} is not a folder") as caught:
+        train(settings, output=path, report=spoil)
+    assert f"mv {place} elsewhere" in str(caught.value) and place.read_text() == "precious"
+    place.unlink()
+    train(settings, output=path)
+    assert _facts(path)[0] == expected[0]
+
+
+@pytest.mark.parametrize("name", ["step-15.tmp", "step-10.old.tmp"])
+def test_leftovers_that_are_links_or_files_are_removed_but_not_followed(stopped, tmp_path, name):
+    settings, origin, expected = stopped
+    shutil.copytree(origin, tmp_path / "run")
+    shutil.copytree(origin, tmp_path / "other")
+    (tmp_path / "run" / "checkpoints" / name).symlink_to(tmp_path / "other")
+    train(settings, output=tmp_path / "run")
+    assert _facts(tmp_path / "run")[0] == expected[0] and _tree(tmp_path / "other") == _tree(origin)
+    assert not list((tmp_path / "run" / "checkpoints").glob("*.tmp"))
+
+
 def test_other_names_among_checkpoints_are_left(stopped, tmp_path):
     settings, origin, expected = stopped
     shutil.copytree(origin, tmp_path / "run")
