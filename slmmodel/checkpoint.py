@@ -35,7 +35,7 @@ from slmmodel.errors import (
     Unreadable,
     UnsupportedFormat,
 )
-from slmmodel.folder_lock import LOCK, FolderHandle, check_folder, check_regular
+from slmmodel.folder_lock import LOCK, FolderHandle, check_folder, check_in_place, check_regular, remedy_of
 from slmmodel.json_files import FaultError, load, read_bounded
 from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex
 from slmmodel.vocab import VocabMeta
@@ -348,7 +348,7 @@ class RunFolder:
 
     def finish(self, tensors: Mapping[str, Tensor], world: World) -> str | None:
         """Writes the final weights; gives their digest (`weights_digest`) on the main rank. Every rank calls it."""
-        _check_in_place(self.handle)
+        check_in_place(self.handle)
         names = write_tensors(self.path, MODEL, tensors, world)
         if not world.is_main:
             return None
@@ -357,7 +357,7 @@ class RunFolder:
 
     def write_result(self, result: Mapping[str, Any], card: bytes) -> None:
         """Writes the card and last `result.json` (`result` without its path), whose presence means finished."""
-        _check_in_place(self.handle)
+        check_in_place(self.handle)
         write_file(self.path / CARD, card)
         write_file(self.path / RESULT, to_json({name: value for name, value in result.items() if name != "path"}))
 
@@ -432,7 +432,7 @@ class Checkpoints:
         part = self.folder / f"{target.name}.tmp"
         train_state = to_json(state) if world.is_main else None
         if world.is_main:
-            _check_in_place(self.handle)
+            check_in_place(self.handle)
             self.check_kinds()
             with translated_errors(target, part):
                 shutil.rmtree(part, ignore_errors=True)
@@ -496,7 +496,7 @@ class Snapshot:
         Whether it is complete: the main rank stops waiting when `cancelled` is set. Raises `DiskFull`, `Unreadable`;
         nothing partial is left.
         """
-        _check_in_place(self.handle)
+        check_in_place(self.handle)
         with translated_errors(self.target, self.part):
             while self.own:
                 name, data = self.own.popitem()
@@ -508,18 +508,13 @@ class Snapshot:
                     return False
             write_file(self.part / TRAIN_STATE, self.train_state)
             write_file(self.part / SUMS, sums_of(self.part, [*self.names, TRAIN_STATE]))
-            _check_in_place(self.handle)
+            check_in_place(self.handle)
             check_folder(self.target)
             if self.target.exists():
                 shutil.rmtree(self.target)
             self.part.rename(self.target)
             sync(self.target.parent)
         return True
-
-
-def _check_in_place(handle: FolderHandle | None) -> None:
-    if handle is not None:
-        handle.check_in_place()
 
 
 # ---------------------------------------------------------------- tensors
@@ -683,14 +678,10 @@ def translated_errors(path: Path, part: Path | None = None) -> Iterator[None]:
                 fix="free some space and run the same command again; it continues",
                 path=str(path),
             ) from error
-        limits = {errno.EFBIG: "the size of a file (ulimit -f)", errno.EMFILE: "open files (ulimit -n)"}
-        limit = limits.get(error.errno or 0)
         raise Unreadable(
             f"cannot write {str(path)!r}: {error.strerror or error}",
             where=str(path.parent),
-            fix=f"raise the limit on {limit}, and run the same command again; it continues"
-            if limit
-            else "name a writable folder",
+            fix=remedy_of(error),
             path=str(path),
         ) from error
 

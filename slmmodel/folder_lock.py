@@ -59,11 +59,20 @@ def check_folder(path: Path) -> None:
             )
 
 
+def remedy_of(error: OSError) -> str:
+    """What makes a file or folder writable that could not be written."""
+    limits = {errno.EFBIG: "the size of a file (ulimit -f)", errno.EMFILE: "open files (ulimit -n)"}
+    limit = limits.get(error.errno or 0)
+    if limit is None:
+        return "name a writable folder"
+    return f"raise the limit on {limit}, and run the same command again; it continues"
+
+
 class FolderHandle:
     """A folder that is open: no other folder gets its inode meanwhile. Windows opens none, and renames none in use."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None
         self._status = path.stat() if self._descriptor is None else os.fstat(self._descriptor)
 
@@ -71,27 +80,28 @@ class FolderHandle:
     def is_in_place(self) -> bool:
         """Whether the path is still that of this folder."""
         try:
-            return os.path.samestat(self._status, self._path.stat())
+            return os.path.samestat(self._status, self.path.stat())
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
             # What is written next says what is wrong.
             return True
 
-    def check_in_place(self) -> None:
-        """Raises `Unreadable` where the folder was removed, renamed or replaced."""
-        if not self.is_in_place:
-            raise Unreadable(
-                f"the folder {str(self._path)!r} was removed or replaced while it was written",
-                where=str(self._path.parent),
-                fix="move it back if it was renamed, run the same command again, and leave it in its place",
-                path=str(self._path),
-            )
-
     def close(self) -> None:
         """Closes the folder."""
         if self._descriptor is not None:
             os.close(self._descriptor)
+
+
+def check_in_place(handle: FolderHandle | None) -> None:
+    """Raises `Unreadable` where a folder that is open was removed, renamed or replaced; None is in place."""
+    if handle is not None and not handle.is_in_place:
+        raise Unreadable(
+            f"the folder {str(handle.path)!r} was removed or replaced while it was written",
+            where=str(handle.path.parent),
+            fix="move it back if it was renamed, run the same command again, and leave it in its place",
+            path=str(handle.path),
+        )
 
 
 @contextmanager
@@ -115,7 +125,7 @@ def locked(folder: Path) -> Iterator[FolderHandle | None]:
         raise Unreadable(
             f"cannot write {str(folder)!r}: {error.strerror or error}",
             where=str(folder.parent),
-            fix="name a writable folder",
+            fix=remedy_of(error),
             path=str(folder),
         ) from error
     if file is None:
@@ -129,7 +139,7 @@ def locked(folder: Path) -> Iterator[FolderHandle | None]:
     try:
         yield handle
     except OSError:
-        handle.check_in_place()
+        check_in_place(handle)
         raise
     finally:
         _release(file)

@@ -29,6 +29,12 @@ from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Set
 
 _SEPARATORS = (os.sep, os.altsep or os.sep)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+REMEDIES = {
+    errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    errno.ENAMETOOLONG: "give the output a shorter name",
+}
+"""By the number of an error of the system: what lets an output be written."""
 _Path = str | os.PathLike[str]
 
 
@@ -358,15 +364,11 @@ def _explain(error: OSError, path: Path, *, partial: bool = False) -> SlmtokErro
             fix="free some space, then run the same command again",
             path=str(path),
         )
-    fixes = {
-        errno.EFBIG: "raise the limit on the size of a file (ulimit -f), or write less",
-        errno.EMFILE: "raise the limit on open files (ulimit -n)",
-        errno.ENAMETOOLONG: "give the output a shorter name",
-    }
     return Unreadable(
         f"cannot write {str(path)!r}: {error.strerror or error}",
         where=f"the folder {str(path.parent)!r}; {left}",
-        fix=fixes.get(error.errno or 0, "name an output in a writable folder"),
+        fix=REMEDIES.get(error.errno or 0, "name an output in a writable folder")
+        + ", or write less" * (error.errno == errno.EFBIG),
         path=str(path),
         os_error=error.errno,
     )
