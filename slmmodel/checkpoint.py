@@ -330,6 +330,8 @@ class RunFolder:
         self, device: str | torch.device = "cpu", dtype: torch.dtype | None = None, *, step: int | None = None
     ) -> Model:
         """The trained model in evaluation mode. Raises what `weights` raises, and `CorruptFile` for other keys."""
+        import torch
+
         from slmmodel.distributed import load_tensors
         from slmmodel.models import build, config_from_dict, count
 
@@ -343,7 +345,9 @@ class RunFolder:
             )
         model = build(config, seed=None)
         fix = "restore config.yaml or the weights, which belong to different models"
-        load_tensors("the stored model", model.state_dict(), read_tensors(folder, MODEL), where=str(folder), fix=fix)
+        stored_dtype = torch.float64 if self.config.get("run", {}).get("precision") == "fp64" else torch.float32
+        tensors = read_tensors(folder, MODEL)
+        load_tensors("the stored model", model.state_dict(), tensors, dtype=stored_dtype, where=str(folder), fix=fix)
         return model.to(device=device, dtype=dtype).eval()
 
     def finish(self, tensors: Mapping[str, Tensor], world: World) -> str | None:

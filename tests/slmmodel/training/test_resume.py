@@ -12,6 +12,7 @@ from contextlib import suppress
 import pytest
 import small
 import torch
+from safetensors.torch import load_file, save_file
 
 from slmmodel import checkpoint
 from slmmodel.checkpoint import RunFolder
@@ -203,6 +204,25 @@ def test_a_checkpoint_with_wrong_sums_is_skipped(stopped, tmp_path):
     assert RunFolder(path).checkpoints.newest() == 5
     result = train(settings, output=path)
     assert result.resumed_from == 5 and _facts(path)[0] == expected[0]
+
+
+@pytest.mark.parametrize("stem", ["model", "optim"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_tensors_of_another_type_are_refused(stopped, tmp_path, stem, dtype):
+    """Their sums say that they are sound."""
+    settings, origin, _ = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+    step = RunFolder(path).checkpoints.path(10)
+    file = step / f"{stem}.safetensors"
+    save_file({name: tensor.to(dtype) for name, tensor in load_file(file).items()}, file, metadata={"format": "pt"})
+    small.write_sums(step)
+    types = f"' of .* has the type {str(dtype).removeprefix('torch.')}, not float32"
+    with pytest.raises(CorruptFile, match=types):
+        train(settings, output=path)
+    if stem == "model":
+        with pytest.raises(CorruptFile, match=types):
+            RunFolder.open(path).model()
 
 
 @pytest.mark.parametrize("spoil", ["cut", "gone", "flipped"])
