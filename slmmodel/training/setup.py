@@ -38,7 +38,7 @@ from slmmodel.errors import (
     OutputExists,
     SlmmodelError,
 )
-from slmmodel.folder_lock import FolderHandle, locked
+from slmmodel.folder_lock import FolderHandle, check_regular, locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, config_from_dict, count
 from slmmodel.run_files import VERSION
@@ -583,14 +583,15 @@ def _branch(
     vocab = origin.read(checkpoint.VOCAB)
     tokenizer = None if origin.tokenizer is None else origin.read(checkpoint.TOKENIZER)
     lines = origin.path / checkpoint.METRICS
+    check_regular(lines)
     # Training says what is missing of them.
     metrics = checkpoint.read_file(lines)[: int(state["metrics_length"])] if lines.exists() else b""
     run.remove()
     write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint))
     copy = run.checkpoints.folder / folder.name
     copy.mkdir(parents=True)
-    for file in folder.iterdir():
-        write_file(copy / file.name, checkpoint.read_file(file))
+    for name in (*checkpoint.read_sums(folder), checkpoint.SUMS):
+        write_file(copy / name, checkpoint.read_file(folder / name))
     # They may have changed since `checkpoint` verified them.
     checkpoint.verify_sums(copy)
     if changes:

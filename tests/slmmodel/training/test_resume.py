@@ -349,6 +349,32 @@ def _tree(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a named pipe")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
+def test_a_branch_waits_for_no_pipe_and_copies_the_files_of_the_checkpoint_alone(stopped, tmp_path, kind):
+    _, origin, _ = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+
+    def put(place):
+        place.unlink(missing_ok=True)
+        if kind == "pipe":
+            os.mkfifo(place)
+        elif kind == "folder":
+            place.mkdir()
+        else:
+            place.symlink_to("/dev/zero")
+
+    put(path / "checkpoints" / "step-10" / "notes")
+    made = branch(path, 10, tmp_path / "new")
+    assert sorted(_tree(made.checkpoints.path(10))) == sorted(_tree(RunFolder(origin).checkpoints.path(10)))
+    put(path / "metrics.jsonl")
+    with pytest.raises(Unreadable, match=r"metrics.jsonl is (a symbolic link|no regular file)"):
+        branch(path, 10, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
 LINKED = {"checkpoints": "checkpoints", "a step": "checkpoints/step-10", "a later step": "checkpoints/step-15"}
 
 
