@@ -35,7 +35,7 @@ from slmmodel.errors import (
     Unreadable,
     UnsupportedFormat,
 )
-from slmmodel.folder_lock import LOCK
+from slmmodel.folder_lock import LOCK, FolderHandle, check_folder, check_in_place, check_regular, remedy_of
 from slmmodel.json_files import FaultError, load, read_bounded
 from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex
 from slmmodel.vocab import VocabMeta
@@ -72,6 +72,7 @@ MAX_CONFIG_BYTES = 1 << 20
 """Of `config.yaml` and `SHA256SUMS`."""
 _MAX_TABLE_BYTES, _MAX_HEADER_BYTES = 128 << 20, 100_000_000
 """Of a tokenizer, the largest file without tensors, and of the header of safetensors, as that library bounds it."""
+_STEP = re.compile(rf"step-[0-9]+({BAD})?")
 _PART = re.compile(r"\..+\.\d+\.part")
 """The temporary name of a file that is being written, with the number of the process."""
 
@@ -105,6 +106,8 @@ class RunFolder:
     def __init__(self, path: Path, allow_mismatch: Collection[str] = ()):
         self.path = path
         self.checkpoints = Checkpoints(path / CHECKPOINTS)
+        self.handle: FolderHandle | None = None
+        """Of the process that trains the run: the folder, open."""
         self._verifies_files = "files" not in allow_mismatch
 
     @classmethod
@@ -296,8 +299,11 @@ class RunFolder:
             if number is not None and steps:
                 nearest = min(steps, key=lambda each: abs(each - number))
                 fix = (Argument("step", nearest), ", the nearest" * (len(steps) > 1))
+            fact = "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}"
+            if number is not None and os.path.lexists(self.checkpoints.path(number)):
+                fact = f"{self.checkpoints.path(number).name} is not a folder"
             raise MissingInput(
-                "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}",
+                fact,
                 where=str(self.checkpoints.folder),
                 limit=f"steps: {', '.join(map(str, steps)) or 'none'}",
                 fix=fix,
@@ -324,6 +330,8 @@ class RunFolder:
         self, device: str | torch.device = "cpu", dtype: torch.dtype | None = None, *, step: int | None = None
     ) -> Model:
         """The trained model in evaluation mode. Raises what `weights` raises, and `CorruptFile` for other keys."""
+        import torch
+
         from slmmodel.distributed import load_tensors
         from slmmodel.models import build, config_from_dict, count
 
@@ -337,11 +345,14 @@ class RunFolder:
             )
         model = build(config, seed=None)
         fix = "restore config.yaml or the weights, which belong to different models"
-        load_tensors("the stored model", model.state_dict(), read_tensors(folder, MODEL), where=str(folder), fix=fix)
+        stored_dtype = torch.float64 if self.config.get("run", {}).get("precision") == "fp64" else torch.float32
+        tensors = read_tensors(folder, MODEL)
+        load_tensors("the stored model", model.state_dict(), tensors, dtype=stored_dtype, where=str(folder), fix=fix)
         return model.to(device=device, dtype=dtype).eval()
 
     def finish(self, tensors: Mapping[str, Tensor], world: World) -> str | None:
         """Writes the final weights; gives their digest (`weights_digest`) on the main rank. Every rank calls it."""
+        check_in_place(self.handle)
         names = write_tensors(self.path, MODEL, tensors, world)
         if not world.is_main:
             return None
@@ -350,6 +361,7 @@ class RunFolder:
 
     def write_result(self, result: Mapping[str, Any], card: bytes) -> None:
         """Writes the card and last `result.json` (`result` without its path), whose presence means finished."""
+        check_in_place(self.handle)
         write_file(self.path / CARD, card)
         write_file(self.path / RESULT, to_json({name: value for name, value in result.items() if name != "path"}))
 
@@ -378,6 +390,8 @@ class Checkpoints:
 
     def __init__(self, folder: Path):
         self.folder = folder
+        self.handle: FolderHandle | None = None
+        """As that of the run."""
 
     def path(self, step: int) -> Path:
         """The folder of a checkpoint."""
@@ -387,6 +401,15 @@ class Checkpoints:
         """The steps of all checkpoints, ascending."""
         steps = [path.name.removeprefix("step-") for path in self.folder.glob("step-*") if path.is_dir()]
         return sorted(int(step) for step in steps if step.isascii() and step.isdigit())
+
+    def check_kinds(self) -> None:
+        """Raises `Unreadable` for links and files in the place of folders, and for what is no file in that of marks."""
+        check_folder(self.folder)
+        for path in sorted(self.folder.glob("step-*")):
+            if _STEP.fullmatch(path.name):
+                check_folder(path)
+        for name in (LATEST, BEST):
+            check_regular(self.folder / name)
 
     def newest(self) -> int | None:
         """The newest checkpoint whose files match their sums."""
@@ -413,13 +436,15 @@ class Checkpoints:
         part = self.folder / f"{target.name}.tmp"
         train_state = to_json(state) if world.is_main else None
         if world.is_main:
+            check_in_place(self.handle)
+            self.check_kinds()
             with translated_errors(target, part):
                 shutil.rmtree(part, ignore_errors=True)
                 part.mkdir(parents=True)
         names = [name for stem in tensors for name in tensor_names(stem, world)]
         own = {name: data for stem, of in tensors.items() for name, data in serialize(stem, of, world).items()}
         world.barrier()
-        return Snapshot(target, part, names, own, train_state)
+        return Snapshot(target, part, names, own, train_state, self.handle)
 
     def mark(self, step: int, *, is_best: bool) -> None:
         """Names the newest checkpoint, and the best one, which is kept regardless of its age."""
@@ -446,7 +471,11 @@ class Checkpoints:
         """Removes checkpoints newer than `step` (all, with None) and leftovers of crashes."""
         newer = (self.path(number) for number in self.list() if step is None or number > step)
         for folder in (*newer, *self.folder.glob("*.tmp")):
-            shutil.rmtree(folder, ignore_errors=True)
+            if folder.is_dir() and not folder.is_symlink():
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    folder.unlink()
 
 
 @dataclass
@@ -462,6 +491,8 @@ class Snapshot:
     """Content of those that this rank writes."""
     train_state: bytes | None
     """Content of `train_state.json`; None on all ranks but the main one, which completes the checkpoint."""
+    handle: FolderHandle | None
+    """Of the run."""
 
     def write(self, cancelled: threading.Event) -> bool:
         """Writes the files of this rank; the main rank waits for all others, and renames the folder.
@@ -469,6 +500,7 @@ class Snapshot:
         Whether it is complete: the main rank stops waiting when `cancelled` is set. Raises `DiskFull`, `Unreadable`;
         nothing partial is left.
         """
+        check_in_place(self.handle)
         with translated_errors(self.target, self.part):
             while self.own:
                 name, data = self.own.popitem()
@@ -480,6 +512,8 @@ class Snapshot:
                     return False
             write_file(self.part / TRAIN_STATE, self.train_state)
             write_file(self.part / SUMS, sums_of(self.part, [*self.names, TRAIN_STATE]))
+            check_in_place(self.handle)
+            check_folder(self.target)
             if self.target.exists():
                 shutil.rmtree(self.target)
             self.part.rename(self.target)
@@ -648,14 +682,10 @@ def translated_errors(path: Path, part: Path | None = None) -> Iterator[None]:
                 fix="free some space and run the same command again; it continues",
                 path=str(path),
             ) from error
-        limits = {errno.EFBIG: "the size of a file (ulimit -f)", errno.EMFILE: "open files (ulimit -n)"}
-        limit = limits.get(error.errno or 0)
         raise Unreadable(
             f"cannot write {str(path)!r}: {error.strerror or error}",
             where=str(path.parent),
-            fix=f"raise the limit on {limit}, and run the same command again; it continues"
-            if limit
-            else "name a writable folder",
+            fix=remedy_of(error),
             path=str(path),
         ) from error
 

@@ -196,11 +196,17 @@ def gather(tensor: Tensor) -> Tensor:
 
 
 def load_tensors(
-    what: str, own: Mapping[str, Tensor], stored: Mapping[str, Tensor], *, where: str | None = None, fix: str
+    what: str,
+    own: Mapping[str, Tensor],
+    stored: Mapping[str, Tensor],
+    *,
+    dtype: torch.dtype | None = None,
+    where: str | None = None,
+    fix: str,
 ) -> None:
-    """Copies stored tensors into `own`, which may be sharded.
+    """Copies stored tensors into `own`, which may be sharded. `dtype`: of all stored ones; by default as `own`.
 
-    Raises `CorruptFile` for a tensor that is missing, unknown, or of another shape.
+    Raises `CorruptFile` for a tensor that is missing, unknown, or of another shape or type.
     """
     for name in sorted(own.keys() ^ stored.keys()):
         fact = f"{what} {'lacks' if name in own else 'has an unknown entry'} {name!r}"
@@ -209,6 +215,11 @@ def load_tensors(
         value = stored[name]
         if value.shape != tensor.shape:
             fact = f"{name!r} of {what} has shape {list(value.shape)}, not {list(tensor.shape)}"
+            raise CorruptFile(fact, where=where, fix=fix)
+        if value.dtype != (expected := dtype or tensor.dtype):
+            # Rounded values would be loaded without a sign of it.
+            types = [str(each).removeprefix("torch.") for each in (value.dtype, expected)]
+            fact = f"{name!r} of {what} has the type {types[0]}, not {types[1]}"
             raise CorruptFile(fact, where=where, fix=fix)
         if hasattr(tensor, "full_tensor") and not hasattr(value, "full_tensor"):
             from torch.distributed.tensor import distribute_tensor

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shlex
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -38,26 +39,93 @@ def check_regular(path: Path) -> None:
             )
 
 
+def check_folder(path: Path) -> None:
+    """Raises `Unreadable` for a link or a file in the place of a folder in which files are written and removed.
+
+    A folder that does not exist is sound.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        mode = path.lstat().st_mode
+        if not stat.S_ISDIR(mode):
+            is_link = stat.S_ISLNK(mode)
+            raise Unreadable(
+                f"{path.name} is {'a symbolic link' if is_link else 'not a folder'}",
+                where=str(path),
+                limit="a folder; nothing is written or removed through a link" if is_link else "a folder",
+                fix=f"mv {shlex.quote(str(path))} elsewhere"
+                + (", put the folder itself in its place" if is_link else "")
+                + ", and run the same command again",
+                path=str(path),
+            )
+
+
+def remedy_of(error: OSError) -> str:
+    """What makes a file or folder writable that could not be written."""
+    limits = {errno.EFBIG: "the size of a file (ulimit -f)", errno.EMFILE: "open files (ulimit -n)"}
+    limit = limits.get(error.errno or 0)
+    if limit is None:
+        return "name a writable folder"
+    return f"raise the limit on {limit}, and run the same command again; it continues"
+
+
+class FolderHandle:
+    """A folder that is open: no other folder gets its inode meanwhile. Windows opens none, and renames none in use."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None
+        self._status = path.stat() if self._descriptor is None else os.fstat(self._descriptor)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the path is still that of this folder."""
+        try:
+            return os.path.samestat(self._status, self.path.stat())
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            # What is written next says what is wrong.
+            return True
+
+    def close(self) -> None:
+        """Closes the folder."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+
+def check_in_place(handle: FolderHandle | None) -> None:
+    """Raises `Unreadable` where a folder that is open was removed, renamed or replaced; None is in place."""
+    if handle is not None and not handle.is_in_place:
+        raise Unreadable(
+            f"the folder {str(handle.path)!r} was removed or replaced while it was written",
+            where=str(handle.path.parent),
+            fix="move it back if it was renamed, run the same command again, and leave it in its place",
+            path=str(handle.path),
+        )
+
+
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[FolderHandle | None]:
     """Holds the lock of a folder, which is made where it does not exist, and removed again if nothing was written.
 
-    Raises `OutputExists` while another process holds it, `Unreadable` where no file can be made.
+    Gives the folder, open; None for a file in its place. Raises `OutputExists` while another process holds the lock,
+    `Unreadable` where no file can be made, and where a file fails because the folder was removed or replaced.
     """
     if folder.exists() and not folder.is_dir():
         # The caller says what is wrong with it.
-        yield
+        yield None
         return
     is_new = not folder.exists()
     file = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = _acquire(folder)
+        handle = FolderHandle(folder)
     except OSError as error:
         raise Unreadable(
             f"cannot write {str(folder)!r}: {error.strerror or error}",
             where=str(folder.parent),
-            fix="name a writable folder",
+            fix=remedy_of(error),
             path=str(folder),
         ) from error
     if file is None:
@@ -69,12 +137,16 @@ def locked(folder: Path) -> Iterator[None]:
             path=str(folder),
         )
     try:
-        yield
+        yield handle
+    except OSError:
+        check_in_place(handle)
+        raise
     finally:
         _release(file)
-        if is_new:
+        if is_new and handle.is_in_place:
             with suppress(OSError):
                 folder.rmdir()
+        handle.close()
 
 
 def is_locked(folder: Path) -> bool | None:
@@ -144,12 +216,16 @@ def _lock(file: IO[bytes]) -> None:
 
 
 def _release(file: IO[bytes]) -> None:
+    path = Path(file.name)
     try:
-        Path(file.name).unlink(missing_ok=True)
+        # Where the folder was replaced, the file there is the lock of another process.
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                path.unlink()
     except PermissionError:
         # Windows removes no open file.
         file.close()
         with suppress(OSError):
-            Path(file.name).unlink()
+            path.unlink()
     finally:
         file.close()

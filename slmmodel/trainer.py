@@ -72,10 +72,11 @@ def train(
     # named before an output that exists, since a fix that replaces a run would not mend them; and with the data by
     # `configure`, whose configuration is the one that counts.
     setup.check_settings(given)
-    with _process(given) as world, setup.exclusive(Path(output), world):
+    with _process(given) as world, setup.exclusive(Path(output), world) as handle:
         # What a first attempt has begun is continued, not replaced again. Agents of several machines count apart.
         force = force and not world.reduce("max", [is_restart()])[0]
         run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
+        run.handle = run.checkpoints.handle = handle
         world.barrier()
         continued = setup.exists_on_all_ranks(run, world) and not force
         recorded = run.config if continued else None
@@ -168,7 +169,7 @@ class Trainer:
         self.state = TrainState()
         self.last_result: StepResult | None = None
         self.writer = CheckpointWriter(folder.checkpoints, config.run)
-        self.heartbeat = Heartbeat(folder.path if world.is_main else None)
+        self.heartbeat = Heartbeat(folder.path if world.is_main else None, folder.handle)
         self.resumed_from: int | None = None
         self.damaged: list[int] = []
         self.lost_lines = self.run_digest = ""

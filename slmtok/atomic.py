@@ -29,6 +29,12 @@ from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Set
 
 _SEPARATORS = (os.sep, os.altsep or os.sep)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+REMEDIES = {
+    errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    errno.ENAMETOOLONG: "give the output a shorter name",
+}
+"""By the number of an error of the system: what lets an output be written."""
 _Path = str | os.PathLike[str]
 
 
@@ -284,10 +290,32 @@ def temporary_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.{owner}-{os.urandom(4).hex()}.part")
 
 
+@contextmanager
+def temporary_folder(path: Path) -> Iterator[Path]:
+    """A new folder beside `path`, which is removed at the end; that of a killed process is removed by the next one."""
+    import shutil
+
+    remove_stale(path)
+    folder = temporary_path(path)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def remove_stale(path: Path) -> None:
-    """Removes temporary files and folders beside an output whose process, on this machine, has ended."""
+    """Removes temporary files and folders beside an output whose process, on this machine, has ended.
+
+    In a folder with the sticky bit, such as `/tmp`, those of other users stay.
+    """
+    is_shared, user = False, os.getuid() if hasattr(os, "getuid") else None
     with suppress(OSError):
-        for entry in _stale(path, ".part"):
+        is_shared = user is not None and bool(path.parent.stat().st_mode & stat.S_ISVTX)
+    for entry in _stale(path, ".part"):
+        with suppress(OSError):
+            if is_shared and entry.lstat().st_uid != user:
+                continue
             if entry.is_dir() and not entry.is_symlink():
                 import shutil  # It loads the modules of archives, and is rarely needed.
 
@@ -358,15 +386,11 @@ def _explain(error: OSError, path: Path, *, partial: bool = False) -> SlmtokErro
             fix="free some space, then run the same command again",
             path=str(path),
         )
-    fixes = {
-        errno.EFBIG: "raise the limit on the size of a file (ulimit -f), or write less",
-        errno.EMFILE: "raise the limit on open files (ulimit -n)",
-        errno.ENAMETOOLONG: "give the output a shorter name",
-    }
     return Unreadable(
         f"cannot write {str(path)!r}: {error.strerror or error}",
         where=f"the folder {str(path.parent)!r}; {left}",
-        fix=fixes.get(error.errno or 0, "name an output in a writable folder"),
+        fix=REMEDIES.get(error.errno or 0, "name an output in a writable folder")
+        + ", or write less" * (error.errno == errno.EFBIG),
         path=str(path),
         os_error=error.errno,
     )

@@ -378,7 +378,8 @@ class CountOptions(ReadOptions):
     )
     memory: int | str | None = option(
         None,
-        help="Memory for counting (500MB, 2GiB, 50% of the free memory); the excess goes to temporary files.",
+        help="Memory for counting (500MB, 2GiB, 50% of the free memory); the excess goes to temporary files. "
+        "The result, all distinct pretokens, is held besides.",
         group=CORPUS,
         metavar="SIZE",
         parse=values.parse_memory_text,

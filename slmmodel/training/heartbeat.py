@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from slmmodel.errors import SlmmodelError
+from slmmodel.folder_lock import FolderHandle
 from slmmodel.json_files import load
 from slmmodel.run_files import FINISHED
 from slmmodel.run_files import Heartbeat as Content
@@ -27,10 +28,13 @@ STAGES = ("preparing", "training", "validation", "saving")
 
 
 class Heartbeat:
-    """Written from `start` to `end`, in a `with` block. With `folder` None (other ranks) it writes nothing."""
+    """Written from `start` to `end`, in a `with` block. With `folder` None (other ranks) it writes nothing.
 
-    def __init__(self, folder: Path | None) -> None:
-        self._path = None if folder is None else folder / FILE
+    `handle`: the folder, open; nothing is written where another one is in its place.
+    """
+
+    def __init__(self, folder: Path | None, handle: FolderHandle | None = None) -> None:
+        self._path, self._handle = None if folder is None else folder / FILE, handle
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._content: dict[str, Any] = {"host": platform.node(), "pid": os.getpid(), "ended": None}
@@ -62,16 +66,22 @@ class Heartbeat:
             self._thread = None
             self._content = {**self._content, "ended": reason}
             self._write()
-            if reason in FINISHED:
+            if reason in FINISHED and self._is_in_place:
                 self._path.unlink(missing_ok=True)
 
     def _beat(self) -> None:
         while not self._stopped.wait(INTERVAL):
             self._write()
 
+    @property
+    def _is_in_place(self) -> bool:
+        return self._handle is None or self._handle.is_in_place
+
     def _write(self) -> None:
         """Replaces the file. A full disk or an unreachable file server must not end the training."""
         assert self._path is not None
+        if not self._is_in_place:
+            return
         part = self._path.with_name(f".{FILE}.{os.getpid()}.part")
         try:
             part.write_text(json.dumps({**self._content, "time": time.time()}) + "\n", encoding="utf-8")

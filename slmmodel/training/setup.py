@@ -38,7 +38,7 @@ from slmmodel.errors import (
     OutputExists,
     SlmmodelError,
 )
-from slmmodel.folder_lock import locked
+from slmmodel.folder_lock import FolderHandle, check_regular, locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, config_from_dict, count
 from slmmodel.run_files import VERSION
@@ -76,21 +76,21 @@ def value_of(settings: Settings, name: str, default: str) -> str:
 
 
 @contextmanager
-def exclusive(path: Path, world: World) -> Iterator[None]:
-    """Holds the lock of a run folder on the main rank. Raises `OutputExists` on all ranks while another process has it.
+def exclusive(path: Path, world: World) -> Iterator[FolderHandle | None]:
+    """Holds the lock of a run folder on the main rank, which gets the folder, open; other ranks get None.
 
-    Raises what `locked` raises.
+    Raises `OutputExists` on all ranks while another process has the lock, and what `locked` raises.
     """
     with ExitStack() as stack:
-        failure: SlmmodelError | None = None
+        failure, handle = None, None
         try:
             if world.is_main:
-                stack.enter_context(locked(path))
+                handle = stack.enter_context(locked(path))
         except SlmmodelError as error:
             failure = error
         if world.reduce("max", [failure is not None])[0]:
             raise failure or OutputExists(f"the main rank cannot lock {str(path)!r}", fix="see its error")
-        yield
+        yield handle
 
 
 def check_settings(settings: Settings) -> None:
@@ -130,6 +130,7 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ())
             ),
             path=str(path),
         )
+    run.checkpoints.check_kinds()
     return run
 
 
@@ -582,14 +583,15 @@ def _branch(
     vocab = origin.read(checkpoint.VOCAB)
     tokenizer = None if origin.tokenizer is None else origin.read(checkpoint.TOKENIZER)
     lines = origin.path / checkpoint.METRICS
+    check_regular(lines)
     # Training says what is missing of them.
     metrics = checkpoint.read_file(lines)[: int(state["metrics_length"])] if lines.exists() else b""
     run.remove()
     write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint))
     copy = run.checkpoints.folder / folder.name
     copy.mkdir(parents=True)
-    for file in folder.iterdir():
-        write_file(copy / file.name, checkpoint.read_file(file))
+    for name in (*checkpoint.read_sums(folder), checkpoint.SUMS):
+        write_file(copy / name, checkpoint.read_file(folder / name))
     # They may have changed since `checkpoint` verified them.
     checkpoint.verify_sums(copy)
     if changes:

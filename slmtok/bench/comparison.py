@@ -10,11 +10,13 @@ import os
 import platform
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from slmtok import atomic
 from slmtok.bench import measure
 from slmtok.bench.engines import ENGINES, installed_version
 from slmtok.bench.source import save_documents, write_source
@@ -75,6 +77,11 @@ def check_peers(names: Sequence[str]) -> None:
         )
 
 
+def work_folder() -> AbstractContextManager[Path]:
+    """A folder for documents, ranks and ids; those that killed processes of this user have left are removed."""
+    return atomic.temporary_folder(Path(tempfile.gettempdir()) / "slmtok-bench")
+
+
 def compare(
     tokenizer: Tokenizer,
     documents: Sequence[str],
@@ -91,8 +98,7 @@ def compare(
 
     Raises `OptionError` for a peer that cannot load this vocabulary, `InternalError` for one that fails.
     """
-    with tempfile.TemporaryDirectory(prefix="slmtok-bench-") as temporary:
-        folder = Path(temporary)
+    with work_folder() as folder:
         save_documents(folder / "documents", documents)
         source = write_source(tokenizer, folder, name=name)
         runner = _Runner(folder, source, [REFERENCE, *peers], threads, rounds, progress)

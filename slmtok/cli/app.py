@@ -156,7 +156,11 @@ class App(NamedTuple):
     def _fail(self, caught: Exception, name: str, settings: Settings) -> int:
         """Prints an error and returns the exit status."""
         is_own = isinstance(caught, self.policy.own)
-        error: Any = caught if is_own else self.policy.translate(caught) or errors.system_error(caught, self.package)
+        error: Any = (
+            caught
+            if is_own
+            else self.policy.translate(caught) or errors.system_error(caught, self.package, settings.written)
+        )
         flags = self._flags(name)
         if not self.reports(errors.error_text(error, flags)):
             return self.policy.exit_status(error)

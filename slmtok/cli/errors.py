@@ -603,14 +603,17 @@ def _value_of(name: str, arguments: Sequence[str]) -> str | None:
     return None
 
 
-def system_error(error: Exception, package: str) -> SlmtokError:
-    """The error for an exception of Python or the system: a refusal of the system, or a fault of `package`."""
+def system_error(error: Exception, package: str, written: Sequence[str] = ()) -> SlmtokError:
+    """The error for an exception of Python or the system: a refusal of the system, or a fault of `package`.
+
+    `written`: outputs of the command that are complete.
+    """
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error):
         fix = "free some space, or name another folder in the variable TMPDIR"
         return Unreadable("no folder for temporary files can be written", where="TMPDIR, /tmp, /var/tmp", fix=fix)
     if isinstance(error, OSError) and error.filename is None:
         # Functions that read or write files add the file name; an error without one comes from stdout.
-        return stdout_error(error)
+        return stdout_error(error, written)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         fact = f"no space left while writing {error.filename!r}"
         return DiskFull(fact, where=str(error.filename), fix="free some space, then run the same command again")
@@ -634,16 +637,17 @@ def system_error(error: Exception, package: str) -> SlmtokError:
     )
 
 
-def stdout_error(error: OSError) -> SlmtokError:
-    """The error for a failed write to stdout, which is discarded from now on."""
+def stdout_error(error: OSError, written: Sequence[str] = ()) -> SlmtokError:
+    """The error for a failed write to stdout, which is discarded from now on. `written`: as in `system_error`."""
     streams.discard_stdout()
+    complete = f"{' and '.join(map(repr, written))} {'is' if len(written) == 1 else 'are'} complete"
+    where = f"stdout; {complete}" if written else "stdout"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(
-            "no space left while writing to stdout", where="stdout", fix="free some space, or write to another disk"
-        )
+        fix = "free some space, or write to another disk"
+        return DiskFull("no space left while writing to stdout", where=where, fix=fix)
     return Unreadable(
         f"cannot write to stdout: {error.strerror or error}",
-        where="stdout",
+        where=where,
         fix="send stdout to a file or to another program, or to /dev/null",
         os_error=error.errno,
     )

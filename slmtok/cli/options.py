@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 import click
 
 from slmtok.cli.arguments import command_line, name_swap, parameter_name
-from slmtok.cli.output import Outcome, Settings
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import OptionError, SlmtokError
 from slmtok.sizes import parse_size
@@ -314,11 +314,20 @@ class Command(click.Command):
         assert self.callback is not None
         try:
             outcome: Outcome = ctx.invoke(self.callback, **given)
+            if isinstance(ctx.obj, Settings) and outcome.code in (DONE, ANSWER_NO):
+                ctx.obj.written = self._written(ctx)
             noted = ctx.meta.get("warnings")
             return outcome._replace(warnings=(*outcome.warnings, *noted)) if noted else outcome
         except SlmtokError as error:
             name_swap(error, ctx)
             raise
+
+    def _written(self, ctx: click.Context) -> tuple[str, ...]:
+        """The outputs that were named; the command has ended, so they are complete."""
+        if ctx.params.get("dry_run"):
+            return ()
+        values = [ctx.params.get(param.name or "") for param in self.params if getattr(param, "panel", "") == OUTPUT]
+        return tuple(value for value in values if isinstance(value, str) and os.path.exists(value))  # noqa: PTH110
 
     def _refuse_empty_names(self, ctx: click.Context) -> None:
         """Raises `OptionError` for a file without a name, which Python would take for the working folder."""

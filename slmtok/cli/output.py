@@ -43,6 +43,8 @@ class Settings:
     as_json: bool = False
     quiet: bool = False
     traceback: bool = False
+    written: tuple[str, ...] = ()
+    """The outputs of the command, once they are complete."""
 
 
 def settings() -> Settings:

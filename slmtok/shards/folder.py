@@ -193,11 +193,7 @@ def explained(error: OSError, folder: Path, state: State, bytes_left: int | None
     if isinstance(error, SlmtokError):
         return error
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-        remedies = {
-            errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
-            errno.EMFILE: "raise the limit on open files (ulimit -n)",
-        }
-        remedy = remedies.get(error.errno or 0, "make the folder writable")
+        remedy = atomic.REMEDIES.get(error.errno or 0, "make the folder writable")
         return Unreadable(
             f"cannot write to {name!r}: {error.strerror or error}",
             where=str(error.filename or name),

@@ -12,6 +12,7 @@ from contextlib import suppress
 import pytest
 import small
 import torch
+from safetensors.torch import load_file, save_file
 
 from slmmodel import checkpoint
 from slmmodel.checkpoint import RunFolder
@@ -205,6 +206,25 @@ def test_a_checkpoint_with_wrong_sums_is_skipped(stopped, tmp_path):
     assert result.resumed_from == 5 and _facts(path)[0] == expected[0]
 
 
+@pytest.mark.parametrize("stem", ["model", "optim"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_tensors_of_another_type_are_refused(stopped, tmp_path, stem, dtype):
+    """Their sums say that they are sound."""
+    settings, origin, _ = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+    step = RunFolder(path).checkpoints.path(10)
+    file = step / f"{stem}.safetensors"
+    save_file({name: tensor.to(dtype) for name, tensor in load_file(file).items()}, file, metadata={"format": "pt"})
+    small.write_sums(step)
+    types = f"' of .* has the type {str(dtype).removeprefix('torch.')}, not float32"
+    with pytest.raises(CorruptFile, match=types):
+        train(settings, output=path)
+    if stem == "model":
+        with pytest.raises(CorruptFile, match=types):
+            RunFolder.open(path).model()
+
+
 @pytest.mark.parametrize("spoil", ["cut", "gone", "flipped"])
 def test_metrics_that_were_spoiled_have_no_holes(stopped, tmp_path, spoil):
     settings, origin, expected = stopped
@@ -289,6 +309,137 @@ def test_a_checkpoint_of_another_run_is_refused(stopped, tmp_path):
     shutil.rmtree(path / "checkpoints" / "step-10")
     train(settings, output=path)
     assert _facts(path)[0] == expected[0]
+
+
+@pytest.mark.parametrize("change", ["removed", "renamed", "replaced", "replaced by a run"])
+@pytest.mark.parametrize("step", [6, STEPS])
+def test_a_run_folder_that_is_moved_while_it_is_trained(settings, whole, tmp_path, change, step):
+    """Nothing is written or removed in the folder that took its place, and the moved one continues."""
+    path, moved, heard = tmp_path / "run", tmp_path / "moved", []
+
+    def report(stage: str, done: int, total: int, text: str) -> None:
+        if stage == "training" and done == step and not heard:
+            heard.append(path.rename(moved))
+            if change == "removed":
+                shutil.rmtree(moved)
+            elif change != "renamed":
+                path.mkdir()
+            if change == "replaced by a run":
+                shutil.copytree(whole, path, dirs_exist_ok=True)
+                (path / ".lock").touch()
+                (path / "heartbeat.json").touch()
+
+    with pytest.raises(Unreadable, match="was removed or replaced while it was written"):
+        train(settings, output=path, report=report)
+    assert path.exists() == (change.startswith("replaced"))
+    if change == "replaced by a run":
+        assert not (path / "heartbeat.json").read_bytes()
+        (path / "heartbeat.json").unlink()
+        (path / ".lock").unlink()
+        assert _tree(path) == _tree(whole)
+    elif change == "replaced":
+        assert not list(path.iterdir())
+    if change == "renamed":
+        (moved / ".lock").unlink()
+        train(settings, output=moved)
+        assert small.weights(moved) == small.weights(whole)
+
+
+def _tree(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a named pipe")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
+def test_a_branch_waits_for_no_pipe_and_copies_the_files_of_the_checkpoint_alone(stopped, tmp_path, kind):
+    _, origin, _ = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+
+    def put(place):
+        place.unlink(missing_ok=True)
+        if kind == "pipe":
+            os.mkfifo(place)
+        elif kind == "folder":
+            place.mkdir()
+        else:
+            place.symlink_to("/dev/zero")
+
+    put(path / "checkpoints" / "step-10" / "notes")
+    made = branch(path, 10, tmp_path / "new")
+    assert sorted(_tree(made.checkpoints.path(10))) == sorted(_tree(RunFolder(origin).checkpoints.path(10)))
+    put(path / "metrics.jsonl")
+    with pytest.raises(Unreadable, match=r"metrics.jsonl is (a symbolic link|no regular file)"):
+        branch(path, 10, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+LINKED = {"checkpoints": "checkpoints", "a step": "checkpoints/step-10", "a later step": "checkpoints/step-15"}
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="symbolic links")
+@pytest.mark.parametrize("name", LINKED)
+@pytest.mark.parametrize("is_early", [True, False])
+def test_nothing_is_written_or_removed_through_links_to_checkpoints(stopped, tmp_path, name, is_early):
+    settings, origin, expected = stopped
+    path, place, elsewhere = tmp_path / "run", tmp_path / "run" / LINKED[name], tmp_path / "elsewhere"
+    shutil.copytree(origin, path)
+    before = []
+
+    def link(stage: str = "training", done: int = 11, total: int = 0, text: str = "") -> None:
+        if stage == "training" and done == 11 and not before:
+            if place.exists():
+                place.rename(elsewhere)
+            else:
+                shutil.copytree(path / "checkpoints" / "step-10", elsewhere)
+            place.symlink_to(elsewhere)
+            before.append(_tree(elsewhere))
+
+    if is_early:
+        link()
+    with pytest.raises(Unreadable, match=f"{place.name} is a symbolic link") as caught:
+        train(settings, output=path, report=link)
+    assert f"mv {place} elsewhere" in str(caught.value)
+    assert before == [_tree(elsewhere)]
+    place.unlink()
+    if "later" not in name:
+        elsewhere.rename(place)
+    train(settings, output=path)
+    assert _facts(path)[0] == expected[0]
+
+
+@pytest.mark.parametrize("name", ["checkpoints", *(f"checkpoints/step-{name}" for name in ("5", "15", "15-bad"))])
+@pytest.mark.parametrize("is_early", [True, False])
+def test_files_in_the_place_of_checkpoints_are_named(stopped, tmp_path, name, is_early):
+    settings, origin, expected = stopped
+    path, place = tmp_path / "run", tmp_path / "run" / name
+    shutil.copytree(origin, path)
+
+    def spoil(stage: str = "training", done: int = 11, total: int = 0, text: str = "") -> None:
+        if stage == "training" and done == 11 and not place.is_file():
+            shutil.rmtree(place, ignore_errors=True)
+            place.write_text("precious")
+
+    if is_early:
+        spoil()
+    with pytest.raises(Unreadable, match=f"{place.name} is not a folder") as caught:
+        train(settings, output=path, report=spoil)
+    assert f"mv {place} elsewhere" in str(caught.value) and place.read_text() == "precious"
+    place.unlink()
+    train(settings, output=path)
+    assert _facts(path)[0] == expected[0]
+
+
+@pytest.mark.parametrize("name", ["step-15.tmp", "step-10.old.tmp"])
+def test_leftovers_that_are_links_or_files_are_removed_but_not_followed(stopped, tmp_path, name):
+    settings, origin, expected = stopped
+    shutil.copytree(origin, tmp_path / "run")
+    shutil.copytree(origin, tmp_path / "other")
+    (tmp_path / "run" / "checkpoints" / name).symlink_to(tmp_path / "other")
+    train(settings, output=tmp_path / "run")
+    assert _facts(tmp_path / "run")[0] == expected[0] and _tree(tmp_path / "other") == _tree(origin)
+    assert not list((tmp_path / "run" / "checkpoints").glob("*.tmp"))
 
 
 def test_other_names_among_checkpoints_are_left(stopped, tmp_path):

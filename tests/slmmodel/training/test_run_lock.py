@@ -100,6 +100,16 @@ def test_a_folder_that_cannot_be_made(tmp_path):
         pass
 
 
+@pytest.mark.parametrize(("number", "remedy"), [(errno.EMFILE, "ulimit -n"), (errno.EROFS, "writable folder")])
+def test_a_lock_that_cannot_be_made_names_the_limit(tmp_path, monkeypatch, number, remedy):
+    def acquire(folder):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(folder_lock, "_acquire", acquire)
+    with pytest.raises(Unreadable, match=remedy), locked(tmp_path / "run"):
+        pass
+
+
 def test_replacing_a_run_keeps_other_files_and_follows_no_link(data, tmp_path):
     settings, path = small.settings(data, run__budget__steps=4), tmp_path / "run"
     train(settings, output=path)

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from shared_data import peer
@@ -11,6 +17,7 @@ from slmtok.bench import comparison, measure
 from slmtok.bench.engines import ENGINES
 from slmtok.errors import InternalError, MissingExtra, OptionError
 
+ROOT = Path(__file__).parents[3]
 MEASURED = {"bytes": 10, "tokens": 3, "form": "list", "load": 0.1, "first": 0.2, "third": 0.1, "peak": 1000}
 
 
@@ -52,6 +59,41 @@ def test_against_tiktoken_on_own_text(slmtok, corpus, tok):
     assert result["tokens"] == slmtok("encode", corpus, "-t", tok).out.count(" ") + 1
     assert result["rows"][0]["ratio_first"] == 1
     assert all(row[key] > 0 for row in result["rows"] for key in ("load", "first", "third", "mb_per_s_first"))
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from slmtok.bench.comparison import work_folder
+with work_folder() as folder:
+    (folder / "documents").write_text("left")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
+def test_folders_of_killed_processes_are_removed(slmtok, corpus, tok, measured, tmp_path, monkeypatch):
+    place, other = tmp_path / "tmp", tmp_path / "other"
+    place.mkdir()
+    place.chmod(0o1777)
+    other.mkdir()
+    (other / "precious").write_text("mine")
+    line = [sys.executable, "-c", KILLED]
+    environment = {**os.environ, "TMPDIR": str(place), "PYTHONPATH": str(ROOT)}
+    assert subprocess.run(line, env=environment, check=False).returncode == -signal.SIGKILL
+    (left,) = place.iterdir()
+    stem, _, suffix = left.name.rpartition("-")
+    link, foreign = (place / f"{stem}-{digit * 8}.{suffix.partition('.')[2]}" for digit in "ab")
+    link.symlink_to(other)
+    foreign.mkdir()
+    if os.geteuid() == 0:
+        os.chown(foreign, 12345, 12345)
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    with comparison.work_folder() as running:
+        ran = slmtok("bench", "--on", corpus, "-t", tok, "--against", "tiktoken", "--rounds", 1)
+        assert ran.code == 0, ran.err
+        assert {*place.iterdir()} == ({running, foreign} if os.geteuid() == 0 else {running})
+    assert (other / "precious").read_text() == "mine"
 
 
 def test_the_table_names_versions_text_and_digest(slmtok, corpus, tok, measured):

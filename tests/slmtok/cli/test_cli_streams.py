@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -112,18 +113,20 @@ def test_every_command_is_tried():
 
 @pytest.mark.parametrize("line", [*LINES.values(), *WRITING.values()])
 def test_stdout_full_or_closed(shell, line):
+    found = re.search("-o (new[^ ]*)", line)
+    complete = f"; {found[1]!r} is complete" if found else ""
     assert shell(line, "> /dev/full") == (
         1,
         "",
         "error: no space left while writing to stdout\n"
-        "  where: stdout\n"
+        f"  where: stdout{complete}\n"
         "  fix:   free some space, or write to another disk\n",
     )
     code, _, err = shell(line + (" --force" if " -o new" in line else ""), ">&-")
     assert code == 1
     assert err == (
         "error: cannot write to stdout: it is closed\n"
-        "  where: stdout\n"
+        f"  where: stdout{complete}\n"
         "  fix:   send stdout to a file or to another program, or to /dev/null\n"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import tracemalloc
 from itertools import islice
 from pathlib import Path
 
@@ -152,3 +153,15 @@ def test_supported_vocabs_take_blocks_of_any_size() -> None:
         "thin",
         "no",
     ]
+
+
+def test_duplicates_take_50_bytes_a_document_at_their_peak():
+    rng, duplicates = np.random.default_rng(1), Duplicates()
+    tracemalloc.start()
+    try:
+        for _ in range(200):
+            duplicates.add(rng.integers(0, 1 << 64, 1000, dtype=np.uint64))
+        assert duplicates.count == 0
+        assert tracemalloc.get_traced_memory()[1] < 50 * 200_000
+    finally:
+        tracemalloc.stop()
