@@ -79,7 +79,8 @@ def train(
         world.barrier()
         continued = setup.exists_on_all_ranks(run, world) and not force
         recorded = run.config if continued else None
-        data = data or setup.open_run_data(given, recorded)
+        # Text and mixtures come open from the command, which alone imports slmtok; packed data are opened here.
+        data = data or setup.open_packed_data(given, recorded)
         config, notes = setup.configure(given, recorded, data, world.device)
         notes += setup.notes_on_ranks(config, world)
         for text in notes if world.is_main else ():
@@ -118,7 +119,7 @@ def dry_run(
         run = None if output is None else setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
         recorded = run if run is not None and run.exists() and not force else None
         config_before = None if recorded is None else recorded.config
-        data = data or setup.open_run_data(given, config_before)
+        data = data or setup.open_packed_data(given, config_before)
         config, notes = setup.configure(given, config_before, data, world.device)
         notes += setup.notes_on_ranks(config, world)
         stages = DataStages(data, config)

@@ -183,8 +183,8 @@ def notes_on_ranks(config: RunConfig, world: World) -> list[str]:
     return notes
 
 
-def open_run_data(settings: Settings, recorded: Mapping[str, Any] | None) -> RunData:
-    """The data named by the settings, else by the recorded configuration."""
+def open_packed_data(settings: Settings, recorded: Mapping[str, Any] | None) -> RunData:
+    """Packed data, named by the settings, else by the recorded configuration."""
     section = {} if recorded is None else recorded["data"]
     named = settings["data.train"].value if "data.train" in settings else section.get("train", "")
     stages = settings["data.stages"].value if "data.stages" in settings else section.get("stages")
