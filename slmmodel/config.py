@@ -92,7 +92,7 @@ class ScheduleConfig(Section):
     kind: str = option("wsd", "wsd, cosine, linear or const.")
     warmup: OptionalNumber = option(None, "Default: 1 %, at least 100 steps; 5 % of runs under 2000 steps.")
     decay: OptionalNumber = option(None, "Default: 20 %; 40 % of runs under 2000 steps.")
-    final: Number = option(0.0, "Factor of the learning rate at which the decay would end, one step after the last.")
+    final: Number = option(0.0, "Factor of the learning rate that the step after the last would have.")
     shape: str = option("linear", "Decay of wsd: linear, 1-sqrt or cosine.")
 
 

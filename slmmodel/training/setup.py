@@ -183,9 +183,9 @@ def notes_on_ranks(config: RunConfig, world: World) -> list[str]:
     return notes
 
 
-def open_packed_data(settings: Settings, recorded: Mapping[str, Any] | None) -> RunData:
-    """Packed data, named by the settings, else by the recorded configuration."""
-    section = {} if recorded is None else recorded["data"]
+def open_packed_data(settings: Settings, config_before: Mapping[str, Any] | None) -> RunData:
+    """Packed data, named by the settings, else by the configuration of the run that continues."""
+    section = {} if config_before is None else config_before["data"]
     named = settings["data.train"].value if "data.train" in settings else section.get("train", "")
     stages = settings["data.stages"].value if "data.stages" in settings else section.get("stages")
     if not isinstance(named, str) or stages:
@@ -211,9 +211,10 @@ def _notes_on_time(settings: Settings) -> list[str]:
 
 
 def configure(
-    settings: Settings, recorded: Mapping[str, Any] | None, data: RunData, device: torch.device
+    settings: Settings, config_before: Mapping[str, Any] | None, data: RunData, device: torch.device
 ) -> tuple[RunConfig, list[str]]:
-    """The configuration of a new run; or the recorded one with the options that may change taken from `settings`.
+    """The configuration of a new run; or that of a run which continues, with the options that may change taken from
+    `settings`.
 
     Raises `OptionError` for a setting that contradicts the record, `MissingPackage` for a tracker, and `UnknownName`.
     """
@@ -225,20 +226,20 @@ def configure(
         notes.append("this CPU has no instructions for bf16, so products take several times as long: --precision fp32")
     if config.run.precision == "fp16" and device.type == "cpu":
         notes.append("products of fp16 take several times as long on a CPU: --precision fp32")
-    if recorded is None:
+    if config_before is None:
         return config.model_copy(update={"data": _with_absolute_paths(config.data)}), notes
-    wrong = configs.contradictions(settings, config, recorded)
+    wrong = configs.contradictions(settings, config, config_before)
     if wrong:
-        name, now, before = wrong[0]
+        name, now, recorded = wrong[0]
         raise OptionError(
-            f"{name}={now} contradicts the run, which has {before}",
+            f"{name}={now} contradicts the run, which has {recorded}",
             limit=f"what differs: {', '.join(item[0] for item in wrong)}",
             fix=("leave it out, another ", Argument("output"), ", or ", Argument("force", True), " to train again"),
             option=name,
         )
     changed = {name: given for name, given in settings.items() if not configs.affects_weights(name)}
-    recorded_settings = settings_of(recorded, checkpoint.CONFIG)
-    return resolve({**recorded_settings, **changed}, data.vocab, data.tokens, device.type)[0], []
+    before = settings_of(config_before, checkpoint.CONFIG)
+    return resolve({**before, **changed}, data.vocab, data.tokens, device.type)[0], []
 
 
 def _absolute(data: str) -> str:

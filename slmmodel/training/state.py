@@ -62,8 +62,8 @@ class TrainState:
     """Length of the decay where a time budget was replanned."""
     replanned: bool = False
     """Whether the time budget has been replanned at the start of the decay."""
-    stream_bytes: dict[str, int] = field(default_factory=dict)
-    """The byte from which the present stage of the data reads each stream, by digest."""
+    bytes_read_by_source: dict[str, int] = field(default_factory=dict)
+    """The byte from which the present stage of the data reads the documents of each source, by their digest."""
     metrics_length: int = 0
     """Bytes of `metrics.jsonl` at the last checkpoint."""
 
@@ -84,13 +84,13 @@ class TrainState:
     def to_dict(self) -> dict[str, Any]:
         """JSON-compatible values."""
         values = {**asdict(self), "cursor": list(self.cursor), "version": VERSION}
-        values["positions"] = values.pop("stream_bytes")  # their name in the file
+        values["positions"] = values.pop("bytes_read_by_source")  # their name in the file
         return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TrainState:
         """The values of a `train_state.json`."""
-        return TypeAdapter(cls).validate_python({**values, "stream_bytes": values.get("positions", {})})
+        return TypeAdapter(cls).validate_python({**values, "bytes_read_by_source": values.get("positions", {})})
 
 
 class StopSignals:
