@@ -178,7 +178,7 @@ def _batch_dict(batch: Batch, to_words: ToWords, max_rows: int) -> dict[str, Any
         "targets": batch.n_targets,
         "bytes": batch.n_bytes,
         "padding": int((batch.document_ids < 0).sum()),
-        "single_doc": batch.single_document,
+        "single_doc": batch.plain_causal,
         "shown": [_row_dict(batch, index, to_words) for index in range(min(count, max_rows or count))],
     }
 

@@ -21,6 +21,7 @@ from torch.utils.checkpoint import checkpoint
 from slmmodel.data import Batch, Loader, make_batch, make_packing
 from slmmodel.data.batch import IGNORE_INDEX
 from slmmodel.data.source import TokenSource, blocks_of
+from slmmodel.data.strategies import strategy_of
 from slmmodel.distributed import World
 
 if TYPE_CHECKING:
@@ -75,9 +76,8 @@ class Loss:
 
     def _arguments(self, batch: Batch) -> dict[str, Any]:
         """`position_ids` and `document_ids`: both None where causal attention and positions from 0 are enough."""
-        if batch.single_document and self.doc_mask:
-            from_zero = bool((batch.position_ids[:, 0] == 0).all())
-            return {"position_ids": None if from_zero else batch.position_ids, "document_ids": None}
+        if batch.plain_causal and self.doc_mask:
+            return {"position_ids": None if batch.starts_at_zero else batch.position_ids, "document_ids": None}
         return {"position_ids": batch.position_ids, "document_ids": batch.document_ids if self.doc_mask else None}
 
 
@@ -159,8 +159,8 @@ class Validator:
         loader, scored = self.loader, 0
         seq_len = self.seq_len or loader.seq_len
         size = max(1, min(loader.batch_size * loader.seq_len, VALIDATION_TOKENS) // seq_len)
-        pack = "bucket" if loader.pack in ("bucket", "stateful") else "concat"
-        options: dict[str, Any] = {"batch_size": size} if pack == "bucket" else {}
+        pack = loader.strategy.validates_as
+        options: dict[str, Any] = {"batch_size": size} if "batch_size" in strategy_of(pack).OPTIONS else {}
         for block in blocks_of(self.source):
             packing = make_packing(pack, block.lengths(), seq_len, shuffle=False, **options)
             for first in range(0, len(packing), size):

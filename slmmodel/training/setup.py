@@ -173,7 +173,7 @@ def notes_on_ranks(config: RunConfig, world: World) -> list[str]:
     size, batch_size, notes = world.size, config.batch_size, []
     if size == 1 and config.run.parallel == "fsdp":
         notes.append("run.parallel fsdp has no effect on one process: start several with torchrun")
-    if batch_size > size and batch_size % size and config.data.pack != "bucket":
+    if batch_size > size and batch_size % size and not strategy_of(config.data.pack).forms_batches:
         largest = -(-batch_size // size)
         notes.append(
             f"{size} ranks cannot share a batch of {batch_size} sequences evenly, so "
@@ -340,7 +340,7 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
             fix=(Argument("run.batch_tokens", world.size * config.seq_len),),
             option="run.batch_tokens",
         )
-    if loader.pack == "stateful" and world.size > 1:
+    if loader.strategy.carries_state and world.size > 1:
         raise InvalidConfig(
             f"data.pack stateful keeps its state in one process, world size is {world.size}",
             limit="one rank",
@@ -355,9 +355,10 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
             option="optim.name",
         )
 
-    shards = world.size if sharded else 1
-    _check_memory(config, world, lambda config: min_memory_of(config, loader, world.device, shards))
-    if not len(loader.packing(0, 0)) or not loader.document_block(0).nbytes().any():
+    sharding_ranks = world.size if sharded else 1
+    _check_memory(config, world, lambda config: min_memory_of(config, loader, world.device, sharding_ranks))
+    # Shards are one block of documents; of a mixture this is the first one.
+    if not len(loader.packing(epoch=0, block=0)) or not loader.document_block(0).nbytes().any():
         where, fix = (data.name, "name data with text in it") if data.name != "-" else ("stdin", "send text to stdin")
         raise InvalidConfig("the data have no text to train on", where=where, fix=fix)
     if data.val is not None and not any(block.nbytes().any() for block in blocks_of(data.val)):
@@ -373,17 +374,17 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
     """The cost of a run that `check_run` has accepted."""
     counts, batch_size = count(config_from_dict(config.model)), loader.batch_size
     sharded = needs_sharding(config.run.parallel, counts.parameters, world)
-    packing = loader.packing(0, 0)
+    packing = loader.packing(epoch=0, block=0)
     stats = packing.stats()
     blocks = data.train.n_blocks or 1
     if data.train.n_blocks is None and config.run.budget.kind == "epochs":
         # Only this budget needs their exact number, which takes a pass over the data.
         blocks = max(sum(1 for _ in blocks_of(data.train)), 1)
-    starts = packing.batch_starts
-    steps_per_epoch = len(packing) / batch_size if starts is None else len(starts) - 1
+    steps_per_epoch = packing.n_groups / loader.groups_per_step
+    # The bytes of the block, times the share of its inputs whose target is scored.
     scored_bytes = float(loader.document_block(0).nbytes().sum()) * stats.targets / max(stats.inputs, 1)
     per_step = {
-        "tokens": stats.columns / len(packing) * batch_size if starts is None else stats.columns / steps_per_epoch,
+        "tokens": stats.columns / packing.n_groups * loader.groups_per_step,
         "targets": stats.targets / steps_per_epoch,
         "bytes": scored_bytes / steps_per_epoch,
         "flops": stats.columns / steps_per_epoch * counts.flops_per_token,

@@ -12,6 +12,7 @@ from slmmodel.config import RunConfig
 from slmmodel.data import Cursor, Loader, RunData
 from slmmodel.data.mixture import Mixture
 from slmmodel.data.opening import StageData
+from slmmodel.data.strategies import strategy_of
 from slmmodel.errors import Argument, InvalidConfig
 from slmmodel.training.setup import make_loader
 
@@ -41,9 +42,9 @@ class DataStages:
 
     def _check(self) -> None:
         config, longest = self._config, self._config.seq_len
-        if config.data.pack == "stateful":
+        if strategy_of(config.data.pack).carries_state:
             raise InvalidConfig(
-                "data.stages with data.pack stateful, whose streams run through the whole data",
+                f"data.stages with data.pack {config.data.pack}, whose streams run through the whole data",
                 fix=(Argument("data.pack", "bucket"), ", or leave data.stages out"),
                 option="data.stages",
             )
@@ -81,13 +82,10 @@ class DataStages:
         """Where the step after `step` steps begins; opens its stage if that is another one."""
         if not self.begins_after(step):
             return cursor
-        source = self.loader.source
+        source, bytes_read = self.loader.source, dict(self.bytes_read_by_source)
         if isinstance(source, Mixture):
-            self.bytes_read_by_source = {
-                **self.bytes_read_by_source,
-                **source.stream_bytes(cursor.block + bool(cursor.taken)),
-            }
-        self.enter(step, self.bytes_read_by_source)
+            bytes_read |= source.stream_bytes(cursor.block + bool(cursor.taken))
+        self.enter(step, bytes_read)
         return Cursor()
 
     def enter(self, step: int, bytes_read_by_source: Mapping[str, int]) -> None:

@@ -72,7 +72,7 @@ class TrainState:
         counters = self.counters
         # Of the first sequence: a batch over several blocks has sequences of one length, a batch of `bucket` one block.
         epoch, block, _ = global_batch.sequence_keys[0].tolist()
-        tokens = int(loader.packing(epoch, block).lengths(global_batch.sequence_keys[:, 2]).sum())
+        tokens = int(loader.packing(epoch, block).n_columns_of(global_batch.sequence_keys[:, 2]).sum())
         counters.step += 1
         counters.tokens += tokens
         counters.targets += global_batch.n_targets

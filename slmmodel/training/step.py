@@ -145,7 +145,7 @@ class TrainStep:
         self.micro_batch = -(-loader.batch_size // self._sequences_per_full_length // world.size)
         """Sequences in a forward pass; in a stage of the data with `model.seq_len` / k, k times as many."""
         # Truncated BPTT, with a model whose state can be carried: `init_hidden` of others is empty.
-        stateful = loader.pack == "stateful" and bool(self.model.init_hidden(1, device))
+        stateful = loader.strategy.carries_state and bool(self.model.init_hidden(1, device))
         # The ids that open and close each document, BOS and EOS.
         delimiters = loader.document_block(0).delimiters
         opening = delimiters.opening if self.loss.doc_mask else None
