@@ -465,7 +465,7 @@ def read_settings(
     """
     from slmmodel.config import (
         Setting,
-        check_model,
+        check_without_data,
         merged,
         naming_origin,
         read_assignments,
@@ -491,7 +491,7 @@ def read_settings(
     refuse_contradiction(from_options, named)
     given = merged(from_file, {**from_options, **named})
     with naming_origin(given):
-        check_model(given)
+        check_without_data(given)
     return given
 
 

@@ -40,7 +40,7 @@ from slmmodel.errors import (
 )
 from slmmodel.folder_lock import locked
 from slmmodel.hardware import has_bf16_matmul
-from slmmodel.models import Counts, config_from_dict, count
+from slmmodel.models import Counts, count
 from slmmodel.run_files import VERSION
 from slmmodel.sizes import format_bytes, format_count
 from slmmodel.training.loss import logits_bytes
@@ -96,9 +96,7 @@ def exclusive(path: Path, world: World) -> Iterator[None]:
 def check_settings(settings: Settings) -> None:
     """Raises `InvalidConfig`, `UnknownName` for settings that no data make right."""
     with configs.naming_origin(settings):
-        configs.check_model(settings)
-        own = {name: given for name, given in settings.items() if not name.startswith("model.")}
-        sections = configs.validate(own)
+        sections = configs.check_without_data(settings)
         optim.check(OptimConfig(**sections.get("optim", {})))
         strategy_of(sections.get("data", {}).get("pack", DataConfig().pack))
 
@@ -332,7 +330,7 @@ class RunCost:
 
 def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> None:
     """Raises `InvalidConfig` where data, batch or ranks do not allow a run, and `OutOfMemory`."""
-    sharded = needs_sharding(config.run.parallel, count(config_from_dict(config.model)).parameters, world)
+    sharded = needs_sharding(config.run.parallel, count(config.shape).parameters, world)
     if loader.batch_size < world.size:
         raise InvalidConfig(
             f"a batch of {loader.batch_size} sequences is smaller than world size {world.size}",
@@ -372,7 +370,7 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
 
 def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
     """The cost of a run that `check_run` has accepted."""
-    counts, batch_size = count(config_from_dict(config.model)), loader.batch_size
+    counts = count(config.shape)
     sharded = needs_sharding(config.run.parallel, counts.parameters, world)
     packing = loader.packing(epoch=0, block=0)
     stats = packing.stats()
@@ -396,7 +394,7 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
 
 def _check_positions(config: RunConfig, loader: Loader) -> None:
     """Raises `InvalidConfig` where documents are numbered beyond the positions of the model."""
-    model, longest = config_from_dict(config.model), int(loader.document_block(0).lengths().max(initial=0))
+    model, longest = config.shape, int(loader.document_block(0).lengths().max(initial=0))
     if config.data.positions == "true" and not model.recurrent and longest - 1 > config.seq_len:
         raise InvalidConfig(
             f"data.positions true numbers the ids of a document of {longest:,} ids to its end",
@@ -413,7 +411,7 @@ def min_memory_of(config: RunConfig, loader: Loader, device: torch.device, shard
     vectors of d_model, or one with activation checkpointing; the logits of one chunk; outside CUDA the dense attention
     mask of sequences that are cut from several documents.
     """
-    model, seq_len = config_from_dict(config.model), config.seq_len
+    model, seq_len = config.shape, config.seq_len
     width = 2 if device.type == "cuda" or config.run.precision in ("bf16", "fp16") else 4
     vectors = 1 if getattr(model, "activation_checkpointing", False) else _MIN_VECTORS
     activations = width * vectors * seq_len * model.d_model * model.n_layers

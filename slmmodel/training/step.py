@@ -26,7 +26,7 @@ from slmmodel.data.loader import GlobalBatch
 from slmmodel.data.packing import Ints
 from slmmodel.distributed import World, gather, load_tensors, replicate, shard, sync_gradients
 from slmmodel.errors import OutOfMemory
-from slmmodel.models import build, config_from_dict
+from slmmodel.models import build
 from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
@@ -134,7 +134,7 @@ class TrainStep:
         self.precision = resolve_precision(run.precision, device)
         dtype = torch.float64 if self.precision == "fp64" else torch.float32
         # A model that is to be sharded is initialised in main memory and moved shard by shard.
-        self.model = build(config_from_dict(config.model), seed=run.seed, device="cpu" if world.sharded else device)
+        self.model = build(config.shape, seed=run.seed, device="cpu" if world.sharded else device)
         self.model.to(dtype)
         if world.sharded:
             shard(self.model, world, SHORT_TYPES.get(self.precision))
