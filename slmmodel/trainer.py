@@ -252,6 +252,7 @@ class Trainer:
         """Trains until the planned steps are done; gives the reason why it ended. Raises `NotFinite`."""
         state, counters = self.state, self.state.counters
         validations = MAX_VALIDATIONS
+        # Only with `eval_every: auto` a share of the work limits the validations.
         if self.validator is not None and not self.config.run.eval_every:
             trained = state.steps * self.cost.per_step["targets"]
             self.validator, validations = self.validator.limited_to_share(trained, fixed=bool(self.config.run.patience))

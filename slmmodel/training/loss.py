@@ -51,8 +51,9 @@ class Loss:
     def sum_nats(self, model: Model, batch: Batch, forward: Any = None, *, state: Any = None) -> Tensor:
         """Cross-entropy of all scored targets, summed, in nats: a scalar.
 
-        `forward` runs the forward pass where that is not `model` itself (DDP, a compiled model). `state` is one of
-        `Model.bptt_state`; a recurrent model gets no documents with it, so the recurrence runs on across them.
+        `forward` is called, `model` itself by default; `model` has `config` and `unembed`, which DDP and a compiled
+        model hide. `state` is one of `Model.bptt_state`; a recurrent model gets no documents with it, so the recurrence
+        runs on across them.
         """
         forward = model if forward is None else forward
         targets = batch.targets
@@ -99,7 +100,7 @@ class Validation:
     loss: float
     """Mean cross-entropy: nats per target."""
     bpb: float
-    """Bits per raw byte."""
+    """Bits per byte of the scored ids, by `vocab.json`; `slm eval` compares these with the bytes of the documents."""
     targets: int
     bytes: int
 
@@ -151,9 +152,9 @@ class Validator:
             if world.rank < len(one_each):
                 nats += batch_nats
                 n_targets, n_bytes = n_targets + batch.n_targets, n_bytes + batch.n_bytes
-        nats, targets, raw_bytes = world.reduce("sum", [nats, n_targets, n_bytes])
-        bpb = nats / (math.log(2) * max(raw_bytes, 1))
-        return Validation(nats / max(targets, 1), bpb, int(targets), int(raw_bytes))
+        nats, targets, total_bytes = world.reduce("sum", [nats, n_targets, n_bytes])
+        bpb = nats / (math.log(2) * max(total_bytes, 1))
+        return Validation(nats / max(targets, 1), bpb, int(targets), int(total_bytes))
 
     def _batches(self) -> Iterator[Batch]:
         loader, scored = self.loader, 0

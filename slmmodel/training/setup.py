@@ -295,7 +295,7 @@ class RunCost:
 
     counts: Counts
     per_step: Mapping[str, float]
-    """`tokens` (columns, padding included), `targets`, `bytes`, `flops`, and `epochs`: the share of the data."""
+    """`tokens` (columns: B·T, padding included), `targets`, `bytes`, `flops`, and `epochs`: the share of the data."""
     padding_share: float
     sharded: bool
     """Whether parameters are sharded over ranks (FSDP2)."""
@@ -340,7 +340,7 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
         )
     if loader.strategy.carries_state and world.size > 1:
         raise InvalidConfig(
-            f"data.pack stateful keeps its state in one process, world size is {world.size}",
+            f"data.pack {loader.pack} (truncated BPTT) keeps its state in one process, world size is {world.size}",
             limit="one rank",
             fix=(Argument("data.pack", "bucket"), ", or run without torchrun"),
             option="data.pack",
@@ -378,6 +378,7 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
     if data.train.n_blocks is None and config.run.budget.kind == "epochs":
         # Only this budget needs their exact number, which takes a pass over the data.
         blocks = max(sum(1 for _ in blocks_of(data.train)), 1)
+    # A group is one sequence, or a batch of a packing that forms batches itself (`bucket`).
     steps_per_epoch = packing.n_groups / loader.groups_per_step
     # The bytes of the block, times the share of its inputs whose target is scored.
     scored_bytes = float(loader.document_block(0).nbytes().sum()) * stats.targets / max(stats.inputs, 1)
@@ -404,8 +405,10 @@ def _check_positions(config: RunConfig, loader: Loader) -> None:
         )
 
 
-def min_memory_of(config: RunConfig, loader: Loader, device: torch.device, shards: int = 1) -> int:
+def min_memory_of(config: RunConfig, loader: Loader, device: torch.device, sharding_ranks: int = 1) -> int:
     """Bytes that a step of one sequence takes at least, a lower bound that refuses little that fits.
+
+    The parameters are shared by `sharding_ranks` ranks (FSDP2).
 
     Weights, gradients and AdamW's two moments, though Muon keeps one of matrices; per layer and token `_MIN_VECTORS`
     vectors of d_model, or one with activation checkpointing; the logits of one chunk; outside CUDA the dense attention
@@ -416,10 +419,11 @@ def min_memory_of(config: RunConfig, loader: Loader, device: torch.device, shard
     vectors = 1 if getattr(model, "activation_checkpointing", False) else _MIN_VECTORS
     activations = width * vectors * seq_len * model.d_model * model.n_layers
     logits = logits_bytes(seq_len, model.n_vocab)
+    # Other packings mix documents too; a lower bound may leave their mask out.
     has_mask = not model.recurrent and config.data.doc_mask and config.data.pack == "concat" and device.type != "cuda"
     is_mixed = has_mask and float(loader.document_block(0).lengths().mean()) < seq_len
     mask = width * seq_len * getattr(model, "attention_span", seq_len) if is_mixed else 0
-    return BYTES_PER_PARAMETER * count(model).parameters // shards + activations + logits + mask
+    return BYTES_PER_PARAMETER * count(model).parameters // sharding_ranks + activations + logits + mask
 
 
 def _check_memory(config: RunConfig, world: World, memory_of: Callable[[RunConfig], int]) -> None:
