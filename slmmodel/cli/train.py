@@ -36,6 +36,7 @@ from slmmodel.cli.reading import corpus_options
 from slmmodel.cli.train_habits import RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
+from slmmodel.run_files import SAVED, VALIDATING, VALIDATION
 from slmmodel.sizes import format_bytes, format_count, parse_count
 from slmtok.cli.options import (
     OUTPUT,
@@ -569,9 +570,9 @@ class TrainProgress(Progress):
     def __call__(self, stage: str, done: int, total: int, text: str = "") -> None:
         """Reports a stage, a step or an event."""
         amount = f"step {done}/{total}"
-        if stage in ("validation", "saved"):
+        if stage in (VALIDATION, SAVED):
             self.line(f"{amount}: {stage} {text}")
-        elif stage == "validating":
+        elif stage == VALIDATING:
             self.report("training", done, total, f"{stage}, {text}", amount=amount)
         elif stage == "training":
             self.report(stage, done, total, text, amount=amount)

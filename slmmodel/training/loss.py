@@ -95,7 +95,7 @@ def _cross_entropy_sum(logits: Tensor, targets: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Validation:
-    """Result of a validation."""
+    """Result of a validation; `run_files.Validation` is its schema."""
 
     loss: float
     """Mean cross-entropy: nats per target."""

@@ -41,27 +41,11 @@ from slmmodel.errors import (
 from slmmodel.folder_lock import locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, count
-from slmmodel.run_files import VERSION
+from slmmodel.run_files import FINGERPRINT_FIELDS, VERSION
 from slmmodel.sizes import format_bytes, format_count
 from slmmodel.training.loss import logits_bytes
 from slmmodel.training.microbatch import free_on
 from slmmodel.training.trackers import check_trackers
-
-FINGERPRINT_FIELDS = {
-    "fingerprint": ("tokenizer", "the tokenizer of the data differs"),
-    "data": ("data", "the training data differ"),
-    "val": ("data", "the validation data differ"),
-    "plan": ("plan", "how the data are cut into sequences differs"),
-    "config": ("config", "the configuration differs"),
-    "torch": ("torch", "the version of torch differs"),
-    "device": ("device", "the type of device differs"),
-    "threads": ("threads", "the number of threads differs"),
-}
-"""Each compared field with the name that `--allow-mismatch` takes and the words of the error.
-
-World size and micro-batch are not compared: they change the order of sums and, with dropout, its random numbers.
-"""
-
 
 _MIN_VECTORS = 8
 """Vectors that a block keeps for its backward pass, at least: input, q, k, v, attention, and 3 of the MLP."""

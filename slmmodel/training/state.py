@@ -32,7 +32,7 @@ SAVE_SIGNAL: int | None = getattr(signal, "SIGUSR1", None)
 
 @dataclass
 class Counters:
-    """Totals since step 0."""
+    """Totals since step 0; `run_files.Counters` is their schema."""
 
     step: int = 0
     tokens: int = 0
@@ -48,7 +48,10 @@ class Counters:
 
 @dataclass
 class TrainState:
-    """Counters, the cursor of the data, and what early stopping, schedule and metrics need."""
+    """Counters, the cursor of the data, and what early stopping, schedule and metrics need.
+
+    `run_files.TrainStateFile` is the schema of its file.
+    """
 
     counters: Counters = field(default_factory=Counters)
     cursor: Cursor = field(default_factory=Cursor)
@@ -131,7 +134,10 @@ class StopSignals:
 
 @dataclass(kw_only=True)
 class RunResult(Counters):
-    """How a run ended, with its totals. `reason`: finished, early-stop, interrupted or terminated."""
+    """How a run ended, with its totals. `reason`: finished, early-stop, interrupted or terminated.
+
+    `run_files.Result` is the schema of its file.
+    """
 
     path: Path
     reason: str

@@ -90,7 +90,7 @@ class LossGuard:
 
     A step whose loss or gradient is not finite changes no weight; three in a row end the run. An overflow of fp16 in
     the gradient alone does not count: the loss scale is halved. The guard is part of a checkpoint, so a resumed run
-    decides as an uninterrupted one does.
+    decides as an uninterrupted one does. `run_files.Guard` is its schema.
     """
 
     skipped: int = 0
@@ -179,7 +179,7 @@ class TrainStep:
 
     @property
     def _sequences_per_seq_len(self) -> int:
-        """Sequences of the present stage that are as long as one of `model.seq_len`: 2 in a stage of half that length."""
+        """Sequences of the present stage that are as long as one of `model.seq_len`: 2 at half its length."""
         return max(self._seq_len // self.loader.seq_len, 1)
 
     def _lower_micro_batch(self, batch_size: int) -> None:
