@@ -19,13 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ValidationError,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ValidationError, model_serializer, model_validator
 from pydantic.fields import FieldInfo
 
 from slmmodel.config_values import (
@@ -92,7 +86,7 @@ class ScheduleConfig(Section):
     kind: str = option("wsd", "wsd, cosine, linear or const.")
     warmup: OptionalNumber = option(None, "Default: 1 %, at least 100 steps; 5 % of runs under 2000 steps.")
     decay: OptionalNumber = option(None, "Default: 20 %; 40 % of runs under 2000 steps.")
-    final: Number = option(0.0, "Factor of the learning rate at which the decay would end, one step after the last.")
+    final: Number = option(0.0, "Factor of the learning rate that the step after the last would have.")
     shape: str = option("linear", "Decay of wsd: linear, 1-sqrt or cosine.")
 
 
@@ -127,7 +121,7 @@ class Budget(Section):
 
     tokens: Count | None = option(None, "Tokens, padding included.", gt=0)
     targets: Count | None = option(None, "Targets that count in the loss.", gt=0)
-    bytes: Size | None = option(None, "Raw bytes of the targets.", gt=0)
+    bytes: Size | None = option(None, "Bytes of the targets, by vocab.json.", gt=0)
     flops: Count | None = option(None, "Floating-point operations, forward and backward.", gt=0)
     time: Seconds | None = option(None, "Seconds of training, planned by a probe before step 0.", gt=0)
     epochs: Number | None = option(None, "Passes over the data.", gt=0, le=1e9)
@@ -180,7 +174,7 @@ class RunSection(Section):
     device: Device = resumable_option("auto", "auto, cpu, cuda, cuda:N or mps; auto takes the fastest one.")
     threads: Count = resumable_option(0, "CPU threads; 0 takes torch's choice.")
     micro_batch: AutoCount = resumable_option(
-        0, "Sequences per forward pass; auto probes. Without dropout it changes results by rounding only."
+        0, "Sequences per forward pass; auto: measured on CUDA, else estimated. Without dropout only rounding differs."
     )
     parallel: Literal["auto", "ddp", "fsdp"] = resumable_option("auto", "With several ranks: DDP or FSDP2.")
     cpu_accel: bool = resumable_option(True, "CPU data parallelism and allocator settings.")
@@ -211,7 +205,7 @@ class RunSection(Section):
 
 
 class RunConfig(Section):
-    """A resolved configuration. `model` is the flat table of `ModelConfig`."""
+    """A resolved configuration. `model` is the flat table that `shape` parses."""
 
     preset: str | None = option(
         None, "Shape and settings to start from; by default chosen by the size of the data.", exclude=True
@@ -221,6 +215,11 @@ class RunConfig(Section):
     data: DataConfig = DataConfig()
     optim: OptimConfig = OptimConfig()
     run: RunSection = RunSection()
+
+    @property
+    def shape(self) -> ModelConfig:
+        """The configuration of the model."""
+        return config_from_dict(self.model)
 
     @property
     def seq_len(self) -> int:
@@ -683,9 +682,10 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
         raise
 
 
-def check_model(settings: Settings) -> None:
-    """Raises `InvalidConfig` for settings of `model` that fit no preset which a run may take, before there are data.
+def check_without_data(settings: Settings) -> dict[str, Any]:
+    """The sections `data`, `optim` and `run` as `validate` gives them, before there are data.
 
+    Raises what `validate` raises, and `InvalidConfig` for settings of `model` that fit no preset which a run may take.
     The sizes of the vocabulary are those of the data, and are compared with them later.
     """
     of_models = model_options()
@@ -705,9 +705,10 @@ def check_model(settings: Settings) -> None:
         else:
             if own.keys() & {"preset", "seq_len"}:
                 _resolve_run(others.get("run", {}), base, seq_len, 1)
-            return
+            return others
     if fault is not None:
         raise fault
+    return others
 
 
 def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, epoch_tokens: int) -> dict[str, Any]:

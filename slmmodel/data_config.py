@@ -161,10 +161,10 @@ class DataConfig(Section):
     )
     tokenizer: Text = resumable_option("", "Tokenizer file; the training data are then text.")
     val: Text = resumable_option("auto", "Validation data: auto (the split val of the training data), none, or a path.")
-    pack: str = option("concat", "Packing or windowing strategy.")
+    pack: str = option("concat", "How documents fill sequences, sliding windows included; not what slmtok pack does.")
     positions: Literal["auto", "reset", "true", "row"] = option(
         "auto",
-        "Position ids from 0 in each span (reset), sequence (row) or document (true); auto: reset, row for windows.",
+        "Numbering of positions in each span (reset), sequence (row) or document (true); auto: reset, row for windows.",
     )
     doc_mask: bool = option(True, "Attention stays inside each document of a sequence.")
     loss_on: Literal["all", "last"] = option("all", "Score all targets of a window, or the last one.")

@@ -1,4 +1,4 @@
-"""What the JSON files of a run folder may hold (docs/formats/bundle.md): one model for each."""
+"""What the JSON files of a run folder may hold (docs/formats/bundle.md): one model for each. Imports no torch."""
 
 from __future__ import annotations
 
@@ -12,6 +12,22 @@ VERSION = 2
 """Of run folders, in `fingerprint.json` and `train_state.json`."""
 FINISHED = ("finished", "early-stop")
 """Reasons for which a run ends at its end."""
+FINGERPRINT_FIELDS = {
+    "fingerprint": ("tokenizer", "the tokenizer of the data differs"),
+    "data": ("data", "the training data differ"),
+    "val": ("data", "the validation data differ"),
+    "plan": ("plan", "how the data are cut into sequences differs"),
+    "config": ("config", "the configuration differs"),
+    "torch": ("torch", "the version of torch differs"),
+    "device": ("device", "the type of device differs"),
+    "threads": ("threads", "the number of threads differs"),
+}
+"""Each compared field of a `Fingerprint` with the name that `--allow-mismatch` takes and the words of the error.
+
+World size and micro-batch are not compared: they change the order of sums and, with dropout, its random numbers.
+"""
+VALIDATION, VALIDATING, SAVED = "validation", "validating", "saved"
+"""Stages of a progress report, besides those of a `Heartbeat`."""
 _Version = Annotated[int, exactly(VERSION)]
 _Scaler = Literal["scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"]
 _Tensors = Annotated[str, Field(pattern=r"^[a-z]+-\d{5}-of-\d{5}\.safetensors$")]

@@ -64,24 +64,26 @@ def train(
     """Trains a model and returns how the run ended, also after SIGTERM or SIGINT with a checkpoint saved.
 
     `settings`: sections of a configuration, nested or dotted. `data`: sources that are already open; else `data.train`
-    is opened. `force` replaces a run. `report` takes (stage, done, total, text), `note` remarks for people.
+    is opened. `force` replaces a run. `report` takes (stage, done, total, text), where a stage is what is being done,
+    such as training or validating; `note` takes remarks for people.
     Raises any error of this package; what can be known before the first step is raised before it.
     """
     given = settings_of(settings)
-    # Settings are checked by the command without torch (`read_settings`); here without data, so that wrong ones are
-    # named before an output that exists, since a fix that replaces a run would not mend them; and with the data by
-    # `configure`, whose configuration is the one that counts.
+    # Checked three times: by the command, before torch is loaded; here, so that a wrong setting is named before
+    # `OutputExists`, whose fix would not mend it; by `configure`, with the data.
     setup.check_settings(given)
     with _process(given) as world, setup.exclusive(Path(output), world) as handle:
-        # What a first attempt has begun is continued, not replaced again. Agents of several machines count apart.
+        # After a restart by torchrun `force` must not replace the run again. Each machine's agent counts its own
+        # restarts, so one rank is enough.
         force = force and not world.reduce("max", [is_restart()])[0]
         run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
         run.handle = run.checkpoints.handle = handle
         world.barrier()
         continued = setup.exists_on_all_ranks(run, world) and not force
-        recorded = run.config if continued else None
-        data = data or setup.open_run_data(given, recorded)
-        config, notes = setup.configure(given, recorded, data, world.device)
+        config_before = run.config if continued else None
+        # Text and mixtures come open from the command, which alone imports slmtok; packed data are opened here.
+        data = data or setup.open_packed_data(given, config_before)
+        config, notes = setup.configure(given, config_before, data, world.device)
         notes += setup.notes_on_ranks(config, world)
         for text in notes if world.is_main else ():
             note(text)
@@ -117,18 +119,18 @@ def dry_run(
     setup.check_settings(given)
     with _process(given) as world:
         run = None if output is None else setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
-        recorded = run if run is not None and run.exists() and not force else None
-        config_before = None if recorded is None else recorded.config
-        data = data or setup.open_run_data(given, config_before)
+        run_before = run if run is not None and run.exists() and not force else None
+        config_before = None if run_before is None else run_before.config
+        data = data or setup.open_packed_data(given, config_before)
         config, notes = setup.configure(given, config_before, data, world.device)
         notes += setup.notes_on_ranks(config, world)
         stages = DataStages(data, config)
         setup.check_run(config, data, stages.loader, world)
         cost = setup.cost_of_run(config, data, stages.loader, world)
-        if recorded is not None:
+        if run_before is not None:
             now = setup.fingerprint_of(config, data, stages.sequences_digest, world.device)
-            where = str(recorded.path / checkpoint.FINGERPRINT)
-            notes += setup.check_fingerprint(recorded.fingerprint, now, allow_mismatch, where=where)
+            where = str(run_before.path / checkpoint.FINGERPRINT)
+            notes += setup.check_fingerprint(run_before.fingerprint, now, allow_mismatch, where=where)
         timed = config.run.budget.kind == "time"
         steps = None if timed else setup.steps_of(config.run.budget, cost.per_step)
         if steps is not None:
@@ -181,27 +183,29 @@ class Trainer:
         """That of the present stage of the data."""
         return self.stages.loader
 
-    def prepare(self, recorded: Mapping[str, Any] | None, allow_mismatch: Collection[str]) -> None:
+    def prepare(self, fingerprint_before: Mapping[str, Any] | None, allow_mismatch: Collection[str]) -> None:
         """Makes everything ready for `fit`; each part needs those before it.
 
-        `recorded` is the fingerprint of a run that is continued; another one now raises `Mismatch`.
+        `fingerprint_before` is that of a run that is continued; another one now raises `Mismatch`.
         """
-        fingerprint = self._check_fingerprint(recorded, allow_mismatch)
-        self.run_digest = checkpoint.run_digest(recorded or fingerprint)
+        fingerprint = self._check_fingerprint(fingerprint_before, allow_mismatch)
+        self.run_digest = checkpoint.run_digest(fingerprint_before or fingerprint)
         self._build()
-        self._plan_steps(recorded or {})
-        self._create_or_resume(recorded, fingerprint)
+        self._plan_steps(fingerprint_before or {})
+        self._create_or_resume(fingerprint_before, fingerprint)
         self.heartbeat.start(self.state.counters.step, self.state.steps)
         if self._should_compile():
             self.train_step.compile()
 
-    def _check_fingerprint(self, recorded: Mapping[str, Any] | None, allow_mismatch: Collection[str]) -> dict[str, Any]:
-        """The fingerprint of the run as it is now, equal on all ranks and to the recorded one. Raises `Mismatch`."""
+    def _check_fingerprint(
+        self, fingerprint_before: Mapping[str, Any] | None, allow_mismatch: Collection[str]
+    ) -> dict[str, Any]:
+        """The fingerprint of the run as it is now, equal on all ranks and to the one before. Raises `Mismatch`."""
         fingerprint = setup.fingerprint_of(self.config, self.data, self.stages.sequences_digest, self.world.device)
         setup.check_ranks_agree(fingerprint, self.world)
-        if recorded is not None:
+        if fingerprint_before is not None:
             where = str(self.folder.path / checkpoint.FINGERPRINT)
-            self.notes += setup.check_fingerprint(recorded, fingerprint, allow_mismatch, where=where)
+            self.notes += setup.check_fingerprint(fingerprint_before, fingerprint, allow_mismatch, where=where)
         return fingerprint
 
     def _build(self) -> None:
@@ -213,25 +217,25 @@ class Trainer:
         self.train_step = TrainStep(self.config, self.loader, self.world)
         self.validator = None if self.data.val is None else Validator(self.data.val, self.loader, self.config.seq_len)
 
-    def _plan_steps(self, recorded: Mapping[str, Any]) -> None:
-        """Micro-batch, number of steps and schedule: as given or recorded, else measured."""
+    def _plan_steps(self, before: Mapping[str, Any]) -> None:
+        """Micro-batch, number of steps and schedule: as given, or as in the fingerprint `before`, else measured."""
         options, train_step, state = self.config.run, self.train_step, self.state
-        micro_batch = options.micro_batch or recorded.get("micro_batch") or train_step.probe_micro_batch()
+        micro_batch = options.micro_batch or before.get("micro_batch") or train_step.probe_micro_batch()
         train_step.micro_batch = min(int(micro_batch), train_step.micro_batch)
-        is_probed = options.budget.kind == "time" and not recorded.get("steps")
+        is_probed = options.budget.kind == "time" and not before.get("steps")
         seconds = train_step.seconds_per_step(PROBE_SECONDS) if is_probed else 0.0
-        state.steps = recorded.get("steps") or setup.steps_of(options.budget, self.cost.per_step, seconds)
+        state.steps = before.get("steps") or setup.steps_of(options.budget, self.cost.per_step, seconds)
         self.schedule, warning = resolve_schedule(self.config.optim.schedule, state.steps)
         self.notes += [warning] if warning else []
 
-    def _create_or_resume(self, recorded: Mapping[str, Any] | None, fingerprint: dict[str, Any]) -> None:
+    def _create_or_resume(self, before: Mapping[str, Any] | None, fingerprint: dict[str, Any]) -> None:
         """Writes the folder of a new run, or loads the newest checkpoint of one that is continued."""
         steps = self.state.steps
-        if self.world.is_main and recorded is None:
+        if self.world.is_main and before is None:
             fingerprint |= {"steps": steps, "micro_batch": self.train_step.micro_batch}
             setup.create_run(self.folder, self.config, self.data, fingerprint)
-        elif self.world.is_main and recorded is not None and recorded["steps"] is None:
-            self.folder.update_fingerprint({**recorded, "steps": steps})
+        elif self.world.is_main and before is not None and before["steps"] is None:
+            self.folder.update_fingerprint({**before, "steps": steps})
         self.world.barrier()
         setup.exists_on_all_ranks(self.folder, self.world)
         self._resume()
@@ -249,6 +253,7 @@ class Trainer:
         """Trains until the planned steps are done; gives the reason why it ended. Raises `NotFinite`."""
         state, counters = self.state, self.state.counters
         validations = MAX_VALIDATIONS
+        # Only with `eval_every: auto` a share of the work limits the validations.
         if self.validator is not None and not self.config.run.eval_every:
             trained = state.steps * self.cost.per_step["targets"]
             self.validator, validations = self.validator.limited_to_share(trained, fixed=bool(self.config.run.patience))
@@ -284,14 +289,14 @@ class Trainer:
 
                     patience = self.config.run.patience
                     early = bool(patience) and validation is not None and state.evals_since_best >= patience
-                    self._report_saved()
+                    self._settle_write()
                     status, save = map(int, self.world.reduce("max", [signals.exit_status, signals.save]))
                     if last or counters.step % save_every == 0 or status or save or early:
                         self.save()
                         signals.save = False
                     if not last:
                         reason = "early-stop" if early else REASONS[status]
-                self._report_saved(wait=True)
+                self._settle_write(wait=True)
                 self.world.barrier()
             return reason
         finally:
@@ -303,7 +308,7 @@ class Trainer:
         """Opens the stage of the data that begins with the next step, if one does."""
         state = self.state
         state.cursor = self.stages.advance(state.counters.step, state.cursor)
-        state.stream_bytes, self.train_step.loader = self.stages.stream_bytes, self.loader
+        state.bytes_read_by_source, self.train_step.loader = self.stages.bytes_read_by_source, self.loader
 
     def _validate(self) -> Validation | None:
         if self.validator is None:
@@ -352,9 +357,9 @@ class Trainer:
 
     def _abort(self, global_batch: GlobalBatch) -> None:
         step, keys = self.state.counters.step, global_batch.sequence_keys
-        self._report_saved(wait=True)
+        self._settle_write(wait=True)
         self._start_checkpoint(suffix=checkpoint.BAD)
-        self._report_saved(wait=True)
+        self._settle_write(wait=True)
         named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in keys[:8].tolist())
         raise NotFinite(
             f"loss or gradient was not finite in {self.train_step.loss_guard.consecutive} steps in a row",
@@ -366,11 +371,15 @@ class Trainer:
     # ------------------------------------------------------------ checkpoints and the end
 
     def save(self) -> None:
-        """Copies this moment, for the thread that writes it as a checkpoint."""
+        """Copies this moment, for the thread that writes it as a checkpoint.
+
+        `_start_checkpoint` -> `Checkpoints.snapshot` (the copy) -> `CheckpointWriter.start` -> in the thread
+        `Snapshot.write`; `_settle_write` takes the result.
+        """
         state = self.state
         self.heartbeat.progress("saving", state.counters.step, state.steps)
         with self.monitor.pause():
-            self._report_saved(wait=True)
+            self._settle_write(wait=True)
             if self.data_guard is not None:
                 self.data_guard.check()
             state.metrics_length = self.monitor.metrics.sync()
@@ -394,7 +403,8 @@ class Trainer:
         snapshot = self.folder.checkpoints.snapshot(step, tensors, train_state, self.world, suffix=suffix)
         self.writer.start(snapshot, step, is_best=self._is_best)
 
-    def _report_saved(self, *, wait: bool = False) -> None:
+    def _settle_write(self, *, wait: bool = False) -> None:
+        """Reports a checkpoint that was written since the last call, which `wait` waits for; raises a failed write."""
         folder = self.writer.finished(wait=wait)
         if folder is not None:
             self.monitor.saved(folder)
@@ -415,7 +425,7 @@ class Trainer:
         train_state = checkpoint.read_train_state(folder)
         train_step.load({stem: checkpoint.read_tensors(folder, stem) for stem in train_step.tensors()}, train_state)
         self.state, self.resumed_from = TrainState.from_dict(train_state), newest
-        self.stages.enter(self.state.counters.step, self.state.stream_bytes)
+        self.stages.enter(self.state.counters.step, self.state.bytes_read_by_source)
         train_step.loader = self.loader
         if self.state.decay_steps is not None:
             self.schedule = replace(self.schedule, steps=self.state.steps, decay=self.state.decay_steps)
@@ -449,6 +459,8 @@ class Trainer:
         state, train_step, last = self.state, self.train_step, self.last_result
         counters, validation = state.counters, state.validation
         finished = reason in FINISHED
+        # Collective: every rank gathers and writes its part of `model.safetensors`.
+        weights_sha256 = self.folder.finish(train_step.model.state_dict(), self.world) if finished else None
         result = RunResult(
             path=self.folder.path,
             reason=reason,
@@ -463,7 +475,7 @@ class Trainer:
             parameters=self.cost.counts.parameters,
             precision=train_step.precision,
             device=self.world.device.type,
-            weights_sha256=self.folder.finish(train_step.model.state_dict(), self.world) if finished else None,
+            weights_sha256=weights_sha256,
             resumed_from=self.resumed_from,
             notes=(*self.notes, *self._verdict()),
             **asdict(counters),

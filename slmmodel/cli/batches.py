@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.opening import check_text, is_text, load_torch, open_text, refuse_run
+from slmmodel.cli.opening import check_text, is_text, load_torch, open_if_text, refuse_run
 from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
 from slmmodel.cli.reading import corpus_options, require_text, to_flags
 from slmmodel.cli.text import Text
@@ -161,7 +161,7 @@ def _open_data(
     if is_text(path) and tokenizer is None:
         check_text(path, read)
         raise MissingInput(f"{path!r} is text, and there is no tokenizer", fix="-t TOK", path=path)
-    opened = open_text(path, tokenizer, "auto", read)
+    opened = open_if_text(path, tokenizer, "auto", read)
     if opened is not None:
         return opened.val if opened.val is not None and split == "val" else opened.train, opened.vocab, tokenizer
     packed = open_source(path, split)
@@ -178,7 +178,7 @@ def _batch_dict(batch: Batch, to_words: ToWords, max_rows: int) -> dict[str, Any
         "targets": batch.n_targets,
         "bytes": batch.n_bytes,
         "padding": int((batch.document_ids < 0).sum()),
-        "single_doc": batch.single_document,
+        "single_doc": batch.plain_causal,
         "shown": [_row_dict(batch, index, to_words) for index in range(min(count, max_rows or count))],
     }
 

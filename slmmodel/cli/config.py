@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from slmmodel.checkpoint import CONFIG
 from slmmodel.cli import reading
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
-from slmmodel.cli.train import dry_run_rows, named_data, open_training_data, read_settings
+from slmmodel.cli.train import dry_run_rows, named_data, open_text_or_mixture, read_settings
 from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, Settings, naming_origin, preset_sections
 from slmmodel.errors import OptionError
 from slmtok.cli.options import argument, arguments_of_command, command, option, tokenizer_option
@@ -102,7 +102,7 @@ def _check(file: str, given: dict[str, Any], data: str | None, tokenizer: str | 
     from slmmodel.training import setup
 
     given, read = reading.merge(given, ReadOptions())
-    opened = open_training_data(given, data, tokenizer, read) or setup.open_run_data(given, None)
+    opened = open_text_or_mixture(given, data, tokenizer, read) or setup.open_packed_data(given, None)
     numbers, rows = dry_run_rows(given, opened)
     device = device_for(setup.value_of(given, "run.device", "auto"))
     chosen, _ = setup.configure(given, None, opened, device)

@@ -286,7 +286,7 @@ def open_any(
         return open_source(path, "train", vocab=vocab)
 
 
-def open_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOptions) -> RunData | None:
+def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOptions) -> RunData | None:
     """Training data of text with a tokenizer; None for packed data, which have their own.
 
     `val` is `auto`, `none`, or other packed data or text, all of it. Raises what reading raises, and `Mismatch` for
@@ -306,7 +306,7 @@ def open_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOptio
 
 
 def open_corpus(corpus: Corpus, val: str) -> RunData:
-    """Training data of a corpus. `val` as in `open_text`; the options of the corpus also read another text."""
+    """Training data of a corpus. `val` as in `open_if_text`; the options of the corpus also read another text."""
     from slmmodel.cli.text_source import corpus_data
 
     if val in ("auto", "none"):

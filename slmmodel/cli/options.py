@@ -12,6 +12,7 @@ from slmmodel import sizes
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.config import BUDGET_EXAMPLES, BUDGETS, OPTIONS, RunSection, likely_budget
 from slmmodel.foreign_names import FOREIGN_BUDGETS
+from slmmodel.run_files import FINGERPRINT_FIELDS
 from slmtok.cli.options import FLOAT, Decorator, Habit, Parsed, choice, instead, option, tokenizer_option
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ run_tokenizer_option = tokenizer_option(required=False, help="The tokenizer, whe
 prompt_option = option("--prompt", "-p", metavar="TEXT|-", help="The text to continue; - is stdin.")
 ids_option = option("--ids", metavar="IDS", help="The prompt as ids, such as '1 340 27'.")
 step_option = option("--step", metavar="N", type=STEP, help="A saved step instead of the end.")
-MISMATCHES = ("files", "tokenizer", "data", "plan", "config", "torch", "device", "threads")
-"""What may differ from what a run recorded: its files, and `FINGERPRINT_FIELDS`, whose module imports torch."""
+MISMATCHES = ("files", *dict.fromkeys(name for name, _ in FINGERPRINT_FIELDS.values()))
+"""What may differ from what a run recorded: its files, and fields of its fingerprint."""
 allow_mismatch_option = option(
     "--allow-mismatch",
     metavar="NAME",

@@ -18,9 +18,8 @@ import click
 from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, new_name, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
-from slmmodel.cli.opening import check_text, is_text, open_text, refuse_run
+from slmmodel.cli.opening import check_text, is_text, open_if_text, refuse_run
 from slmmodel.cli.options import (
-    BUDGET_HABITS,
     SETTINGS,
     STEP,
     allow_mismatch_option,
@@ -29,27 +28,22 @@ from slmmodel.cli.options import (
     flag_of,
     no_verify_option,
     run_argument,
-    set_in_two,
     set_option,
     setting_option,
 )
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
-from slmmodel.config import OPTIONS, model_options
+from slmmodel.cli.train_habits import RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
-from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
-from slmmodel.models.presets import PRESETS, nearest_in_size
+from slmmodel.run_files import SAVED, VALIDATING, VALIDATION
 from slmmodel.sizes import format_bytes, format_count, parse_count
-from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import (
     OUTPUT,
     TOKENIZER,
-    Habit,
     argument,
     command,
     dry_run_option,
-    instead,
     option,
     output_options,
     tokenizer_option,
@@ -63,145 +57,7 @@ if TYPE_CHECKING:
     from slmtok.options import ReadOptions
 
 
-# A `Habit` writes the fix for an option of another trainer, from its value and all arguments; `EXTRA` is the name under
-# which a command has the one for an argument too many.
-
-_DEFAULT_SEQ_LEN, _DEFAULT_BATCH_SIZE = 256, 16
-
-_LENGTHS = ("--context", "--block-size", "--max-seq-len")
-"""What other trainers call `model.seq_len`."""
-_ACCUMULATION = ("--gradient-accumulation-steps", "--grad-accum-steps")
-_BATCH = ("--batch-size", "--batch", "--per-device-train-batch-size")
-
-
-def _number(flags: Sequence[str], arguments: Sequence[str]) -> int | None:
-    """The number that follows one of the flags of another trainer; None without one."""
-    words = [part for text in arguments for part in text.split("=", 1)]
-    given = (text for flag, text in pairwise(words) if flag.replace("_", "-") in flags and text.isdecimal())
-    return next(map(int, given), None)
-
-
-def _batch_tokens(value: str | None, arguments: Sequence[str]) -> str:
-    """`run.batch_tokens` for a number of sequences, of the length that the arguments set or the preset has."""
-    batch_size = int(value) if value is not None and value.isdecimal() else _DEFAULT_BATCH_SIZE
-    batch_size *= _number(_ACCUMULATION, arguments) or 1
-    given = [text.rpartition("=")[2] for text in arguments if "model.seq_len=" in text]
-    named = [PRESETS[name].seq_len for name in (text.rpartition("=")[2] for text in arguments) if name in PRESETS]
-    foreign = _number(_LENGTHS, arguments)
-    lengths = [*(int(text) for text in given if text.isdecimal()), *([foreign] if foreign else []), *named]
-    seq_len = lengths[0] if lengths else _DEFAULT_SEQ_LEN
-    fix = f"--set run.batch_tokens={batch_size * seq_len}: {batch_size} sequences of {seq_len} ids"
-    return fix if lengths else f"--set model.seq_len={seq_len} {fix}"
-
-
-def _accumulation(value: str | None, arguments: Sequence[str]) -> str:
-    """`run.batch_tokens`, unless an option for the size of a batch leads to it."""
-    if _number(_BATCH, arguments):
-        return "leave it out: run.batch_tokens counts the ids of a whole step"
-    return "--set run.batch_tokens=N: the ids of a step; --micro-batch divides it"
-
-
-def _setting(name: str) -> Habit:
-    """Names the setting with the value that was given, in our words, else with its default."""
-    default = OPTIONS[name].default if name in OPTIONS else None
-    ours = FOREIGN_VALUES.get(name, {})
-    return lambda value, arguments: instead(f"--set {name}={{}}", "VALUE" if default in (None, ()) else str(default))(
-        value if value is None else ours.get(value.lower(), value), arguments
-    )
-
-
-def _assigned(command: str) -> Habit:
-    """For an argument too many: the command with `--set` before each NAME=VALUE, as other tools take settings."""
-    known = [*model_options(), *OPTIONS]
-
-    def name_of(word: str) -> str | None:
-        name = word.partition("=")[0].lstrip("+")
-        inside = next((each for each in known if each.endswith(f".{name}")), own_setting(name))
-        return None if "=" not in word else name if name in known else inside
-
-    def with_set(value: str | None, arguments: Sequence[str]) -> str:
-        words = []
-        for before, word in pairwise(["", *arguments]):
-            name = None if before.startswith("-") else name_of(word)
-            words += [word] if name is None else ["--set", f"{name}={word.partition('=')[2]}"]
-        in_two = set_in_two(value, arguments)
-        return in_two if in_two or words == [*arguments] else shlex.join(["slm", command, *words])
-
-    return with_set
-
-
-def _model(value: str | None, arguments: Sequence[str]) -> str:
-    """The preset of a model's name, that of its size for a model of another trainer."""
-    name = value if value is None or value in PRESETS else nearest_in_size(value)
-    return f"--preset {name or 'NAME'}"
-
-
-def _weights(value: str | None, arguments: Sequence[str]) -> str:
-    """For weights to begin with: none are loaded, unless an interrupted run of ours is meant."""
-    if value == "resume":
-        return _RESUME
-    random = "random weights, with which every run begins: leave it out"
-    return random if value == "scratch" else f"{random}; to go on with a run of slm: {_RESUME}"
-
-
-_RESUME = "slm resume RUN"
-
-
-def _compile(value: str | None, arguments: Sequence[str]) -> str:
-    """`run.compile` for a flag of another trainer, whose following argument may be another one."""
-    word = "on" if value is None else FOREIGN_VALUES["run.compile"].get(value.lower(), value)
-    return f"--set run.compile={word if word in ('auto', 'off') else 'on'}"
-
-
-_HABITS = {
-    **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS]},
-    **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
-    **dict.fromkeys(
-        ("--n-vocab", "--padded-vocab", "--vocab-size", "--vocab"),
-        instead("the vocabulary of the data, which decides it: leave it out"),
-    ),
-    **dict.fromkeys(("--compile", "--torch-compile", "--compile-model"), _compile),
-    "--no-compile": instead("--set run.compile=off"),
-    **dict.fromkeys(("--lr", "--learning-rate"), instead("--set optim.lr={}", "0.003")),
-    **dict.fromkeys(_BATCH, _batch_tokens),
-    **BUDGET_HABITS,
-    **dict.fromkeys(
-        ("--dataset", "--data", "--train-file"), instead("an argument for the data: slm train {} -o RUN", "DATA")
-    ),
-    **dict.fromkeys(_LENGTHS, instead("--set model.seq_len={}", "256")),
-    **dict.fromkeys(("--out-dir", "--output-dir"), instead("-o {}", "RUN")),
-    **{f"--{name}": instead(f"--precision {name}") for name in ("bf16", "fp16")},
-    **{f"--{name}": instead(f"--device {name}") for name in ("cpu", "cuda", "mps")},
-    "--gpu": instead("--device cuda"),
-    **dict.fromkeys(("--wandb", "--wandb-log"), instead("--set run.track=wandb")),
-    **dict.fromkeys(
-        ("--resume", "--resume-from-checkpoint", "--resume-from", "--continue"),
-        instead("slm resume RUN, or the same command again: it continues an interrupted run"),
-    ),
-    **dict.fromkeys(
-        (
-            *("--init-from", "--init-weights", "--pretrained", "--from-pretrained", "--model-name-or-path"),
-            *("--finetune", "--weights", "--checkpoint", "--load"),
-        ),
-        _weights,
-    ),
-    **dict.fromkeys(("--model", "--model-name"), _model),
-    **dict.fromkeys(_ACCUMULATION, _accumulation),
-    **dict.fromkeys(
-        ("--nproc-per-node", "--gpus", "--num-processes", "--num-gpus"),
-        instead("torchrun --nproc-per-node {} -m slmmodel train DATA", "N"),
-    ),
-}
-"""Options of other trainers, each with what stands for it here."""
-_RESUME_HABITS = {
-    **_HABITS,
-    **{f"--{name}": instead(f"--set run.precision={name}") for name in ("bf16", "fp16")},
-    **dict.fromkeys(("--model", "--model-name", "--preset"), instead("leave it out: a run keeps its model")),
-    EXTRA: _assigned("resume"),
-}
-
-
-@command("train", example="slm train data -o run", habits={**_HABITS, EXTRA: _assigned("train")})
+@command("train", example="slm train data -o run", habits=TRAIN_HABITS)
 @argument("data", metavar="[DATA]", required=False,
           help="Packed data, as slmtok pack wrote it; or text, with -t. By default data.train.")  # fmt: skip
 @setting_option("data.val", overrides=True, metavar="DATA|auto|none")
@@ -262,7 +118,7 @@ def train(
         folder = RunFolder(Path(output))
         if not folder.exists() and not folder.is_version_1():
             folder.refuse_other_content()
-        opened = open_training_data(given, data, tokenizer, read)
+        opened = open_text_or_mixture(given, data, tokenizer, read)
         options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch}
         if dry_run:
             return _dry_run(given, opened, output=output, **options)
@@ -323,10 +179,13 @@ def _has_stages(given: dict[str, Any]) -> bool:
     return "data.stages" in given and bool(given["data.stages"].value)
 
 
-def open_training_data(
+def open_text_or_mixture(
     given: dict[str, Any], data: str | None, tokenizer: str | None, read: ReadOptions
 ) -> RunData | None:
-    """What the settings train on, if that is text or a mixture; None for plain packed data."""
+    """What the settings train on: text, several sources read together (a mixture), or generated tasks (passkeys).
+
+    None for plain packed data, which `trainer.train` opens.
+    """
     from slmmodel.cli.recorded import needs_mixture
     from slmmodel.config import resolve, validate
     from slmmodel.data_config import DataConfig
@@ -335,7 +194,7 @@ def open_training_data(
     options = {name: setting for name, setting in given.items() if not name.startswith("model.")}
     section = DataConfig.model_validate(validate(options).get("data", {}))
     if data is not None and not needs_mixture(section):
-        return open_text(data, tokenizer, section.val, read)
+        return open_if_text(data, tokenizer, section.val, read)
     from slmmodel.cli.sources import open_sources, with_passkeys
 
     opened = open_sources(section, tokenizer, read)
@@ -415,7 +274,7 @@ def dry_run_rows(given: dict[str, Any], data: RunData | None, **options: Any) ->
     return numbers, rows
 
 
-@command("resume", example="slm resume run", habits=_RESUME_HABITS)
+@command("resume", example="slm resume run", habits=RESUME_HABITS)
 @run_argument
 @option("--step", metavar="N", type=STEP, help="The checkpoint, as in RUN/checkpoints, at which a new run starts.")
 @option("--data", metavar="DATA", help="Where the data are now, if they were moved.")
@@ -572,7 +431,7 @@ def _open_recorded(run: RunFolder, data: str | None) -> RunData | None:
                 fix="--data names the data of the run, at their new place",
             )
     tokenizer = run.tokenizer if is_text(path) else None
-    return open_text(path, tokenizer, run.config["data"].get("val", "auto"), reading.recorded(run))
+    return open_if_text(path, tokenizer, run.config["data"].get("val", "auto"), reading.recorded(run))
 
 
 @contextmanager
@@ -607,7 +466,7 @@ def read_settings(
     """
     from slmmodel.config import (
         Setting,
-        check_model,
+        check_without_data,
         merged,
         naming_origin,
         read_assignments,
@@ -633,7 +492,7 @@ def read_settings(
     refuse_contradiction(from_options, named)
     given = merged(from_file, {**from_options, **named})
     with naming_origin(given):
-        check_model(given)
+        check_without_data(given)
     return given
 
 
@@ -711,9 +570,9 @@ class TrainProgress(Progress):
     def __call__(self, stage: str, done: int, total: int, text: str = "") -> None:
         """Reports a stage, a step or an event."""
         amount = f"step {done}/{total}"
-        if stage in ("validation", "saved"):
+        if stage in (VALIDATION, SAVED):
             self.line(f"{amount}: {stage} {text}")
-        elif stage == "validating":
+        elif stage == VALIDATING:
             self.report("training", done, total, f"{stage}, {text}", amount=amount)
         elif stage == "training":
             self.report(stage, done, total, text, amount=amount)
@@ -736,7 +595,7 @@ def _finished_without_score(given: dict[str, Any], data: RunData | None, output:
     fingerprint, result = run.fingerprint, run.result
     if {field.name for field in fields(RunResult)} - {"path"} != {*result}:
         return None
-    data = data or setup.open_run_data(given, run.config)
+    data = data or setup.open_packed_data(given, run.config)
     if data.train.digest != fingerprint.get("data"):
         return None
     setup.configure(given, run.config, data, device_for(setup.value_of(given, "run.device", "auto")))

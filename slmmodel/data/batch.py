@@ -46,11 +46,13 @@ class Batch:
     row_targets: Ints
     """[B]: scored targets of each sequence."""
     row_bytes: Ints
-    """[B]: raw bytes of the scored targets of each sequence."""
+    """[B]: bytes of the scored targets of each sequence, by the bytes of each id in `vocab.json`."""
     sequence_keys: Ints
     """[B, 3]: epoch, block and index of each sequence, so that any batch can be rebuilt and named in an error."""
-    single_document: bool
-    """Each sequence is one document with padding only at its end: plain causal attention is enough."""
+    plain_causal: bool
+    """Each sequence is one document with padding only at its end, so attention needs no document mask."""
+    starts_at_zero: bool
+    """The position in the first column of each sequence is 0."""
 
     @property
     def n_targets(self) -> int:
@@ -59,7 +61,7 @@ class Batch:
 
     @property
     def n_bytes(self) -> int:
-        """Raw bytes of the scored targets."""
+        """Bytes of the scored targets, by `vocab.json`; `slm eval` compares them with those of the documents."""
         return int(self.row_bytes.sum())
 
     def to(self, device: torch.device) -> Batch:
@@ -92,15 +94,14 @@ def assemble(
     """
     import torch
 
-    shape = len(keys), max((int(part.packing.lengths(part.indices).max(initial=0)) for part in parts), default=0)
+    shape = len(keys), max((int(part.packing.n_columns_of(part.indices).max(initial=0)) for part in parts), default=0)
     pad_id = vocab.pad_id
     dtypes = dict(zip(TENSORS, (np.int64, np.int64, np.bool_, np.int32, np.int64), strict=True))
     arrays: dict[str, NDArray[Any]] = {name: np.empty(shape, dtype) for name, dtype in dtypes.items()}
-    row, single_document = 0, True
+    row, plain_causal = 0, True
     for part in parts:
         rows = slice(row, row := row + len(part.indices))
-        is_single = _fill({name: array[rows] for name, array in arrays.items()}, part, positions, pad_id)
-        single_document = single_document and is_single
+        plain_causal &= _fill({name: array[rows] for name, array in arrays.items()}, part, positions, pad_id)
     targets, mask = arrays["targets"], arrays["target_mask"]
     if mask.all():
         row_targets = np.full(shape[0], shape[1], dtype=np.int64)
@@ -110,51 +111,99 @@ def assemble(
     # Every target that is not scored is the padding id.
     pad_nbytes = (shape[1] - row_targets) * int(vocab.token_nbytes[pad_id])
     row_bytes = vocab.token_nbytes.astype(np.int64).take(targets).sum(1) - pad_nbytes
+    starts_at_zero = not arrays["position_ids"][:, :1].any()
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     if pin and torch.cuda.is_available():
         tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
     return Batch(
-        **tensors, row_targets=row_targets, row_bytes=row_bytes, sequence_keys=keys, single_document=single_document
+        **tensors,
+        row_targets=row_targets,
+        row_bytes=row_bytes,
+        sequence_keys=keys,
+        plain_causal=plain_causal,
+        starts_at_zero=starts_at_zero,
     )
 
 
+class _Layout(NamedTuple):
+    """Where spans lie in the columns of all rows, end to end: padding (maybe none), span, ..., span, padding."""
+
+    starts: Ints
+    """First column of each span [n]."""
+    stops: Ints
+    """The column behind its last one [n]."""
+    run_lengths: Ints
+    """Columns of each padding and span [2 n + 1]."""
+
+    def fill_runs(self, padding: int, of_spans: NDArray[Any]) -> NDArray[Any]:
+        """For each column the value of its span, of those `of_spans` [n], or `padding`."""
+        values = np.full(2 * len(of_spans) + 1, padding, of_spans.dtype)
+        values[1::2] = of_spans
+        return np.repeat(values, self.run_lengths)
+
+
+def _layout_of(spans: Spans, seq_len: int, n_columns: int) -> _Layout:
+    starts = spans.row * seq_len + spans.column
+    stops = starts + spans.stop - spans.start
+    borders = np.concatenate([[0], np.stack([starts, stops], axis=1).reshape(-1), [n_columns]])
+    return _Layout(starts, stops, np.diff(borders))
+
+
 def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None, pad_id: int) -> bool:
-    """Writes the sequences of a part to arrays [n, T] (targets: where they are scored); returns whether each is one
-    document from column 0 on.
+    """Writes the sequences of a part to arrays [n, T] (targets: where they are scored); returns `Batch.plain_causal`.
 
     Only ids are copied span by span, all else is computed for whole rows: a numpy call costs several times the copy
-    of a span.
+    of a span. A row of 8 columns with the inputs 5 to 7 of one document, and 0 to 3 of another:
+
+        document_ids  0 0 0 1 1 1 1 -1
+        position_ids  0 1 2 0 1 2 3 0 (reset), 5 6 7 0 1 2 3 0 (true), 0 1 2 3 4 5 6 7 (row)
     """
     block, packing, indices = part
     spans, (n_rows, seq_len) = packing.spans_of(indices), arrays["ids"].shape
-    ids, targets, mask, document_ids, position_ids = (arrays[name].reshape(-1) for name in TENSORS)
-    starts = spans.row * seq_len + spans.column
-    has_target = _copy_ids(ids, targets, block, spans, starts, pad_id)
-
-    # The columns of all rows, end to end: padding (maybe none), span, padding, ..., span, padding.
-    stops = starts + spans.stop - spans.start
-    borders = np.concatenate([[0], np.stack([starts, stops], axis=1).reshape(-1), [ids.size]])
-    run_lengths = np.diff(borders)
-    numbers = np.arange(len(starts)) - np.searchsorted(spans.row, spans.row)
-    numbered = (0 * numbers if packing.single_document else numbers).astype(np.int32)
-    document_ids[:] = np.repeat(_between(-1, numbered), run_lengths)
-    np.greater_equal(document_ids, 0, out=mask)
-    numbering = positions or packing.positions
-    if numbering == "row":
-        arrays["position_ids"][:] = np.arange(seq_len)
-    else:
-        firsts = spans.start if numbering == "true" else 0
-        np.add(_columns(ids.size), np.repeat(_between(0, firsts - starts), run_lengths), out=position_ids)
-        position_ids[~mask] = 0
-    mask[(stops - 1)[~has_target]] = False
-    if packing.unscored is not None:
-        mask &= _columns(ids.size) >= np.repeat(_between(0, starts + packing.n_unscored(spans)), run_lengths)
-    if packing.loss_on == "last":
-        _keep_last(arrays["target_mask"])
+    ids, targets, document_ids = (arrays[name].reshape(-1) for name in ("ids", "targets", "document_ids"))
+    layout = _layout_of(spans, seq_len, ids.size)
+    has_target = _copy_ids(ids, targets, block, spans, layout.starts, pad_id)
+    number_in_row = np.arange(len(spans.row)) - np.searchsorted(spans.row, spans.row)
+    numbers = 0 * number_in_row if packing.joins_documents else number_in_row
+    document_ids[:] = layout.fill_runs(-1, numbers.astype(np.int32))
+    numbering = positions or packing.default_numbering
+    _number_positions(arrays["position_ids"], numbering, spans, layout, document_ids)
+    _mark_scored(arrays["target_mask"], packing, spans, layout, document_ids, has_target)
     # Padding behind the document is harmless: in a causal model later columns influence nothing.
     n_spans = np.bincount(spans.row, minlength=n_rows)
-    is_single = (n_spans > 0) if packing.single_document else (n_spans == 1)
-    return bool(is_single.all()) and not spans.column[numbers == 0].any()
+    is_one_document = (n_spans > 0) if packing.joins_documents else (n_spans == 1)
+    return bool(is_one_document.all()) and not spans.column[number_in_row == 0].any()
+
+
+def _number_positions(
+    position_ids: NDArray[Any], numbering: str, spans: Spans, layout: _Layout, document_ids: NDArray[Any]
+) -> None:
+    """Writes the position ids [n, T] of `reset`, `true` or `row`."""
+    if numbering == "row":
+        position_ids[:] = np.arange(position_ids.shape[1])
+        return
+    flat, firsts = position_ids.reshape(-1), spans.start if numbering == "true" else 0
+    np.add(_columns(flat.size), layout.fill_runs(0, firsts - layout.starts), out=flat)
+    flat[document_ids < 0] = 0
+
+
+def _mark_scored(
+    mask: NDArray[np.bool_],
+    packing: Packing,
+    spans: Spans,
+    layout: _Layout,
+    document_ids: NDArray[Any],
+    has_target: NDArray[np.bool_],
+) -> None:
+    """Writes the target mask [n, T]: inputs with a target that is scored; with `loss_on: last` the last of each row."""
+    flat = mask.reshape(-1)
+    np.greater_equal(document_ids, 0, out=flat)
+    flat[(layout.stops - 1)[~has_target]] = False
+    if packing.unscored is not None:
+        flat &= _columns(flat.size) >= layout.fill_runs(0, layout.starts + packing.n_unscored(spans))
+    if packing.loss_on == "last":
+        last = mask.shape[1] - 1 - mask[:, ::-1].argmax(1)
+        mask &= np.arange(mask.shape[1]) == last[:, None]
 
 
 def _copy_ids(
@@ -187,23 +236,10 @@ def _columns(n: int) -> Ints:
     return columns
 
 
-def _between(padding: int, values: NDArray[Any]) -> NDArray[Any]:
-    """The values of runs of columns: `padding` before, between and behind those of the spans [n] -> [2 n + 1]."""
-    out = np.full(2 * len(values) + 1, padding, values.dtype)
-    out[1::2] = values
-    return out
-
-
-def _keep_last(mask: NDArray[np.bool_]) -> None:
-    """Leaves the last True of each row."""
-    last = mask.shape[1] - 1 - mask[:, ::-1].argmax(1)
-    mask &= np.arange(mask.shape[1]) == last[:, None]
-
-
 def make_batch(
     block: DocumentBlock, packing: Packing, vocab: VocabMeta, indices: Ints, *, positions: str | None = None
 ) -> Batch:
     """The batch of sequences `indices` [B] of one packing: for validation, inspection and tests."""
-    check_choice("positions", positions or packing.positions)
+    check_choice("positions", positions or packing.default_numbering)
     keys = np.stack([np.zeros_like(indices), np.zeros_like(indices), indices], axis=1)
     return assemble([Part(block, packing, indices)], keys, vocab, positions=positions)

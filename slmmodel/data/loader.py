@@ -2,6 +2,8 @@
 
 `global_batch(cursor)` chooses sequences by the lengths of documents: of shards it reads no ids, text is tokenized for
 them. `batch(sequence_keys)` assembles the tensors of any sequences.
+Two permutations: of the documents of a block before packing (`shuffle`), of its sequences after it (always, but for
+`stateful`).
 All state is a `Cursor` of three integers that the caller keeps. The sequences of a step depend on data, packing and
 seed alone, not on world size, micro-batch, threads or interruptions. A step may straddle blocks and epochs. One thread
 assembles prefetched batches and reads the next block of a source with several; it changes no result.
@@ -94,11 +96,12 @@ class Loader:
         **options: Any,
     ) -> None:
         strategy = strategy_of(pack)
-        check_choice("positions", positions or strategy.positions)
+        check_choice("positions", positions or strategy.default_numbering)
         check_choice("crop_offset", crop_offset)
         check_range("batch_size", batch_size, 1, fix="raise run.batch_tokens or lower model.seq_len")
         self.source, self.vocab, self.seq_len, self.batch_size = source, vocab, seq_len, batch_size
-        self.pack, self.seed, self.shuffle, self.positions, self.pin = pack, seed, shuffle, positions, pin
+        self.strategy, self.pack, self.seed = strategy, pack, seed
+        self.shuffles_documents, self.positions, self.pin = shuffle, positions, pin
         self.options = {"batch_size": batch_size, **options} if "batch_size" in strategy.OPTIONS else options
         self.crop_offset = crop_offset if strategy.has_offset else "fixed"
         self._blocks, self._packings, self._orders = _Cache(), _Cache(), _Cache()
@@ -116,7 +119,7 @@ class Loader:
 
     def packing(self, epoch: int, block: int) -> Packing:
         """The sequences of a block in an epoch."""
-        same_each_epoch = not self.shuffle and self.crop_offset == "fixed"
+        same_each_epoch = not self.shuffles_documents and self.crop_offset == "fixed"
         packing: Packing = self._packings.get(
             (0 if same_each_epoch else epoch, block),
             lambda: make_packing(
@@ -125,7 +128,7 @@ class Loader:
                 self.seq_len,
                 seed=_block_seed(self.seed, block),
                 epoch=epoch,
-                shuffle=self.shuffle,
+                shuffle=self.shuffles_documents,
                 crop_offset=self.crop_offset,
                 # Prompts of generated tasks, whose answers alone count in the loss.
                 unscored=self.document_block(block).unscored(),
@@ -135,10 +138,15 @@ class Loader:
         return packing
 
     @property
+    def groups_per_step(self) -> int:
+        """Groups of sequences that a step takes: `Packing.forms_batches`."""
+        return 1 if self.strategy.forms_batches else self.batch_size
+
+    @property
     def digest(self) -> str:
         """SHA-256 over the data and everything that decides which sequences a step takes."""
         content = [self.source.digest, self.vocab.fingerprint, self.pack, self.seq_len, self.batch_size, self.seed]
-        content += [self.shuffle, self.crop_offset, self.positions, sorted(self.options.items())]
+        content += [self.shuffles_documents, self.crop_offset, self.positions, sorted(self.options.items())]
         return hashlib.sha256(repr(content).encode()).hexdigest()
 
     def global_batch(self, cursor: Cursor) -> GlobalBatch:
@@ -149,7 +157,7 @@ class Loader:
     def _global_batch(self, cursor: Cursor) -> GlobalBatch:
         epoch, block, taken = cursor
         keys: list[Ints] = []
-        missing, n_targets, empty_blocks = self.batch_size, 0, 0
+        missing, n_targets, empty_blocks = self.groups_per_step, 0, 0
         while missing > 0:
             try:
                 packing = self.packing(epoch, block)
@@ -159,33 +167,27 @@ class Loader:
             empty_blocks = 0 if len(packing) else empty_blocks + 1
             if empty_blocks > 1 + (self.source.n_blocks or block + 1):
                 raise InvalidConfig("the data have no targets to train on", fix="pack a corpus with text in it")
-            # Sequences are shuffled and taken one by one, but whole batches of a packing that forms batches (`bucket`).
-            batch_starts = packing.batch_starts
-            n_items, wanted = (len(packing), missing) if batch_starts is None else (len(batch_starts) - 1, 1)
-            indices = np.arange(taken, min(taken + wanted, n_items), dtype=np.int64)
-            taken += len(indices)
-            if indices.size:
-                if packing.shuffled:
-                    indices = self._permuted(packing, indices, n_items, epoch, block)
-                missing -= len(indices)
-                if batch_starts is not None:
-                    number = int(indices[0])
-                    indices, missing = np.arange(batch_starts[number], batch_starts[number + 1]), 0
+            groups = np.arange(taken, min(taken + missing, packing.n_groups), dtype=np.int64)
+            taken, missing = taken + len(groups), missing - len(groups)
+            if groups.size:
+                if packing.permutes_sequences:
+                    groups = self._permuted(packing, groups, epoch, block)
+                indices = packing.sequences_of(groups)
                 n_targets += packing.n_targets(indices)
                 keys.append(_sequence_keys(epoch, block, indices))
-            if taken >= n_items:
+            if taken >= packing.n_groups:
                 block, taken = block + 1, 0
         return GlobalBatch(np.concatenate(keys), n_targets, Cursor(epoch, block, taken))
 
-    def _permuted(self, packing: Packing, indices: Ints, n_items: int, epoch: int, block: int) -> Ints:
-        """The sequences, or batches, at these consecutive indices of the order of an epoch.
+    def _permuted(self, packing: Packing, indices: Ints, epoch: int, block: int) -> Ints:
+        """The groups of sequences at these consecutive indices of the order of an epoch.
 
         With the option `shuffle_bytes`, units of that many bytes of text are permuted instead of sequences, so that
         runs of an ablation, whose tokenizers make sequences of different length, read the same text at the same time.
         """
         seed, unit_bytes = _block_seed(self.seed, block), int(packing.options.get("shuffle_bytes", 0))
         if not unit_bytes:
-            return self._permutation(indices, n_items, seed, epoch)
+            return self._permutation(indices, packing.n_groups, seed, epoch)
         assert isinstance(packing, Concat)
 
         def order() -> Ints:
@@ -196,13 +198,13 @@ class Loader:
         sequences: Ints = self._orders.get((epoch, block), order)
         return sequences[indices]
 
-    def _permutation(self, indices: Ints, n_items: int, seed: int, epoch: int) -> Ints:
+    def _permutation(self, indices: Ints, n_groups: int, seed: int, epoch: int) -> Ints:
         """`permute` of consecutive indices. Whole chunks are computed and kept for later steps: numpy calls on a few
         numbers cost several times the arithmetic."""
 
         def images(number: int) -> Ints:
-            chunk = np.arange(number * _CHUNK, min((number + 1) * _CHUNK, n_items), dtype=np.int64)
-            found: Ints = self._orders.get((seed, epoch, number), lambda: permute(chunk, n_items, seed, epoch))
+            chunk = np.arange(number * _CHUNK, min((number + 1) * _CHUNK, n_groups), dtype=np.int64)
+            found: Ints = self._orders.get((seed, epoch, number), lambda: permute(chunk, n_groups, seed, epoch))
             return found
 
         first, last = (int(index) // _CHUNK for index in indices[[0, -1]])

@@ -75,16 +75,20 @@ class Packing(ABC):
 
     name: ClassVar[str]
     OPTIONS: ClassVar[Mapping[str, Any]] = {}
-    shuffled: ClassVar[bool] = True
-    """Whether the loader permutes the sequences, or their batches where `batch_starts` defines these."""
+    permutes_sequences: ClassVar[bool] = True
+    """Whether the loader permutes the groups of sequences (`n_groups`) of an epoch."""
+    forms_batches: ClassVar[bool] = False
+    """Whether a group is a whole batch (`bucket`), so that a step takes one group; else a sequence is a group."""
+    carries_state: ClassVar[bool] = False
+    """Whether row `r` of each batch continues row `r` of the one before (truncated BPTT)."""
+    validates_as: ClassVar[str] = "concat"
+    """The packing of validation documents in a run that trains with this one."""
     has_offset: ClassVar[bool] = False
     """Whether cuts may be shifted by `offset` inputs."""
-    positions: ClassVar[str] = "reset"
-    """Default of `data.positions`; `slmmodel.data.batch` defines its three values."""
-    single_document = False
-    """True: the model sees each sequence as one document, with one document id."""
-    batch_starts: Ints | None = None
-    """Of a strategy that forms batches itself (`bucket`): the first sequence of each batch, and `len(self)`."""
+    default_numbering: ClassVar[str] = "reset"
+    """What `data.positions: auto` stands for; `slmmodel.data.batch` defines the three values."""
+    joins_documents = False
+    """True: the documents of a sequence are one text for the model, with one document id."""
 
     def __init__(
         self,
@@ -142,8 +146,17 @@ class Packing(ABC):
         _, *fields = (field.tolist() for field in self.spans_of(np.array([index], dtype=np.int64)))
         return [Span(*span) for span in zip(*fields, strict=True)]
 
-    def lengths(self, indices: Ints) -> Ints:
-        """Columns of these sequences: `seq_len`, except in `bucket`."""
+    @property
+    def n_groups(self) -> int:
+        """Groups of sequences in one epoch: what the loader permutes and takes, see `forms_batches`."""
+        return len(self)
+
+    def sequences_of(self, groups: Ints) -> Ints:
+        """The indices of the sequences of these groups int64 [n], in their order."""
+        return groups
+
+    def n_columns_of(self, indices: Ints) -> Ints:
+        """Columns of each of these sequences: `seq_len`, except in `bucket`."""
         return np.full_like(indices, self.seq_len)
 
     @property

@@ -72,7 +72,9 @@ class Stateful(EndToEnd):
 
     name = "stateful"
     OPTIONS: ClassVar = {"batch_size": 32}
-    shuffled = False
+    permutes_sequences = False
+    carries_state = True
+    validates_as = "bucket"
 
     def __len__(self) -> int:
         return -(-self._stream_length // self.seq_len) * int(self.options["batch_size"])
@@ -292,7 +294,8 @@ class Bucket(BinPacking):
 
     name = "bucket"
     OPTIONS: ClassVar = {"batch_size": 32, "long": "split"}
-    batch_starts: Ints
+    forms_batches = True
+    validates_as = "bucket"
 
     def _arrange(self) -> None:
         items, batch_size = self._items(), int(self.options["batch_size"])
@@ -304,17 +307,27 @@ class Bucket(BinPacking):
             batches += bucket_batches(items.sizes[chosen[-1]].tolist(), self.seq_len, batch_size * self.seq_len)
         self._place(items, np.concatenate(chosen), np.arange(len(items.doc), dtype=np.int64))
         self._lengths, counts = np.array(batches, dtype=np.int64).reshape(-1, 2).T
-        self.batch_starts = prefix_sums(counts)
+        # Batch `k` holds the sequences `_batch_starts[k]` to `_batch_starts[k + 1] - 1`.
+        self._batch_starts = prefix_sums(counts)
 
-    def lengths(self, indices: Ints) -> Ints:
+    @property
+    def n_groups(self) -> int:
+        """Batches in one epoch."""
+        return len(self._lengths)
+
+    def sequences_of(self, groups: Ints) -> Ints:
+        """See `Packing`."""
+        return concatenate_ranges(self._batch_starts[groups], self._batch_starts[groups + 1])[1]
+
+    def n_columns_of(self, indices: Ints) -> Ints:
         """The lengths of the batches of these sequences."""
-        lengths: Ints = self._lengths[self.batch_starts.searchsorted(indices, side="right") - 1]
+        lengths: Ints = self._lengths[self._batch_starts.searchsorted(indices, side="right") - 1]
         return lengths
 
     @property
     def n_columns(self) -> int:
         """See `Packing`."""
-        return int(self._lengths @ np.diff(self.batch_starts))
+        return int(self._lengths @ np.diff(self._batch_starts))
 
 
 def bucket_batches(sizes: list[int], seq_len: int, max_columns: int) -> list[tuple[int, int]]:

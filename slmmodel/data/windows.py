@@ -34,7 +34,7 @@ class DocumentWindows(Packing):
     """
 
     OPTIONS: ClassVar = {"loss_on": "all"}
-    positions = "row"
+    default_numbering = "row"
 
     def _arrange(self) -> None:
         first, last = OFFSETS[self.name](self.n_inputs, self.seq_len)
@@ -96,11 +96,11 @@ class Stream(EndToEnd):
 
     name = "stream"
     OPTIONS: ClassVar = {"stride": 1, "joined": False, "loss_on": "all"}
-    positions = "row"
+    default_numbering = "row"
 
     def _arrange(self) -> None:
         self.stride, joined = int(self.options["stride"]), bool(self.options["joined"])
-        self.single_document = joined
+        self.joins_documents = joined
         check_range("stride", self.stride, 1, self.seq_len, fix=(Argument("data.options.stride", 1),))
         # Each document but the last ends with one more input, whose target is the first id of its successor.
         self._concatenate(self.n_inputs + (joined & (self.n_inputs > 0)))

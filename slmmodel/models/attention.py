@@ -62,6 +62,7 @@ def make_mask(
 ) -> Mask:
     """The mask of queries in columns start..start+T-1 over keys in columns 0..start+T-1.
 
+    None where causal attention is enough: without document_ids, with no window or one not shorter than the row.
     document_ids: int [B, start + T] of the keys, or None. ids: [B, T], for shape and device. dtype: of the queries.
     backend: `auto`, `sdpa` or `flex`.
     """

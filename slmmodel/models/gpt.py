@@ -239,7 +239,7 @@ class GPT(Transformer):
             document_ids, next_position_ids = state.reserve(seq_len, document_ids)
             position_ids = next_position_ids if position_ids is None else position_ids
         x: Tensor = self.embed(ids)
-        # FlexAttention has no dropout.
+        # One mask for all layers, or None (`make_mask`). FlexAttention has no dropout.
         backend = "sdpa" if self.training and self.config.dropout else self.config.attention
         mask = make_mask(document_ids, self.config.window, ids, start, dtype=x.dtype, backend=backend)
         # Without padding, positions are column indices: a slice of the tables, not a gather.

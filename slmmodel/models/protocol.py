@@ -78,6 +78,12 @@ class Model(nn.Module):
     """A language model over ids: embedding, blocks, final norm, head. A subclass adds blocks and norm.
 
     The head has V' rows and is sliced to V before the product, so padded ids have no logit and no gradient.
+
+    Names and dimensions of parameters decide their initial values (`initial_value`) and their optimizer group
+    (`optim.optimizer.split`). Of vectors, those named `gain` start at 1, all others at 0, also the `weight` of an
+    `nn.RMSNorm`. `nn.Embedding` and names such as `head` and `positions` are embeddings, `beta` is a gate; other 2-D
+    parameters are matrices. What has neither two dimensions nor such a name, such as stacked experts, counts as a
+    vector: it is not decayed. FSDP2 shards each block of the attribute `blocks`.
     """
 
     __call__: Callable[..., Output]
@@ -140,8 +146,8 @@ class Model(nn.Module):
     def initial_value(self, name: str, parameter: Tensor, normal: Callable[[float], Tensor]) -> Tensor:
         """The initial value of a parameter; `normal(std)` draws its shape from N(0, std^2), keyed by seed and name.
 
-        Matrices and embeddings are N(0, 0.02^2), norm weights 1, biases 0. A head of its own is 0, so the first loss
-        is exactly ln V.
+        Matrices and embeddings are N(0, 0.02^2), norm weights (named `gain`) 1, biases 0. A head of its own is 0, so
+        the first loss is exactly ln V.
         """
         if name == "head.weight":
             return torch.zeros_like(parameter)

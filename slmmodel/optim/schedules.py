@@ -25,15 +25,13 @@ KINDS = ("wsd", "cosine", "linear", "const")
 
 @dataclass(frozen=True)
 class Schedule:
-    """A linear warm-up, a constant factor of 1, and a decay that would reach `final` one step after the last.
-
-    Lengths are numbers of steps.
-    """
+    """A linear warm-up, a constant factor of 1, and a decay to `final`. Lengths are numbers of steps."""
 
     steps: int
     warmup: int = 0
     decay: int = 0
     final: float = 0.0
+    """the factor that the step after the last would have"""
     shape: str = "linear"
     """of the decay"""
 

@@ -21,6 +21,7 @@ from torch.utils.checkpoint import checkpoint
 from slmmodel.data import Batch, Loader, make_batch, make_packing
 from slmmodel.data.batch import IGNORE_INDEX
 from slmmodel.data.source import TokenSource, blocks_of
+from slmmodel.data.strategies import strategy_of
 from slmmodel.distributed import World
 
 if TYPE_CHECKING:
@@ -50,8 +51,9 @@ class Loss:
     def sum_nats(self, model: Model, batch: Batch, forward: Any = None, *, state: Any = None) -> Tensor:
         """Cross-entropy of all scored targets, summed, in nats: a scalar.
 
-        `forward` runs the forward pass where that is not `model` itself (DDP, a compiled model). `state` is one of
-        `Model.bptt_state`; a recurrent model gets no documents with it, so the recurrence runs on across them.
+        `forward` is called, `model` itself by default; `model` has `config` and `unembed`, which DDP and a compiled
+        model hide. `state` is one of `Model.bptt_state`; a recurrent model gets no documents with it, so the recurrence
+        runs on across them.
         """
         forward = model if forward is None else forward
         targets = batch.targets
@@ -75,9 +77,8 @@ class Loss:
 
     def _arguments(self, batch: Batch) -> dict[str, Any]:
         """`position_ids` and `document_ids`: both None where causal attention and positions from 0 are enough."""
-        if batch.single_document and self.doc_mask:
-            from_zero = bool((batch.position_ids[:, 0] == 0).all())
-            return {"position_ids": None if from_zero else batch.position_ids, "document_ids": None}
+        if batch.plain_causal and self.doc_mask:
+            return {"position_ids": None if batch.starts_at_zero else batch.position_ids, "document_ids": None}
         return {"position_ids": batch.position_ids, "document_ids": batch.document_ids if self.doc_mask else None}
 
 
@@ -94,12 +95,12 @@ def _cross_entropy_sum(logits: Tensor, targets: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Validation:
-    """Result of a validation."""
+    """Result of a validation; `run_files.Validation` is its schema."""
 
     loss: float
     """Mean cross-entropy: nats per target."""
     bpb: float
-    """Bits per raw byte."""
+    """Bits per byte of the scored ids, by `vocab.json`; `slm eval` compares these with the bytes of the documents."""
     targets: int
     bytes: int
 
@@ -151,16 +152,16 @@ class Validator:
             if world.rank < len(one_each):
                 nats += batch_nats
                 n_targets, n_bytes = n_targets + batch.n_targets, n_bytes + batch.n_bytes
-        nats, targets, raw_bytes = world.reduce("sum", [nats, n_targets, n_bytes])
-        bpb = nats / (math.log(2) * max(raw_bytes, 1))
-        return Validation(nats / max(targets, 1), bpb, int(targets), int(raw_bytes))
+        nats, targets, total_bytes = world.reduce("sum", [nats, n_targets, n_bytes])
+        bpb = nats / (math.log(2) * max(total_bytes, 1))
+        return Validation(nats / max(targets, 1), bpb, int(targets), int(total_bytes))
 
     def _batches(self) -> Iterator[Batch]:
         loader, scored = self.loader, 0
         seq_len = self.seq_len or loader.seq_len
         size = max(1, min(loader.batch_size * loader.seq_len, VALIDATION_TOKENS) // seq_len)
-        pack = "bucket" if loader.pack in ("bucket", "stateful") else "concat"
-        options: dict[str, Any] = {"batch_size": size} if pack == "bucket" else {}
+        pack = loader.strategy.validates_as
+        options: dict[str, Any] = {"batch_size": size} if "batch_size" in strategy_of(pack).OPTIONS else {}
         for block in blocks_of(self.source):
             packing = make_packing(pack, block.lengths(), seq_len, shuffle=False, **options)
             for first in range(0, len(packing), size):

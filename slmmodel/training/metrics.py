@@ -22,6 +22,7 @@ import torch
 from slmmodel.checkpoint import BAD, read_file, translated_errors, write_file
 from slmmodel.folder_lock import check_regular
 from slmmodel.hardware import ACCELERATORS
+from slmmodel.run_files import SAVED, VALIDATING, VALIDATION
 from slmmodel.sizes import format_bytes, format_clock, format_count
 from slmmodel.training.loss import Validation
 from slmmodel.training.state import Counters, TrainState
@@ -31,7 +32,6 @@ from slmmodel.training.trackers import Tracker, tagged
 Report = Callable[[str, int, int, str], None]
 """Progress: (stage, done, total, text). The stages `VALIDATION` and `SAVED` are events, their text is the result; while
 `VALIDATING` goes on, `done` stays the step."""
-VALIDATION, VALIDATING, SAVED = "validation", "validating", "saved"
 
 
 def restore_lines(path: Path, length: int) -> tuple[int, str]:

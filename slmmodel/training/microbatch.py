@@ -1,7 +1,8 @@
 """Micro-batches: sequences per forward pass. The global batch is configuration and never changes here.
 
-On CUDA the divisors of a rank's share are timed. On a CPU, and for sharded parameters, an estimate of memory decides,
-so two equal commands sum in the same order. A run records its micro-batch, and lowers it where memory runs out.
+A rank's `share` is its sequences of the global batch. On CUDA its divisors are timed. On a CPU, and for sharded
+parameters, an estimate of memory decides, so two equal commands sum in the same order. A run records its micro-batch,
+and lowers it where memory runs out.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ Result = TypeVar("Result")
 _ALLOCATOR_MESSAGES = ("not enough memory", "can't allocate memory", "out of memory")
 
 
-def divisors(batch_size: int) -> list[int]:
-    """Micro-batches that divide the sequences of a rank, ascending."""
-    return [size for size in range(1, batch_size + 1) if batch_size % size == 0]
+def divisors(share: int) -> list[int]:
+    """Micro-batches that divide the share of a rank, ascending."""
+    return [size for size in range(1, share + 1) if share % size == 0]
 
 
-def next_smaller(size: int, batch_size: int) -> int:
+def next_smaller(size: int, share: int) -> int:
     """The next smaller micro-batch. Raises `OutOfMemory` below one sequence."""
-    smaller = [divisor for divisor in divisors(batch_size) if divisor < size]
+    smaller = [divisor for divisor in divisors(share) if divisor < size]
     if not smaller:
         raise OutOfMemory(
             "out of memory with a single sequence",
@@ -91,7 +92,7 @@ def free_on(device: torch.device, ranks: int = 1) -> int:
     return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else free_memory() // ranks
 
 
-def estimated(batch_size: int, model: ModelConfig, memory: int, n_passes: int = 1) -> int:
+def estimated(share: int, model: ModelConfig, memory: int, n_passes: int = 1) -> int:
     """The largest micro-batch whose activations are estimated to fit into `memory` bytes; at least 1.
 
     The estimate is high: `ESTIMATED_VECTORS` of each block, or with activation checkpointing of the one that is
@@ -105,22 +106,22 @@ def estimated(batch_size: int, model: ModelConfig, memory: int, n_passes: int = 
         logits = LOGITS_COPIES * logits_bytes(tokens, model.n_vocab, n_passes)
         return 4 * tokens * vectors * model.d_model + logits <= MAX_ESTIMATED_SHARE * memory
 
-    return max(filter(fits, divisors(batch_size)), default=1)
+    return max(filter(fits, divisors(share)), default=1)
 
 
-def fastest(batch_size: int, device: torch.device, train: Callable[[int], object]) -> int:
+def fastest(share: int, device: torch.device, train: Callable[[int], object]) -> int:
     """The smallest micro-batch within 3 % of the fastest. `train` trains on this many sequences.
 
     Raises `OutOfMemory` where not even one sequence fits.
     """
     speeds: dict[int, float] = {}
-    for size in divisors(batch_size):
+    for size in divisors(share):
         speed = none_if_out_of_memory(partial(_sequences_per_second, size, device, train), device)
         if speed is None:
             break
         speeds[size] = speed
     if not speeds:
-        return next_smaller(1, batch_size)
+        return next_smaller(1, share)
     return min(size for size, speed in speeds.items() if speed >= max(speeds.values()) * (1 - SPEED_TOLERANCE))
 
 

@@ -40,28 +40,12 @@ from slmmodel.errors import (
 )
 from slmmodel.folder_lock import FolderHandle, check_regular, locked
 from slmmodel.hardware import has_bf16_matmul
-from slmmodel.models import Counts, config_from_dict, count
-from slmmodel.run_files import VERSION
+from slmmodel.models import Counts, count
+from slmmodel.run_files import FINGERPRINT_FIELDS, VERSION
 from slmmodel.sizes import format_bytes, format_count
 from slmmodel.training.loss import logits_bytes
 from slmmodel.training.microbatch import free_on
 from slmmodel.training.trackers import check_trackers
-
-FINGERPRINT_FIELDS = {
-    "fingerprint": ("tokenizer", "the tokenizer of the data differs"),
-    "data": ("data", "the training data differ"),
-    "val": ("data", "the validation data differ"),
-    "plan": ("plan", "how the data are cut into sequences differs"),
-    "config": ("config", "the configuration differs"),
-    "torch": ("torch", "the version of torch differs"),
-    "device": ("device", "the type of device differs"),
-    "threads": ("threads", "the number of threads differs"),
-}
-"""Each compared field with the name that `--allow-mismatch` takes and the words of the error.
-
-World size and micro-batch are not compared: they change the order of sums and, with dropout, its random numbers.
-"""
-
 
 _MIN_VECTORS = 8
 """Vectors that a block keeps for its backward pass, at least: input, q, k, v, attention, and 3 of the MLP."""
@@ -96,9 +80,7 @@ def exclusive(path: Path, world: World) -> Iterator[FolderHandle | None]:
 def check_settings(settings: Settings) -> None:
     """Raises `InvalidConfig`, `UnknownName` for settings that no data make right."""
     with configs.naming_origin(settings):
-        configs.check_model(settings)
-        own = {name: given for name, given in settings.items() if not name.startswith("model.")}
-        sections = configs.validate(own)
+        sections = configs.check_without_data(settings)
         optim.check(OptimConfig(**sections.get("optim", {})))
         strategy_of(sections.get("data", {}).get("pack", DataConfig().pack))
 
@@ -174,7 +156,7 @@ def notes_on_ranks(config: RunConfig, world: World) -> list[str]:
     size, batch_size, notes = world.size, config.batch_size, []
     if size == 1 and config.run.parallel == "fsdp":
         notes.append("run.parallel fsdp has no effect on one process: start several with torchrun")
-    if batch_size > size and batch_size % size and config.data.pack != "bucket":
+    if batch_size > size and batch_size % size and not strategy_of(config.data.pack).forms_batches:
         largest = -(-batch_size // size)
         notes.append(
             f"{size} ranks cannot share a batch of {batch_size} sequences evenly, so "
@@ -184,9 +166,9 @@ def notes_on_ranks(config: RunConfig, world: World) -> list[str]:
     return notes
 
 
-def open_run_data(settings: Settings, recorded: Mapping[str, Any] | None) -> RunData:
-    """The data named by the settings, else by the recorded configuration."""
-    section = {} if recorded is None else recorded["data"]
+def open_packed_data(settings: Settings, config_before: Mapping[str, Any] | None) -> RunData:
+    """Packed data, named by the settings, else by the configuration of the run that continues."""
+    section = {} if config_before is None else config_before["data"]
     named = settings["data.train"].value if "data.train" in settings else section.get("train", "")
     stages = settings["data.stages"].value if "data.stages" in settings else section.get("stages")
     if not isinstance(named, str) or stages:
@@ -212,9 +194,10 @@ def _notes_on_time(settings: Settings) -> list[str]:
 
 
 def configure(
-    settings: Settings, recorded: Mapping[str, Any] | None, data: RunData, device: torch.device
+    settings: Settings, config_before: Mapping[str, Any] | None, data: RunData, device: torch.device
 ) -> tuple[RunConfig, list[str]]:
-    """The configuration of a new run; or the recorded one with the options that may change taken from `settings`.
+    """The configuration of a new run; or that of a run which continues, with the options that may change taken from
+    `settings`.
 
     Raises `OptionError` for a setting that contradicts the record, `MissingPackage` for a tracker, and `UnknownName`.
     """
@@ -226,20 +209,20 @@ def configure(
         notes.append("this CPU has no instructions for bf16, so products take several times as long: --precision fp32")
     if config.run.precision == "fp16" and device.type == "cpu":
         notes.append("products of fp16 take several times as long on a CPU: --precision fp32")
-    if recorded is None:
+    if config_before is None:
         return config.model_copy(update={"data": _with_absolute_paths(config.data)}), notes
-    wrong = configs.contradictions(settings, config, recorded)
+    wrong = configs.contradictions(settings, config, config_before)
     if wrong:
-        name, now, before = wrong[0]
+        name, now, recorded = wrong[0]
         raise OptionError(
-            f"{name}={now} contradicts the run, which has {before}",
+            f"{name}={now} contradicts the run, which has {recorded}",
             limit=f"what differs: {', '.join(item[0] for item in wrong)}",
             fix=("leave it out, another ", Argument("output"), ", or ", Argument("force", True), " to train again"),
             option=name,
         )
     changed = {name: given for name, given in settings.items() if not configs.affects_weights(name)}
-    recorded_settings = settings_of(recorded, checkpoint.CONFIG)
-    return resolve({**recorded_settings, **changed}, data.vocab, data.tokens, device.type)[0], []
+    before = settings_of(config_before, checkpoint.CONFIG)
+    return resolve({**before, **changed}, data.vocab, data.tokens, device.type)[0], []
 
 
 def _absolute(data: str) -> str:
@@ -297,7 +280,7 @@ class RunCost:
 
     counts: Counts
     per_step: Mapping[str, float]
-    """`tokens` (columns, padding included), `targets`, `bytes`, `flops`, and `epochs`: the share of the data."""
+    """`tokens` (columns: B·T, padding included), `targets`, `bytes`, `flops`, and `epochs`: the share of the data."""
     padding_share: float
     sharded: bool
     """Whether parameters are sharded over ranks (FSDP2)."""
@@ -332,7 +315,7 @@ class RunCost:
 
 def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> None:
     """Raises `InvalidConfig` where data, batch or ranks do not allow a run, and `OutOfMemory`."""
-    sharded = needs_sharding(config.run.parallel, count(config_from_dict(config.model)).parameters, world)
+    sharded = needs_sharding(config.run.parallel, count(config.shape).parameters, world)
     if loader.batch_size < world.size:
         raise InvalidConfig(
             f"a batch of {loader.batch_size} sequences is smaller than world size {world.size}",
@@ -340,9 +323,9 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
             fix=(Argument("run.batch_tokens", world.size * config.seq_len),),
             option="run.batch_tokens",
         )
-    if loader.pack == "stateful" and world.size > 1:
+    if loader.strategy.carries_state and world.size > 1:
         raise InvalidConfig(
-            f"data.pack stateful keeps its state in one process, world size is {world.size}",
+            f"data.pack {loader.pack} (truncated BPTT) keeps its state in one process, world size is {world.size}",
             limit="one rank",
             fix=(Argument("data.pack", "bucket"), ", or run without torchrun"),
             option="data.pack",
@@ -355,9 +338,10 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
             option="optim.name",
         )
 
-    shards = world.size if sharded else 1
-    _check_memory(config, world, lambda config: min_memory_of(config, loader, world.device, shards))
-    if not len(loader.packing(0, 0)) or not loader.document_block(0).nbytes().any():
+    sharding_ranks = world.size if sharded else 1
+    _check_memory(config, world, lambda config: min_memory_of(config, loader, world.device, sharding_ranks))
+    # Shards are one block of documents; of a mixture this is the first one.
+    if not len(loader.packing(epoch=0, block=0)) or not loader.document_block(0).nbytes().any():
         where, fix = (data.name, "name data with text in it") if data.name != "-" else ("stdin", "send text to stdin")
         raise InvalidConfig("the data have no text to train on", where=where, fix=fix)
     if data.val is not None and not any(block.nbytes().any() for block in blocks_of(data.val)):
@@ -371,19 +355,20 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
 
 def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
     """The cost of a run that `check_run` has accepted."""
-    counts, batch_size = count(config_from_dict(config.model)), loader.batch_size
+    counts = count(config.shape)
     sharded = needs_sharding(config.run.parallel, counts.parameters, world)
-    packing = loader.packing(0, 0)
+    packing = loader.packing(epoch=0, block=0)
     stats = packing.stats()
     blocks = data.train.n_blocks or 1
     if data.train.n_blocks is None and config.run.budget.kind == "epochs":
         # Only this budget needs their exact number, which takes a pass over the data.
         blocks = max(sum(1 for _ in blocks_of(data.train)), 1)
-    starts = packing.batch_starts
-    steps_per_epoch = len(packing) / batch_size if starts is None else len(starts) - 1
+    # A group is one sequence, or a batch of a packing that forms batches itself (`bucket`).
+    steps_per_epoch = packing.n_groups / loader.groups_per_step
+    # The bytes of the block, times the share of its inputs whose target is scored.
     scored_bytes = float(loader.document_block(0).nbytes().sum()) * stats.targets / max(stats.inputs, 1)
     per_step = {
-        "tokens": stats.columns / len(packing) * batch_size if starts is None else stats.columns / steps_per_epoch,
+        "tokens": stats.columns / packing.n_groups * loader.groups_per_step,
         "targets": stats.targets / steps_per_epoch,
         "bytes": scored_bytes / steps_per_epoch,
         "flops": stats.columns / steps_per_epoch * counts.flops_per_token,
@@ -395,7 +380,7 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
 
 def _check_positions(config: RunConfig, loader: Loader) -> None:
     """Raises `InvalidConfig` where documents are numbered beyond the positions of the model."""
-    model, longest = config_from_dict(config.model), int(loader.document_block(0).lengths().max(initial=0))
+    model, longest = config.shape, int(loader.document_block(0).lengths().max(initial=0))
     if config.data.positions == "true" and not model.recurrent and longest - 1 > config.seq_len:
         raise InvalidConfig(
             f"data.positions true numbers the ids of a document of {longest:,} ids to its end",
@@ -405,22 +390,25 @@ def _check_positions(config: RunConfig, loader: Loader) -> None:
         )
 
 
-def min_memory_of(config: RunConfig, loader: Loader, device: torch.device, shards: int = 1) -> int:
+def min_memory_of(config: RunConfig, loader: Loader, device: torch.device, sharding_ranks: int = 1) -> int:
     """Bytes that a step of one sequence takes at least, a lower bound that refuses little that fits.
+
+    The parameters are shared by `sharding_ranks` ranks (FSDP2).
 
     Weights, gradients and AdamW's two moments, though Muon keeps one of matrices; per layer and token `_MIN_VECTORS`
     vectors of d_model, or one with activation checkpointing; the logits of one chunk; outside CUDA the dense attention
     mask of sequences that are cut from several documents.
     """
-    model, seq_len = config_from_dict(config.model), config.seq_len
+    model, seq_len = config.shape, config.seq_len
     width = 2 if device.type == "cuda" or config.run.precision in ("bf16", "fp16") else 4
     vectors = 1 if getattr(model, "activation_checkpointing", False) else _MIN_VECTORS
     activations = width * vectors * seq_len * model.d_model * model.n_layers
     logits = logits_bytes(seq_len, model.n_vocab)
+    # Other packings mix documents too; a lower bound may leave their mask out.
     has_mask = not model.recurrent and config.data.doc_mask and config.data.pack == "concat" and device.type != "cuda"
     is_mixed = has_mask and float(loader.document_block(0).lengths().mean()) < seq_len
     mask = width * seq_len * getattr(model, "attention_span", seq_len) if is_mixed else 0
-    return BYTES_PER_PARAMETER * count(model).parameters // shards + activations + logits + mask
+    return BYTES_PER_PARAMETER * count(model).parameters // sharding_ranks + activations + logits + mask
 
 
 def _check_memory(config: RunConfig, world: World, memory_of: Callable[[RunConfig], int]) -> None:

@@ -1,6 +1,6 @@
 """`DataStages`: the loader of each step of a run whose data change on the way (`data.stages`).
 
-A stage begins with blocks of its own, and reads each stream on from where the stages before stopped.
+A stage begins with blocks of its own, and reads each source on from where the stages before stopped.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from slmmodel.config import RunConfig
 from slmmodel.data import Cursor, Loader, RunData
 from slmmodel.data.mixture import Mixture
 from slmmodel.data.opening import StageData
+from slmmodel.data.strategies import strategy_of
 from slmmodel.errors import Argument, InvalidConfig
 from slmmodel.training.setup import make_loader
 
@@ -24,8 +25,8 @@ class DataStages:
         self._data, self._config, self._pin = data, config, pin
         self._stages = data.stages or (StageData(1, data.train, None),)
         self._number = 0
-        self.stream_bytes: dict[str, int] = {}
-        """The byte from which the present stage reads each stream, by digest."""
+        self.bytes_read_by_source: dict[str, int] = {}
+        """The byte from which the present stage reads the documents of each source, by their digest."""
         if data.stages:
             self._check()
         self.loader = self._open(0)
@@ -41,9 +42,9 @@ class DataStages:
 
     def _check(self) -> None:
         config, longest = self._config, self._config.seq_len
-        if config.data.pack == "stateful":
+        if strategy_of(config.data.pack).carries_state:
             raise InvalidConfig(
-                "data.stages with data.pack stateful, whose streams run through the whole data",
+                f"data.stages with data.pack {config.data.pack}, whose streams run through the whole data",
                 fix=(Argument("data.pack", "bucket"), ", or leave data.stages out"),
                 option="data.stages",
             )
@@ -67,7 +68,7 @@ class DataStages:
     def _open(self, number: int) -> Loader:
         stage = self._stages[number]
         if isinstance(stage.source, Mixture):
-            stage = stage._replace(source=stage.source.starting_at(self.stream_bytes))
+            stage = stage._replace(source=stage.source.starting_at(self.bytes_read_by_source))
         return make_loader(self._data, self._config, stage=stage, pin=self._pin)
 
     def begins_after(self, step: int) -> bool:
@@ -81,15 +82,15 @@ class DataStages:
         """Where the step after `step` steps begins; opens its stage if that is another one."""
         if not self.begins_after(step):
             return cursor
-        source = self.loader.source
+        source, bytes_read = self.loader.source, dict(self.bytes_read_by_source)
         if isinstance(source, Mixture):
-            self.stream_bytes = {**self.stream_bytes, **source.stream_bytes(cursor.block + bool(cursor.taken))}
-        self.enter(step, self.stream_bytes)
+            bytes_read |= source.stream_bytes(cursor.block + bool(cursor.taken))
+        self.enter(step, bytes_read)
         return Cursor()
 
-    def enter(self, step: int, stream_bytes: Mapping[str, int]) -> None:
+    def enter(self, step: int, bytes_read_by_source: Mapping[str, int]) -> None:
         """Opens the stage of the step after `step` steps of a run that is continued."""
-        self.stream_bytes = dict(stream_bytes)
+        self.bytes_read_by_source = dict(bytes_read_by_source)
         if self.begins_after(step):
             before, self._number = self.loader, self._number_at(step)
             before.close()

@@ -32,7 +32,7 @@ SAVE_SIGNAL: int | None = getattr(signal, "SIGUSR1", None)
 
 @dataclass
 class Counters:
-    """Totals since step 0."""
+    """Totals since step 0; `run_files.Counters` is their schema."""
 
     step: int = 0
     tokens: int = 0
@@ -48,7 +48,10 @@ class Counters:
 
 @dataclass
 class TrainState:
-    """Counters, the cursor of the data, and what early stopping, schedule and metrics need."""
+    """Counters, the cursor of the data, and what early stopping, schedule and metrics need.
+
+    `run_files.TrainStateFile` is the schema of its file.
+    """
 
     counters: Counters = field(default_factory=Counters)
     cursor: Cursor = field(default_factory=Cursor)
@@ -62,8 +65,8 @@ class TrainState:
     """Length of the decay where a time budget was replanned."""
     replanned: bool = False
     """Whether the time budget has been replanned at the start of the decay."""
-    stream_bytes: dict[str, int] = field(default_factory=dict)
-    """The byte from which the present stage of the data reads each stream, by digest."""
+    bytes_read_by_source: dict[str, int] = field(default_factory=dict)
+    """The byte from which the present stage of the data reads the documents of each source, by their digest."""
     metrics_length: int = 0
     """Bytes of `metrics.jsonl` at the last checkpoint."""
 
@@ -72,7 +75,7 @@ class TrainState:
         counters = self.counters
         # Of the first sequence: a batch over several blocks has sequences of one length, a batch of `bucket` one block.
         epoch, block, _ = global_batch.sequence_keys[0].tolist()
-        tokens = int(loader.packing(epoch, block).lengths(global_batch.sequence_keys[:, 2]).sum())
+        tokens = int(loader.packing(epoch, block).n_columns_of(global_batch.sequence_keys[:, 2]).sum())
         counters.step += 1
         counters.tokens += tokens
         counters.targets += global_batch.n_targets
@@ -84,13 +87,13 @@ class TrainState:
     def to_dict(self) -> dict[str, Any]:
         """JSON-compatible values."""
         values = {**asdict(self), "cursor": list(self.cursor), "version": VERSION}
-        values["positions"] = values.pop("stream_bytes")  # their name in the file
+        values["positions"] = values.pop("bytes_read_by_source")  # their name in the file
         return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TrainState:
         """The values of a `train_state.json`."""
-        return TypeAdapter(cls).validate_python({**values, "stream_bytes": values.get("positions", {})})
+        return TypeAdapter(cls).validate_python({**values, "bytes_read_by_source": values.get("positions", {})})
 
 
 class StopSignals:
@@ -131,7 +134,10 @@ class StopSignals:
 
 @dataclass(kw_only=True)
 class RunResult(Counters):
-    """How a run ended, with its totals. `reason`: finished, early-stop, interrupted or terminated."""
+    """How a run ended, with its totals. `reason`: finished, early-stop, interrupted or terminated.
+
+    `run_files.Result` is the schema of its file.
+    """
 
     path: Path
     reason: str

@@ -26,7 +26,7 @@ from slmmodel.data.loader import GlobalBatch
 from slmmodel.data.packing import Ints
 from slmmodel.distributed import World, gather, load_tensors, replicate, shard, sync_gradients
 from slmmodel.errors import OutOfMemory
-from slmmodel.models import build, config_from_dict
+from slmmodel.models import build
 from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
@@ -71,7 +71,7 @@ class StepResult(NamedTuple):
 
     @property
     def bpb(self) -> float | None:
-        """Bits per byte; None for targets without bytes."""
+        """Bits per byte of the scored ids (by `vocab.json`); None for targets without bytes."""
         return self.sum_nats / (math.log(2) * self.bytes) if self.bytes else None
 
 
@@ -90,7 +90,7 @@ class LossGuard:
 
     A step whose loss or gradient is not finite changes no weight; three in a row end the run. An overflow of fp16 in
     the gradient alone does not count: the loss scale is halved. The guard is part of a checkpoint, so a resumed run
-    decides as an uninterrupted one does.
+    decides as an uninterrupted one does. `run_files.Guard` is its schema.
     """
 
     skipped: int = 0
@@ -124,8 +124,9 @@ class LossGuard:
 class TrainStep:
     """Model and optimizer of a run, and what a step does with them. `micro_batch` is lowered where memory runs out.
 
-    `take` (a step) calls `_accumulate` (its micro-batches), `_backward` (one of them; on one CPU process through
-    `CpuParallel`, in two threads), `_forward_nats` (autocast) and `Loss.sum_nats`, then `_update` (clip and apply).
+    `take` (a step) calls `_accumulate` (its micro-batches), `_backward` (one of them), `_forward_nats` (autocast) and
+    `Loss.sum_nats`, then `_update` (clip and apply). One CPU process with an even number of threads and without dropout
+    calls no `Tensor.backward`: `CpuParallel` halves the micro-batch over two threads with `torch.autograd.grad`.
     """
 
     def __init__(self, config: RunConfig, loader: Loader, world: World) -> None:
@@ -134,7 +135,7 @@ class TrainStep:
         self.precision = resolve_precision(run.precision, device)
         dtype = torch.float64 if self.precision == "fp64" else torch.float32
         # A model that is to be sharded is initialised in main memory and moved shard by shard.
-        self.model = build(config_from_dict(config.model), seed=run.seed, device="cpu" if world.sharded else device)
+        self.model = build(config.shape, seed=run.seed, device="cpu" if world.sharded else device)
         self.model.to(dtype)
         if world.sharded:
             shard(self.model, world, SHORT_TYPES.get(self.precision))
@@ -142,10 +143,10 @@ class TrainStep:
         self.loss, self.loss_guard = Loss(doc_mask=config.data.doc_mask), LossGuard()
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
         self._seq_len = config.seq_len
-        self.micro_batch = -(-loader.batch_size // self._sequences_per_full_length // world.size)
+        self.micro_batch = -(-loader.batch_size // self._sequences_per_seq_len // world.size)
         """Sequences in a forward pass; in a stage of the data with `model.seq_len` / k, k times as many."""
         # Truncated BPTT, with a model whose state can be carried: `init_hidden` of others is empty.
-        stateful = loader.pack == "stateful" and bool(self.model.init_hidden(1, device))
+        stateful = loader.strategy.carries_state and bool(self.model.init_hidden(1, device))
         # The ids that open and close each document, BOS and EOS.
         delimiters = loader.document_block(0).delimiters
         opening = delimiters.opening if self.loss.doc_mask else None
@@ -157,12 +158,13 @@ class TrainStep:
         self._cpu_parallel = CpuParallel(self.optimizer.parameters) if run.cpu_accel and can_split else None
         self._closing_id = delimiters.closing
         self._sum_dtype = torch.float32 if device.type == "mps" else torch.float64
-        # DDP around the model, else the model itself; `_forward` is the same, or it compiled.
-        self._parallel_model: Any = self.model
+        # `model` has the names of its parameters; gradients are reduced by `_ddp_or_model`; `_forward` is the latter,
+        # or it compiled.
+        self._ddp_or_model: Any = self.model
         if world.size > 1 and not world.sharded:
-            self._parallel_model = replicate(self.model, world)
-        self._forward: Any = self._parallel_model
-        if self._parallel_model is not self.model:
+            self._ddp_or_model = replicate(self.model, world)
+        self._forward: Any = self._ddp_or_model
+        if self._ddp_or_model is not self.model:
             self._fix_bucket_layout()
 
     def take(self, global_batch: GlobalBatch, step: int, upcoming: GlobalBatch | None = None) -> StepResult:
@@ -176,15 +178,15 @@ class TrainStep:
         return self._update(totals, global_batch.n_targets)
 
     @property
-    def _sequences_per_full_length(self) -> int:
-        """Sequences of the present stage for one of `model.seq_len`."""
+    def _sequences_per_seq_len(self) -> int:
+        """Sequences of the present stage that are as long as one of `model.seq_len`: 2 at half its length."""
         return max(self._seq_len // self.loader.seq_len, 1)
 
     def _lower_micro_batch(self, batch_size: int) -> None:
         """Drops partial gradients and lowers the micro-batch; on several ranks, ends the run."""
         self.optimizer.zero_grad()
         smaller = microbatch.next_smaller(
-            self.micro_batch, -(-batch_size // self._sequences_per_full_length // self.world.size)
+            self.micro_batch, -(-batch_size // self._sequences_per_seq_len // self.world.size)
         )
         if self.world.size > 1:
             raise OutOfMemory(
@@ -201,7 +203,7 @@ class TrainStep:
         """
         own = sequence_keys[self.world.rank :: self.world.size]
         max_share = -(-len(sequence_keys) // self.world.size)
-        size = self.micro_batch * self._sequences_per_full_length
+        size = self.micro_batch * self._sequences_per_seq_len
         slices = (own[first : first + size] for first in range(0, max_share, size))
         return [MicroBatch(keys, False) if len(keys) else MicroBatch(sequence_keys[:1], True) for keys in slices]
 
@@ -219,7 +221,7 @@ class TrainStep:
             batch = self.loader.batch(sequence_keys)
             for next_micro_batch in following[index : index + 1]:
                 self.loader.prefetch(next_micro_batch.sequence_keys)
-            with sync_gradients(self._parallel_model, self.world, index + 1 == len(micro_batches)):
+            with sync_gradients(self._ddp_or_model, self.world, index + 1 == len(micro_batches)):
                 nats = self._backward(batch, 0.0 if is_dummy else loss_scale, step)
             if not is_dummy:
                 sum_nats += nats.to(self._sum_dtype)
@@ -305,17 +307,17 @@ class TrainStep:
         """
         self._backward(self.loader.batch(self.loader.global_batch(Cursor()).sequence_keys[:1]), 0.0, 0)
         self.optimizer.zero_grad()
-        self._parallel_model.reducer._rebuild_buckets()
+        self._ddp_or_model.reducer._rebuild_buckets()
 
     def compile(self) -> None:
         """Compiles the forward pass; weights and their names stay those of the model."""
-        self._forward = torch.compile(self._parallel_model)
+        self._forward = torch.compile(self._ddp_or_model)
 
     def _train_on(self, size: int) -> None:
         """Forward and backward of the first `size` sequences at once, on this rank alone."""
         keys, n_targets, _ = self.loader.global_batch(Cursor())
-        with sync_gradients(self._parallel_model, self.world, False):
-            self._backward(self.loader.batch(keys[: size * self._sequences_per_full_length]), 1 / max(n_targets, 1), 0)
+        with sync_gradients(self._ddp_or_model, self.world, False):
+            self._backward(self.loader.batch(keys[: size * self._sequences_per_seq_len]), 1 / max(n_targets, 1), 0)
         self.optimizer.zero_grad()
 
     def probe_micro_batch(self) -> int:

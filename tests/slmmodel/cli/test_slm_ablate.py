@@ -176,7 +176,7 @@ def test_killed_at_every_stage_and_repeated_gives_the_same_bytes(
     places = [
         (ablation_files, "write_lock", 1),
         (trainer.Trainer, "_log", 3),
-        (trainer.Trainer, "_report_saved", 2),
+        (trainer.Trainer, "_settle_write", 2),
         (ablation_job, "evaluate", 1),
         (ablation_job, "losses_to_bytes", 1),
         (ablation_job, "to_envelope", 1),

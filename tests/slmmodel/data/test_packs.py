@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -93,9 +91,9 @@ def test_stateful_streams_continue_from_step_to_step() -> None:
 def test_buckets_are_of_like_length_and_equal_size() -> None:
     lengths = np.random.default_rng(3).integers(2, 70, 1000)
     packing = make_packing("bucket", lengths, 64, batch_size=8)
-    for start, stop in pairwise(packing.batch_starts.tolist()):
-        rows = np.arange(start, stop)
-        widths = set(packing.lengths(rows).tolist())
+    for group in range(packing.n_groups):
+        rows = packing.sequences_of(np.array([group]))
+        widths = set(packing.n_columns_of(rows).tolist())
         assert len(widths) == 1
         assert all(len(packing.spans(int(row))) == 1 for row in rows)
         width = widths.pop()

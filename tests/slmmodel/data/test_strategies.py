@@ -34,7 +34,7 @@ def placed(packing: Packing) -> Iterator[tuple[int, int, int, int]]:
         for doc, lo, hi, at in packing.spans(row):
             assert lo < hi and at >= end
             end = at + hi - lo
-            assert end <= packing.lengths(np.array([row]))[0] <= packing.seq_len
+            assert end <= packing.n_columns_of(np.array([row]))[0] <= packing.seq_len
             yield from ((row, at + j, doc, lo + j) for j in range(hi - lo))
 
 
@@ -69,7 +69,7 @@ def test_targets_and_statistics_equal_the_placed_pairs(
     scored = Counter((doc, i) for _, _, doc, i in slots)
     every = [scored[pair] for pair in pairs_of(sizes)]
     stats = packing.stats()
-    width = int(packing.lengths(rows).sum())
+    width = int(packing.n_columns_of(rows).sum())
     assert (stats.sequences, stats.columns, stats.inputs, stats.targets) == (
         len(packing),
         width,
@@ -80,8 +80,7 @@ def test_targets_and_statistics_equal_the_placed_pairs(
     assert (stats.scored_min, stats.scored_max) == (min(every, default=0), max(every, default=0))
     assert stats.scored_mean == pytest.approx(len(slots) / len(every) if every else 0)
     assert stats.inputs_dropped == every.count(0)
-    if packing.batch_starts is not None:
-        assert (packing.batch_starts[0], packing.batch_starts[-1]) == (0, len(packing))
+    assert packing.sequences_of(np.arange(packing.n_groups)).tolist() == rows.tolist()
 
 
 @pytest.mark.parametrize("name", PACKS)
@@ -262,7 +261,7 @@ def test_joined_text_masks_the_pair_between_documents(seq_len: int, stride: int,
         assert set(batch.document_ids[row, :size].tolist()) == {0}
         scored += sum(mask)
     assert scored == packing.n_targets(np.arange(len(packing))) == packing.stats().targets
-    assert batch.single_document
+    assert batch.plain_causal
 
 
 @pytest.mark.parametrize("name", [*PACKS, *WINDOWS])

@@ -1,0 +1,152 @@
+"""Options of other trainers that people type by habit, each with what stands for it in `slm train` and `slm resume`.
+
+A `Habit` writes the advice in the error for such an option, from its value and all arguments; `EXTRA` is the key of the
+one for an argument too many.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from itertools import pairwise
+
+from slmmodel.cli.options import BUDGET_HABITS, flag_of, set_in_two
+from slmmodel.config import OPTIONS, model_options
+from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
+from slmmodel.models.presets import PRESETS, nearest_in_size
+from slmtok.cli.errors import EXTRA
+from slmtok.cli.options import Habit, instead
+
+_DEFAULT_SEQ_LEN, _DEFAULT_BATCH_SIZE = 256, 16
+
+_LENGTHS = ("--context", "--block-size", "--max-seq-len")
+"""What other trainers call `model.seq_len`."""
+_ACCUMULATION = ("--gradient-accumulation-steps", "--grad-accum-steps")
+_BATCH = ("--batch-size", "--batch", "--per-device-train-batch-size")
+
+
+def _number(flags: Sequence[str], arguments: Sequence[str]) -> int | None:
+    """The number that follows one of the flags of another trainer; None without one."""
+    words = [part for text in arguments for part in text.split("=", 1)]
+    given = (text for flag, text in pairwise(words) if flag.replace("_", "-") in flags and text.isdecimal())
+    return next(map(int, given), None)
+
+
+def _batch_tokens(value: str | None, arguments: Sequence[str]) -> str:
+    """`run.batch_tokens` for a number of sequences, of the length that the arguments set or the preset has."""
+    batch_size = int(value) if value is not None and value.isdecimal() else _DEFAULT_BATCH_SIZE
+    batch_size *= _number(_ACCUMULATION, arguments) or 1
+    given = [text.rpartition("=")[2] for text in arguments if "model.seq_len=" in text]
+    named = [PRESETS[name].seq_len for name in (text.rpartition("=")[2] for text in arguments) if name in PRESETS]
+    foreign = _number(_LENGTHS, arguments)
+    lengths = [*(int(text) for text in given if text.isdecimal()), *([foreign] if foreign else []), *named]
+    seq_len = lengths[0] if lengths else _DEFAULT_SEQ_LEN
+    fix = f"--set run.batch_tokens={batch_size * seq_len}: {batch_size} sequences of {seq_len} ids"
+    return fix if lengths else f"--set model.seq_len={seq_len} {fix}"
+
+
+def _accumulation(value: str | None, arguments: Sequence[str]) -> str:
+    """`run.batch_tokens`, unless an option for the size of a batch leads to it."""
+    if _number(_BATCH, arguments):
+        return "leave it out: run.batch_tokens counts the ids of a whole step"
+    return "--set run.batch_tokens=N: the ids of a step; --micro-batch divides it"
+
+
+def _setting(name: str) -> Habit:
+    """Names the setting with the value that was given, in our words, else with its default."""
+    default = OPTIONS[name].default if name in OPTIONS else None
+    ours = FOREIGN_VALUES.get(name, {})
+    return lambda value, arguments: instead(f"--set {name}={{}}", "VALUE" if default in (None, ()) else str(default))(
+        value if value is None else ours.get(value.lower(), value), arguments
+    )
+
+
+def _assigned(command: str) -> Habit:
+    """For an argument too many: the command with `--set` before each NAME=VALUE, as other tools take settings."""
+    known = [*model_options(), *OPTIONS]
+
+    def name_of(word: str) -> str | None:
+        name = word.partition("=")[0].lstrip("+")
+        inside = next((each for each in known if each.endswith(f".{name}")), own_setting(name))
+        return None if "=" not in word else name if name in known else inside
+
+    def with_set(value: str | None, arguments: Sequence[str]) -> str:
+        words = []
+        for before, word in pairwise(["", *arguments]):
+            name = None if before.startswith("-") else name_of(word)
+            words += [word] if name is None else ["--set", f"{name}={word.partition('=')[2]}"]
+        in_two = set_in_two(value, arguments)
+        return in_two if in_two or words == [*arguments] else shlex.join(["slm", command, *words])
+
+    return with_set
+
+
+def _model(value: str | None, arguments: Sequence[str]) -> str:
+    """The preset of a model's name, that of its size for a model of another trainer."""
+    name = value if value is None or value in PRESETS else nearest_in_size(value)
+    return f"--preset {name or 'NAME'}"
+
+
+def _weights(value: str | None, arguments: Sequence[str]) -> str:
+    """For weights to begin with: none are loaded, unless an interrupted run of ours is meant."""
+    if value == "resume":
+        return _RESUME
+    random = "random weights, with which every run begins: leave it out"
+    return random if value == "scratch" else f"{random}; to go on with a run of slm: {_RESUME}"
+
+
+_RESUME = "slm resume RUN"
+
+
+def _compile(value: str | None, arguments: Sequence[str]) -> str:
+    """`run.compile` for a flag of another trainer, whose following argument may be another one."""
+    word = "on" if value is None else FOREIGN_VALUES["run.compile"].get(value.lower(), value)
+    return f"--set run.compile={word if word in ('auto', 'off') else 'on'}"
+
+
+_HABITS = {
+    **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS]},
+    **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
+    **dict.fromkeys(
+        ("--n-vocab", "--padded-vocab", "--vocab-size", "--vocab"),
+        instead("the vocabulary of the data, which decides it: leave it out"),
+    ),
+    **dict.fromkeys(("--compile", "--torch-compile", "--compile-model"), _compile),
+    "--no-compile": instead("--set run.compile=off"),
+    **dict.fromkeys(("--lr", "--learning-rate"), instead("--set optim.lr={}", "0.003")),
+    **dict.fromkeys(_BATCH, _batch_tokens),
+    **BUDGET_HABITS,
+    **dict.fromkeys(
+        ("--dataset", "--data", "--train-file"), instead("an argument for the data: slm train {} -o RUN", "DATA")
+    ),
+    **dict.fromkeys(_LENGTHS, instead("--set model.seq_len={}", "256")),
+    **dict.fromkeys(("--out-dir", "--output-dir"), instead("-o {}", "RUN")),
+    **{f"--{name}": instead(f"--precision {name}") for name in ("bf16", "fp16")},
+    **{f"--{name}": instead(f"--device {name}") for name in ("cpu", "cuda", "mps")},
+    "--gpu": instead("--device cuda"),
+    **dict.fromkeys(("--wandb", "--wandb-log"), instead("--set run.track=wandb")),
+    **dict.fromkeys(
+        ("--resume", "--resume-from-checkpoint", "--resume-from", "--continue"),
+        instead("slm resume RUN, or the same command again: it continues an interrupted run"),
+    ),
+    **dict.fromkeys(
+        (
+            *("--init-from", "--init-weights", "--pretrained", "--from-pretrained", "--model-name-or-path"),
+            *("--finetune", "--weights", "--checkpoint", "--load"),
+        ),
+        _weights,
+    ),
+    **dict.fromkeys(("--model", "--model-name"), _model),
+    **dict.fromkeys(_ACCUMULATION, _accumulation),
+    **dict.fromkeys(
+        ("--nproc-per-node", "--gpus", "--num-processes", "--num-gpus"),
+        instead("torchrun --nproc-per-node {} -m slmmodel train DATA", "N"),
+    ),
+}
+TRAIN_HABITS = {**_HABITS, EXTRA: _assigned("train")}
+RESUME_HABITS = {
+    **_HABITS,
+    **{f"--{name}": instead(f"--set run.precision={name}") for name in ("bf16", "fp16")},
+    **dict.fromkeys(("--model", "--model-name", "--preset"), instead("leave it out: a run keeps its model")),
+    EXTRA: _assigned("resume"),
+}
