@@ -80,6 +80,9 @@ def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("slmtok._engine").VERSION
     if name not in _MODULES:
+        if not name.startswith("_") and import_module("importlib.util").find_spec(f"slmtok.{name}"):
+            # `slmtok.compat.as_hf` works without an import of its own.
+            return import_module(f"slmtok.{name}")
         hint = "; slmtok.load(path) gives a Tokenizer, slmtok.compat has the names of other libraries"
         raise AttributeError(
             f"module 'slmtok' has no attribute {name!r}{'' if name.startswith('_') else hint}",

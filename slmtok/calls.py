@@ -1,8 +1,14 @@
-"""Errors for calls that do not fit a signature: they name the right argument, Python's own only the wrong one."""
+"""Errors for calls that do not fit a signature: they name the right argument, Python's own only the wrong one.
+
+And warnings at the line of a call.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -41,6 +47,9 @@ _VARIABLES = {"Tokenizer": "tok", "PretokenCounts": "counts", "Texts": "texts"}
 """The variables that hold objects of these types in the calls of errors."""
 
 
+_IN_COMMAND = re.compile(r"slm(tok|model)\.cli\.")
+
+
 class Expression(str):
     """Python source, which `call_text` shows as it is."""
 
@@ -67,6 +76,16 @@ def argument_text(value: object, name: str = "corpus") -> str:
         value = os.fspath(value)
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN and not text.startswith("<") else name
+
+
+def warn_caller(message: str) -> None:
+    """A `UserWarning` at the line of the program that called this package; none in a command, which prints notes."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("slmtok."):
+        frame, level = frame.f_back, level + 1
+        if _IN_COMMAND.match(str(frame.f_globals.get("__name__"))):
+            return
+    warnings.warn(message, stacklevel=level)
 
 
 def explains_calls(target: Target) -> Target:

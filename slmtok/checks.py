@@ -187,7 +187,7 @@ def check_texts(xs: object, call: str) -> Sequence[Text]:
         texts = list(xs)
     for index, text in enumerate(texts):
         if not isinstance(text, (str, *BYTES_LIKE)):
-            fact = f"text {index} is {type(text).__name__}, not str or bytes"
+            fact = f"text {index} is {type_shown(text)}, not str or bytes"
             raise WrongType(fact, fix=_texts_meant(xs, text, call))
     return cast("Sequence[Text]", texts)
 
@@ -202,7 +202,27 @@ def _texts_meant(xs: object, text: object, call: str) -> str:
         return f"tok.{call}([text for row in rows for text in row])"
     if isinstance(text, Mapping):
         return f"give texts; no field of the record is one: {', '.join(map(str, text)) or 'it has none'}"
+    if is_missing(text):
+        return f"tok.{call}({PRESENT_TEXTS})"
     return f"tok.{call}(arr.to_pylist())" if hasattr(text, "as_py") else "leave it out, or str(it)"
+
+
+PRESENT_TEXTS = "[text for text in texts if isinstance(text, str)]"
+"""In a fix: the texts without those that a table lacks."""
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value stands for a missing text in a column: None, NaN, and `NA` and `NaT` of pandas."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
+
+
+def type_shown(value: object) -> str:
+    """The type of a value in an error; of a missing text also that it is one."""
+    name = type(value).__name__
+    if not is_missing(value):
+        return name
+    return f"{name}{'' if value is None else f' {value}'}, a missing text"
 
 
 def check_progress(progress: object) -> None:

@@ -323,7 +323,7 @@ def unknown_name(what: str, name: object, choices: Iterable[str]) -> UnknownName
     return UnknownName(
         f"unknown {what} {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
         limit=f"known: {', '.join(known)}",
-        fix=f"use {meant!r}" if meant else f"use one of them, such as {known[0]!r}" if known else None,
+        fix=f"use {meant!r}" if meant else "use one of them" if known else None,
         name=name,
     )
 

@@ -34,7 +34,7 @@ _OURS: dict[str, str] = {
     **dict.fromkeys(("pat_str", "regex", "regex_pattern", "split_pattern"), "pattern"),
     **dict.fromkeys(("text_column", "text_field", "column", "jsonl_key", "json_key"), "text_key"),
     **dict.fromkeys(("shard_size", "shard_len", "tokens_per_shard"), "shard_tokens"),
-    "algorithm": "scheme",
+    **dict.fromkeys(("algorithm", "model_type", "tokenizer_type"), "scheme"),
     "input_sentence_size": "max_docs",
     "n_vocab": "vocab_size",
     "vocab_size": "n_vocab",
@@ -49,7 +49,6 @@ _FIXES: dict[str, tuple[str, Message]] = {
     "padding": ("return_tensors", f"{_HF}padding=True), or tok.encode_batch(texts).pad"),
     "out_type": ("allow_special", "[tok.id_to_token(id) for id in tok.encode(text)]"),
     "output": ("text", "slmtok.view(tok).save('tokens.html')"),
-    "split": ("val", (Setting("val", "hash:10%"),)),
     **dict.fromkeys(
         _SPECIALS,
         ("special", (Setting("special", {"user": "<|user|>"}),)),
@@ -90,7 +89,6 @@ _FIXES: dict[str, tuple[str, Message]] = {
     **dict.fromkeys(("show_progress", "verbose"), (_TRAINING, _PROGRESS)),
     "hard_vocab_limit": ("allow_smaller", (Setting("allow_smaller", True), ", which accepts fewer ids")),
     "model_prefix": (_TRAINING, "leave it out; tok.save('tok.json') writes the tokenizer"),
-    "model_type": ("scheme", (Setting("scheme", "bpe"),)),
     "dropout": (_TRAINING, "leave it out: slmtok pack --inference dropout:0.1 skips merges where text is encoded"),
     "self_test_sample_size": (
         _TRAINING,
@@ -102,17 +100,11 @@ _FIXES: dict[str, tuple[str, Message]] = {
 
 _VALIDATION = (
     *("test_size", "val_ratio", "val_frac", "val_fraction", "val_split", "val_size", "valid_size"),
-    *("validation", "validation_split", "validation_size", "validation_fraction", "eval_ratio", "test_split"),
+    *("split", "validation", "validation_split", "validation_size", "validation_fraction", "eval_ratio", "test_split"),
 )
 """Options for the share of documents that are held out."""
 _VALIDATION_FILES = (
-    "val_file",
-    "val_files",
-    "validation_file",
-    "validation_files",
-    "eval_file",
-    "test_file",
-    "val_data",
+    *("val_file", "val_files", "validation_file", "validation_files", "eval_file", "test_file", "val_data"),
 )
 """Options for files of held out text."""
 
@@ -135,6 +127,13 @@ def nearest_name(name: object, choices: Container[str]) -> str | None:
     return nearest if nearest is not None and nearest in choices else None
 
 
+def scheme_meant(value: object) -> Message:
+    """The scheme that is, or is nearest to, an algorithm of another library."""
+    name = value.lower() if isinstance(value, str) else "bpe"
+    nearest = NEAREST.get(name, name)
+    return (Setting("scheme", nearest), f", which is the nearest; slmtok has no {value}" if nearest != name else "")
+
+
 def _spellings(value: object) -> list[str]:
     """The spellings in a list, or between the commas of a str; [] for other values."""
     listed = value.split(",") if isinstance(value, str) else value
@@ -145,13 +144,16 @@ _SHARE = re.compile(r"(?:(hash|tail):)?(-?\d*\.?\d+)(%?)", re.ASCII)
 
 
 def rule_of_share(text: str) -> str | None:
-    """The rule that a share such as `0.1`, `1.5`, `10%` or `tail:0.1` stands for; None for another text."""
+    """The rule that a share such as `0.1`, `1.5`, `10%` or `hash:0.1` stands for; None for another text.
+
+    A share alone is a tail, which is that share of any corpus; a hash may choose none of a few documents.
+    """
     share = _SHARE.fullmatch(text)
     if share is None:
         return None
     percent = float(share[2]) * (1 if share[3] or float(share[2]) >= 1 else 100)
     rounded = min(max(round(percent, 4), 0.0001), 99.9999)
-    return f"{share[1] or 'hash'}:{rounded:g}%" if 0 < percent < 100 else "hash:0.5%"
+    return f"{share[1] or 'tail'}:{rounded:g}%" if 0 < percent < 100 else "tail:10%"
 
 
 def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[str | None, Message | None]:
@@ -159,7 +161,7 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
     if name in _SPECIALS and "special" in options and (spellings := _spellings(value)):
         return "special", (Setting("special", spellings_meant(spellings)),)
     if name in _VALIDATION and "val" in options:
-        return "val", (Setting("val", rule_of_share(str(value)) or "hash:10%"),)
+        return "val", (Setting("val", rule_of_share(str(value)) or "tail:10%"),)
     if name in _VALIDATION_FILES and "val" in options:
         return "val", (Setting("val", f"files:{value or 'val.txt'}"), ", and the file in the corpus too")
     if name == "input_sentence_size" and {"document", "max_docs"} <= {*options}:
@@ -168,6 +170,8 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
     if (ours := _OURS.get(name, "")) in options:
         if isinstance(value, str) and value.isdecimal() and ours in ("n_vocab", "vocab_size"):
             value = int(value)
+        if ours == "scheme":
+            return ours, scheme_meant(value)
         return ours, (Setting(ours) if value is None else Setting(ours, value),)
     needed, fix = _FIXES.get(name, ("", None))
     return None, fix if needed in options else None

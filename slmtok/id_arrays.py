@@ -127,7 +127,7 @@ def check_row(ids: object, call: str = "tok.decode({})") -> object:
         raise WrongType("ids are integers, and these are bool: a mask", fix=_MASK_FIX)
     if isinstance(ids, (list, tuple)):
         return ids
-    _check_array(ids)
+    _check_array(ids, call)
     if isinstance(ids, np.ndarray):
         return ids
     if isinstance(ids, (Mapping, AbstractSet)) or not isinstance(ids, Iterable) or _columns(ids):
@@ -137,7 +137,7 @@ def check_row(ids: object, call: str = "tok.decode({})") -> object:
     return list(ids)
 
 
-def _check_array(ids: object) -> None:
+def _check_array(ids: object, call: str) -> None:
     """Raises `WrongType` for an array or tensor with other values than integers, or without one dimension."""
     dtype, shape = getattr(ids, "dtype", None), tuple(getattr(ids, "shape", (1,)))
     if dtype is None or 0 in shape:
@@ -145,13 +145,34 @@ def _check_array(ids: object) -> None:
     name = str(dtype).removeprefix("torch.")
     if name == "bool":
         raise WrongType("ids are integers, and these are bool: a mask", fix=_MASK_FIX)
-    if name.startswith(("float", "bfloat", "complex")):
-        cast = "ids.long()" if hasattr(ids, "long") else "ids.astype('int64')"
-        raise WrongType(f"ids are integers, and these are {name}", fix=f"{cast}; of logits: logits.argmax(-1)")
+    _refuse_floats(ids, call)
     if not shape:
         raise WrongType("ids are a sequence, and this is one id", fix=_ONE_FIX)
     if len(shape) > 1:
         raise _wrong_shape(shape)
+
+
+def _refuse_floats(ids: object, call: str) -> None:
+    """Raises `WrongType` for an array or tensor of floats; whole ones are ids, others logits, which have a shape."""
+    name = str(getattr(ids, "dtype", "")).removeprefix("torch.")
+    if not name.startswith(("float", "bfloat", "complex")):
+        return
+    values, n_dimensions = cast("Any", ids), len(getattr(ids, "shape", ()))
+    integers = "ids.long()" if hasattr(ids, "long") else "ids.astype('int64')"
+    best = "logits.argmax(-1)"
+    calls = {1: call.format(f"[int({best})]"), 2: call.format(best), 3: f"tok.decode_batch({best})"}
+    fix = f"of logits: {calls.get(n_dimensions, best)}"
+    if name.startswith("complex") or _are_whole(values):
+        fix = f"{integers if n_dimensions < 2 else f'tok.decode_batch({integers})'}; {fix}"
+    raise WrongType(f"ids are integers, and these are {name}", fix=fix)
+
+
+def _are_whole(values: Any) -> bool:
+    try:
+        return bool((values == values.round()).all())
+    except (RuntimeError, TypeError):
+        # Tensors without values, on the device meta.
+        return False
 
 
 def _wrong_shape(shape: tuple[int, ...]) -> WrongType:
@@ -253,6 +274,7 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
     if isinstance(batch, (*_TEXT, Mapping)) or not isinstance(batch, Iterable) or _columns(batch):
         fix = _call_with_ids(batch) or (_TEXT_FIX if isinstance(batch, Mapping) else "tok.decode(ids)")
         raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix=fix)
+    _refuse_floats(batch, "tok.decode({})")
     arrays = []
     if getattr(batch, "ndim", 1) == 0:
         raise WrongType("decode_batch takes many id sequences, this is one id", fix=_ONE_FIX)
@@ -280,7 +302,8 @@ def decode_row(encoder: Encoder, row: object, document: int | None = None) -> by
             error.fields["document"] = document
         raise complete_error(error) from None
     except (OverflowError, TypeError):
-        return encoder.decode_bytes(check_ids(row, encoder.n_vocab, document))
+        pass  # not within it, where an error would be shown below this one
+    return encoder.decode_bytes(check_ids(row, encoder.n_vocab, document))
 
 
 def decode_ids(encoder: Encoder, ids: object, specials: Specials | None = None) -> bytes:
@@ -293,7 +316,8 @@ def decode_ids(encoder: Encoder, ids: object, specials: Specials | None = None) 
     try:
         return encoder.decode_bytes(array[~np.isin(array, [token.id for token in specials.tokens])])
     except UnknownId:
-        return decode_row(encoder, array)  # raises, with the position among all ids
+        pass
+    return decode_row(encoder, array)  # raises, with the position among all ids
 
 
 def decode_batch(encoder: Encoder, batch: Ragged | Iterable[Any], threads: int) -> list[bytes]:
@@ -303,11 +327,11 @@ def decode_batch(encoder: Encoder, batch: Ragged | Iterable[Any], threads: int) 
     ids, offsets = as_rows(batch, encoder.n_vocab)
     try:
         return encoder.decode_batch(ids, offsets, threads=threads)
-    except (UnknownId, OverflowError, TypeError):
-        bounds = offsets.tolist()
-        for document, (start, stop) in enumerate(pairwise(bounds)):
-            decode_row(encoder, np.asarray(ids)[start:stop], document)
-        raise
+    except (UnknownId, OverflowError, TypeError) as error:
+        failed = error
+    for document, (start, stop) in enumerate(pairwise(offsets.tolist())):
+        decode_row(encoder, np.asarray(ids)[start:stop], document)
+    raise failed
 
 
 def join_ids(parts: Sequence[Ids], dtype: np.dtype[Any]) -> Ids:

@@ -56,11 +56,11 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
         from slmtok.formats.hf import looks_like
 
         data = read_limited(file, "tokenizer file")
-        if looks_like(data):
-            return _import(file)
-        if data.strip() and kind_of(data) == UNKNOWN and (foreign := foreign_file(str(file), data)):
-            error.parts |= {"fact": f"{file} is {foreign.name}, not a tokenizer file of slmtok", "fix": foreign.fix}
-        raise
+        if not looks_like(data):
+            if data.strip() and kind_of(data) == UNKNOWN and (foreign := foreign_file(str(file), data)):
+                error.parts |= {"fact": f"{file} is {foreign.name}, not a tokenizer file of slmtok", "fix": foreign.fix}
+            raise
+    return _import(file)
 
 
 def _import(file: Path) -> Tokenizer:

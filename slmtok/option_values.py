@@ -387,7 +387,7 @@ VAL_RULE = re.compile(r"(hash|tail):(\d+(?:\.\d{1,4})?)%")
 
 def check_val(name: str, value: object) -> str:
     """A rule for the validation split."""
-    rule = check_str(name, value, f"hash:{value:.0%}" if isinstance(value, float) and 0 < value < 1 else "hash:0.5%")
+    rule = check_str(name, value, "none" if value is None or value is False else rule_of_share(str(value)) or "auto")
     match = VAL_RULE.fullmatch(rule)
     if rule in ("auto", "none") or (rule.startswith("files:") and len(rule) > 6):
         return rule
@@ -411,7 +411,7 @@ def _val_meant(rule: str) -> tuple[str, str | None]:
     if share := rule_of_share(rule):
         return share, None
     if ":" in rule or not Path(rule).suffix:
-        return "hash:0.5%", None
+        return "auto", None
     if Path(rule).exists():
         return f"files:{rule}", None
     return "auto", f"there is no file {rule!r}"

@@ -17,6 +17,7 @@ from slmtok.errors import (
     WrongType,
     suggestion,
 )
+from slmtok.model_encodings import encoding_meant
 from slmtok.vocabulary import PatternSpec
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ TIKTOKEN_PATTERNS = {
     "p50k_edit": "gpt2",
     "cl100k_base": "cl100k",
     "o200k_base": "o200k",
+    "o200k_harmony": "o200k",
 }
 """Pattern of each of tiktoken's encodings, whose names are easily confused with pattern names."""
 _WORD = re.compile(r"[A-Za-z0-9_-]+")
@@ -85,17 +87,21 @@ def _require_unicode(regex: str) -> None:
 def _unknown_pattern(word: str, names: list[str]) -> UnknownName:
     """The error for an unknown word: as a regex it would only split off that word."""
     meant = _meant(word, names)
+    regex = Setting("pattern", f"(?:{word})")
     return UnknownName(
         f"unknown pattern {word!r}" + (f"; did you mean {meant!r}?" if meant else ""),
         limit=f"known: {', '.join(names)}, or any regex",
-        fix=(Setting("pattern", meant or names[0]), ", or ", Setting("pattern", f"(?:{word})"), " for the regex"),
+        fix=(Setting("pattern", meant), ", or ", regex, " for the regex")
+        if meant
+        else ("one of the known names; ", Setting("pattern", names[0]), " is the default; ", regex, " is the regex"),
         name=word,
     )
 
 
 def _meant(word: str, names: list[str]) -> str | None:
-    """The name that a word misspells, or the pattern of the encoding that it names."""
-    return TIKTOKEN_PATTERNS.get(word.lower()) or suggestion(word.replace("_", "-"), names)
+    """The name that a word misspells, or the pattern of the encoding, or of the model, that it names."""
+    encoding = encoding_meant(word) or word.lower()
+    return TIKTOKEN_PATTERNS.get(encoding) or suggestion(word.replace("_", "-"), names)
 
 
 def compile_automaton(regex: str) -> tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.bool_]]:

@@ -156,6 +156,18 @@ class Ragged:
             fix="ragged.ids for all ids end to end, or ragged.pad(tok.specials.pad) for rows",
         )
 
+    def __dlpack_device__(self) -> NoReturn:
+        """Always raises `WrongType`, as `__array__`; torch calls it for `torch.tensor(ragged)`."""
+        raise WrongType(
+            "a Ragged does not become a tensor by itself",
+            limit="rows of one length",
+            fix="ragged.to_torch(pad=tok.specials.pad)",
+        )
+
+    def __dlpack__(self, **options: Any) -> NoReturn:
+        """Always raises `WrongType`."""
+        self.__dlpack_device__()
+
     def to_lists(self) -> list[list[int]]:
         """Python lists of int; costs 20 to 40 ns per id."""
         return [document.tolist() for document in self]

@@ -133,7 +133,7 @@ def _encode_segment(tokenizer: Tokenizer, part: Segment, index: int) -> tuple[Id
 def special_id(specials: Specials, part: Special) -> int:
     """The id that a `Special` segment stands for. Raises `UnknownSpecial`."""
     if isinstance(part.name, str):
-        return specials.find(part.name).id
+        return specials.find(part.name, in_python=True).id
     if any(token.id == part.name for token in specials.tokens):
         return int(part.name)
     raise specials.unknown(part.name)

@@ -184,15 +184,18 @@ class Specials(Mapping[str, int]):
             raise self.unknown(role)
         return token.text
 
-    def find(self, name: str) -> SpecialToken:
-        """The special with this role or, failing that, this spelling. Raises `UnknownSpecial`."""
+    def find(self, name: str, *, in_python: bool = False) -> SpecialToken:
+        """The special with this role or, failing that, this spelling. Raises `UnknownSpecial`.
+
+        in_python: whether the fix for a role that is not there may be a call.
+        """
         token = self._by_role.get(name) or self._by_text.get(name) if isinstance(name, str) else None
         if token is None:
-            raise self.unknown(name)
+            raise self.unknown(name, in_python=in_python)
         return token
 
-    def unknown(self, name: object) -> UnknownSpecial:
-        """The error for a name that is no role, and no spelling where one is taken."""
+    def unknown(self, name: object, *, in_python: bool = True) -> UnknownSpecial:
+        """The error for a name that is no role, and no spelling where one is taken; see `find`."""
         if isinstance(name, str) and (token := self._by_text.get(name)):
             fact, limit = (
                 f"{name!r} is the spelling of {token.role!r}, not a role",
@@ -204,8 +207,12 @@ class Specials(Mapping[str, int]):
         usual = self._by_role.get(_USUAL_ROLES.get(name, "")) if isinstance(name, str) else None
         if usual is not None:
             fix = f"tok.specials[{usual.role!r}], which is spelled {usual.text!r} here"
+        elif isinstance(name, str) and name.removesuffix("_token") in self._by_role:
+            fix = f"use {name.removesuffix('_token')!r}"
         elif isinstance(name, str) and not meant and not name.isidentifier():
             fix = f"tok.with_special({_valid_role(name)!r}, {name!r})"
+        elif isinstance(name, str) and not meant and in_python and any(token.role is None for token in self.tokens):
+            fix = f"tok.with_special({name!r}, '<|{name}|>') has it"
         return UnknownSpecial(
             f"no special token has the role or spelling {name!r}",
             limit=f"roles: {', '.join(self._by_role) or 'none'}",
@@ -385,7 +392,7 @@ def allowed_spellings(specials: Specials, names: Iterable[str]) -> dict[str, int
     names = check_names("allow_special", names)
     if names == "all":
         return specials.spellings
-    tokens = [specials.find(name) for name in names]
+    tokens = [specials.find(name, in_python=True) for name in names]
     return {token.text: token.id for token in tokens if token.text is not None}
 
 

@@ -330,7 +330,8 @@ class Tokenizer(metaclass=_NamesConstructors):
             try:
                 return self._encoder.encode(x)
             except TypeError:
-                return self._encoder.encode(check_text(x))
+                pass  # not within it, where an error would be shown below this one
+            return self._encoder.encode(check_text(x))
         check_bool("bos", bos)
         check_bool("eos", eos)
         parts: list[Any] = [self._ids(self.specials["bos"])] if bos else []
@@ -357,7 +358,8 @@ class Tokenizer(metaclass=_NamesConstructors):
         try:
             return self._encoder.encode_list(x)
         except TypeError:
-            return self._encoder.encode_list(check_text(x))
+            pass
+        return self._encoder.encode_list(check_text(x))
 
     def encode_batch(
         self,

@@ -4,8 +4,6 @@ The rules are those of `tokenizers`. Lengths are in ids."""
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +12,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok._torch import to_tensor
-from slmtok.checks import check_int, refuse_table
+from slmtok.calls import warn_caller
+from slmtok.checks import PRESENT_TEXTS, check_int, is_missing, refuse_table, type_shown
 from slmtok.errors import OptionError, WrongType
 from slmtok.record_texts import map_call, texts_in
 
@@ -64,14 +63,6 @@ class Settings:
         check_side(self.truncation_side, "truncation_side")
         _check_length("model_max_length", self.model_max_length, 1)
         return self
-
-
-def warn_caller(message: str) -> None:
-    """A `UserWarning` at the line of the program that called this package."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("slmtok."):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level)
 
 
 def make_plan(
@@ -558,9 +549,13 @@ def _is_pair(sample: object, *, split: bool) -> bool:
 def _check_text(text: object, name: str, index: int) -> str:
     if not isinstance(text, str):
         raise WrongType(
-            f"{name} {index} is {type(text).__name__}, not str",
+            f"{name} {index} is {type_shown(text)}, not str",
             limit="a str, or (text, text_pair)",
-            fix="is_split_into_words=True for words" if isinstance(text, (list, tuple)) else "leave it out, or str(it)",
+            fix="is_split_into_words=True for words"
+            if isinstance(text, (list, tuple))
+            else f"hf({PRESENT_TEXTS})"
+            if is_missing(text)
+            else "leave it out, or str(it)",
         )
     return text
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from unicodedata import category
 
 from slmtok.calls import argument_text
-from slmtok.checks import U64, check_int, check_path
+from slmtok.checks import PRESENT_TEXTS, U64, check_int, check_path, is_missing, type_shown
 from slmtok.errors import (
     CorruptFile,
     MissingInput,
@@ -159,7 +159,9 @@ def check_str(text: object) -> str:
             fix = "path.read_text(encoding='utf-8')"
         elif isinstance(text, Mapping):
             fix = texts_in([text], brackets=True) or "give texts, not records"
-        raise WrongType(f"text must be str, not {type(text).__name__}", fix=fix)
+        elif is_missing(text):
+            fix = PRESENT_TEXTS
+        raise WrongType(f"text must be str, not {type_shown(text)}", fix=fix)
     return text
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final, overload
 
+from slmtok.calls import warn_caller
 from slmtok.checks import check_index, check_int
 from slmtok.compat._hf_rows import (
     UNLIMITED,
@@ -31,7 +32,6 @@ from slmtok.compat._hf_rows import (
     tensor_type_of,
     to_array,
     to_plain,
-    warn_caller,
 )
 from slmtok.compat._shared import spelling_of
 from slmtok.errors import OptionError, UnknownId, WrongType
@@ -129,13 +129,17 @@ class Encoded(dict[str, Any]):
 _NO_PLAN = (None, None, None, None, 0)
 _ROLES = ("bos", "eos", "unk", "sep", "mask")
 _STATE = "mutable state; padding=, truncation=, max_length= are arguments of the call"
+_ADDED = (
+    "a change of the object; as_hf(tok.with_special('user', '<|user|>')) names a reserved id; hf.pad_token and others "
+    "are there already, and as_hf(tok.with_special('pad', '[PAD]')) spells one otherwise"
+)
 _REFUSED = {
     "enable_padding": _STATE,
     "enable_truncation": _STATE,
     "no_padding": _STATE,
     "no_truncation": _STATE,
-    "add_tokens": "a change of the object; as_hf(tok.with_special('user', '<|user|>')) names a reserved id",
-    "add_special_tokens": "a change of the object; as_hf(tok.with_special('user', '<|user|>')) names a reserved id",
+    "add_tokens": _ADDED,
+    "add_special_tokens": _ADDED,
     "apply_chat_template": "a template language; tok.encode_segments([Special('user'), text]) builds a chat from parts",
 }
 

@@ -33,6 +33,7 @@ from slmtok.errors import (
     OptionError,
     Setting,
     SlmtokError,
+    UnknownName,
     WrongType,
     suggestion,
     unknown_name,
@@ -40,8 +41,8 @@ from slmtok.errors import (
 from slmtok.files import read_limited
 from slmtok.formats.base import Encode, Origin, Target, installed, module, refuse_silent_merges
 from slmtok.formats.own_layout import foreign_specials, is_own, own_vocabulary
-from slmtok.formats.tiktoken_models import encoding_of_model
 from slmtok.json_files import corrupt, parse
+from slmtok.model_encodings import encoding_meant
 from slmtok.specials import FIRST_LEARNED, Specials
 from slmtok.strict_json import FaultError
 from slmtok.token_text import unicode_to_bytes
@@ -195,18 +196,23 @@ def _tokens(name_or_path: str | os.PathLike[str]) -> tuple[tuple[bytes | None, .
 
 
 def _unknown_source(name: str) -> Exception:
-    if suggestion(name, ENCODINGS) or encoding_of_model(name) or not (os.sep in name or "." in name):
-        error = unknown_name("encoding", name, ENCODINGS)
-        if encoding := encoding_of_model(name):
-            error.parts |= {"fact": f"{name!r} is a model, and its encoding is {encoding}"}
-            error.fix = f"slmtok.from_tiktoken({encoding!r})"
-        return error
+    if suggestion(name, ENCODINGS) or encoding_meant(name) or not (os.sep in name or "." in name):
+        return _unknown_encoding(name, "slmtok.from_tiktoken")
     return MissingInput(
         f"{name!r} is neither a file nor an encoding",
         limit=f"encodings: {', '.join(ENCODINGS)}",
         fix="check the name",
         path=name,
     )
+
+
+def _unknown_encoding(name: str, function: str) -> UnknownName:
+    """The error for a name that is no encoding, with the call of `function` for the encoding of a model."""
+    error = unknown_name("encoding", name, ENCODINGS)
+    if encoding := encoding_meant(name):
+        error.parts |= {"fact": f"{name!r} is a model, and its encoding is {encoding}"}
+        error.fix = f"{function}({encoding!r})"
+    return error
 
 
 def _check_digest(path: Path, digest: str, published: str | None) -> None:
@@ -258,7 +264,7 @@ def find_ranks(name: str) -> Path:
     """The file of an encoding in tiktoken's cache. Raises `UnknownName`, `MissingInput` naming the folder searched."""
     encoding = ENCODINGS.get(name)
     if encoding is None:
-        raise unknown_name("encoding", name, ENCODINGS)
+        raise _unknown_encoding(name, "get_encoding")
     folder = cache_folder()
     for key in (encoding.cache_key, encoding.json_key):
         if folder is not None and key is not None and (folder / key).is_file():

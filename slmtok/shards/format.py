@@ -15,7 +15,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import schema
-from slmtok.errors import CorruptFile, CorruptShard, Message, MissingInput, UnsupportedVersion
+from slmtok.errors import CorruptFile, CorruptShard, Message, MissingInput, Setting, UnsupportedVersion
 from slmtok.files import unreadable
 from slmtok.json_files import parse, read_bounded
 from slmtok.strict_json import FaultError
@@ -163,7 +163,13 @@ class Header:
         return cls(tokens, docs, n_bytes, n_vocab, flags, fingerprint.hex(), shard)
 
 
-_REPACK = "pack the corpus again, or fetch the file again"
+_REPACK: Message = ("pack the corpus again with ", Setting("force", True), ", or fetch the file again")
+
+
+def missing_file(path: Path) -> CorruptShard:
+    """The error for a file of a folder of shards that does not exist."""
+    fix = ("move it back or fetch it again, or pack the corpus again with ", Setting("force", True))
+    return CorruptShard(f"{path} is missing", where=f"{MANIFEST} beside it names it", fix=fix, path=str(path))
 
 
 def corrupt(path: Path | str, fault: str, *, kind: str = "shard", fix: Message = _REPACK) -> CorruptShard:

@@ -198,7 +198,7 @@ def require_validation(present: bool, layout: str) -> None:
     if not present:
         raise OptionError(
             f"the layout {layout} has a file of validation documents, and there are none",
-            fix=(Setting("val", "hash:0.5%"),),
+            fix=(Setting("val", "tail:10%"),),
             option="val",
         )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
-from slmtok.calls import Expression, call_text, explains_calls
+from slmtok.calls import Expression, call_text, explains_calls, warn_caller
 from slmtok.checks import check_path, refuse_home
 from slmtok.corpus import Sources, find
 from slmtok.corpus.contents import refuse_counts
@@ -70,7 +70,7 @@ def pack(
     `slmtok.cluster`.
 
     Raises `OptionError`, `MissingInput`, `MalformedRecord`, `OutputExists`, `PlanMismatch`, `CorpusTooSmall`,
-    `DiskFull`, `WrongType`.
+    `DiskFull`, `WrongType`. Warns of a rule `val` that leaves train or val without documents.
     """
     _check_tokenizer(corpus, tokenizer, out, keywords, options)
     if not isinstance(corpus, (str, os.PathLike, list, tuple)):
@@ -105,10 +105,24 @@ def pack(
                 # An empty one alone is removed.
                 made.rmdir()
         raise
+    _warn_of_split(shards.manifest, out)
     if layout.files is not None:
         return Packed(out, layout.name, _publish_or_remove(shards, out, layout, options), shards.manifest)
     files = [f"{entry['name']}.bin" for entry in shards.manifest["shards"]]
     return Packed(out, layout.name, files, shards.manifest, write_subsets(shards, tokenizer, options.subset))
+
+
+def _warn_of_split(manifest: dict[str, Any], out: Path) -> None:
+    """Warns where the rule of the validation split chose no document, or all."""
+    rule, held = manifest["plan"]["split"]["rule"], {shard["split"] for shard in manifest["shards"]}
+    documents = sum(shard["docs"] for shard in manifest["shards"])
+    for name, share in (("val", "none"), ("train", "all")):
+        if rule != "none" and name not in held:
+            fix = "" if rule.startswith("tail") else "val='tail:10%' makes some of any corpus; force=True packs again"
+            warn_caller(
+                f"val={rule!r} chose {share} of {documents} document{'s' * (documents != 1)}: {str(out)!r} has no "
+                f"{name} documents" + (f"; {fix}" if fix else "")
+            )
 
 
 def _check_tokenizer(

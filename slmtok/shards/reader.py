@@ -31,6 +31,7 @@ from slmtok.shards.format import (
     frame_flags,
     id_dtype,
     map_array,
+    missing_file,
     read_manifest,
     refuse_link,
 )
@@ -63,6 +64,8 @@ class Shard:
         refuse_link(self.path("bin"))
         try:
             return Header.read(self.path("bin"))
+        except FileNotFoundError:
+            raise missing_file(self.path("bin")) from None
         except OSError as error:
             raise corrupt(self.path("bin"), f"it cannot be read ({error.strerror})") from error
 
@@ -85,10 +88,11 @@ class Shard:
         for suffix in self.entry["sha256"]:
             path = self.path(suffix)
             refuse_link(path)
-            size = path.stat().st_size if path.is_file() else -1
+            if not path.is_file():
+                raise missing_file(path)
+            size = path.stat().st_size
             if size != sizes[suffix]:
-                sizes_differ = f"it has {size:,} bytes; by the header of the shard they are {sizes[suffix]:,}"
-                raise corrupt(path, sizes_differ if size >= 0 else "it is missing, and the manifest names it")
+                raise corrupt(path, f"it has {size:,} bytes; by the header of the shard they are {sizes[suffix]:,}")
 
     @cached_property
     def ids(self) -> NDArray[Any]:

@@ -323,11 +323,12 @@ def merge_counts(
     listed = list(paths)
     held = sum(isinstance(each, PretokenCounts) for each in listed)
     if held:
-        saved = [f"counts[{index}].save('{index}.counts')" for index in range(len(listed))]
-        names = [f"{index}.counts" for index in range(len(listed))]
+        in_memory = [index for index, each in enumerate(listed) if isinstance(each, PretokenCounts)]
+        saved = [f"counts[{index}].save('{index}.counts')" for index in in_memory]
+        names = [f"{index}.counts" if index in in_memory else each for index, each in enumerate(listed)]
         raise WrongType(
             f"paths lists {held} counts in memory, not files",
-            limit="merge_counts sums files",
+            limit="merge_counts sums files; counts is the list that you gave",
             fix=f"{', '.join(saved)}, slmtok.merge_counts({names}, {argument_text(out)})",
         )
     atomic.check_outputs(out, inputs=listed, force=force)

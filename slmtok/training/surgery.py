@@ -201,10 +201,11 @@ def prune(
     vocabulary = check_tokenizer(tokenizer).vocabulary
     _check_own(vocabulary)
     if (ids is None) == (unused_on is None) or (ids is not None and keep is not None):
+        kept: tuple[str | Setting, ...] = () if keep is None else (", ", Setting("keep", keep))
         raise OptionError(
             (Setting("ids"), " or ", Setting("unused_on"), " must say what to remove"),
-            limit="one of them",
-            fix=(Setting("unused_on", "corpus.txt"), ", with or without ", Setting("keep", 4096)),
+            limit="ids alone, or unused_on with or without keep",
+            fix=(Setting("unused_on", "corpus.txt"), *kept, ", without ids" if ids is not None else ""),
             option="unused_on",
         )
     pruning = Pruning(vocabulary)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
-from slmtok.checks import refuse_table
+from slmtok.checks import PRESENT_TEXTS, is_missing, refuse_table, type_shown
 from slmtok.corpus import Skipped
 from slmtok.corpus.selection import Selection
 from slmtok.errors import InvalidText, OptionError, Setting, WrongType
@@ -172,8 +172,8 @@ def _no_text(text: object, index: int, texts: str | None = None) -> WrongType:
     elif isinstance(text, (list, tuple)):
         fix = "slmtok.Texts(text for row in rows for text in row)"
     else:
-        fix = "leave it out"
-    return WrongType(f"text {index} is {type(text).__name__}, not str or bytes", fix=fix)
+        fix = f"slmtok.Texts({PRESENT_TEXTS})" if is_missing(text) else "leave it out, or str(it)"
+    return WrongType(f"text {index} is {type_shown(text)}, not str or bytes", fix=fix)
 
 
 def encode_texts(texts: Iterable[object]) -> Iterator[bytes]:

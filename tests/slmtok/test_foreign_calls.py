@@ -63,7 +63,7 @@ def test_ids_as_text_and_numbers_between_ids(tok):
 def test_tensors_that_are_no_ids(tok):
     torch = pytest.importorskip("torch")
     for dtype in (torch.float32, torch.bfloat16):
-        with pytest.raises(WrongType, match=r"these are b?float.*\n  fix:   ids.long\(\); of logits: logits.argmax"):
+        with pytest.raises(WrongType, match=r"these are b?float.*\n  fix:   ids.long\(\); of logits: tok.decode"):
             tok.decode(torch.ones(3, dtype=dtype))
     with pytest.raises(WrongType, match=r"shape \(2, 3\)"):
         tok.decode(torch.ones(2, 3, dtype=torch.int64))

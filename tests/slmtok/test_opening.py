@@ -15,7 +15,7 @@ def folder(tmp_path, bpe):
     bpe.save(tmp_path / "tok.json")
     (tmp_path / "text.txt").write_text("the cat sat on the mat\n" * 50)
     export(bpe, "hf", tmp_path / "hf", verify=False)
-    slmtok.pack(tmp_path / "text.txt", bpe, tmp_path / "data", document="line")
+    slmtok.pack(tmp_path / "text.txt", bpe, tmp_path / "data", document="line", val="none")
     return tmp_path
 
 

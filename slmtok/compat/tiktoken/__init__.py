@@ -241,10 +241,9 @@ class Encoding:
         try:
             return self._encoder.decode_bytes(ids)
         except (UnknownId, OverflowError) as error:
-            check_overflow(ids)
-            if isinstance(error, UnknownId):
-                raise complete_error(error) from None
-            raise
+            failed = error
+        check_overflow(ids)
+        raise complete_error(failed) if isinstance(failed, UnknownId) else failed
 
     def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
         """The text of ids. `errors` as in `bytes.decode`."""
@@ -275,11 +274,12 @@ class Encoding:
         flat, offsets = as_id_rows(batch)
         try:
             return self._encoder.decode_batch(flat, offsets, threads=check_num_threads(num_threads))
-        except (UnknownId, OverflowError):
-            for document, (start, stop) in enumerate(pairwise(offsets.tolist())):
-                check_overflow(flat[start:stop], document)
-                decode_row(self._encoder, flat[start:stop], document)
-            raise
+        except (UnknownId, OverflowError) as error:
+            failed = error
+        for document, (start, stop) in enumerate(pairwise(offsets.tolist())):
+            check_overflow(flat[start:stop], document)
+            decode_row(self._encoder, flat[start:stop], document)
+        raise failed
 
     # --- metadata ---
 

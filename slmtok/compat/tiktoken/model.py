@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slmtok.errors import UnknownName
-from slmtok.formats.tiktoken_models import MODEL_PREFIX_TO_ENCODING, MODEL_TO_ENCODING, encoding_of_model
+from slmtok.model_encodings import MODEL_PREFIX_TO_ENCODING, MODEL_TO_ENCODING, encoding_meant, encoding_of_model
 
 __all__ = ["MODEL_PREFIX_TO_ENCODING", "MODEL_TO_ENCODING", "encoding_name_for_model"]
 
@@ -16,10 +16,11 @@ def encoding_name_for_model(model_name: str) -> str:
     """The name of a model's encoding. Raises `UnknownModel`."""
     found = encoding_of_model(str(model_name))
     if found is None:
+        meant = encoding_meant(str(model_name))
         raise UnknownModel(
             f"the encoding of the model {model_name!r} is not known",
             limit=f"beginnings of names: {', '.join(MODEL_PREFIX_TO_ENCODING)}",
-            fix="name the encoding: get_encoding('o200k_base')",
+            fix=f"get_encoding({meant!r})" if meant else "name the encoding: get_encoding('o200k_base'), for instance",
             name=model_name,
         )
     return found

@@ -197,10 +197,10 @@ def test_one_tokenizer_too_many(slmtok, here: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "rule"),
     [
-        ("--val-ratio 0.05", "hash:5%"),
-        ("--test_size=0.2", "hash:20%"),
-        ("--validation-split 5%", "hash:5%"),
-        ("--val-frac", "hash:10%"),
+        ("--val-ratio 0.05", "tail:5%"),
+        ("--test_size=0.2", "tail:20%"),
+        ("--validation-split 5%", "tail:5%"),
+        ("--val-frac", "tail:10%"),
     ],
 )
 def test_the_share_of_the_validation_is_kept(slmtok, here: Path, options: str, rule: str) -> None:

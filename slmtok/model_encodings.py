@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _MODELS = {
     "o200k_base": "gpt-5 gpt-4.1 gpt-4o o1 o3 o4-mini",
     "cl100k_base": (
@@ -34,3 +36,8 @@ def encoding_of_model(name: str) -> str | None:
     """The name of a model's encoding; None for a model that the tables do not have."""
     prefix = next((prefix for prefix in MODEL_PREFIX_TO_ENCODING if name.startswith(prefix)), "")
     return MODEL_TO_ENCODING.get(name) or MODEL_PREFIX_TO_ENCODING.get(prefix)
+
+
+def encoding_meant(name: str) -> str | None:
+    """As `encoding_of_model`, for a name that lacks a hyphen or has capitals: `gpt4`, `GPT_4o`."""
+    return encoding_of_model(re.sub(r"^gpt-?(?=\d)", "gpt-", name.lower().replace("_", "-").replace(" ", "-")))

@@ -1,0 +1,225 @@
+"""Fixes with values, and calls after them: pasted in the place of the wrong value, each does what was meant."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import slmtok
+from slmtok.compat import as_hf
+from slmtok.compat.tiktoken import encoding_for_model, get_encoding
+from slmtok.errors import (
+    CorruptShard,
+    OptionError,
+    SlmtokError,
+    UnknownName,
+    UnknownOption,
+    UnknownSpecial,
+    WrongType,
+)
+from slmtok.shards import open_shards
+
+TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
+
+
+@pytest.fixture
+def tok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> slmtok.Tokenizer:
+    """A tokenizer of a.txt in the working folder, saved as tok.json."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(TEXT)
+    made = slmtok.train("a.txt", vocab_size=280)
+    made.save("tok.json")
+    return made
+
+
+def refused(call: Any, kind: type[SlmtokError]) -> str:
+    """The fix of the error of a call; the error is shown alone, without another one above it."""
+    with pytest.raises(kind) as caught:
+        call()
+    assert "During handling" not in "".join(traceback.format_exception(caught.value))
+    assert caught.value.fix is not None
+    return caught.value.fix
+
+
+def options(fix: str) -> dict[str, Any]:
+    """The keywords that a fix begins with."""
+    return dict(eval(f"dict({fix.partition(', which')[0]})"))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"val": 0.1}, {"val": "10%"}, {"val": "0.1"}, {"val_fraction": 0.1}, {"test_size": 0.1}, {"split": 0.1}]
+)
+def test_a_share_of_a_few_documents(tok: slmtok.Tokenizer, wrong: dict[str, Any]) -> None:
+    fix = refused(lambda: slmtok.pack("a.txt", tok, "data", **wrong), SlmtokError)
+    assert fix == "val='tail:10%'"
+    assert slmtok.pack("a.txt", tok, "data", **options(fix)).files == ["train-00000.bin", "val-00000.bin"]
+
+
+def test_no_validation(tok: slmtok.Tokenizer) -> None:
+    for wrong in (None, False):
+        fix = refused(lambda wrong=wrong: slmtok.pack("a.txt", tok, "x", val=wrong), WrongType)
+        assert fix == "val='none'"
+    fix = refused(lambda: slmtok.pack("a.txt", tok, "x", val="none", output_format="llama2c"), OptionError)
+    assert len(slmtok.pack("a.txt", tok, "x", output_format="llama2c", **options(fix)).files) == 2
+
+
+def test_a_rule_that_chooses_no_document_is_told(tok: slmtok.Tokenizer) -> None:
+    message = "val='hash:1%' chose none of 1 document: 'data' has no val documents; "
+    with pytest.warns(UserWarning, match=message) as told:
+        slmtok.pack("a.txt", tok, "data", val="hash:1%")
+    assert Path(told[0].filename).samefile(__file__)
+    fix = str(told[0].message).partition("; ")[2].replace(" makes some of any corpus; ", ", ").partition(" packs")[0]
+    assert len(slmtok.pack("a.txt", tok, "data", **options(fix)).files) == 2
+    lines = [sys.executable, "-m", "slmtok", "pack", "a.txt", "-t", "tok.json", "-o", "new", "--val", "hash:1%"]
+    assert "UserWarning" not in subprocess.run(lines, capture_output=True, text=True, check=True).stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme", "ours"),
+    [("unigram", "bpe", False), ("WordLevel", "word", False), ("word", "word", True), ("char", "char", True)],
+)
+def test_the_algorithm_of_another_library(tok: slmtok.Tokenizer, name: str, scheme: str, ours: bool) -> None:
+    for option in ("model_type", "algorithm"):
+        wrong: Any = {option: name}
+        fix = refused(lambda wrong=wrong: slmtok.train("a.txt", vocab_size=280, **wrong), UnknownOption)
+        assert options(fix) == {"scheme": scheme}
+        assert ours or fix.endswith(f", which is the nearest; slmtok has no {name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"), [("gpt4", "cl100k"), ("GPT-4", "cl100k"), ("gpt_4o", "o200k"), ("o200k_base", "o200k")]
+)
+def test_the_pattern_of_a_model(tok: slmtok.Tokenizer, name: str, pattern: str) -> None:
+    fix = refused(lambda: slmtok.train("a.txt", vocab_size=280, pattern=name), UnknownName)
+    assert fix == f"pattern='{pattern}', or pattern='(?:{name})' for the regex"
+
+
+def test_a_pattern_that_no_name_is_near_to(tok: slmtok.Tokenizer) -> None:
+    fix = refused(lambda: slmtok.train("a.txt", vocab_size=280, pattern="llama3"), UnknownName)
+    assert fix == "one of the known names; pattern='slm' is the default; pattern='(?:llama3)' is the regex"
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"), [("gpt-4o", "o200k_base"), ("gpt4", "cl100k_base"), ("gpt-oss-20b", "o200k_harmony")]
+)
+def test_a_model_in_the_place_of_an_encoding(name: str, encoding: str) -> None:
+    assert refused(lambda: get_encoding(name), UnknownName) == f"get_encoding('{encoding}')"
+    assert refused(lambda: slmtok.from_tiktoken(name), UnknownName) == f"slmtok.from_tiktoken('{encoding}')"
+    assert refused(lambda: get_encoding("x"), UnknownName) == "use one of them"
+    assert refused(lambda: encoding_for_model("gpt4o"), UnknownName) == "get_encoding('o200k_base')"
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.float64("nan")])
+def test_missing_texts_of_a_column(tok: slmtok.Tokenizer, missing: object) -> None:
+    texts: Any = ["a cat", missing, "a dog"]
+    present = {"texts": texts, "tok": tok, "hf": as_hf(tok), "slmtok": slmtok}
+    with pytest.raises(WrongType, match=r"text 1 is (NoneType|float(64)? nan), a missing text, not str") as caught:
+        tok.encode_batch(texts)
+    assert tok.decode_batch(eval(str(caught.value.fix), present)) == ["a cat", "a dog"]
+    fix = refused(lambda: as_hf(tok)(texts), WrongType)
+    assert len(eval(fix, present)["input_ids"]) == 2
+    fix = refused(lambda: slmtok.count(slmtok.Texts(texts)), WrongType)
+    assert slmtok.count(eval(fix, present)).stats.documents == 2
+    texts = ["a", 5]
+    assert "str(it)" in refused(lambda: tok.encode_batch(texts), WrongType)
+
+
+def test_one_error_is_shown_alone(tok: slmtok.Tokenizer) -> None:
+    wrong: Any = ["a", "b"]
+    refused(lambda: tok.encode(wrong), WrongType)
+    refused(lambda: tok.encode_list(wrong), WrongType)
+    refused(lambda: tok.decode([1, "a"]), WrongType)
+    refused(lambda: tok.decode_batch([[1], [999]]), SlmtokError)
+    Path("bert.json").write_text(
+        json.dumps({"version": "1.0", "added_tokens": [], "model": {"type": "WordPiece", "vocab": {"[UNK]": 0}}})
+    )
+    assert "import" not in refused(lambda: slmtok.load("bert.json"), SlmtokError)
+
+
+def test_a_role_that_has_no_name_yet(tok: slmtok.Tokenizer) -> None:
+    for call in (
+        lambda: tok.encode_segments([slmtok.Special("user"), "hello"]),
+        lambda: tok.encode("hello", allow_special={"user"}),
+        lambda: tok.specials["user"],
+    ):
+        fix = refused(call, UnknownSpecial).removesuffix(" has it")
+        assert eval(fix, {"tok": tok}).encode_segments([slmtok.Special("user"), "a"]).ids[0] == 6
+    assert refused(lambda: tok.specials["eos_token"], UnknownSpecial) == "use 'eos'"
+
+
+def test_tensors_of_a_ragged(tok: slmtok.Tokenizer) -> None:
+    torch = pytest.importorskip("torch")
+    for texts in (["a cat", "the mat sat"], ["a cat", "a cat"]):
+        ragged = tok.encode_batch(texts)
+        for call in (torch.tensor, torch.as_tensor):
+            fix = refused(lambda call=call, ragged=ragged: call(ragged), WrongType)
+            assert len(eval(fix, {"ragged": ragged, "tok": tok})) == 2
+
+
+@pytest.mark.parametrize("shape", [(280,), (5, 280), (2, 5, 280)])
+def test_logits_in_the_place_of_ids(tok: slmtok.Tokenizer, shape: tuple[int, ...]) -> None:
+    torch = pytest.importorskip("torch")
+    logits = torch.randn(*shape)
+    for values in (logits, logits.numpy()):
+        for call in (tok.decode, tok.decode_batch) if len(shape) > 1 else (tok.decode,):
+            fix = refused(lambda call=call, values=values: call(values), WrongType)
+            assert fix.startswith("of logits: ")
+            assert eval(fix.removeprefix("of logits: "), {"tok": tok, "logits": values})
+
+
+def test_a_shard_that_was_moved(tok: slmtok.Tokenizer) -> None:
+    slmtok.pack("a.txt", tok, "data", val="none")
+    for suffix in ("bin", "off"):
+        shard = Path(f"data/train-00000.{suffix}")
+        shard.rename("moved")
+        with pytest.raises(CorruptShard, match=rf"\A{shard} is missing\n") as caught:
+            open_shards("data")
+        Path("moved").rename(shard)
+        assert "move it back" in str(caught.value) and "force=True" in str(caught.value)
+    Path("data/train-00000.bin").unlink()
+    slmtok.pack("a.txt", tok, "data", val="none", force=True)
+    assert open_shards("data").n_docs("train") == 1
+
+
+def test_names_of_other_libraries_in_compat() -> None:
+    for name, fix in (
+        ("SentencePieceProcessor", "from slmtok.compat.sentencepiece import SentencePieceProcessor"),
+        ("get_encoding", "from slmtok.compat.tiktoken import get_encoding"),
+        ("AutoTokenizer", "slmtok.compat.as_hf(slmtok.load('tok.json'))"),
+    ):
+        with pytest.raises(ImportError, match=re.escape(f"fix:   {fix}")):
+            exec(f"from slmtok.compat import {name}")
+    assert not hasattr(slmtok.compat, "no_such_name")
+
+
+def test_modules_need_no_import_of_their_own(tok: slmtok.Tokenizer) -> None:
+    program = (
+        "import slmtok; tok = slmtok.load('tok.json'); assert slmtok.compat.as_hf(tok).eos_token_id == 2; "
+        "slmtok.shards.open_shards; slmtok.errors; slmtok.compat.tiktoken.get_encoding; slmtok.formats; "
+        "assert not hasattr(slmtok, 'AutoTokenizer')"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_to_prune(tok: slmtok.Tokenizer) -> None:
+    fix = refused(lambda: slmtok.prune(tok, keep=275), OptionError)
+    assert fix == "unused_on='corpus.txt', keep=275"
+    assert slmtok.prune(tok, **{**options(fix), "unused_on": "a.txt"}).tokenizer.n_vocab == 275
+    assert refused(lambda: slmtok.prune(tok), OptionError) == "unused_on='corpus.txt'"
+    fix = refused(lambda: slmtok.prune(tok, ids=[279], keep=275), OptionError)
+    assert fix == "unused_on='corpus.txt', keep=275, without ids"
+
+
+def test_counts_in_memory_among_files(tok: slmtok.Tokenizer) -> None:
+    slmtok.count("a.txt").save("a.counts")
+    counts: Any = ["a.counts", slmtok.count(slmtok.Texts(["a dog ran"]), pattern=tok.pattern.regex)]
+    fix = refused(lambda: slmtok.merge_counts(counts, "all.counts"), WrongType)
+    assert eval(fix, {"counts": counts, "slmtok": slmtok})[-1].inputs == 2
