@@ -104,7 +104,7 @@ def _integer_meant(value: object) -> int | None:
     """The integer that a float or a string spells; of several, the largest: slices of it are the others."""
     if isinstance(value, (list, tuple)):
         return max((each for each in value if type(each) is int), default=None)
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and (value.is_integer() or 2 <= value < U64):
         return int(value)
     if isinstance(value, str) and (found := _NUMBER.fullmatch(value)):
         return int(found[1].replace(",", "")) * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()]
@@ -238,7 +238,7 @@ def check_choice(name: str, value: object, choices: Sequence[str], example: str 
     """Raises `OptionError` unless `value` is one of the choices; suggests the one that it misspells, else `example`."""
     if value not in choices:
         meant, nearest = suggestion(value, choices) if isinstance(value, str) else None, nearest_name(value, choices)
-        known = (Setting(name, meant or example or choices[0]),)
+        known = (Setting(name, meant or example or choices[0]), "" if meant else ", for instance")
         raise OptionError(
             (Setting(name, value), " is unknown" + (f"; did you mean {meant!r}?" if meant and not nearest else "")),
             limit=", ".join(choices),

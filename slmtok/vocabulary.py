@@ -204,7 +204,7 @@ class Vocabulary:
 
         Raises `VocabularyTooSmall` below 272 and `InvalidTokens` where it would have to grow or the layout is foreign.
         """
-        n_vocab = check_int("n_vocab", n_vocab, -(10**100), 10**100, example=self.n_vocab)
+        n_vocab = check_int("n_vocab", n_vocab, -(10**100), 10**100, example=part_of_size(n_vocab, self.n_vocab))
         if self.layout == "foreign":
             raise InvalidTokens(
                 "a foreign vocabulary has no prefix of its own",
@@ -228,6 +228,16 @@ class Vocabulary:
             room -= len(self.merges[kept]) == 2
             kept += 1
         return dataclasses.replace(self, merges=self.merges[:kept])
+
+
+def part_of_size(value: object, n_vocab: int) -> int:
+    """A smaller size for a fix: the part of `n_vocab` that a value such as 0.5 or 50% says, else the half."""
+    text = str(value).strip()
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = 0.5
+    return max(FIRST_LEARNED, int(n_vocab * (share if 0 < share < 1 else 0.5)))
 
 
 def vocabulary_too_small(

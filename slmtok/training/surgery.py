@@ -23,7 +23,7 @@ from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
 from slmtok.training.api import count, require_text
 from slmtok.training.counts import PretokenCounts
 from slmtok.training.learn import learn_more
-from slmtok.vocabulary import vocabulary_too_small
+from slmtok.vocabulary import part_of_size, vocabulary_too_small
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -149,8 +149,11 @@ def check_larger(n_vocab: int, present: int) -> None:
     if n_vocab <= present:
         raise OptionError(
             (Setting("vocab_size", n_vocab), " is not larger than the tokenizer"),
-            limit=f"more than {present}, which its ids count too",
-            fix=(Setting("vocab_size", present + n_vocab), f" for {n_vocab} more; slice makes a smaller one"),
+            limit=f"more than {present}: it counts the present ids too",
+            fix=(
+                Setting("vocab_size", present + max(n_vocab, 1)),
+                f" for {max(n_vocab, 1)} more; slice makes a smaller one",
+            ),
             option="vocab_size",
         )
 
@@ -236,7 +239,7 @@ def _check_own(vocabulary: Vocabulary) -> None:
 
 
 def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
-    number = check_int("keep", keep, -U64, example=vocabulary.n_vocab)
+    number = check_int("keep", keep, -U64, example=part_of_size(keep, vocabulary.n_vocab))
     if number < FIRST_LEARNED:
         raise vocabulary_too_small(
             number, vocabulary.scheme, option="keep", example=max(FIRST_LEARNED, vocabulary.n_vocab // 2)

@@ -167,7 +167,8 @@ def test_tensors_of_a_ragged(tok: slmtok.Tokenizer) -> None:
 @pytest.mark.parametrize("shape", [(280,), (5, 280), (2, 5, 280)])
 def test_logits_in_the_place_of_ids(tok: slmtok.Tokenizer, shape: tuple[int, ...]) -> None:
     torch = pytest.importorskip("torch")
-    logits = torch.randn(*shape)
+    logits = torch.rand(*shape)
+    logits[..., 100] = 1.5
     for values in (logits, logits.numpy()):
         for call in (tok.decode, tok.decode_batch) if len(shape) > 1 else (tok.decode,):
             fix = refused(lambda call=call, values=values: call(values), WrongType)
@@ -223,3 +224,24 @@ def test_counts_in_memory_among_files(tok: slmtok.Tokenizer) -> None:
     counts: Any = ["a.counts", slmtok.count(slmtok.Texts(["a dog ran"]), pattern=tok.pattern.regex)]
     fix = refused(lambda: slmtok.merge_counts(counts, "all.counts"), WrongType)
     assert eval(fix, {"counts": counts, "slmtok": slmtok})[-1].inputs == 2
+
+
+@pytest.mark.parametrize(("share", "n_vocab"), [(0.99, 277), ("99%", 277), (0.5, 272), (276.5, 276), ("276", 276)])
+def test_a_share_of_the_ids(tok: slmtok.Tokenizer, share: Any, n_vocab: int) -> None:
+    fix = refused(lambda: slmtok.prune(tok, unused_on="a.txt", keep=share), WrongType)
+    assert slmtok.prune(tok, unused_on="a.txt", **options(fix)).tokenizer.n_vocab == n_vocab
+    fix = refused(lambda: slmtok.slice(tok, share), WrongType)
+    assert slmtok.slice(tok, **options(fix)).n_vocab == n_vocab
+
+
+def test_a_number_of_more_ids(tok: slmtok.Tokenizer) -> None:
+    counts = slmtok.count("a.txt")
+    fix = refused(lambda: slmtok.extend(tok, counts, vocab_size=275), OptionError)
+    size = options(fix.partition(" for")[0])
+    assert size == {"vocab_size": tok.n_vocab + 275}
+    assert slmtok.extend(tok, counts, min_count=1, allow_smaller=True, **size).tokenizer.n_vocab > tok.n_vocab
+
+
+def test_a_choice_that_no_name_is_near_to(tok: slmtok.Tokenizer) -> None:
+    fix = refused(lambda: slmtok.pack("a.txt", tok, "x", output_format="hf"), OptionError)
+    assert fix == "output_format='slm', for instance"
