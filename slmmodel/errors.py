@@ -82,7 +82,9 @@ class SlmmodelError(Exception):
     def _fix_as(self, naming: Naming) -> str | None:
         if not isinstance(self._fix, tuple):
             return self._fix
-        return "".join(part if isinstance(part, str) else naming(part) for part in self._fix)
+        fix = "".join(part if isinstance(part, str) else naming(part) for part in self._fix)
+        # Two settings side by side are one mapping in Python.
+        return fix.replace("} settings={", ", ")
 
     def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
         """Class, parts, fields and message: the error object of `--json`."""

@@ -75,7 +75,7 @@ def train(
     with _process(given) as world, setup.exclusive(Path(output), world):
         # What a first attempt has begun is continued, not replaced again. Agents of several machines count apart.
         force = force and not world.reduce("max", [is_restart()])[0]
-        run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
+        run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch, settings=given)
         world.barrier()
         continued = setup.exists_on_all_ranks(run, world) and not force
         recorded = run.config if continued else None
@@ -115,7 +115,8 @@ def dry_run(
     given = settings_of(settings)
     setup.check_settings(given)
     with _process(given) as world:
-        run = None if output is None else setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
+        options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "settings": given}
+        run = None if output is None else setup.locate_run(Path(output), **options)
         recorded = run if run is not None and run.exists() and not force else None
         config_before = None if recorded is None else recorded.config
         data = data or setup.open_run_data(given, config_before)

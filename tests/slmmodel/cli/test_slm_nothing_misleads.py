@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -573,3 +575,51 @@ def test_data_of_another_tokenizer_are_named_when_a_run_goes_on(slm, here):
     err = slm("resume", "run", "--data", "data2", "-o", "new", "--budget", "steps=4", code=1).err
     assert "the data 'data2' were made with another tokenizer than the run" in err
     assert "fix:   --data names the data of the run, at their new place\n" in err and not (here / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "trained"),
+    [("steps=5", "steps=5"), ("steps = 5", "steps=5"), ("tokens=80", "tokens=80"), ("steps=1", "steps=4")],
+)
+def test_a_finished_run_is_trained_longer_by_the_budget_that_was_asked_for(slm, here, asked, trained):
+    err = slm("train", "data", "-o", "run", *TRAIN, "--budget", asked, code=1).err
+    fix = err.rpartition("to train it longer slm ")[2].split()
+    assert fix[-1] == trained
+    assert slm(*fix, "--no-eval", "--json", code=0).json["result"]["steps"] > 2
+
+
+def test_a_configuration_is_not_changed_in_place(slm, here):
+    Path("my.yaml").write_text(slm("config", "--preset", "cpu-demo", "--data", "data", code=0).out)
+    err = slm("config", "my.yaml", "--set", "optim.lr=1e-2", code=2).err
+    assert "limit: slm config writes a new configuration, and changes none" in err
+    fix = err.rpartition("fix:   slm ")[2].partition(" checks ")[0]
+    assert "peak learning rate 0.01" in slm(*fix.split(), code=0).out
+    assert "fix:   leave --preset out" in slm(*fix.split(), "--preset", "tiny-3m", code=2).err
+    assert "fix:   leave --full out" in slm(*fix.split(), "--full", code=2).err
+
+
+def test_a_configuration_that_is_also_stdout_is_not_sent_to_another(here):
+    line = [sys.executable, "-m", "slmmodel", "config", "my.yaml", "--set", "optim.lr=1e-2"]
+    with Path("my.yaml").open("w") as file:
+        err = subprocess.run(line, stdout=file, stderr=subprocess.PIPE, text=True, check=False).stderr
+    assert "error: FILE 'my.yaml' without --check\n  where: the shell has emptied it for >" in err
+    assert "to keep them, write them into my.yaml" in err and ".new" not in err
+
+
+def test_heads_that_do_not_fit_need_one_fix(slm, here):
+    line = ["train", "data", "-o", "new", "--preset", "cpu-demo", "--budget", "steps=1", "--dry-run"]
+    sets = ["--set", "model.n_heads=3"]
+    fix = slm(*line, *sets, code=2).err.rpartition("; for 3 heads ")[2].split()
+    assert "would train" in slm(*line, *sets, *fix, code=0).out
+    err = slm(*line, *sets, "--set", "model.n_kv_heads=3", code=2).err
+    for fix in err.rpartition("fix:   ")[2].strip().split(", or "):
+        assert "would train" in slm(*line, *sets, "--set", "model.n_kv_heads=3", *fix.split(), code=0).out
+    with pytest.raises(InvalidConfig) as caught:
+        slmmodel.train("data", preset="cpu-demo", settings={"model.n_heads": 3}, output="new")
+    assert "settings={'model.n_kv_heads': 3, 'model.d_model': 132}" in str(caught.value.fix)
+
+
+def test_batches_behind_the_end_of_a_run_are_noted(slm, here):
+    assert "note: the run 'run' has 2 steps" in slm("batches", "run", "--first-step", "1", code=0).err
+    assert "note:" not in slm("batches", "run", "--n", "2", code=0).err
+    assert "note:" not in slm("batches", "data", "--first-step", "9", "--seq-len", "8", code=0).err
