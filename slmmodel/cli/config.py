@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from slmmodel.budget import BUDGET_EXAMPLES
 from slmmodel.checkpoint import CONFIG
 from slmmodel.cli import reading
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
 from slmmodel.cli.train import dry_run_rows, named_data, open_training_data, read_settings
-from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, Settings, naming_origin, preset_sections
+from slmmodel.config import OPTIONS, Settings, naming_origin, preset_sections
 from slmmodel.errors import OptionError
 from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text

@@ -276,10 +276,12 @@ def open_documents(
     split: str | None = None,
     tokenizer: str | None = None,
     read: ReadOptions | None = None,
+    fix: str = "--on DATA",
 ) -> TokenSource:
     """The documents to score: those of `on`, or the validation documents of training, read as training read them.
 
-    tokenizer: where the run has none. read: how the text of `on` is read. Raises what opening raises.
+    tokenizer: where the run has none. read: how the text of `on` is read. fix: what names documents.
+    Raises what opening raises.
     """
     data = run.config["data"]
     val = data.get("val", "auto")
@@ -290,13 +292,13 @@ def open_documents(
     if on is None and path in ("", STDIN):
         where = "stdin" if path else "texts in memory"
         raise MissingInput(
-            f"the run was trained on {where}", where=str(run.path), fix="name documents: --on DATA", path=path
+            f"the run was trained on {where}", where=str(run.path), fix=f"name documents: {fix}", path=path
         )
     if on is None and not is_text(path) and not Path(path).exists():
         raise MissingInput(
             f"the data of the run are not at {path!r} any more",
             where=str(run.path),
-            fix="name them: --on DATA",
+            fix=f"name them: {fix}",
             path=path,
         )
     wanted = split or "val" if is_split else split

@@ -19,9 +19,10 @@ import torch
 
 from slmmodel import checkpoint, optim
 from slmmodel import config as configs
+from slmmodel.budget import Budget
 from slmmodel.checkpoint import RunFolder, write_file
 from slmmodel.checks import check_utf8
-from slmmodel.config import Budget, OptimConfig, RunConfig, Settings, resolve, settings_of, to_yaml
+from slmmodel.config import OptimConfig, RunConfig, Settings, resolve, settings_of, to_yaml
 from slmmodel.data import Loader, RunData, open_data
 from slmmodel.data.opening import StageData
 from slmmodel.data.source import blocks_of
@@ -108,7 +109,7 @@ def _longer_budget(settings: Settings, spent: Mapping[str, Any]) -> str | None:
     given = {name.removeprefix("run.budget."): each.value for name, each in settings.items() if "run.budget." in name}
     for kind, amount in given.items():
         key = "seconds" if kind == "time" else kind
-        if configs.Budget.model_validate({kind: amount}).amount > spent.get(key, math.inf):
+        if Budget.model_validate({kind: amount}).amount > spent.get(key, math.inf):
             return f"{kind}={str(amount).strip()}"
     return None
 

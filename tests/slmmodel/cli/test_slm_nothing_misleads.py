@@ -416,6 +416,18 @@ FILES = {
     "a.py": ("batch_size = 64\nlearning_rate = 1e-3\n", 2, "a.py is Python, as nanoGPT takes it"),
     "a.toml": ("[optim]\nlr = 1e-3\n", 2, "a.toml is TOML, not a configuration of slm"),
     "twice.yaml": ("optim:\n  lr: 1e-3\n  lr: 2e-3\n", 1, "fix:   keep one of the two lines\n"),
+    "sections.yaml": ("optim: {lr: 1e-3}\noptim: {eps: 1e-8}\n", 1, "put the settings of both below one of them\n"),
+    "nano.yaml": (
+        "n_layer: 4\nlearning_rate: 1e-3\nbatch_size: 12\n",
+        2,
+        "fix:   write model.n_layers for n_layer, optim.lr for learning_rate, run.batch_tokens for batch_size (in ids",
+    ),
+    "batch.yaml": (
+        "model: {seq_len: 8}\nrun: {batch_tokens: 4}\n",
+        2,
+        "--set run.batch_tokens=8, one sequence, or for 4 sequences --set run.batch_tokens=32\n",
+    ),
+    "percent.yaml": ("model: {dropout: 10}\n", 2, "fix:   --set model.dropout=0.1\n"),
     "latin.yaml": (b"optim: {lr: 1e-3}  # \xe9\n", 1, "fix:   convert it: iconv -f ENCODING -t UTF-8\n"),
     "two.yaml": (
         "run:\n  budget:\n    steps: 5\n    tokens: 8K\n",
@@ -623,3 +635,14 @@ def test_batches_behind_the_end_of_a_run_are_noted(slm, here):
     assert "note: the run 'run' has 2 steps" in slm("batches", "run", "--first-step", "1", code=0).err
     assert "note:" not in slm("batches", "run", "--n", "2", code=0).err
     assert "note:" not in slm("batches", "data", "--first-step", "9", "--seq-len", "8", code=0).err
+
+
+def test_a_path_of_a_configuration_is_of_the_working_folder(slm, here):
+    (here / "configs").mkdir()
+    file = here / "configs/c.yaml"
+    file.write_text("data: {train: ../data}\n")
+    err = slm("train", "--config", "configs/c.yaml", "-o", "new", "--dry-run", code=1).err
+    assert "limit: paths in a configuration are relative to the working folder" in err
+    assert "fix:   write data in that line\n" in err
+    file.write_text("data: {train: data}\n")
+    slm("train", "--config", "configs/c.yaml", "-o", "new", "--dry-run", code=0)
