@@ -26,7 +26,7 @@ from slmmodel.errors import OptionError
 from slmtok.atomic import write
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, Habit, command, instead, option
-from slmtok.cli.output import Outcome, counted, printable, settings
+from slmtok.cli.output import DONE, FAILED, Outcome, counted, printable, settings
 
 HELP = """\
 Type a text, and the model continues everything so far. An empty line continues without a new text.
@@ -88,7 +88,9 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
         write(transcript, conversation.transcript().encode(), force=force)
     turns = [{"text": turn.text, "answer": turn.answer} for turn in conversation.turns]
     faults = tuple(conversation.faults)
-    return Outcome({"turns": turns, "transcript": transcript}, warnings=faults, warnings_shown=True)
+    # A script cannot read remarks on stderr.
+    code = FAILED if faults and not sys.stdin.isatty() else DONE
+    return Outcome({"turns": turns, "transcript": transcript}, code=code, warnings=faults, warnings_shown=True)
 
 
 def _lines() -> Iterator[str]:

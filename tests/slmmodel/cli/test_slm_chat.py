@@ -17,9 +17,9 @@ def run(tokenizer: Path, tmp_path: Path) -> Path:  # noqa: F811
     return make_run(tmp_path / "run", tokenizer)
 
 
-def chat(slm, monkeypatch, run, typed, *options):
+def chat(slm, monkeypatch, run, typed, *options, code=0):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode("utf-8", "surrogateescape"))))
-    return slm("chat", run, "--max-new", 6, *options, code=0)
+    return slm("chat", run, "--max-new", 6, *options, code=code)
 
 
 def test_each_turn_continues_the_whole_text(slm, monkeypatch, run):
@@ -40,14 +40,14 @@ def test_settings_change_on_the_fly(slm, monkeypatch, run):
     ran = chat(slm, monkeypatch, run, "/temperature 0\nonce\n", "--json")
     assert ran.json["result"]["turns"][0] == greedy
     assert "temperature 0.0\n" in ran.err
-    ran = chat(slm, monkeypatch, run, "/temperature hot\n/top-p 7\n/top-k\n/fly\n/quit\nonce\n")
+    ran = chat(slm, monkeypatch, run, "/temperature hot\n/top-p 7\n/top-k\n/fly\n/quit\nonce\n", code=1)
     assert "temperature is hot: takes a number" in ran.err and "top_p is 7: takes" in ran.err and "top_k 0" in ran.err
     assert "unknown command /fly" in ran.err and ran.out == ""
 
 
 def test_lines_that_are_not_carried_out_are_warnings(slm, monkeypatch, run):
     typed = "once\n\udcff\n/fly\n/temperature hot\n/save\n/help\n/undo\n"
-    ran = chat(slm, monkeypatch, run, typed, "--json")
+    ran = chat(slm, monkeypatch, run, typed, "--json", code=1)
     faults = ["this line is not UTF-8", "unknown command /fly", "temperature is hot", "/save takes a file name"]
     assert len(ran.json["warnings"]) == 4
     assert all(one.startswith(fault) for one, fault in zip(ran.json["warnings"], faults, strict=True))
@@ -56,7 +56,7 @@ def test_lines_that_are_not_carried_out_are_warnings(slm, monkeypatch, run):
 
 @pytest.mark.parametrize("word", ["exit", "quit", "Bye"])
 def test_the_end_of_other_programs_leads_to_that_of_a_chat(slm, monkeypatch, run, word):
-    ran = chat(slm, monkeypatch, run, f"{word}\n/{word}\n/quit\n", "--json")
+    ran = chat(slm, monkeypatch, run, f"{word}\n/{word}\n/quit\n", "--json", code=word != "quit")
     assert [turn["text"] for turn in ran.json["result"]["turns"]] == [word]
     assert f"'{word}' is continued as text; /quit ends the chat\n" in ran.err
     assert word == "quit" or f"unknown command /{word}; /quit ends the chat\n" in ran.err
@@ -64,7 +64,7 @@ def test_the_end_of_other_programs_leads_to_that_of_a_chat(slm, monkeypatch, run
 
 def test_undo_clear_and_save(slm, monkeypatch, run):
     typed = "once\nfox\n/undo\n/save a.txt\n/save a.txt\n/clear\n"
-    ran = chat(slm, monkeypatch, run, typed, "--json")
+    ran = chat(slm, monkeypatch, run, typed, "--json", code=1)
     assert ran.json["result"]["turns"] == [] and Path("a.txt").read_text().startswith("once")
     assert "saved 1 turn to a.txt" in ran.err and "not saved: " in ran.err
 
@@ -81,7 +81,7 @@ def test_chat_needs_a_tokenizer(slm, tokenizer, tmp_path):  # noqa: F811
 
 
 def test_stdin_that_is_closed_or_not_utf8(slm, monkeypatch, run):
-    ran = chat(slm, monkeypatch, run, "\udcff\udcfe hi\nonce\n", "--json")
+    ran = chat(slm, monkeypatch, run, "\udcff\udcfe hi\nonce\n", "--json", code=1)
     assert [turn["text"] for turn in ran.json["result"]["turns"]] == ["once"]
     assert "this line is not UTF-8 and was left out" in ran.err
     monkeypatch.setattr(sys, "stdin", None)

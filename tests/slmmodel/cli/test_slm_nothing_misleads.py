@@ -512,6 +512,76 @@ def test_a_dry_run_takes_force(slm, here):
     assert "would train" in slm(*line, "--force", code=0).out and (here / "run/result.json").exists()
 
 
+COMMANDS = {
+    "info cpu-demo --on a100x8": (2, "fix:   --on a100:8\n"),
+    "info cpu-demo --on 8xh100": (2, "fix:   --on h100:8\n"),
+    "info cpu-demo --on h100-4": (2, "fix:   --on h100:4\n"),
+    "info cpu-demo --on a1000": (2, "did you mean 'a100'?"),
+    "status run --watch 5": (2, "fix:   use --watch --every 5\n"),
+    "status run run": (2, "fix:   leave one out: slm status takes RUN and options\n"),
+    "export run --format gguf -o new": (2, "which gguf converters read; gguf itself is not written\n"),
+    "export run --format transformers -o new": (2, "fix:   use --output-format hf\n"),
+    "ablate tok.json tok2.json --text text.txt --cpu -o new": (
+        2,
+        "fix:   slm ablate -t tok.json -t tok2.json --text text.txt --cpu -o new\n",
+    ),
+    "train data -t tok2.json -o new": (2, "pack the text with it: slmtok pack TEXT -t tok2.json -o NEW\n"),
+}
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_of_another_form_is_answered_in_ours(slm, here, line):
+    shutil.copy("tok.json", "tok2.json")
+    code, message = COMMANDS[line]
+    assert message in slm(*line.split(), code=code).err
+    assert not (here / "new").exists()
+
+
+def test_another_tokenizer_for_packed_data_packs_them_again(here):
+    slmtok.train("text.txt", vocab_size=280).save("tok2.json")
+    with pytest.raises(slmmodel.SlmmodelError, match=r"slmtok pack TEXT -t tok2.json -o NEW"):
+        slmmodel.app.train("data", tokenizer="tok2.json", output="new")
+
+
+def test_a_separator_that_cuts_nothing_is_noted(slm, here):
+    note = "note: --separator --- occurs nowhere: each file is one document\n"
+    line = ["train", "text.txt", "-t", "tok.json", "-o", "new", "--dry-run", "--budget", "steps=1", *TRAIN]
+    for val in ("auto", "none"):
+        assert note in slm(*line, "--separator", "---", "--val", val, code=0).err
+    assert note in slm("eval", "run", "--on", "text.txt", "--separator", "---", "--no-baselines", code=0).err
+    assert "occurs nowhere" not in slm(*line, "--separator", "tree", "--val", "none", code=0).err
+    assert "occurs nowhere" not in slm(*line, "--separator", "---", "-q", code=0).err
+
+
+def test_validation_on_the_training_text_is_noted(slm, here):
+    line = ["train", "text.txt", "-t", "tok.json", "-o", "new", "--dry-run", "--budget", "steps=1", *TRAIN]
+    assert "note: the validation documents are those of training" in slm(*line, "--val", "text.txt", code=0).err
+    assert "those of training" not in slm(*line, "--val", "few.txt", code=0).err
+
+
+def test_a_score_of_other_documents_or_weights_has_a_file_of_its_own(slm, here):
+    slm("resume", "run", "--step", "2", "-o", "longer", "--budget", "steps=4", code=0)
+    whole = (here / "longer/eval/val.json").read_bytes()
+    assert slm("eval", "longer", "--step", "2", "--json", code=0).json["result"]["written"]["certificate"] == (
+        "longer/eval/val-step-2.json"
+    )
+    assert (here / "longer/eval/val.json").read_bytes() == whole
+    slm("eval", "longer", "--step", "2", "--check", "longer/eval/val-step-2.json", code=0)
+    (here / "few.txt").write_text("\n".join(f"{TEXT} {number}" for number in range(20)))
+    options = {"document": "line", "val": "hash:20%"}
+    slmtok.pack("few.txt", slmtok.load("tok.json"), "lines", **options)
+    slm("train", "lines", "-o", "own", *TRAIN, "--budget", "steps=1", code=0)
+    assert "note: the data" not in slm("eval", "own", "--no-baselines", code=0).err
+    before = (here / "own/eval/val.json").read_bytes()
+    shutil.rmtree("lines")
+    (here / "few.txt").write_text("\n".join(f"{TEXT} {number}" for number in range(30)))
+    slmtok.pack("few.txt", slmtok.load("tok.json"), "lines", **options)
+    ran = slm("eval", "own", "--no-baselines", "--json", code=0)
+    assert "note: the data of the run have changed since training" in ran.err
+    assert ran.json["result"]["written"]["certificate"] == "own/eval/lines-val.json"
+    assert (here / "own/eval/val.json").read_bytes() == before
+
+
 def test_what_may_differ_has_a_name(slm, here):
     err = slm("train", "data", "-o", "new", "--allow-mismatch", "fingerprint", code=2).err
     assert "--allow-mismatch takes one of files, tokenizer, data," in err and not (here / "new").exists()
