@@ -19,7 +19,13 @@ _PLACES = {
 """What is imported on first use: `slm --help` does without pydantic and torch."""
 
 
+_MODULES = ("app", "data", "evaluation", "generation", "models", "sampling")
+"""Modules that docs and fixes name as `slmmodel.app`, also where `slmmodel` alone was imported."""
+
+
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"slmmodel.{name}")
     if name == "__version__":
         from slmmodel.versions import package_version
 

@@ -115,7 +115,10 @@ class TextRun:
         from slmmodel.run import opening_ids
 
         if not isinstance(text, str):
-            fix = f"{name}='Once upon a time'; ids go to slmmodel.load(...)"
+            call = {"prompt": "generate", "text": "score"}[name]
+            fix = f"{name}='Once upon a time'; ids go to slmmodel.load({os.fspath(self.run.path)!r}).{call}(ids)"
+            if isinstance(text, list | tuple) and text and all(isinstance(each, str) for each in text):
+                fix = f"[run.{call}({name}) for {name} in {name}s], one call for each"
             raise WrongType(f"{name} is a str, not {type(text).__name__}", fix=fix)
         return opening_ids(self.run.vocab) + (self.text.encode(text) if text else [])
 
@@ -134,7 +137,8 @@ class TextRun:
         if isinstance(data, str):
             refuse_no_path(check_path("data", data), "evaluate(slmtok.Texts([text]))")
         if data is None or (isinstance(data, str | os.PathLike) and not is_text(check_path("data", data))):
-            return open_documents(self.run.folder, None if data is None else os.fspath(data), split)
+            path = None if data is None else os.fspath(data)
+            return open_documents(self.run.folder, path, split, fix="evaluate('DATA'), with their path")
         if split is not None:
             raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
         return text_source(_corpus(self.text, data, None), self.run.vocab, "train", NO_VALIDATION)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from slmmodel.errors import WrongType, suggestion
 
-_MAX_SHOWN = 60
+MAX_SHOWN = 60
 """Characters of an argument that a fix repeats."""
 Target = TypeVar("Target", bound=Callable[..., Any])
 
@@ -120,7 +120,7 @@ def _by_name(
             return None
         options.remove(option)
         named.append(f"{option.name}={value!r}")
-    return (kept, named) if named and all(len(each) <= _MAX_SHOWN for each in kept + named) else None
+    return (kept, named) if named and all(len(each) <= MAX_SHOWN for each in kept + named) else None
 
 
 def _takes(option: Parameter, value: object) -> bool:

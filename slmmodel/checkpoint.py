@@ -310,10 +310,10 @@ class RunFolder:
             )
         return number
 
-    def longer_as_new(self) -> str:
-        """The command that trains a finished run for twice its steps, as a new run."""
+    def longer_as_new(self, budget: str | None = None) -> str:
+        """The command that trains a finished run as a new run, for twice its steps without another budget."""
         steps = int(self.result.get("steps", 0))
-        longer = f"-o {new_name(self.path)} --budget steps={max(2 * steps, 1)}"
+        longer = f"-o {new_name(self.path)} --budget {shlex.quote(budget or f'steps={max(2 * steps, 1)}')}"
         return f"slm resume {shlex.quote(str(self.path))} --step {steps} {longer}"
 
     def weights(self, step: int | None = None) -> Path:

@@ -62,13 +62,13 @@ def check_bool(name: str, value: object) -> None:
         raise WrongType(f"{name} must be True or False, not {_described(value)}", fix=f"{name}=True")
 
 
-def check_ids(ids: object) -> list[int]:
-    """Ids of one sequence as a list; takes lists, and arrays and tensors of one dimension. Raises `WrongType`."""
+def check_ids(ids: object, of_text: str = "tok.encode_list(text), with the tokenizer of the run") -> list[int]:
+    """Ids of one sequence as a list; takes lists, and arrays and tensors of one dimension. Raises `WrongType`.
+
+    `of_text` is the fix for a text.
+    """
     if isinstance(ids, str | bytes):
-        raise WrongType(
-            f"ids are integers, not {_described(ids)}",
-            fix="slmmodel.app.load(run) takes text; or tok.encode_list(text)",
-        )
+        raise WrongType(f"ids are integers, not {_described(ids)}", fix=of_text)
     given = ids.tolist() if hasattr(ids, "tolist") else ids
     if isinstance(given, Mapping | Set) or not isinstance(given, Iterable):
         raise WrongType(f"ids are a list of integers, not {_described(ids)}", fix="[1, 300, 301]")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,9 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ValidationError, model_serializer, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ValidationError,
+)
 from pydantic.fields import FieldInfo
 
+from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, Budget, budget_of, likely_budget, meant_budgets
 from slmmodel.config_values import (
     AutoCount,
     Beta,
@@ -30,14 +36,13 @@ from slmmodel.config_values import (
     Number,
     OptionalNumber,
     PositiveCount,
-    Seconds,
     Section,
-    Size,
     as_list,
     meant_integer,
     option,
     parse_word,
     resumable_option,
+    share_of_percent,
 )
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import (
@@ -50,6 +55,7 @@ from slmmodel.errors import (
     SlmmodelError,
     Unreadable,
     first_fault,
+    of_another_trainer,
     suggestion,
     unknown_setting,
 )
@@ -59,7 +65,6 @@ from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
 from slmmodel.models.config import LEAVE_IT
 from slmmodel.models.presets import Preset, preset
-from slmmodel.sizes import parse_count, parse_size, parse_time
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -114,47 +119,6 @@ class OptimConfig(Section):
     gate_lr: Number = option(0.01, "Peak learning rate of the gates of infini.")
     gate_weight_decay: Number = option(0.0, "Decoupled, on the gates of infini.")
     schedule: ScheduleConfig = ScheduleConfig()
-
-
-class Budget(Section):
-    """How long a run is: exactly one of these; without one the tokens of the preset, at most ten epochs."""
-
-    tokens: Count | None = option(None, "Tokens, padding included.", gt=0)
-    targets: Count | None = option(None, "Targets that count in the loss.", gt=0)
-    bytes: Size | None = option(None, "Bytes of the targets, by vocab.json.", gt=0)
-    flops: Count | None = option(None, "Floating-point operations, forward and backward.", gt=0)
-    time: Seconds | None = option(None, "Seconds of training, planned by a probe before step 0.", gt=0)
-    epochs: Number | None = option(None, "Passes over the data.", gt=0, le=1e9)
-    steps: Count | None = option(None, "Optimizer steps.", gt=0)
-
-    @model_validator(mode="after")
-    def _one(self) -> Budget:
-        given = list(self.given())
-        if len(given) > 1:
-            raise InvalidConfig(
-                f"run.budget: two budgets: {given[0]} and {given[1]}", fix="keep one of them", option="run.budget"
-            )
-        return self
-
-    @model_serializer
-    def given(self) -> dict[str, Any]:
-        """The one that is set, by name."""
-        return {name: getattr(self, name) for name in BUDGETS if getattr(self, name) is not None}
-
-    @property
-    def kind(self) -> str:
-        """Its name."""
-        return next(iter(self.given()))
-
-    @property
-    def amount(self) -> float:
-        """Its value."""
-        return float(self.given()[self.kind])
-
-
-BUDGETS = tuple(Budget.model_fields)
-BUDGET_EXAMPLES = dict(zip(BUDGETS, ("2M", "2M", "2GB", "1e15", "130s", "3", "500"), strict=True))
-"""An amount for each kind, for messages."""
 
 
 class RunSection(Section):
@@ -301,11 +265,12 @@ def read_yaml(path: str) -> Settings:
             raise InvalidConfig(f"{name!r} is set twice", where=f"{path}, line {number}", fix="remove one of them")
         settings[name] = Setting(value, f"{path}, line {number}")
     if settings and 2 * sum(map(_is_meant, settings)) < len(settings):
+        known = [*OPTIONS, *model_options()]
         raise InvalidConfig(
             f"{path} is not a configuration: it has the key {next(iter(settings))!r}",
             where=path,
             limit=f"sections: {', '.join(_SECTIONS)}",
-            fix="slm config > run.yaml writes one",
+            fix=f"{of_another_trainer(settings, known)}slm config > run.yaml writes one",
             path=path,
             option="config",
         )
@@ -353,25 +318,6 @@ def _flow_list(text: str, name: str) -> Any:
         raise InvalidConfig(f"{name} is not a list: {problem}", where=f"--set {name}", fix=fix, option=name) from None
 
 
-def _likely_budget(text: str) -> str:
-    """The budget that a bare amount stands for: `2min` is a time, `2M` a number of ids, `500` of steps."""
-    kind, _, amount = re.sub("[: ]+", "=", text.strip(), count=1).partition("=")
-    if kind in BUDGETS:
-        return likely_budget(f"{kind}={{}}", amount or BUDGET_EXAMPLES[kind])
-    if text.isdecimal() and int(text):
-        return f"steps={text}"
-    for kind in BUDGETS:
-        # `100steps` and `1epoch`.
-        unit = next((each for each in (kind, kind.removesuffix("s")) if text.lower().endswith(each)), None)
-        if unit and (amount := text[: -len(unit)].rstrip(" _-")):
-            return likely_budget(f"{kind}={{}}", amount)
-    if text.lower().endswith("b") and parse_count(text) is None and parse_size(text) is not None:
-        return f"bytes={text}"
-    if 0 < (parse_count(text) or 0) < 1e15:
-        return f"tokens={text}"
-    return f"time={text}" if 0 < (parse_time(text) or 0) < 1e9 else "tokens=2M"
-
-
 def read_budget(text: object, option: str) -> Settings:
     """The setting of a budget such as `tokens=2M`; `option` is `--budget`, or `budget` in Python.
 
@@ -392,7 +338,7 @@ def read_budget(text: object, option: str) -> Settings:
         raise OptionError(
             f"{option} {text!r} is not KIND=AMOUNT",
             limit=", ".join(BUDGETS),
-            fix=(Argument("budget", _likely_budget(str(text))),),
+            fix=meant_budgets(str(text)),
             option="budget",
         )
     if kind not in BUDGETS:
@@ -405,16 +351,6 @@ def read_budget(text: object, option: str) -> Settings:
             option="budget",
         )
     return {f"{_BUDGET}{kind}": Setting(amount, option)}
-
-
-def likely_budget(budget: str, amount: str) -> str:
-    """A budget such as `time={}min` with this amount, or with 3 where it is none."""
-    kind, _, value = budget.format(amount).partition("=")
-    try:
-        Budget.model_validate({kind: value})
-    except ValidationError:
-        return budget.format(3)
-    return budget.format(amount)
 
 
 def _has_budget(settings: Settings) -> bool:
@@ -433,6 +369,11 @@ def naming_origin(settings: Settings) -> Iterator[None]:
         if given is not None and error.where in (None, "model", "settings", "run.budget"):
             error.where = given.where
         elif named is not None and ", line " in named.where:
+            file = named.where.rpartition(", line ")[0]
+            beside = os.path.normpath(Path(file).parent / str(path))
+            if not Path(str(path)).exists() and Path(beside).exists():
+                error.limit = "paths in a configuration are relative to the working folder, not to the file"
+                error.fix = f"write {beside} in that line"
             error.where = f"{error.where}, named in {named.where}" if error.where else named.where
         raise
 
@@ -494,7 +435,7 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
         if name not in known and not name.startswith(("data.options.", "data.read.")):
             error = unknown_setting(name, [*known, *model_options()], given.where)
             if f"{name}." == _BUDGET and given.value:
-                kind, amount = _likely_budget(str(given.value)).split("=", 1)
+                kind, amount = budget_of(str(given.value)).split("=", 1)
                 in_file = f"write budget: {{{kind}: {amount}}} in that line"
                 error.fix = in_file if ", line " in given.where else (Argument(f"{_BUDGET}{kind}", amount),)
             raise error
@@ -675,7 +616,10 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
             option = str(error.fields.setdefault("option", f"model.{next(iter(settings))}"))
             usual = {"seq_len": base.seq_len, **shape}.get(option.removeprefix("model."))
             meant = meant_integer(named.value) if named and error.limit == WHOLE else None
-            if error.fix == LEAVE_IT and meant is not None:
+            share = share_of_percent(named.value, error.limit or "") if named else None
+            if error.fix == LEAVE_IT and share is not None:
+                error.fix = (Argument(option, share),)
+            elif error.fix == LEAVE_IT and meant is not None:
                 error.fix = (Argument(option, meant),)
             elif error.fix == LEAVE_IT and usual is not None:
                 error.fix = (Argument(option, usual), ", as in the preset, or another one within the limit")
@@ -711,13 +655,21 @@ def check_without_data(settings: Settings) -> dict[str, Any]:
     return others
 
 
+def _meant_batch(tokens: int, batch_size: int, seq_len: int) -> Fix:
+    """Whole sequences of about these ids; a small number may also count the sequences."""
+    rounded = (Argument("run.batch_tokens", batch_size * seq_len),)
+    if tokens >= seq_len:
+        return rounded
+    return (*rounded, f", one sequence, or for {tokens} sequences ", Argument("run.batch_tokens", tokens * seq_len))
+
+
 def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, epoch_tokens: int) -> dict[str, Any]:
     batch_size = max((given.get("batch_tokens") or base.batch_tokens) // seq_len, 1)
     if given.get("batch_tokens", 0) % seq_len:
         raise InvalidConfig(
             f"run.batch_tokens {given['batch_tokens']} is not a whole number of sequences",
             limit=f"a multiple of seq_len, {seq_len}",
-            fix=(Argument("run.batch_tokens", batch_size * seq_len),),
+            fix=_meant_batch(given["batch_tokens"], batch_size, seq_len),
             option="run.batch_tokens",
         )
     budget = given.get("budget") or {"tokens": min(base.tokens, max(epoch_tokens, 1) * MAX_EPOCHS)}

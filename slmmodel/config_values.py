@@ -24,6 +24,15 @@ def _parsed(parse: Callable[[str], Any], example: str, kind: str = "expected a v
     return BeforeValidator(read)
 
 
+def share_of_percent(value: object, limit: str) -> float | None:
+    """The share that a number of per cents stands for, where the limit is that of a share; None for other numbers."""
+    number = parse_share(str(value))
+    if limit not in ("less than 1", "less than or equal to 1") or number is None or not 1 < number <= 100:
+        return None
+    share = round(number / 100, 6)
+    return share if share < 1 or "equal" in limit else None
+
+
 def as_list(value: Any) -> Any:
     """`a,b` and `[a, b]` as a list; None and `none` as an empty one."""
     if isinstance(value, str) and value != "none":

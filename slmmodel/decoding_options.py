@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_che
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from slmmodel.calls import unknown_option
-from slmmodel.config_values import Count, Number, Section, option
+from slmmodel.config_values import Count, Number, Section, option, share_of_percent
 from slmmodel.errors import Argument, OptionError, WrongType, first_fault, unknown_name
-from slmmodel.sizes import parse_share
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -98,21 +97,23 @@ class SamplingOptions(Section):
             name = path.partition(".")[0]
             if name not in type(self).model_fields:
                 raise unknown_name("option", name, type(self).model_fields, "{}, or leave it out") from None
+            share = share_of_percent(value, limit)
             usual = Argument(name, type(self).model_fields[name].default)
             raise OptionError(
                 f"{name} is {value}",
                 limit=limit,
-                fix=_as_share(name, value, limit) or (usual, ", as without it, or one within the limit"),
+                fix=_as_tuple(name, value) or ((Argument(name, share),) if share else (usual, _OR_WITHIN)),
                 option=f"--{name.replace('_', '-')}",
             ) from None
 
 
-def _as_share(name: str, value: object, limit: str) -> tuple[Argument, ...] | None:
-    """The share that a number of per cents stands for, as a fix: 0.9 for 90; None for other numbers."""
-    number = parse_share(str(value))
-    if "equal to 1" not in limit or number is None or not 1 < number <= 100:
-        return None
-    return (Argument(name, round(number / 100, 6)),)
+_OR_WITHIN = ", as without it, or one within the limit"
+
+
+def _as_tuple(name: str, value: object) -> tuple[Argument, ...] | None:
+    """The tuple of one id, where an option takes several, as a fix; None for others."""
+    takes_ids = name in ("banned", "stop_ids") and isinstance(value, int) and not isinstance(value, bool)
+    return (Argument(name, (value,)),) if takes_ids else None
 
 
 class DecodingOptions(SamplingOptions):

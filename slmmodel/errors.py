@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -82,7 +82,9 @@ class SlmmodelError(Exception):
     def _fix_as(self, naming: Naming) -> str | None:
         if not isinstance(self._fix, tuple):
             return self._fix
-        return "".join(part if isinstance(part, str) else naming(part) for part in self._fix)
+        fix = "".join(part if isinstance(part, str) else naming(part) for part in self._fix)
+        # Two settings side by side are one mapping in Python.
+        return fix.replace("} settings={", ", ")
 
     def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
         """Class, parts, fields and message: the error object of `--json`."""
@@ -96,6 +98,9 @@ class SlmmodelError(Exception):
     def render(self, naming: Naming = python_naming) -> str:
         """The message, its arguments written by `naming`."""
         parts = (("where: ", self.where), ("limit: ", self.limit), ("fix:   ", self._fix_as(naming)))
+        if "\nOriginal Traceback" in self.fact:
+            # Of a worker of torch's DataLoader, whose message is this error with its traceback.
+            return self.fact
         lines = [self.fact, *(f"  {label}{part}" for label, part in parts if part)]
         # The name of a file may hold line feeds, and a part is one line.
         return "\n".join(line.replace("\n", "\\n") for line in lines)
@@ -249,6 +254,16 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
     )
 
 
+def of_another_trainer(names: Iterable[str], known: Collection[str]) -> str:
+    """The settings that mean what those of another trainer do, as the beginning of a fix; empty for other names."""
+    pairs = [(name, own_setting(name)) for name in names]
+    unit = f" ({BATCH_UNIT.removeprefix(', which is ')})"
+    written = [f"{ours} for {name}" + unit * (ours == BATCH_TOKENS) for name, ours in pairs if ours in known]
+    return f"write {', '.join(written[:MAX_NAMED])}, each in its section; " if written else ""
+
+
+MAX_NAMED = 8
+"""Settings that a fix names."""
 WHOLE = "a whole number"
 _EXPECTED = {
     "missing": "a value",

@@ -6,12 +6,13 @@ length, do not influence it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 
-from slmmodel.errors import Argument, OptionError
+from slmmodel.calls import explains_calls
+from slmmodel.errors import Argument, OptionError, WrongType
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import SamplingOptions, check_range, pick
 from slmmodel.sampling.prefill import advance, check_prompts, prefill, start_context
@@ -27,6 +28,7 @@ class Sample:
     """`stop` (a stop id, or `Generation.stop`), `length`, `context`; None while it runs"""
 
 
+@explains_calls
 class Generation:
     """An iterator over steps; each is a list of (row, id). `samples` holds the ids so far.
 
@@ -45,6 +47,11 @@ class Generation:
         first_row: int = 0,
     ) -> None:
         check_prompts(model, prompts)
+        if options is not None and not isinstance(options, SamplingOptions):
+            given = dict(options) if isinstance(options, Mapping) else {}
+            words = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "temperature=0.8"
+            fact = f"options is a {type(options).__name__}, not SamplingOptions"
+            raise WrongType(fact, fix=f"SamplingOptions({words})")
         check_range("max_new_tokens", max_new_tokens, 0)
         if overflow not in ("stop", "slide"):
             fact = f"overflow is {overflow!r}"
@@ -120,6 +127,7 @@ class Generation:
         return False
 
 
+@explains_calls
 def generate(
     model: Model,
     prompts: Sequence[Sequence[int]],

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from slmmodel import trainer
-from slmmodel.calls import explains_calls
+from slmmodel.calls import MAX_SHOWN, explains_calls
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_bool, check_ids, check_int, check_path
 from slmmodel.config import Setting, merged, read_budget, refuse_contradiction, settings_of
@@ -124,7 +124,8 @@ class Run:
         Raises `InvalidInput` for ids outside the vocabulary, `OptionError`, `UnknownName`, `WrongType`.
         """
         check_options(options, ("ids", "assistant", "overflow"))
-        prompt = check_ids(ids) or opening_ids(self.vocab)
+        new = f"max_new_tokens={max_new_tokens!r}"
+        prompt = check_ids(ids, self._of_text("generate", ids, new, options)) or opening_ids(self.vocab)
         limit = check_int("max_new_tokens", max_new_tokens, example=256)
         given = {**special_ids(self.vocab), **options, "max_new_tokens": limit, "overflow": overflow}
         chosen = DecodingOptions(**given)
@@ -139,6 +140,12 @@ class Run:
             return METHODS[method].decode(self.model, prompt, chosen, 1)[0].ids
         return generate(self.model, [prompt], chosen, max_new_tokens=limit, overflow=overflow)[0].ids
 
+    def _of_text(self, call: str, text: object, new: str = "", options: Mapping[str, Any] | None = None) -> str:
+        """The call that takes this text in place of ids."""
+        given = [f"{name}={value!r}" for name, value in (options or {}).items()]
+        shown = ", ".join(filter(None, [repr(text) if len(str(text)) <= MAX_SHOWN else "text", new, *given]))
+        return f"slmmodel.app.load({os.fspath(self.path)!r}).{call}({shown})"
+
     def _check_known(self, **options: tuple[int, ...]) -> None:
         """Raises `OptionError` for an id outside the vocabulary."""
         for name, ids in options.items():
@@ -152,7 +159,7 @@ class Run:
 
         Raises `InvalidInput`, `WrongType`.
         """
-        row = check_ids(ids)
+        row = check_ids(ids, self._of_text("score", ids))
         if len(row) < 2:
             raise InvalidInput(f"a score needs two ids or more, not {len(row)}", fix="the special bos, then the ids")
         unknown = next((id for id in row if not 0 <= id < self.vocab.n_vocab), None)

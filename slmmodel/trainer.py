@@ -76,7 +76,7 @@ def train(
         # After a restart by torchrun `force` must not replace the run again. Each machine's agent counts its own
         # restarts, so one rank is enough.
         force = force and not world.reduce("max", [is_restart()])[0]
-        run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
+        run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch, settings=given)
         run.handle = run.checkpoints.handle = handle
         world.barrier()
         continued = setup.exists_on_all_ranks(run, world) and not force
@@ -118,7 +118,8 @@ def dry_run(
     given = settings_of(settings)
     setup.check_settings(given)
     with _process(given) as world:
-        run = None if output is None else setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch)
+        options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "settings": given}
+        run = None if output is None else setup.locate_run(Path(output), **options)
         run_before = run if run is not None and run.exists() and not force else None
         config_before = None if run_before is None else run_before.config
         data = data or setup.open_packed_data(given, config_before)

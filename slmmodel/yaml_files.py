@@ -59,6 +59,7 @@ _REMEDIES = {
     "has a tab": "replace it with spaces",
     "has the alias": "write the value itself: anchors and aliases are not supported",
     "has a second document": "keep one of them: several documents in a file are not supported",
+    "has the section": "put the settings of both below one of them",
     "' twice": "keep one of the two lines",
     "is not UTF-8": "convert it: iconv -f ENCODING -t UTF-8",
     "is not a regular file": "name a file",
@@ -116,10 +117,12 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def _check_keys(self, node: MappingNode) -> None:
-        known = set()
-        for key, _ in node.value:
+        known: dict[str, Node] = {}
+        for key, value in node.value:
             if not isinstance(key, ScalarNode):
                 raise _RefusedError(problem="has a key that is not a word", problem_mark=key.start_mark)
             if key.value in known:
-                raise _RefusedError(problem=f"has the key {key.value!r:.40} twice", problem_mark=key.start_mark)
-            known.add(key.value)
+                both = isinstance(value, MappingNode) and isinstance(known[key.value], MappingNode)
+                kind = "section" if both else "key"
+                raise _RefusedError(problem=f"has the {kind} {key.value!r:.40} twice", problem_mark=key.start_mark)
+            known[key.value] = value

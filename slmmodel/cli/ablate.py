@@ -19,7 +19,17 @@ from slmmodel.cli.train import read_settings
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.sizes import format_bytes, format_count, format_time, parse_share
-from slmtok.cli.options import INTEGER, TOKENIZER, Parsed, argument, command, option, output_options
+from slmtok.cli.files import is_tokenizer
+from slmtok.cli.options import (
+    INTEGER,
+    TOKENIZER,
+    Parsed,
+    argument,
+    arguments_of_command,
+    command,
+    option,
+    output_options,
+)
 from slmtok.cli.output import Outcome, note, print_rows, table, write_line, write_text
 from slmtok.errors import SlmtokError
 from slmtok.file_kinds import is_run
@@ -204,8 +214,6 @@ Axis: TypeAlias = "tuple[str, list[str]]"
 
 def _not_packed(path: str, data: Sequence[str]) -> OptionError:
     """The error for a tokenizer or a text in the place of packed data."""
-    from slmtok.cli.files import is_tokenizer
-
     tokenizers = [each for each in data if is_tokenizer(each)]
     arms = " ".join(f"-t {shlex.quote(each)}" for each in tokenizers or ("a.json", "b.json"))
     is_arm = path in tokenizers
@@ -227,6 +235,10 @@ def _check_arms(
     example = "slm ablate -t a.json -t b.json --text CORPUS, or slm ablate DATA_A DATA_B"
     given = [(name, values) for name, values in axes.items() if values]
     flags = [f"--{name.replace('_', '-')}" for name, _ in given]
+    if data and text and not tokenizers and not given and all(map(is_tokenizer, data)):
+        words = [part for word in arguments_of_command() for part in (("-t", word) if word in data else (word,))]
+        fix = shlex.join(["slm", "ablate", *words])
+        raise OptionError(f"{data[0]!r} is a tokenizer, not packed data", limit="-t names one", fix=fix, option="data")
     if data and (tokenizers or text or given):
         raise OptionError("packed data, and a text with tokenizers", limit="one of the two", fix=example, option="data")
     if len(given) > 1:

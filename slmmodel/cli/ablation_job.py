@@ -66,6 +66,13 @@ class AblationJob:
 
     def run(self) -> dict[str, Any]:
         """Does what is left to do, writes the result and gives its payload. Raises what the runs raise."""
+        try:
+            return self._run()
+        except (KeyboardInterrupt, SystemExit):
+            note("finished runs are kept; the same command goes on")
+            raise
+
+    def _run(self) -> dict[str, Any]:
         self._times = files.read_times(self.folder)
         lock = self._lock()
         views = {view["match"]: planning.run_plans(self.request, view) for view in lock["views"]}
@@ -89,13 +96,9 @@ class AblationJob:
             self._announce(list(itertools.chain.from_iterable(views.values())))
         jobs = [(match, plan) for match, plans in views.items() for plan in plans]
         scored: dict[str, list[Scored]] = {match: [] for match in views}
-        try:
-            for number, (match, plan) in enumerate(sorted(jobs, key=lambda job: job[1].seed), 1):
-                label = f"run {number}/{len(jobs)}: {plan.arm.name}, seed {plan.seed}, match {match}"
-                scored[match].append(self._scored(plan, context[match], label))
-        except (KeyboardInterrupt, SystemExit):
-            note("finished runs are kept; the same command goes on")
-            raise
+        for number, (match, plan) in enumerate(sorted(jobs, key=lambda job: job[1].seed), 1):
+            label = f"run {number}/{len(jobs)}: {plan.arm.name}, seed {plan.seed}, match {match}"
+            scored[match].append(self._scored(plan, context[match], label))
         payload = self._result(lock, scored, context, rates)
         files.write_result(self.folder, payload)
         return payload

@@ -89,7 +89,20 @@ def batches(
         "stats": {_STATS_KEYS.get(name, name): value for name, value in stats._asdict().items()},
         "batches": shown,
     }
-    return Outcome(result, lambda: _show(result))
+    notes = _notes_on_end(source, first_step + n) if split == "train" else ()
+    return Outcome(result, lambda: _show(result), warnings=notes)
+
+
+def _notes_on_end(source: str, steps: int) -> tuple[str, ...]:
+    """A note where steps lie behind the end of a run, which reads no such batches."""
+    run = RunFolder(Path(source))
+    if not run.exists():
+        return ()
+    end = run.result.get("step") if run.finished else run.fingerprint.get("steps")
+    if end is None or steps <= end:
+        return ()
+    last = f"its last batch is step {end - 1:,}" if end else "it reads no batch"
+    return (f"the run {source!r} has {end:,} steps, and {last}: a longer run would read those from step {end:,} on",)
 
 
 def _check_size(loader: Loader, steps: int) -> None:

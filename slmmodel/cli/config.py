@@ -11,14 +11,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from slmmodel.budget import BUDGET_EXAMPLES
 from slmmodel.checkpoint import CONFIG
 from slmmodel.cli import reading
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
 from slmmodel.cli.train import dry_run_rows, named_data, open_text_or_mixture, read_settings
-from slmmodel.config import BUDGET_EXAMPLES, OPTIONS, Settings, naming_origin, preset_sections
+from slmmodel.config import OPTIONS, Settings, naming_origin, preset_sections
 from slmmodel.errors import OptionError
-from slmtok.cli.options import argument, arguments_of_command, command, option, tokenizer_option
+from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
+from slmtok.cli.streams import is_stdout
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -46,9 +50,33 @@ _PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
 _OF_VOCABULARY = ("n_vocab", "padded_vocab")
 
 
+def _refuse_without_check(ctx: click.Context, param: click.Parameter, file: str | None) -> str | None:
+    """The file. Raises `OptionError` without --check, before stdout is compared with it: no other stdout helps."""
+    words = ctx.meta.get("arguments", [])
+    if file is None or ctx.resilient_parsing or "--check" in words or (Path(file) / CONFIG).is_file():
+        return file
+    others = [word for word in words if word != file]
+    limit = where = None
+    # A file that exists is probably to be checked, another one to be written.
+    fix = f"{shlex.join(['slm', 'config', *others])} > {shlex.quote(file)}"
+    if Path(file).exists():
+        name = shlex.quote(file)
+        limit = "slm config writes a new configuration, and changes none"
+        fix = f"{shlex.join(['slm', 'config', '--check', file, *others])}"
+        fix += f" checks {name} with them; to keep them, write them into {name}" if others else ""
+        where = "the shell has emptied it for > before the command ran: restore it first" if is_stdout(file) else None
+    raise OptionError(f"FILE {file!r} without --check", where=where, limit=limit, fix=fix, option="check")
+
+
 @command("config", example="slm config --preset cpu-demo > run.yaml",
          habits=dict.fromkeys(("-o", "--output"), to_stdout("slm config ", "run.yaml")))  # fmt: skip
-@argument("file", metavar="[FILE]", required=False, help="With --check: the configuration to check.")
+@argument(
+    "file",
+    metavar="[FILE]",
+    required=False,
+    callback=_refuse_without_check,
+    help="With --check: the configuration to check.",
+)
 @option("--preset", metavar="NAME", help="Write the settings of this preset; without it, the preset stays open.")
 @option("--full", is_flag=True, help="Also sizes that the vocabulary decides, and options of packing strategies.")
 @option("--check", is_flag=True, help="Load what FILE names, and print what would be trained.")
@@ -75,16 +103,14 @@ def config(
     if file is not None and (Path(file) / CONFIG).is_file():
         fix = f"slm config --check {shlex.quote(str(Path(file) / CONFIG))}"
         raise OptionError(f"{file!r} is a run, and a check reads a file", fix=fix, option="check")
-    if check != (file is not None):
+    if check and file is None:
         named = f"; {tokenizer} is a tokenizer" if tokenizer else ""
-        fact = f"--check needs a FILE of settings{named}" if check else f"FILE {file!r} without --check"
-        written = f"{shlex.join(['slm', 'config', *(word for word in arguments_of_command() if word != file)])} > "
-        fix = f"slm config --check {shlex.quote(file or 'run.yaml')}, or slm config > run.yaml"
-        if file is not None:
-            # A file that exists is probably to be checked, another one to be written.
-            is_there = Path(file).exists()
-            fix = f"slm config --check {shlex.quote(file)}" if is_there else written + shlex.quote(file)
-        raise OptionError(fact, fix=fix, option="check")
+        fix = "slm config --check run.yaml, or slm config > run.yaml"
+        raise OptionError(f"--check needs a FILE of settings{named}", fix=fix, option="check")
+    if check and (preset or full):
+        flag = "--full" if full else "--preset"
+        fact, fix = f"--check and {flag} together", f"leave {flag} out, or --check FILE"
+        raise OptionError(fact, limit=f"{flag} is about a new configuration", fix=fix, option="check")
     if file is not None:
         given = read_settings(file, sets, budget, {"run.device": device})
         with naming_origin(given):

@@ -22,6 +22,7 @@ from slmmodel.cli.opening import (
     check_written,
     comparison_of,
     is_text,
+    note_of_command,
     note_unfinished,
     open_any,
     refuse_file_of_run,
@@ -161,13 +162,17 @@ def eval(
     _check_exposure(exposure)
     met = None if exposure is None else _trained_on(folder, tokenizer)
     source = documents(split)
+    name = "" if on is None else "stdin" if on == STDIN else Path(on).stem if Path(on).is_file() else Path(on).name
+    if on is None and isinstance(trained, str) and _is_changed(folder, source, split):
+        note_of_command(f"the data of the run have changed since training: {source_name(folder)}")
+        name = Path(source_name(folder)).stem
     found = score(folder, source, **scoring)
     result: dict[str, Any] = dict(found.certificate)
     result["baselines"] = score_baselines(folder, source) if with_baselines else None
     if breakdown:
         result["breakdown"] = _breakdown(folder, source, found.scores)
-    name = "" if on is None else "stdin" if on == STDIN else Path(on).stem if Path(on).is_file() else Path(on).name
-    written = {"certificate": write_certificate(folder, result, name, certificate)}
+    of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None
+    written = {"certificate": write_certificate(folder, result, name, certificate, step=of_step)}
     if losses is not None:
         _write_losses(Path(losses), found)
         written["losses"] = losses
@@ -176,6 +181,18 @@ def eval(
         written["exposure"] = exposure
     result["written"] = written
     return Outcome(result, lambda: _show(result))
+
+
+def source_name(run: RunFolder) -> str:
+    """The path of the validation documents of a run."""
+    data = run.config["data"]
+    return str(data["train"] if data.get("val", "auto") in ("auto", "none") else data["val"])
+
+
+def _is_changed(run: RunFolder, source: TokenSource, split: str | None) -> bool:
+    """Whether the documents of a run are others than in training."""
+    recorded = run.fingerprint.get("data" if split == "train" else "val")
+    return recorded is not None and recorded != source.digest
 
 
 def _named_run(run: str | None, check: str | None, tokenizer: str | None) -> str:
@@ -276,10 +293,12 @@ def open_documents(
     split: str | None = None,
     tokenizer: str | None = None,
     read: ReadOptions | None = None,
+    fix: str = "--on DATA",
 ) -> TokenSource:
     """The documents to score: those of `on`, or the validation documents of training, read as training read them.
 
-    tokenizer: where the run has none. read: how the text of `on` is read. Raises what opening raises.
+    tokenizer: where the run has none. read: how the text of `on` is read. fix: what names documents.
+    Raises what opening raises.
     """
     data = run.config["data"]
     val = data.get("val", "auto")
@@ -290,13 +309,13 @@ def open_documents(
     if on is None and path in ("", STDIN):
         where = "stdin" if path else "texts in memory"
         raise MissingInput(
-            f"the run was trained on {where}", where=str(run.path), fix="name documents: --on DATA", path=path
+            f"the run was trained on {where}", where=str(run.path), fix=f"name documents: {fix}", path=path
         )
     if on is None and not is_text(path) and not Path(path).exists():
         raise MissingInput(
             f"the data of the run are not at {path!r} any more",
             where=str(run.path),
-            fix="name them: --on DATA",
+            fix=f"name them: {fix}",
             path=path,
         )
     wanted = split or "val" if is_split else split
@@ -315,9 +334,15 @@ def score(run: RunFolder, source: TokenSource, *, device: str = "auto", **scorin
         return evaluate(run, source, device=str(device_for(device)), progress=report, **scoring)
 
 
-def write_certificate(run: RunFolder, result: dict[str, Any], data: str = "", path: str | None = None) -> str:
-    """Writes a certificate atomically; gives its path, by default `RUN/eval/DATA-SPLIT.json`."""
-    name = "-".join(filter(None, (data, result["documents"]["split"]))) or "data"
+def write_certificate(
+    run: RunFolder, result: dict[str, Any], data: str = "", path: str | None = None, *, step: int | None = None
+) -> str:
+    """Writes a certificate atomically; gives its path, by default `RUN/eval/DATA-SPLIT.json`.
+
+    step: that of a checkpoint before the end of the run, which has a file of its own.
+    """
+    parts = (data, result["documents"]["split"], f"step-{step}" if step is not None else "")
+    name = "-".join(filter(None, parts)) or "data"
     content = to_envelope(result).to_bytes()
     if path is None:
         return write_into(run, f"{name}.json", content, option="--certificate")

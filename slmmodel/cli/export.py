@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
@@ -9,10 +10,17 @@ from slmmodel.cli.opening import load_torch, open_run
 from slmmodel.cli.options import run_argument, step_option
 from slmmodel.errors import OptionError
 from slmtok.cli.files import check_is_folder_name
-from slmtok.cli.options import choice, command, dry_run_option, instead, option, output_options
+from slmtok.cli.options import choice, command, dry_run_option, option, output_options
 from slmtok.cli.output import Outcome, print_rows
 
-_HABITS = dict.fromkeys(("--format", "--to", "--target"), instead("--output-format hf"))
+
+def _format(value: str | None, arguments: Sequence[str]) -> str:
+    """The option for a format of another program, where it is another than ours by its own word."""
+    ours = (value or "hf").lower() in ("hf", "huggingface", "transformers", "safetensors")
+    return "--output-format hf" + ("" if ours else f", which {value} converters read; {value} itself is not written")
+
+
+_HABITS = dict.fromkeys(("--format", "--to", "--target"), _format)
 
 
 @command("export", example="slm export run --output-format hf -o for-transformers", habits=_HABITS)

@@ -15,11 +15,15 @@ from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
+from slmmodel.cli.ranks import is_main
 from slmmodel.cli.text import Text
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, Unreadable
 from slmmodel.hardware import device_for, use_threads
 from slmtok.atomic import check_outputs
+from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -272,7 +276,9 @@ def open_any(
             raise MissingInput(fact, where=path, limit=f"{ALL}, train, val", fix=fix)
         text = tokenizer if isinstance(tokenizer, Text) else Text(tokenizer, vocab, owner)
         corpus = Corpus(text, [path], read)
-        return text_source(corpus, vocab, split or ALL, corpus.split("none" if split in (None, ALL) else "auto"))
+        rule = corpus.split("none" if split in (None, ALL) else "auto")
+        _note_on(corpus)
+        return text_source(corpus, vocab, split or ALL, rule)
     from slmmodel.data.opening import open_source
 
     if any(map(str.isspace, path)) and not Path(path).exists():
@@ -302,7 +308,26 @@ def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOp
     from slmmodel.cli.text_source import Corpus
 
     refuse_run(path)
-    return open_corpus(Corpus(Text(tokenizer), [path], read), val)
+    corpus = Corpus(Text(tokenizer), [path], read)
+    opened = open_corpus(corpus, val)
+    _note_on(corpus)
+    if Path(val).exists() and Path(path).exists() and Path(val).samefile(path):
+        note_of_command(f"the validation documents are those of training: --val {val} is DATA")
+    return opened
+
+
+def _note_on(corpus: Corpus) -> None:
+    """A note on a separator that cuts no file."""
+    if corpus.is_uncut:
+        from slmtok.cli.reports import separator_note
+
+        note_of_command(separator_note(corpus.options.separator or ""))
+
+
+def note_of_command(text: str) -> None:
+    """A note of a command; nothing in a call of Python."""
+    if click.get_current_context(silent=True) is not None and is_main() and not settings().quiet:
+        note(text)
 
 
 def open_corpus(corpus: Corpus, val: str) -> RunData:

@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
+from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, likely_budget
 from slmmodel.cli.run_argument import run_argument_of
-from slmmodel.config import BUDGET_EXAMPLES, BUDGETS, OPTIONS, RunSection, likely_budget
+from slmmodel.config import OPTIONS, RunSection
 from slmmodel.foreign_names import FOREIGN_BUDGETS
 from slmmodel.run_files import FINGERPRINT_FIELDS
 from slmtok.cli.options import FLOAT, Decorator, Habit, Parsed, choice, instead, option, tokenizer_option

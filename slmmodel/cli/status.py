@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import SECONDS, run_argument
-from slmmodel.sizes import format_bytes, format_count, format_time
+from slmmodel.sizes import format_bytes, format_count, format_time, parse_time
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import command, instead, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, counted, has_colour, print_rows, settings
 
@@ -21,7 +23,13 @@ MAX_HEADS = 16
 """More gates of a layer are shown as minimum, mean and maximum."""
 
 
-@command("status", example="slm status run", habits={"--follow": instead("--watch")})
+def _interval(value: str | None, arguments: Sequence[str]) -> str:
+    """For an argument too many: the time of --watch, which is that of --every."""
+    is_time = "--watch" in arguments and value is not None and parse_time(value)
+    return f"--watch --every {value}" if is_time else ""
+
+
+@command("status", example="slm status run", habits={"--follow": instead("--watch"), EXTRA: _interval})
 @run_argument
 @option("--watch", is_flag=True, help="Print again every --every seconds until no process trains the run.")
 @option("--every", metavar="TIME", type=SECONDS, default=5.0, show_default="5s", help="Time between two looks.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -87,6 +88,9 @@ def other_tokenizer(text: Text, vocab: VocabMeta, owner: str, fix: Fix | None = 
     shown = name or "the tokenizer"
     if fix is None and own.is_file() and own != Path(name or ""):
         fix = ("leave out ", Argument("tokenizer", name) if name else Argument("tokenizer"), f": {owner} has its own")
+        if (Path(owner) / "manifest.json").is_file():
+            other = shlex.quote(name or "TOK")
+            fix = (*fix, f"; to use {name or 'it'}, pack the text with it: slmtok pack TEXT -t {other} -o NEW")
     return Mismatch(
         f"{shown} is not {'the tokenizer' if name else 'that'} of {owner}",
         where=name,

@@ -60,6 +60,8 @@ class Corpus:
         Documents of stdin are kept in memory: it can be read only once.
         """
         self.text, self.options, self._texts = text, options or ReadOptions(), texts
+        self.is_uncut = False
+        """Whether `split` has found that the separator occurs nowhere."""
         self.name = ", ".join(paths)
         self.sources = Sources(text_files(paths, self.options)) if texts is None else Sources()
         if parquet := [path for path in self.sources if format_of(path, self.options).name == "parquet"]:
@@ -102,10 +104,13 @@ class Corpus:
 
     def split(self, val: str) -> Split:
         """The split of `slmtok pack --val auto`, or none. Raises `InvalidConfig` for a corpus without documents."""
-        if val == "none":
+        if val == "none" and self.options.separator is None:
             return NO_VALIDATION
         with closing(self.batches()) as batches:
             seen = measure((batch for batch, _ in batches), max_docs=None, max_bytes=None, enough=MANY_DOCUMENTS)
+        self.is_uncut = self.options.separator is not None and 0 < len(seen.sizes) <= len(self.sources)
+        if val == "none":
+            return NO_VALIDATION
         if not seen.sizes:
             raise InvalidConfig("the corpus has no document", where=self.name, fix="name files with text in them")
         return by_lengths("auto", seen, ids_limited=False)

@@ -151,7 +151,8 @@ def named_data(
     if tokenizer is not None and Path(data).exists() and not is_text(data):
         raise OptionError(
             f"{data!r} is token data, and --tokenizer is for text",
-            fix="leave it out: packed data have their own",
+            fix=f"leave it out: packed data have their own; to train with {tokenizer}, pack the text with it: "
+            f"slmtok pack TEXT -t {shlex.quote(tokenizer)} -o NEW",
             option="tokenizer",
         )
     given["data.train"] = Setting(data, "DATA" if data != named else given["data.train"].where)
@@ -330,6 +331,10 @@ def resume(
         values = {f"run.{name}": config["run"][name] if value is None else value for name, value in machine.items()}
         given = read_settings(None, (), None, {"data.train": data, **values})
         options: dict[str, Any] = {"allow_mismatch": allow_mismatch, "verify": not no_verify}
+        again = [f"--{name} {shlex.quote(str(value))}" for name, value in {"data": data, **machine}.items() if value]
+        again += [f"--allow-mismatch {name}" for name in allow_mismatch]
+        # Of a new run, the configuration has where its data are.
+        options["again"] = again if output is None else again[data is not None :]
         return _train(given, opened, folder.path, evaluate, machine["device"], **options)
 
 
@@ -532,9 +537,13 @@ def _train(
     device: str | None,
     *,
     plot: str | None = None,
+    again: Sequence[str] = (),
     **options: Any,
 ) -> Outcome:
-    """Trains, draws the figure, scores a finished run, and prints how to continue an interrupted one."""
+    """Trains, draws the figure, scores a finished run, and prints how to continue an interrupted one.
+
+    again: options of `slm resume` that it continues with.
+    """
     # Of the processes that torchrun started, only rank 0 prints, and goes on after training.
     with TrainProgress("loading torch", quiet=settings().quiet or not is_main()) as progress:
         from slmmodel.trainer import train as train_run
@@ -552,7 +561,8 @@ def _train(
         certificate = _score(result, device or "auto") if evaluate else None
     if not result.finished:
         word = "interrupted" if result.code == INTERRUPTED else "terminated"
-        sys.stderr.write(f"{word}; the state is saved. To continue:\n  slm resume {shlex.quote(str(result.path))}\n")
+        command = " ".join(["slm resume", shlex.quote(str(result.path)), *again])
+        sys.stderr.write(f"{word}; the state is saved. To continue:\n  {command}\n")
         sys.stderr.flush()
     rows = result_rows(result.to_dict(), certificate)
     return Outcome(

@@ -7,6 +7,7 @@ Objects are pickled by the path of their data, so workers that are spawned map t
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from inspect import signature
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data._utils.fetch import _IterableDatasetFetcher
 
 from slmmodel.calls import explains_calls, unknown_option
 from slmmodel.checks import check_bool, check_int, check_path
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
     from slmmodel.vocab import VocabMeta
 
+_MAX_STEPS_SOUGHT = 10_000
+"""Batches up to which a fix has the state after them."""
 _OF_DATA_LOADER = frozenset(signature(DataLoader.__init__).parameters) - {"self", "dataset", "batch_size", "shuffle"}
 """Options of torch's DataLoader that users may expect here."""
 
@@ -207,8 +211,17 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
         self._cursor = Cursor()
 
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
+        fix = "iterate over the ShardLoader itself, or DataLoader(loader, batch_size=None)"
         if torch.utils.data.get_worker_info() is not None:
-            raise InvalidConfig("a ShardLoader in a worker of a DataLoader", fix="iterate over the ShardLoader itself")
+            raise InvalidConfig("a ShardLoader in a worker of a DataLoader", fix=fix)
+        caller = sys._getframe(1).f_locals
+        if isinstance(caller.get("self"), _IterableDatasetFetcher) and caller.get("auto_collation"):
+            # The DataLoader would make batches of batches.
+            fact = "a DataLoader with a batch_size around a ShardLoader, which gives whole batches"
+            raise InvalidConfig(fact, limit="batch_size=None", fix=fix)
+        return self._batches()
+
+    def _batches(self) -> Iterator[dict[str, Tensor]]:
         loader, upcoming = self.loader, self.loader.global_batch(self._cursor)
         while True:
             step, upcoming = upcoming, loader.global_batch(upcoming.next)
@@ -224,7 +237,14 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Continues there; a loop that is running is not moved. Raises `WrongType`, `OptionError`."""
         if not isinstance(state, Mapping) or set(state) != set(Cursor._fields):
-            raise WrongType(f"the state is {state!r:.60}", limit=", ".join(Cursor._fields), fix="loader.state_dict()")
+            fix = "what loader.state_dict() gave after the last batch"
+            numbers = list(state.values()) if isinstance(state, Mapping) else [state]
+            if len(numbers) == 1 and type(numbers[0]) is int and 0 <= numbers[0] <= _MAX_STEPS_SOUGHT:
+                cursor = Cursor()
+                for _ in range(numbers[0]):
+                    cursor = self.loader.global_batch(cursor).next
+                fix = f"loader.load_state_dict({cursor._asdict()}), after {numbers[0]} batches"
+            raise WrongType(f"the state is {state!r:.60}", limit=", ".join(Cursor._fields), fix=fix)
         self._cursor = Cursor(**{name: check_int(name, state[name]) for name in Cursor._fields})
 
     def __repr__(self) -> str:

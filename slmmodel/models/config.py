@@ -140,11 +140,13 @@ class TransformerConfig(ModelConfig):
         fitting = [n for n in range(kv, self.d_model + 1, kv) if is_free or self.d_model % (2 * n) == 0]
         nearest = min(fitting, key=lambda n: abs(n - self.n_heads), default=None)
         needed = () if is_free or width.value == self.d_model else (" ", width)
-        fix: Fix = (Argument("model.n_kv_heads", self.n_heads), *needed)
-        fix = fix if nearest is None else (Argument("model.n_heads", nearest), ", or another model.n_kv_heads")
+        keep = (Argument("model.n_kv_heads", self.n_heads), *needed)
+        fix: Fix = keep
+        if nearest is not None:
+            fix = (Argument("model.n_heads", nearest), f"; for {self.n_heads} heads ", *keep)
         require(self.n_heads % kv == 0, fact, limit="n_heads is a multiple of n_kv_heads", fix=fix)
         fact = f"d_model {self.d_model} does not divide into {self.n_heads} heads"
-        fix = (width, ", or set model.head_dim")
+        fix = (width, ", or ", Argument("model.head_dim", max(2, self.d_model // self.n_heads // 2 * 2)))
         limit = "d_model is n_heads times head_dim, where that is not set"
         require(is_free or self.d_model % self.n_heads == 0, fact, limit=limit, fix=fix)
         even = self.head_dim % 2 == 0 or not self.has_rope

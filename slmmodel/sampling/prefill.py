@@ -6,24 +6,44 @@ one length as a batch, and the states are concatenated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from slmmodel.errors import InvalidInput
+from slmmodel.checks import check_ids
+from slmmodel.errors import InvalidInput, WrongType
 from slmmodel.models.protocol import Model, State
 from slmmodel.models.rnn import RecurrentState
 from slmmodel.sampling import StepContext
 
+MAX_SHOWN_IDS = 40
+"""Ids of a prompt that a fix repeats."""
 PIECE_IDS = 4096
 """Ids of a prompt that a model without a context limit reads at a time: fewer hidden vectors are held at once."""
 
 
+def _check_types(model: object, prompts: object) -> None:
+    """Raises `WrongType` for a run in place of its model, and for one prompt in place of several."""
+    if not hasattr(model, "init_state"):
+        fix = "slmmodel.load(path).model" if hasattr(model, "model") else "RunFolder.open(path).model()"
+        raise WrongType(f"model is a {type(model).__name__}, not a model", fix=fix)
+    rows = prompts.tolist() if hasattr(prompts, "tolist") else prompts
+    if isinstance(rows, str) or not isinstance(rows, Iterable):
+        raise WrongType(f"prompts are rows of ids, not a {type(prompts).__name__}", fix="[[1, 300, 301]]")
+    if rows and not any(isinstance(row, Iterable) for row in rows):
+        ids = check_ids(rows)
+        shown = ids if len(ids) <= MAX_SHOWN_IDS else "ids"
+        raise WrongType("prompts is one row of ids", limit="a list of rows", fix=f"[{shown}]")
+    for row in rows:
+        check_ids(row)
+
+
 def check_prompts(model: Model, prompts: Sequence[Sequence[int]]) -> None:
-    """Raises `InvalidInput` for prompts without ids, with unknown ids, or longer than the model's seq_len."""
+    """Raises `InvalidInput` for prompts without ids, with unknown ids, or longer than seq_len; `WrongType`."""
+    _check_types(model, prompts)
     config = model.config
     is_one = all(prompt == prompts[0] for prompt in prompts[1:])
     for row, prompt in enumerate(prompts):

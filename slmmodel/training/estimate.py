@@ -46,6 +46,13 @@ class Devices(NamedTuple):
 def devices(name: str) -> Devices:
     """`h100`, `h100:4`. Raises `UnknownName`, `OptionError`."""
     kind, colon, number = name.lower().partition(":")
+    # `4xh100`, `h100x4` and the like.
+    first, _, last = kind.replace("*", "x").partition("x")
+    pairs = ((first, last), (last, first), *((each, kind.removeprefix(each).lstrip("-_ ")) for each in ACCELERATORS))
+    meant = next((pair for pair in pairs if pair[0] in ACCELERATORS and pair[1].isdecimal() and int(pair[1])), None)
+    if meant and kind not in ACCELERATORS:
+        fact, fix = f"--on {name!r} is not DEVICE:N", f"--on {meant[0]}:{int(meant[1])}"
+        raise OptionError(fact, limit="a device, then a colon and their number", fix=fix, option="--on")
     if kind not in ACCELERATORS:
         raise unknown_name("device", kind, ACCELERATORS, "--on {}", option="--on")
     if colon and not (number.isdigit() and int(number)):

@@ -19,9 +19,10 @@ import torch
 
 from slmmodel import checkpoint, optim
 from slmmodel import config as configs
+from slmmodel.budget import Budget
 from slmmodel.checkpoint import RunFolder, write_file
 from slmmodel.checks import check_utf8
-from slmmodel.config import Budget, OptimConfig, RunConfig, Settings, resolve, settings_of, to_yaml
+from slmmodel.config import OptimConfig, RunConfig, Settings, resolve, settings_of, to_yaml
 from slmmodel.data import Loader, RunData, open_data
 from slmmodel.data.opening import StageData
 from slmmodel.data.source import blocks_of
@@ -85,9 +86,22 @@ def check_settings(settings: Settings) -> None:
         strategy_of(sections.get("data", {}).get("pack", DataConfig().pack))
 
 
-def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ()) -> RunFolder:
+def _longer_budget(settings: Settings, spent: Mapping[str, Any]) -> str | None:
+    """The budget among the settings, as `--budget` takes it, where a run that has spent this goes on with it."""
+    given = {name.removeprefix("run.budget."): each.value for name, each in settings.items() if "run.budget." in name}
+    for kind, amount in given.items():
+        key = "seconds" if kind == "time" else kind
+        if Budget.model_validate({kind: amount}).amount > spent.get(key, math.inf):
+            return f"{kind}={str(amount).strip()}"
+    return None
+
+
+def locate_run(
+    path: Path, *, force: bool, allow_mismatch: Collection[str] = (), settings: Settings | None = None
+) -> RunFolder:
     """The run folder at a path: one to continue, one to replace (`force`), or a new one. Removes nothing.
 
+    A budget among the settings is that of the fix for a finished run, which then is trained longer.
     Raises `OutputExists`, also for a finished run, and what `RunFolder.open` raises.
     """
     check_utf8(path)
@@ -99,6 +113,7 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ())
         return run
     run = RunFolder.open(path, allow_mismatch=allow_mismatch)
     if run.finished:
+        longer = run.longer_as_new(_longer_budget(settings or {}, run.result))
         # An `Argument` in a fix reads `output=` in Python, and `--output` on the command line.
         raise OutputExists(
             f"the run {str(path)!r} is finished",
@@ -108,7 +123,7 @@ def locate_run(path: Path, *, force: bool, allow_mismatch: Collection[str] = ())
                 Argument("output"),
                 ", ",
                 Argument("force", True),
-                f", which replaces it, or {run.longer_as_new()}",
+                f", which replaces it, or to train it longer {longer}",
             ),
             path=str(path),
         )

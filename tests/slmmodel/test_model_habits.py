@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from torch.utils.data import DataLoader
 
 import slmmodel
 import slmtok
 from slmmodel import app
 from slmmodel.checkpoint import translated_errors
+from slmmodel.config import read_budget
 from slmmodel.data import ShardDataset, ShardLoader
+from slmmodel.decoding_options import SamplingOptions
 from slmmodel.errors import (
     InvalidConfig,
     InvalidInput,
@@ -26,6 +33,7 @@ from slmmodel.errors import (
     Unreadable,
     WrongType,
 )
+from slmmodel.generation import generate
 from slmmodel.models import config_from_dict
 
 TEXTS = [f"once upon a time there was a little fox. the fox saw tree {number}." for number in range(60)]
@@ -269,3 +277,90 @@ def test_a_prompt_that_is_too_long_is_not_numbered(inside: Path) -> None:
         InvalidInput, match=r"^the prompt has 40 ids\n  limit: seq_len 32\n  fix:   shorten it by 8 ids"
     ):
         slmmodel.load("run").generate([1] * 40)
+
+
+def test_ids_in_place_of_text_and_text_in_place_of_ids(inside: Path) -> None:
+    run, story = slmmodel.load("run"), app.load("run")
+    for call in (
+        lambda: run.generate("once", max_new_tokens=3, temperature=0.5),  # type: ignore[arg-type]
+        lambda: run.score("once upon"),  # type: ignore[arg-type]
+        lambda: story.generate([1, 30], max_new_tokens=2),  # type: ignore[arg-type]
+        lambda: story.score([1, 30]),  # type: ignore[arg-type]
+        lambda: story.score(["once", "upon"]),  # type: ignore[arg-type]
+        lambda: story.generate(["once", "upon"]),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(WrongType) as caught:
+            call()
+        fix = str(caught.value.fix).rpartition("ids go to ")[2].removesuffix(", one call for each")
+        names = {"slmmodel": slmmodel, "ids": [1, 30], "run": story, "texts": ["a"], "prompts": ["a"]}
+        assert eval(fix, names) is not None
+
+
+def test_app_is_there_with_the_package() -> None:
+    code = "import slmmodel; print(slmmodel.app.__name__, slmmodel.data.__name__)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "slmmodel.app slmmodel.data\n"
+
+
+def test_generate_takes_a_model_and_rows(inside: Path) -> None:
+    run = slmmodel.load("run")
+    for prompts in ([1, 40, 41], np.array([1, 40, 41]), torch.tensor([1, 40, 41])):
+        with pytest.raises(WrongType, match="prompts is one row of ids") as caught:
+            generate(run.model, prompts, max_new_tokens=2)  # type: ignore[arg-type]
+        assert len(generate(run.model, eval(str(caught.value.fix)), max_new_tokens=2)[0].ids) == 2
+    with pytest.raises(WrongType, match=r"fix:   slmmodel\.load"):
+        generate(run, [[1]])  # type: ignore[arg-type]
+    with pytest.raises(WrongType, match="prompts are rows of ids, not a str"):
+        generate(run.model, "once")  # type: ignore[arg-type]
+    with pytest.raises(WrongType, match=r"fix:   SamplingOptions\(temperature=0.5\)"):
+        generate(run.model, [[1]], {"temperature": 0.5})  # type: ignore[arg-type]
+    with pytest.raises(WrongType, match="fix:   max_new_tokens=4"):
+        generate(run.model, [[1]], max_tokens=4)  # type: ignore[call-arg]
+    with pytest.raises(OptionError) as refused:
+        SamplingOptions(stop_ids=2)  # type: ignore[arg-type]
+    assert refused.value.fix == "stop_ids=(2,)"
+
+
+def test_a_loader_is_not_batched_again(inside: Path) -> None:
+    loader = ShardLoader("data", seq_len=16, batch_size=4)
+    with pytest.raises(InvalidConfig, match=r"DataLoader\(loader, batch_size=None\)"):
+        next(iter(DataLoader(loader, batch_size=4)))
+    assert next(iter(DataLoader(loader, batch_size=None)))["input_ids"].shape == (4, 16)
+    assert next(iter(loader))["input_ids"].shape == (4, 16)
+    message = str(InvalidConfig("Caught InvalidConfig in DataLoader worker process 0.\nOriginal Traceback (most …"))
+    assert len(message.splitlines()) == 2
+
+
+def test_the_state_after_some_batches(inside: Path) -> None:
+    loader = ShardLoader("data", seq_len=16, batch_size=4)
+    batches = iter(loader)
+    for _ in range(3):
+        next(batches)
+    for state in ({"step": 3}, 3):
+        with pytest.raises(WrongType) as caught:
+            ShardLoader("data", seq_len=16, batch_size=4).load_state_dict(state)  # type: ignore[arg-type]
+        eval(str(caught.value.fix).partition(", after")[0], {"loader": loader})
+        assert next(iter(loader))["input_ids"].tolist() == next(batches)["input_ids"].tolist()
+        loader = ShardLoader("data", seq_len=16, batch_size=4)
+        batches = iter(loader)
+        for _ in range(3):
+            next(batches)
+    with pytest.raises(WrongType, match="after the last batch"):
+        loader.load_state_dict({"a": 1, "b": 2})
+
+
+def test_data_that_were_moved_are_named_to_evaluate(inside: Path) -> None:
+    story = app.load("run")
+    Path("data").rename("away")
+    try:
+        with pytest.raises(MissingInput, match="are not at") as caught:
+            story.evaluate()
+    finally:
+        Path("away").rename("data")
+    assert caught.value.fix == "name them: evaluate('DATA'), with their path"
+
+
+def test_a_bare_number_may_count_batches_or_ids() -> None:
+    with pytest.raises(OptionError) as caught:
+        read_budget("20000", "budget")
+    assert caught.value.fix == "budget='steps=20000' to count batches, or budget='tokens=20000'"

@@ -241,13 +241,16 @@ def test_in_a_notebook(place: Path) -> None:
     assert f"{scores.bpb_total:.4f}" in scores._repr_html_()
 
 
+LONGER = "slm resume run --step 3 -o run-2 --budget steps=6"
+
+
 @pytest.mark.parametrize(
     ("changes", "in_python", "on_the_command_line"),
     [
         (
             {"output": "run"},
-            "another output, force=True, which replaces it, or slm resume run --step 3 -o run-2 --budget steps=6",
-            "another --output, --force, which replaces it, or slm resume run --step 3 -o run-2 --budget steps=6",
+            f"another output, force=True, which replaces it, or to train it longer {LONGER}",
+            f"another --output, --force, which replaces it, or to train it longer {LONGER}",
         ),
         ({"preset": "cpu-dmo"}, "preset='cpu-demo'", "--preset cpu-demo"),
         ({"budget": "2M"}, "budget='tokens=2M'", "--budget tokens=2M"),

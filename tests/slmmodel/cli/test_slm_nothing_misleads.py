@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -412,6 +414,18 @@ FILES = {
     "a.py": ("batch_size = 64\nlearning_rate = 1e-3\n", 2, "a.py is Python, as nanoGPT takes it"),
     "a.toml": ("[optim]\nlr = 1e-3\n", 2, "a.toml is TOML, not a configuration of slm"),
     "twice.yaml": ("optim:\n  lr: 1e-3\n  lr: 2e-3\n", 1, "fix:   keep one of the two lines\n"),
+    "sections.yaml": ("optim: {lr: 1e-3}\noptim: {eps: 1e-8}\n", 1, "put the settings of both below one of them\n"),
+    "nano.yaml": (
+        "n_layer: 4\nlearning_rate: 1e-3\nbatch_size: 12\n",
+        2,
+        "fix:   write model.n_layers for n_layer, optim.lr for learning_rate, run.batch_tokens for batch_size (in ids",
+    ),
+    "batch.yaml": (
+        "model: {seq_len: 8}\nrun: {batch_tokens: 4}\n",
+        2,
+        "--set run.batch_tokens=8, one sequence, or for 4 sequences --set run.batch_tokens=32\n",
+    ),
+    "percent.yaml": ("model: {dropout: 10}\n", 2, "fix:   --set model.dropout=0.1\n"),
     "latin.yaml": (b"optim: {lr: 1e-3}  # \xe9\n", 1, "fix:   convert it: iconv -f ENCODING -t UTF-8\n"),
     "two.yaml": (
         "run:\n  budget:\n    steps: 5\n    tokens: 8K\n",
@@ -496,6 +510,76 @@ def test_a_dry_run_takes_force(slm, here):
     assert "would train" in slm(*line, "--force", code=0).out and (here / "run/result.json").exists()
 
 
+COMMANDS = {
+    "info cpu-demo --on a100x8": (2, "fix:   --on a100:8\n"),
+    "info cpu-demo --on 8xh100": (2, "fix:   --on h100:8\n"),
+    "info cpu-demo --on h100-4": (2, "fix:   --on h100:4\n"),
+    "info cpu-demo --on a1000": (2, "did you mean 'a100'?"),
+    "status run --watch 5": (2, "fix:   use --watch --every 5\n"),
+    "status run run": (2, "fix:   leave one out: slm status takes RUN and options\n"),
+    "export run --format gguf -o new": (2, "which gguf converters read; gguf itself is not written\n"),
+    "export run --format transformers -o new": (2, "fix:   use --output-format hf\n"),
+    "ablate tok.json tok2.json --text text.txt --cpu -o new": (
+        2,
+        "fix:   slm ablate -t tok.json -t tok2.json --text text.txt --cpu -o new\n",
+    ),
+    "train data -t tok2.json -o new": (2, "pack the text with it: slmtok pack TEXT -t tok2.json -o NEW\n"),
+}
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_of_another_form_is_answered_in_ours(slm, here, line):
+    shutil.copy("tok.json", "tok2.json")
+    code, message = COMMANDS[line]
+    assert message in slm(*line.split(), code=code).err
+    assert not (here / "new").exists()
+
+
+def test_another_tokenizer_for_packed_data_packs_them_again(here):
+    slmtok.train("text.txt", vocab_size=280).save("tok2.json")
+    with pytest.raises(slmmodel.SlmmodelError, match=r"slmtok pack TEXT -t tok2.json -o NEW"):
+        slmmodel.app.train("data", tokenizer="tok2.json", output="new")
+
+
+def test_a_separator_that_cuts_nothing_is_noted(slm, here):
+    note = "note: --separator --- occurs nowhere: each file is one document\n"
+    line = ["train", "text.txt", "-t", "tok.json", "-o", "new", "--dry-run", "--budget", "steps=1", *TRAIN]
+    for val in ("auto", "none"):
+        assert note in slm(*line, "--separator", "---", "--val", val, code=0).err
+    assert note in slm("eval", "run", "--on", "text.txt", "--separator", "---", "--no-baselines", code=0).err
+    assert "occurs nowhere" not in slm(*line, "--separator", "tree", "--val", "none", code=0).err
+    assert "occurs nowhere" not in slm(*line, "--separator", "---", "-q", code=0).err
+
+
+def test_validation_on_the_training_text_is_noted(slm, here):
+    line = ["train", "text.txt", "-t", "tok.json", "-o", "new", "--dry-run", "--budget", "steps=1", *TRAIN]
+    assert "note: the validation documents are those of training" in slm(*line, "--val", "text.txt", code=0).err
+    assert "those of training" not in slm(*line, "--val", "few.txt", code=0).err
+
+
+def test_a_score_of_other_documents_or_weights_has_a_file_of_its_own(slm, here):
+    slm("resume", "run", "--step", "2", "-o", "longer", "--budget", "steps=4", code=0)
+    whole = (here / "longer/eval/val.json").read_bytes()
+    assert slm("eval", "longer", "--step", "2", "--json", code=0).json["result"]["written"]["certificate"] == (
+        "longer/eval/val-step-2.json"
+    )
+    assert (here / "longer/eval/val.json").read_bytes() == whole
+    slm("eval", "longer", "--step", "2", "--check", "longer/eval/val-step-2.json", code=0)
+    (here / "few.txt").write_text("\n".join(f"{TEXT} {number}" for number in range(20)))
+    options = {"document": "line", "val": "hash:20%"}
+    slmtok.pack("few.txt", slmtok.load("tok.json"), "lines", **options)
+    slm("train", "lines", "-o", "own", *TRAIN, "--budget", "steps=1", code=0)
+    assert "note: the data" not in slm("eval", "own", "--no-baselines", code=0).err
+    before = (here / "own/eval/val.json").read_bytes()
+    shutil.rmtree("lines")
+    (here / "few.txt").write_text("\n".join(f"{TEXT} {number}" for number in range(30)))
+    slmtok.pack("few.txt", slmtok.load("tok.json"), "lines", **options)
+    ran = slm("eval", "own", "--no-baselines", "--json", code=0)
+    assert "note: the data of the run have changed since training" in ran.err
+    assert ran.json["result"]["written"]["certificate"] == "own/eval/lines-val.json"
+    assert (here / "own/eval/val.json").read_bytes() == before
+
+
 def test_what_may_differ_has_a_name(slm, here):
     err = slm("train", "data", "-o", "new", "--allow-mismatch", "fingerprint", code=2).err
     assert "one of files, tokenizer, data, plan, config, torch, device, threads" in err and not (here / "new").exists()
@@ -570,3 +654,62 @@ def test_data_of_another_tokenizer_are_named_when_a_run_goes_on(slm, here):
     err = slm("resume", "run", "--data", "data2", "-o", "new", "--budget", "steps=4", code=1).err
     assert "the data 'data2' were made with another tokenizer than the run" in err
     assert "fix:   --data names the data of the run, at their new place\n" in err and not (here / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "trained"),
+    [("steps=5", "steps=5"), ("steps = 5", "steps=5"), ("tokens=80", "tokens=80"), ("steps=1", "steps=4")],
+)
+def test_a_finished_run_is_trained_longer_by_the_budget_that_was_asked_for(slm, here, asked, trained):
+    err = slm("train", "data", "-o", "run", *TRAIN, "--budget", asked, code=1).err
+    fix = err.rpartition("to train it longer slm ")[2].split()
+    assert fix[-1] == trained
+    assert slm(*fix, "--no-eval", "--json", code=0).json["result"]["steps"] > 2
+
+
+def test_a_configuration_is_not_changed_in_place(slm, here):
+    Path("my.yaml").write_text(slm("config", "--preset", "cpu-demo", "--data", "data", code=0).out)
+    err = slm("config", "my.yaml", "--set", "optim.lr=1e-2", code=2).err
+    assert "limit: slm config writes a new configuration, and changes none" in err
+    fix = err.rpartition("fix:   slm ")[2].partition(" checks ")[0]
+    assert "peak learning rate 0.01" in slm(*fix.split(), code=0).out
+    assert "fix:   leave --preset out" in slm(*fix.split(), "--preset", "tiny-3m", code=2).err
+    assert "fix:   leave --full out" in slm(*fix.split(), "--full", code=2).err
+
+
+def test_a_configuration_that_is_also_stdout_is_not_sent_to_another(here):
+    line = [sys.executable, "-m", "slmmodel", "config", "my.yaml", "--set", "optim.lr=1e-2"]
+    with Path("my.yaml").open("w") as file:
+        err = subprocess.run(line, stdout=file, stderr=subprocess.PIPE, text=True, check=False).stderr
+    assert "error: FILE 'my.yaml' without --check\n  where: the shell has emptied it for >" in err
+    assert "to keep them, write them into my.yaml" in err and ".new" not in err
+
+
+def test_heads_that_do_not_fit_need_one_fix(slm, here):
+    line = ["train", "data", "-o", "new", "--preset", "cpu-demo", "--budget", "steps=1", "--dry-run"]
+    sets = ["--set", "model.n_heads=3"]
+    fix = slm(*line, *sets, code=2).err.rpartition("; for 3 heads ")[2].split()
+    assert "would train" in slm(*line, *sets, *fix, code=0).out
+    err = slm(*line, *sets, "--set", "model.n_kv_heads=3", code=2).err
+    for fix in err.rpartition("fix:   ")[2].strip().split(", or "):
+        assert "would train" in slm(*line, *sets, "--set", "model.n_kv_heads=3", *fix.split(), code=0).out
+    with pytest.raises(InvalidConfig) as caught:
+        slmmodel.train("data", preset="cpu-demo", settings={"model.n_heads": 3}, output="new")
+    assert "settings={'model.n_kv_heads': 3, 'model.d_model': 132}" in str(caught.value.fix)
+
+
+def test_batches_behind_the_end_of_a_run_are_noted(slm, here):
+    assert "note: the run 'run' has 2 steps" in slm("batches", "run", "--first-step", "1", code=0).err
+    assert "note:" not in slm("batches", "run", "--n", "2", code=0).err
+    assert "note:" not in slm("batches", "data", "--first-step", "9", "--seq-len", "8", code=0).err
+
+
+def test_a_path_of_a_configuration_is_of_the_working_folder(slm, here):
+    (here / "configs").mkdir()
+    file = here / "configs/c.yaml"
+    file.write_text("data: {train: ../data}\n")
+    err = slm("train", "--config", "configs/c.yaml", "-o", "new", "--dry-run", code=1).err
+    assert "limit: paths in a configuration are relative to the working folder" in err
+    assert "fix:   write data in that line\n" in err
+    file.write_text("data: {train: data}\n")
+    slm("train", "--config", "configs/c.yaml", "-o", "new", "--dry-run", code=0)

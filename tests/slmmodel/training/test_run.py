@@ -12,8 +12,8 @@ import pytest
 import small
 import torch
 
+from slmmodel.budget import BUDGETS, Budget
 from slmmodel.checkpoint import RunFolder
-from slmmodel.config import BUDGETS, Budget
 from slmmodel.data import Cursor, open_source
 from slmmodel.errors import (
     InvalidConfig,

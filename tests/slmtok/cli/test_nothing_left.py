@@ -169,7 +169,7 @@ FIXES = {
     "view tok.json -o v.pdf": (2, "fix:   -o v.html\n"),
     "extend tok.json a.txt --vocab 100 -o x": (
         2,
-        "--vocab 100 is not larger than the tokenizer\n  limit: more than 280, which its ids count too\n",
+        "--vocab 100 is not larger than the tokenizer\n  limit: more than 280: it counts the present ids too\n",
     ),
     "prune tok.json --unused-on a.txt --keep 1000 -o x": (2, "fix:   --keep 272\n"),
     "prune small.json --ids dead.json -o x": (2, "the ids of dead.json are those of another tokenizer\n"),

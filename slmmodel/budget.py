@@ -1,0 +1,89 @@
+"""`Budget`: how long a run is, and the budgets that people mean by other words."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import ValidationError, model_serializer, model_validator
+
+from slmmodel.config_values import Count, Number, Seconds, Section, Size, option
+from slmmodel.errors import Argument, Fix, InvalidConfig
+from slmmodel.sizes import parse_count, parse_size, parse_time
+
+
+class Budget(Section):
+    """How long a run is: exactly one of these; without one the tokens of the preset, at most ten epochs."""
+
+    tokens: Count | None = option(None, "Tokens, padding included.", gt=0)
+    targets: Count | None = option(None, "Targets that count in the loss.", gt=0)
+    bytes: Size | None = option(None, "Bytes of the targets, by vocab.json.", gt=0)
+    flops: Count | None = option(None, "Floating-point operations, forward and backward.", gt=0)
+    time: Seconds | None = option(None, "Seconds of training, planned by a probe before step 0.", gt=0)
+    epochs: Number | None = option(None, "Passes over the data.", gt=0, le=1e9)
+    steps: Count | None = option(None, "Optimizer steps.", gt=0)
+
+    @model_validator(mode="after")
+    def _one(self) -> Budget:
+        given = list(self.given())
+        if len(given) > 1:
+            raise InvalidConfig(
+                f"run.budget: two budgets: {given[0]} and {given[1]}", fix="keep one of them", option="run.budget"
+            )
+        return self
+
+    @model_serializer
+    def given(self) -> dict[str, Any]:
+        """The one that is set, by name."""
+        return {name: getattr(self, name) for name in BUDGETS if getattr(self, name) is not None}
+
+    @property
+    def kind(self) -> str:
+        """Its name."""
+        return next(iter(self.given()))
+
+    @property
+    def amount(self) -> float:
+        """Its value."""
+        return float(self.given()[self.kind])
+
+
+BUDGETS = tuple(Budget.model_fields)
+BUDGET_EXAMPLES = dict(zip(BUDGETS, ("2M", "2M", "2GB", "1e15", "130s", "3", "500"), strict=True))
+"""An amount for each kind, for messages."""
+
+
+def budget_of(text: str) -> str:
+    """The budget that a bare amount stands for: `2min` is a time, `2M` a number of ids, `500` of steps."""
+    kind, _, amount = re.sub("[: ]+", "=", text.strip(), count=1).partition("=")
+    if kind in BUDGETS:
+        return likely_budget(f"{kind}={{}}", amount or BUDGET_EXAMPLES[kind])
+    if text.isdecimal() and int(text):
+        return f"steps={text}"
+    for kind in BUDGETS:
+        # `100steps` and `1epoch`.
+        unit = next((each for each in (kind, kind.removesuffix("s")) if text.lower().endswith(each)), None)
+        if unit and (amount := text[: -len(unit)].rstrip(" _-")):
+            return likely_budget(f"{kind}={{}}", amount)
+    if text.lower().endswith("b") and parse_count(text) is None and parse_size(text) is not None:
+        return f"bytes={text}"
+    if 0 < (parse_count(text) or 0) < 1e15:
+        return f"tokens={text}"
+    return f"time={text}" if 0 < (parse_time(text) or 0) < 1e9 else "tokens=2M"
+
+
+def meant_budgets(text: str) -> Fix:
+    """The fix for text that names no budget; a bare number may count batches or ids."""
+    likely = (Argument("budget", budget_of(text)),)
+    is_either = text.isdecimal() and int(text) > 0
+    return (*likely, " to count batches, or ", Argument("budget", f"tokens={text}")) if is_either else likely
+
+
+def likely_budget(budget: str, amount: str) -> str:
+    """A budget such as `time={}min` with this amount, or with 3 where it is none."""
+    kind, _, value = budget.format(amount).partition("=")
+    try:
+        Budget.model_validate({kind: value})
+    except ValidationError:
+        return budget.format(3)
+    return budget.format(amount)
