@@ -6,6 +6,7 @@ help and its usage errors do not load it.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -79,9 +80,15 @@ def _import_error(error: Exception) -> Exception | None:
     return _torch_error(error)
 
 
+_LIMITS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE)
+
+
 def _torch_error(error: Exception) -> Exception | None:
     """The error for a torch that cannot be imported: incomplete, or without one of its libraries."""
     if "torch" in sys.modules or not isinstance(error, (ImportError, OSError)):
+        return None
+    # A full disk or a limit is no fault of torch; the runtime names it.
+    if getattr(error, "errno", None) in _LIMITS or "temporary directory" in str(error):
         return None
     files = (Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__))
     if not any(file.name == "__init__.py" and file.parent.name == "torch" for file in files):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
+from slmtok.atomic import REMEDIES
 from slmtok.cli import streams
 from slmtok.cli.arguments import (
     command_line,
@@ -611,6 +612,9 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error):
         fix = "free some space, or name another folder in the variable TMPDIR"
         return Unreadable("no folder for temporary files can be written", where="TMPDIR, /tmp, /var/tmp", fix=fix)
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        fact = f"no more files can be opened: {error.strerror}"
+        return Unreadable(fact, fix=REMEDIES[errno.EMFILE], os_error=error.errno)
     if isinstance(error, OSError) and error.filename is None:
         # Functions that read or write files add the file name; an error without one comes from stdout.
         return stdout_error(error, written)

@@ -165,6 +165,24 @@ def test_a_torch_that_cannot_be_imported_is_not_our_fault(tmp_path, broken):
     assert broken[broken.index("'") + 1 : -2] in done.stderr and "--force-reinstall" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("raise FileNotFoundError(2, 'No usable temporary directory found')", "TMPDIR"),
+        ("raise OSError(24, 'Too many open files')", "ulimit -n"),
+        ("raise OSError(28, 'No space left on device', 'x')", "free some space"),
+    ],
+)
+def test_limits_while_torch_is_imported_are_named(tmp_path, broken, said):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch/__init__.py").write_text(broken)
+    code = (
+        f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom slmmodel.cli import main\nsys.exit(main(['bench']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and said in done.stderr and "--force-reinstall" not in done.stderr
+
+
 def test_wrong_usage(slm):
     ran = slm("info")
     assert (ran.code, ran.err) == (
