@@ -190,9 +190,9 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _with_special(tokenizer: str, error: UnknownSpecial) -> str | None:
-    """The command that gives the tokenizer a special of that spelling; the fix of the error for roles."""
+    """The command that gives the tokenizer a special of that name; the fix of the error where it is no file."""
     name = str(error.fields.get("name"))
-    if name.isidentifier() or not Path(tokenizer).is_file():
+    if not Path(tokenizer).is_file():
         return error.fix
     pair = shlex.quote(pair_meant(name))
     return f"slmtok set-special {shlex.quote(tokenizer)} {pair} -o with-special.json, and name -t with-special.json"
