@@ -71,6 +71,10 @@ class _Part:
         error.parts[self._name] = message
 
 
+_MAX_PART_CHARS = 4000
+"""Characters of a part of a message; a remedy, which is pasted, is shown whole."""
+
+
 class SlmtokError(Exception):
     """Base of all errors of this package.
 
@@ -103,7 +107,13 @@ class SlmtokError(Exception):
 
     def _part(self, name: str, naming: Naming = python_naming) -> str | None:
         message = self.parts[name]
-        return None if message is None else render(message, naming)
+        if message is None:
+            return None
+        text = render(message, naming)
+        if len(text) <= _MAX_PART_CHARS or name == "fix":
+            return text
+        # A value of megabytes, quoted whole, would hide what the message says.
+        return f"{text[: _MAX_PART_CHARS // 2]} [… {len(text):,} characters …] {text[-_MAX_PART_CHARS // 4 :]}"
 
     def __str__(self) -> str:
         return self.render()

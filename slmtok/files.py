@@ -10,6 +10,7 @@ import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -195,3 +196,10 @@ def file_digest(path: str | os.PathLike[str]) -> str:
         while block := file.read(_BLOCK_BYTES):
             state.update(block)
     return state.hexdigest()
+
+
+def free_name(name: str) -> str:
+    """A name like this one that no file has: `tok-2.json` beside `tok.json`."""
+    path = Path(name)
+    others = (str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in count(2))
+    return name if not path.exists() else next(other for other in others if not Path(other).exists())

@@ -115,7 +115,7 @@ NEAREST = {
     **dict.fromkeys(("bin", "memmap", "uint16"), "nanogpt"),
     **dict.fromkeys(("numpy", "np", "pt", "torch", "pytorch", "tensor"), "npy"),
     **dict.fromkeys(("length", "len", "size"), "bytes"),
-    **dict.fromkeys(("huggingface", "hugging-face", "hugging_face", "transformers", "tokenizers"), "hf"),
+    **dict.fromkeys(("huggingface", "hugging-face", "hugging_face", "transformers", "tokenizers", "gguf"), "hf"),
     **dict.fromkeys(("bbpe", "byte-level-bpe", "bytelevel", "byte_level"), "bpe"),
 }
 """Algorithms, formats and splits of other libraries, each with ours that is nearest to it."""

@@ -99,14 +99,17 @@ def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
     bare = hub.removeprefix(TIKTOKEN)
     if "." not in name and "/" not in name:
         error.limit = f"a tokenizer file, a folder with one, a model such as gpt-4, or one of {', '.join(ENCODINGS)}"
-    if not bare:
+    if Path(f"{name}.json").is_file():
+        error.fix = f"{name}.json"
+    elif not bare:
         error.fix = f"{TIKTOKEN}cl100k_base, for instance"
     elif meant := encoding_meant(bare):
         what = "public encoding" if meant in ENCODINGS else "name"
         error.fix = f"the {what} {meant}, or the path of a tokenizer file"
     elif similar_file(name) is None and _HUB_NAME.fullmatch(hub) and ("/" not in hub or not Path(hub).parent.is_dir()):
         fetch = f"fetch the file first: hf download {hub} tokenizer.json --local-dir . ; then name tokenizer.json"
-        error.fix = f"{fetch}, if it is byte-level BPE"
+        check = "" if name.startswith("hf:") else "; or check the name, paths are relative to the working folder"
+        error.fix = f"{fetch}, if it is byte-level BPE{check}"
     return error
 
 

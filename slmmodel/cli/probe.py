@@ -80,18 +80,31 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
     return Outcome({**result, "written": {"result": written}}, lambda: _show(result, written))
 
 
-_LIKE_ADDITION = ("arithmetic", "add", "sum", "math", "plus")
+_LIKE = {
+    **dict.fromkeys(("arithmetic", "add", "sum", "math", "plus"), "addition"),
+    **dict.fromkeys(("spelling", "backwards", "palindrome"), "reverse"),
+}
+"""Other words for tasks."""
+
+
+def _task_meant(name: str) -> str | None:
+    """The task of this name, or like it."""
+    return name if name in TASKS else next(iter(get_close_matches(name, TASKS, 1)), _LIKE.get(name))
 
 
 def _check(options: Mapping[str, Any]) -> None:
-    for name in options["tasks"]:
-        if name not in TASKS:
-            # The tasks that are known stay, and all of them are meant where none is.
-            meant = get_close_matches(name, TASKS, 1) or (["addition"] if name in _LIKE_ADDITION else [])
-            kept = dict.fromkeys([each for each in options["tasks"] if each in TASKS] + meant) or TASKS
-            limit = f"one of {', '.join(TASKS)}"
-            fix = f"--tasks {','.join(kept)}"
-            raise UnknownName(f"unknown task {name!r}", limit=limit, fix=fix, name=name)
+    if unknown := [name for name in options["tasks"] if name not in TASKS]:
+        # All tasks are meant where none is known.
+        meant = {name: _task_meant(name) for name in options["tasks"]}
+        kept = dict.fromkeys(filter(None, meant.values())) or TASKS
+        lost = [name for name, task in meant.items() if task is None]
+        remark = f"; nothing is like {', '.join(lost)}" if lost else ""
+        raise UnknownName(
+            f"unknown task {unknown[0]!r}",
+            limit=f"one of {', '.join(TASKS)}",
+            fix=f"--tasks {','.join(kept)}{remark}",
+            name=unknown[0],
+        )
     if not 2 <= options["digits"] <= MAX_PROBE_DIGITS:
         fact = f"--digits is {options['digits']}"
         raise OptionError(fact, limit=f"2 to {MAX_PROBE_DIGITS}", fix="--digits 3", option="digits")

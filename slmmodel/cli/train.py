@@ -224,6 +224,11 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
         elif near := get_close_matches(data, [str(each.parent) for each in folder.glob("*/manifest.json")], n=1):
             fix = _with_data(data, near[0])
         return MissingInput(f"no file or folder {data!r}", where=str(folder), fix=fix, path=data)
+    from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
+
+    if kind_of_file(data) in (MANIFEST, LAYOUT, SHARD):
+        fact = f"{data!r} is {NAMES[kind_of_file(data)]}, and the folder is what one trains on"
+        return OptionError(fact, fix=_with_data(data, str(folder)), option="data")
     refuse_run(data, f"slm resume {name} continues a run; or name the text")
     check_text(data, read)
     fact, where = f"{data!r} is text, and needs a tokenizer", data

@@ -26,6 +26,7 @@ from slmtok.cli.output import Outcome, counted
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
 from slmtok.file_kinds import TOKENIZER, kind_of_file
+from slmtok.files import free_name
 from slmtok.options import CountOptions
 
 _MAX_SHOWN_PARTS = 8
@@ -148,16 +149,18 @@ def _refuse_tokenizers(files: Sequence[str]) -> None:
 
 
 def _refuse_output(files: Sequence[str], output: str) -> None:
-    """Raises `OptionError` where a glob found the output of an earlier merge, whose parts would count twice."""
+    """Raises `OptionError` for an output among the files: a glob found an earlier merge, or a part is to be added."""
     if not os.path.isfile(output):  # noqa: PTH113  (false for names that no system takes)
         return
     parts = [file for file in files if not os.path.samefile(file, output)]  # noqa: PTH121
-    if len(parts) < len(files):
-        words = shlex.join(parts) if 0 < len(parts) <= _MAX_SHOWN_PARTS else "PARTS"
-        raise OptionError(
-            f"output {output!r} is also the input",
-            where=output,
-            limit="counts of the parts alone: a merge of them holds each again",
-            fix=f"leave it out of the input: slmtok merge {words} -o {shlex.quote(output)} --force",
-            option="output",
-        )
+    if len(parts) == len(files):
+        return
+    from slmtok.training.counts import open_counts
+
+    held = set(open_counts(output).layout.leaves)
+    if parts and held <= {leaf for part in parts for leaf in open_counts(part).layout.leaves}:
+        words = shlex.join(parts) if len(parts) <= _MAX_SHOWN_PARTS else "PARTS"
+        fix = f"leave it out of the input: slmtok merge {words} -o {shlex.quote(output)} --force"
+    else:
+        fix = f"slmtok merge {shlex.join(files)} -o {shlex.quote(free_name(output))}"
+    raise OptionError(f"output {output!r} is also the input", where=output, fix=fix, option="output")

@@ -25,6 +25,7 @@ from slmtok.cli.arguments import (
     command_line,
     fitting,
     parameter_name,
+    positional,
     with_other_tokenizer,
     with_output_named,
     with_text_named,
@@ -212,6 +213,8 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             option = used.partition(" ")[0]
             swapped = with_text_named(option, context) if context and names_tokenizer(extra) else None
             fix = swapped or _use(used)
+        elif context is not None and (sentence := _with_quotes(context)):
+            fix = sentence
         elif any("--on" in param.opts for param in command.params) and not os.path.isdir(extra):  # noqa: PTH112
             fix = _named_by_on(extra, where, context)
         elif context is not None:
@@ -220,11 +223,25 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     return OptionError(fact, where=where, fix=fix, option=name)
 
 
+def _with_quotes(context: click.Context) -> str | None:
+    """The command line with its last words as one text; None for a command whose last argument is no text."""
+    places = [param for param in context.command.params if isinstance(param, click.Argument)]
+    if not places or "TEXT" not in str(places[-1].metavar) or places[-1].nargs == -1:
+        return None
+    words = positional(context)
+    text = words[len(places) - 1 :]
+    rest = [each for each in _arguments(context) if each not in text]
+    return command_line(context, [*rest, " ".join(text)])
+
+
 def _named_by_on(extra: str, where: str, context: click.Context | None) -> str:
     """The remedy for an argument too many of a command with `--on`: the text there, or one tokenizer of two."""
     from slmtok.cli.files import names_tokenizer
 
     if names_tokenizer(extra):
+        places = [param for param in context.command.params if "TOK" in str(param.metavar)] if context else []
+        if len(places) > 1:
+            return f"leave one out: {where} compares two tokenizers; slmtok eval and slmtok show take several"
         return f"leave one out: {where} takes one tokenizer, and packed data have theirs"
     return f"the text is named by --on {shlex.quote(extra)}"
 

@@ -19,7 +19,7 @@ from slmtok.file_content import HEAD_BYTES, is_text
 from slmtok.files import missing_input, read_file, read_limited
 from slmtok.formats.foreign_files import foreign_file
 from slmtok.formats.hf import looks_like
-from slmtok.opening import TIKTOKEN, load, missing_tokenizer, public_encoding
+from slmtok.opening import TIKTOKEN, TOKENIZER_FILES, load, missing_tokenizer, public_encoding
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
 from slmtok.vocab_json import load_metadata
@@ -40,7 +40,8 @@ def info(file: str) -> Outcome:
     if not Path(file).exists() and (name := public_encoding(file)) is not None:
         file = f"{TIKTOKEN}{name}"
     try:
-        kind = file_kinds.TOKENIZER if file.startswith(TIKTOKEN) else _kind_of(file)
+        is_tokenizer = file.startswith(TIKTOKEN) or _is_foreign_tokenizer(file)
+        kind = file_kinds.TOKENIZER if is_tokenizer else _kind_of(file)
     except MissingInput as error:
         raise error if Path(file).exists() else missing_tokenizer(error, file) from None
     if kind not in _KINDS:
@@ -60,6 +61,15 @@ def info(file: str) -> Outcome:
     describe, _ = _KINDS[kind]
     result, rows = describe(file)
     return Outcome({"kind": kind, "path": file, **result}, lambda: print_rows(rows, title=file))
+
+
+def _is_foreign_tokenizer(file: str) -> bool:
+    """Whether a path is a `tokenizer.json` of Hugging Face, or a folder with one or with a file of slmtok alone."""
+    path = Path(file)
+    if path.is_dir():
+        holds_data = file_kinds.is_run(file) or (path / "manifest.json").is_file()
+        return not holds_data and any((path / name).is_file() for name in TOKENIZER_FILES)
+    return path.suffix == ".json" and path.is_file() and looks_like(read_limited(path, "tokenizer.json"))
 
 
 def _guess(file: str) -> tuple[str, str]:
@@ -161,7 +171,7 @@ def _kind_of(path: str) -> str:
 def _describe_tokenizer(file: str) -> tuple[dict[str, object], list[Row]]:
     tokenizer = load(file, verify=False)
     vocabulary, pattern = tokenizer.vocabulary, tokenizer.pattern
-    size = None if file.startswith(TIKTOKEN) else Path(file).stat().st_size
+    size = Path(file).stat().st_size if Path(file).is_file() else None
     longest = max((token for _, token in vocabulary.items()), key=len)
     slots = tokenizer.specials.tokens
     learned = len(vocabulary.merges) or sum(token is not None for token in vocabulary.tokens)

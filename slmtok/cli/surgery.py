@@ -17,7 +17,14 @@ from slmtok import atomic
 from slmtok.cli.arguments import refuse_list
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.file_kinds import are_counts, refuse_reading
-from slmtok.cli.files import VOCAB_PLACEHOLDER, check_is_file, check_output, corpus_files, with_spill_dir
+from slmtok.cli.files import (
+    VOCAB_PLACEHOLDER,
+    check_is_file,
+    check_output,
+    corpus_files,
+    names_tokenizer,
+    with_spill_dir,
+)
 from slmtok.cli.options import (
     INTEGER,
     Parsed,
@@ -256,11 +263,17 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
         if not found or not all(type(id) is int for id in found):
             raise TypeError
     except (ValueError, TypeError, KeyError, RecursionError):
+        lines = enumerate(text.splitlines(), 1)
+        wrong = next(
+            (f", line {number}: {line.strip()[:40]!r}" for number, line in lines if not _IDS.fullmatch(line.strip())),
+            "",
+        )
+        tokenizer = next(filter(names_tokenizer, arguments_of_command()), "TOK")
         raise CorruptFile(
             f"{path} is not a list of ids",
-            where="--ids",
+            where=f"--ids{'' if text.lstrip().startswith(('[', '{')) else wrong}",
             limit="one id a line, a JSON list, or an object with a list under 'ids'",
-            fix="name a file with one id a line; slmtok vocab TOK lists the ids",
+            fix=f"name a file with one id a line; slmtok vocab {shlex.quote(tokenizer)} lists the ids",
             path=path,
         ) from None
     recorded = content.get("fingerprint", fingerprint) if isinstance(content, dict) else fingerprint

@@ -156,7 +156,7 @@ def _select(rows: Iterator[TokenRow], grep: str | None, kind: str | None, sort: 
 
 def _grep_meant(grep: str) -> str:
     """The remedy for what is no regular expression: what a pattern of file names means, or the characters alone."""
-    as_regex = grep.strip("*").replace("*", ".*").replace("?", ".")
+    as_regex = grep.strip("*").replace("*", ".*").replace("?", ".") + ("" if grep.endswith("*") else "$")
     try:
         re.compile(as_regex)
     except re.error:

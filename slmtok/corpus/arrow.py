@@ -62,7 +62,7 @@ def read_parquet_columns(path: str, options: ReadOptions, skipped: Skipped) -> I
 def _read_parquet(path: str, options: ReadOptions, skipped: Skipped, convert: Convert[_Part]) -> Iterator[_Part]:
     with _open_parquet(path) as file:
         template = template_of(options)
-        _check_columns(template, _kinds(file.schema_arrow), path)
+        _check_columns(template, _kinds(file.schema_arrow, template, path), path)
         columns = list(dict.fromkeys(template.fields))
         row = 0
         for group in range(file.num_row_groups):
@@ -103,7 +103,7 @@ def check_columns(paths: Sequence[str], options: ReadOptions) -> None:
     template, columns = template_of(options), dict[str, dict[str, object]]()
     for path in paths:
         with _open_parquet(path) as file:
-            columns[path] = _kinds(file.schema_arrow)
+            columns[path] = _kinds(file.schema_arrow, template, path)
     for path, names in columns.items():
         absent = {name for name in template.fields if name not in names}
         if other := next((other for other, theirs in columns.items() if absent & set(theirs)), None):
@@ -152,7 +152,8 @@ def _open_parquet(path: str) -> Iterator[Any]:
 def _batch_rows(group: Any, columns: list[str], max_doc_bytes: int, path: str) -> int:
     """How many rows of a row group make about `_BATCH_BYTES` in these columns.
 
-    A dictionary may repeat one large value in every row, so the size of its page bounds the rows too.
+    A dictionary may repeat one large value in every row, so the size of its page bounds the rows too. With the encoding
+    DELTA_BYTE_ARRAY a value repeats the beginning of the one before, so it may have as many bytes as the column chunk.
     Raises `DocumentTooLarge` for a column chunk that is larger than any document: a page of it is unpacked at once.
     """
     parts = [group.column(index) for index in range(group.num_columns)]
@@ -164,6 +165,8 @@ def _batch_rows(group: Any, columns: list[str], max_doc_bytes: int, path: str) -
     largest = max((_dictionary_bytes(part, path) for part in parts if _has_dictionary(part)), default=0)
     if largest:
         rows = min(rows, max(_MAX_REPEATED_BYTES // largest, 4))
+    if any("DELTA_BYTE_ARRAY" in part.encodings for part in parts):
+        rows = min(rows, max(_MAX_REPEATED_BYTES // (4 * max(sizes)), 1))
     return int(min(rows, _MAX_BATCH_ROWS))
 
 
@@ -247,7 +250,7 @@ def _read_hugging_face(source: str, options: ReadOptions, skipped: Skipped, conv
             data = data.select_columns(list(dict.fromkeys(template.fields)))
         row = 0
         for table in data.with_format("arrow").iter(batch_size=_DATASET_BATCH_ROWS):
-            _check_columns(template, _kinds(table.schema), source)
+            _check_columns(template, _kinds(table.schema, template, source), source)
             yield from convert(table, template, options, skipped, source, row=row)
             row += len(table)
 
@@ -436,8 +439,16 @@ def _joined_chunks(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
-def _kinds(schema: Any) -> dict[str, object]:
-    """The type of each column of a schema of Arrow, by name."""
+def _kinds(schema: Any, template: Template, source: str) -> dict[str, object]:
+    """The type of each column of a schema of Arrow, by name. Raises `MalformedRecord` for one that is there twice."""
+    twice = next((name for name in template.fields if schema.names.count(name) > 1), None)
+    if twice is not None:
+        raise MalformedRecord(
+            f"the column {twice!r} is there {schema.names.count(twice)} times",
+            where=source,
+            limit="columns of different names",
+            fix=("write the file again with other names, or name another column with ", Setting("text_key")),
+        )
     return dict(zip(schema.names, schema.types, strict=True))
 
 

@@ -3,7 +3,8 @@
 When to use it: tables as spreadsheets export them; quoted values may hold commas and line ends. Cost: about 10 s a
 gigabyte, in Python. Guarantee: with columns by number (`{1}`, `{2}`), every row is a record; with columns by name, the
 first row names them. A row whose number of columns differs from the first row's is an error that names file and line,
-or is counted where skipping was requested. Empty lines are ignored. Bytes are kept as they are.
+or is counted where skipping was requested. Empty lines are ignored. Bytes are kept as they are. A row, whose quotes may
+hold any number of lines, has at most `max_doc_bytes`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from slmtok.corpus.streams import open_bytes
+from slmtok.corpus.streams import document_too_large, open_bytes
 from slmtok.corpus.tables import Header
 from slmtok.corpus.template import SKIP, Template, located, template_of
 from slmtok.errors import MalformedRecord, Setting
@@ -34,9 +35,12 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
     header: Header | None = None
     with open_bytes(path, options.encoding) as stream:
         # Surrogate escapes carry bytes that are not UTF-8.
-        rows = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline=""), strict=True)
+        text_stream = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
+        lines = _RowLines(text_stream, options.max_doc_bytes, path)
+        rows = csv.reader(lines, strict=True)
         while True:
             try:
+                lines.size = 0
                 row = [value.encode("utf-8", "surrogateescape") for value in next(rows)]
                 if row and header is None:
                     header = _header(row, template_of(options), path, rows.line_num)
@@ -58,6 +62,27 @@ def read_csv(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byte
             if not options.skip_malformed:
                 raise located(malformed, path, line=rows.line_num)
             skipped.records += 1
+
+
+class _RowLines:
+    """Lines for a reader that joins those of a row. size: characters of the row so far, which the caller sets to 0."""
+
+    def __init__(self, stream: io.TextIOWrapper, limit: int, path: str) -> None:
+        self._stream, self._limit, self._path = stream, limit, path
+        self._number = self.size = 0
+
+    def __iter__(self) -> _RowLines:
+        return self
+
+    def __next__(self) -> str:
+        line = self._stream.readline(self._limit + 1 - self.size)
+        if not line:
+            raise StopIteration
+        self._number += 1
+        self.size += len(line)
+        if self.size > self._limit:
+            raise document_too_large(f"{self._path}, line {self._number:,}", self._limit)
+        return line
 
 
 _HEAD_BYTES = 1 << 16

@@ -2,11 +2,11 @@
 
 An array of strings is one of documents. An object around the array, `{"data": [...]}`, is left out of it.
 
-When to use it: small data sets as programs export them. Cost: the file in memory, parsed; `jsonl` needs no more than a
-line. One object alone without such an array, as programs keep their
-settings, is text unless the format is named. Guarantee: an element that
-is no such record is an error that names file and record, or is counted where skipping was requested; JSON that is
-malformed is always an error, because nothing says where the next record begins.
+When to use it: small data sets as programs export them. Cost: the file in memory, parsed, so that `max_doc_bytes` is
+its bound; `jsonl` needs no more than a line. One object alone without such an array, as programs keep their settings,
+is text unless the format is named. Guarantee: an element that is no such record is an error that names file and record,
+or is counted where skipping was requested; JSON that is malformed is always an error, because nothing says where the
+next record begins.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.template import Template, encode, located, template_of
-from slmtok.errors import MalformedRecord, Setting
+from slmtok.errors import DocumentTooLarge, MalformedRecord, Setting
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -32,7 +32,15 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
     """The text of every record. Raises `MalformedRecord`, for single records unless skipping, `Unreadable`."""
     with open_bytes(path, options.encoding) as stream:
-        content = stream.read()
+        content = stream.read(options.max_doc_bytes + 1)
+    if len(content) > options.max_doc_bytes:
+        raise DocumentTooLarge(
+            f"a file of JSON, which is parsed whole, has more than {options.max_doc_bytes:,} bytes",
+            where=path,
+            limit=(Setting("max_doc_bytes", options.max_doc_bytes),),
+            fix=("write one object a line, which .jsonl holds, or raise ", Setting("max_doc_bytes")),
+            bytes=options.max_doc_bytes,
+        )
     values: list[Any] = []
     try:
         values.extend(_values(content.decode("utf-8-sig")))

@@ -399,6 +399,7 @@ def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
 
     document = _parsed(data, source)
     _check_byte_level(document, source)
+    _check_templates(document.get("post_processor"), source)
     provenance = {"package": f"slmtok {VERSION}", "source": "tokenizer.json", "source_sha256": sha256(data).hexdigest()}
     try:
         compiled = parse_pattern(pattern) if pattern is not None else pattern_of(document, source)
@@ -476,6 +477,18 @@ def _unreadable(source: str, fault: str) -> CorruptFile:
         fix="fetch or copy the file again",
         path=source,
     )
+
+
+def _check_templates(post_processor: Any, source: str) -> None:
+    """Refuses a template with a text twice: the library would repeat it as often in the comparison of ids."""
+    steps = [post_processor] if isinstance(post_processor, Mapping) else []
+    steps += steps[0].get("processors") or [] if steps else []
+    for step in steps:
+        for name in ("single", "pair"):
+            pieces = step.get(name) if isinstance(step, Mapping) else None
+            texts = [each["Sequence"] for each in pieces or () if isinstance(each, Mapping) and "Sequence" in each]
+            ids = [text.get("id") for text in texts if isinstance(text, Mapping)]
+            _refuse(len(ids) > len({*map(str, ids)}), f"its template {name!r} repeats a text", "each text once", source)
 
 
 def _refuse(wrong: bool, fact: str, limit: str, source: str) -> None:
@@ -567,7 +580,16 @@ def _check_merges(tokenizer: Tokenizer, merges: Sequence[tuple[bytes, bytes]], s
 
 def open_tokenizer_json(path: Path) -> Encode:
     """Encodes with a file in `tokenizers`, special tokens treated as text."""
-    theirs = module("tokenizers").Tokenizer.from_file(str(path))
+    try:
+        theirs = module("tokenizers").Tokenizer.from_file(str(path))
+    except Exception as error:  # of no class of its own
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise CorruptFile(
+            f"the package tokenizers cannot read {path}: {reason}",
+            where=str(path),
+            fix="write the file again with the program that made it, or --no-verify to import it uncompared",
+            path=str(path),
+        ) from None
     theirs.encode_special_tokens = True
     theirs.no_truncation()
     theirs.no_padding()

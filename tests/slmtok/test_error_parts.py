@@ -46,3 +46,10 @@ def test_suggestions_only_where_sure() -> None:
     assert errors.suggestion("x50k_base", ["r50k_base", "p50k_base"]) is None
     assert errors.suggestion("zebra", ["r50k_base"]) is None
     assert "did you mean 'word'?" in str(errors.unknown_name("scheme", "words", ["word", "char"]))
+
+
+def test_a_value_of_megabytes_is_cut_and_a_fix_is_not() -> None:
+    error = errors.OptionError(f"token {'x' * 10_000_000} is listed twice", fix="f" * 10_000)
+    assert "[… 10,000,022 characters …]" in str(error) and len(str(error)) < 15_000
+    assert str(error).startswith("token xxx") and str(error).endswith("f" * 10_000)
+    assert len(error.fact) < 4000

@@ -15,7 +15,7 @@ use slmtok_core::ordered::{Next, OrderedMap};
 
 use crate::arrays::{read_only, read_only_copy};
 use crate::batches;
-use crate::bridge::{POLL_INTERVAL, lock, run, run_holding_gil, run_with_fallback};
+use crate::bridge::{POLL_INTERVAL, lock, run, run_holding_gil, run_supervised, run_with_fallback};
 use crate::bytes_object::bytes_object;
 use crate::encoder::Encoder;
 use crate::text::Texts;
@@ -161,6 +161,8 @@ pub struct DocumentReader {
 /// A reader with its callbacks into Python.
 struct FileReader {
     reader: Reader,
+    /// Whether reading a chunk may take long, since a compressed file may hold few bytes.
+    is_compressed: bool,
     fallback: Py<PyAny>,
     /// What the stream raised.
     raised: Raised,
@@ -202,7 +204,8 @@ impl DocumentReader {
             reader.with_max_doc_bytes(max_doc_bytes.unwrap_or(usize::MAX))
         })?;
         let fallback = fallback.unwrap_or_else(|| py.None());
-        Ok(Self { inner: Arc::new(FileReader { reader: reader.from_chunk(first_chunk), fallback, raised }) })
+        let (reader, is_compressed) = (reader.from_chunk(first_chunk), compression != Compression::Plain);
+        Ok(Self { inner: Arc::new(FileReader { reader, is_compressed, fallback, raised }) })
     }
 
     #[getter]
@@ -224,7 +227,11 @@ impl DocumentReader {
 
 impl FileReader {
     fn next_chunk(&self, py: Python<'_>) -> PyResult<Option<Chunk>> {
-        let outcome = run(py, || self.reader.next_chunk());
+        let outcome = if self.is_compressed {
+            run_supervised(py, None, ("read", 0), |_| self.reader.next_chunk())
+        } else {
+            run(py, || self.reader.next_chunk())
+        };
         match lock(py, &self.raised)?.take() {
             Some(error) => Err(error),
             None => outcome,
@@ -255,8 +262,8 @@ enum Task {
 /// Index of the source, its documents, and their ids with offsets if an encoder was given.
 type Batch = (usize, Py<Documents>, Option<(Py<PyAny>, Py<PyAny>)>);
 
-/// How long closing waits for threads, each of which ends after its current batch.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long closing waits for threads, each of which ends after its current batch: signals are heard within a second.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(800);
 
 #[pymethods]
 impl DocumentPipeline {

@@ -114,8 +114,16 @@ def test_batches_of_text(slm: Any, records: Path) -> None:
         (["train", "a.jsonl", "-t", "tok.json", "--set", "data.read.text_kye=x"], "write data.read.text_key"),
         (["demo", "a.jsonl", "--text-key", "title", "--separator", ","], "leave --separator out"),
         (["demo", "-", "-o", "other"], "slm demo FILE"),
-        (["batches", "packed", "-t", "other.json"], "leave out --tokenizer other.json: packed has its own"),
-        (["train", "packed", "-t", "other.json"], "leave it out: packed data have their own"),
+        (
+            ["batches", "packed", "-t", "other.json"],
+            "leave out --tokenizer other.json: packed has its own; to use other.json, pack the text with it: "
+            "slmtok pack TEXT -t other.json -o NEW",
+        ),
+        (
+            ["train", "packed", "-t", "other.json"],
+            "leave it out: packed data have their own; to train with other.json, pack the text with it: "
+            "slmtok pack TEXT -t other.json -o NEW",
+        ),
     ],
 )
 def test_refusals_name_options_that_exist(slm: Any, records: Path, command: list[str], fix: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import signal
+import struct
 import time
 
 import pytest
@@ -36,6 +39,24 @@ def test_a_stopped_run_leaves_nothing(command, stories, tmp_path, number, code, 
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (code, b"", word)
     assert [path.name for path in tmp_path.iterdir()] == ["big.txt"]
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst", "xz"])
+def test_a_compressed_file_that_holds_nothing_is_left_within_a_second(command, tmp_path, suffix):
+    path = tmp_path / f"big.txt.{suffix}"
+    empty = {"gz": gzip.compress(b""), "zst": struct.pack("<II", 0x184D2A50, 0), "xz": lzma.compress(b"")}[suffix]
+    with path.open("wb") as file:
+        for _ in range(100):
+            file.write(empty * {"gz": 40_000, "zst": 400_000, "xz": 40_000}[suffix])
+    process = command("count", path.name, "-o", "all.counts")
+    time.sleep(1.5)
+    assert process.poll() is None, "the run ended before it could be stopped"
+    process.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    # The rest is allowance for a busy machine; without a check it takes as long as the file.
+    assert time.monotonic() - sent < 2
 
 
 def test_stopped_while_writing(command, tmp_path):

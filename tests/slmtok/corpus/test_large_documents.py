@@ -54,6 +54,10 @@ def bomb(folder: Path, name: str) -> Path:
 
 def write_parquet(path: Path, *, repeated: bool) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    if path.name.startswith("prefixes"):
+        options = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}, "compression": "zstd"}
+        pq.write_table(pa.table({"text": ["ab " * 100_000] * 5000}), path, **options)
+        return
     if repeated:
         rows = pa.DictionaryArray.from_arrays(pa.array([0] * 10_000, pa.int32()), pa.array(["x " * 500_000]))
         pq.write_table(pa.table({"text": rows}), path, compression="zstd")
@@ -131,10 +135,36 @@ def test_packing_a_bomb_is_refused_at_the_limit_on_documents(name: str, tmp_path
 
 @LINUX
 @pytest.mark.timeout(120)
-def test_a_value_that_a_dictionary_repeats_is_not_unpacked_for_all_rows(tmp_path: Path) -> None:
-    path = bomb(tmp_path, "repeated.parquet")
-    found = run("count", path, tmp_path, memory=MEMORY, max_bytes=1_000_000_000)
+@pytest.mark.parametrize(
+    ("name", "max_bytes"), [("repeated.parquet", 1_000_000_000), ("prefixes.parquet", 300_000_000)]
+)
+def test_a_value_that_later_rows_repeat_is_not_unpacked_for_all_of_them(
+    name: str, max_bytes: int, tmp_path: Path
+) -> None:
+    path = bomb(tmp_path, name)
+    found = run("count", path, tmp_path, memory=MEMORY, max_bytes=max_bytes)
     assert (found["error"], found["peak"] < MAX_PEAK) == (None, True)
+
+
+@LINUX
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("name", "head", "unit", "line"),
+    [
+        ("quote.csv.gz", b'text\n"', b"x y " * 250_000, ", line 2"),
+        ("row.csv.gz", b"text\n", b"a," * 500_000, ", line 2"),
+        ("head.csv.gz", b"", b"a," * 500_000, ", line 1"),
+        ("text.json.gz", b'[{"text":"', b"x y " * 250_000, ""),
+    ],
+)
+def test_a_row_or_a_json_file_without_end_is_refused(
+    name: str, head: bytes, unit: bytes, line: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(head) + gzip.compress(unit, 1) * 300)
+    found = run("count", path, tmp_path, memory=MEMORY)
+    assert (found["error"], found["where"]) == ("DocumentTooLarge", f"{path}{line}")
+    assert found["peak"] < MAX_PEAK
 
 
 def test_a_dictionary_has_the_size_that_its_page_states(tmp_path: Path) -> None:

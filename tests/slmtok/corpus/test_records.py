@@ -183,3 +183,10 @@ def test_a_million_rows_stream_in_little_memory(tmp_path: Path) -> None:
     number, size, memory = map(int, done.stdout.split())
     assert (number, size) == (1_000_000, 400_000_000)
     assert memory < 250, f"{memory} MiB"
+
+
+def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), path)
+    with pytest.raises(errors.MalformedRecord, match="the column 'text' is there 2 times"):
+        list(read(find([str(path)], ReadOptions()), ReadOptions()))

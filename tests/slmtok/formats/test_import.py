@@ -297,3 +297,18 @@ def test_bytes_that_no_token_is_and_spaces_that_a_step_adds(tmp_path: Path) -> N
     with pytest.raises(Inexpressible, match="its pre_tokenizer is Whitespace") as caught:
         import_file(_saved_there(path, steps.Whitespace(), initial_alphabet=alphabet))
     assert str(caught.value.fix).startswith("pattern='gpt2'")
+
+
+def test_what_tokenizers_cannot_read_or_would_repeat_is_refused(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
+    export(bpe400, "hf", tmp_path / "hf", verify=False)
+    content = json.loads((tmp_path / "hf/tokenizer.json").read_text())
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({**content, "x": 1}))
+    with pytest.raises(CorruptFile, match="the package tokenizers cannot read "):
+        import_file(path)
+    piece = {"Sequence": {"id": "A", "type_id": 0}}
+    template = {"type": "TemplateProcessing", "single": [piece] * 2, "pair": [], "special_tokens": {}}
+    for processor in (template, {"type": "Sequence", "processors": [template]}):
+        path.write_text(json.dumps({**content, "post_processor": processor}))
+        with pytest.raises(Inexpressible, match="its template 'single' repeats a text"):
+            import_file(path)

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use memchr::memmem::{self, Finder};
 use sha2::{Digest as _, Sha256};
 
-use super::decompress::{SeekPoint, Source, failure};
+use super::decompress::{SeekPoint, Source, failure, is_interruption};
 use super::digest::Digest;
 use crate::mem::try_reserve;
 use crate::{Error, Result};
@@ -222,7 +222,7 @@ impl Chunks {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    self.at_end = true;
+                    self.at_end = !is_interruption(&error);
                     return Err(failure(&self.path, "read", &error));
                 }
             }

@@ -15,7 +15,7 @@ use liblzma::bufread::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
 use zstd::stream::raw::{Decoder, Operation};
 
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,9 @@ pub fn decompress(
 /// The error for a file that cannot be opened, read or decompressed.
 #[must_use]
 pub fn failure(path: &str, action: &'static str, error: &io::Error) -> Error {
+    if is_interruption(error) {
+        return Error::Interrupted;
+    }
     let path = path.to_owned();
     match (error.raw_os_error(), error.kind()) {
         (None, ErrorKind::UnexpectedEof) => Error::Damaged { path, reason: None },
@@ -108,7 +111,14 @@ pub fn failure(path: &str, action: &'static str, error: &io::Error) -> Error {
     }
 }
 
-/// A source that counts the bytes read from it.
+/// Whether `error` is [`Error::Interrupted`], which ends a read and loses nothing: a later one goes on.
+#[must_use]
+pub fn is_interruption(error: &io::Error) -> bool {
+    error.get_ref().and_then(|inner| inner.downcast_ref()) == Some(&Error::Interrupted)
+}
+
+/// A source that counts the bytes read from it. Its reads can be interrupted: a compressed file of any size may hold no byte,
+/// so that no chunk ends.
 struct Counted<R> {
     source: R,
     bytes_read: Arc<AtomicU64>,
@@ -116,6 +126,7 @@ struct Counted<R> {
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        interrupt::check().map_err(io::Error::other)?;
         let size = self.source.read(buffer)?;
         self.bytes_read.fetch_add(size as u64, Ordering::Relaxed);
         Ok(size)
@@ -220,8 +231,11 @@ struct GzipMembers<R> {
 }
 
 enum Member<R> {
+    /// Before a member, or at the end.
     Between(R),
     Inside(Box<GzDecoder<R>>),
+    /// After a member: zeros may follow.
+    After(R),
 }
 
 impl<R: BufRead> GzipMembers<R> {
@@ -234,25 +248,39 @@ impl<R: BufRead> GzipMembers<R> {
 impl<R: BufRead> Read for GzipMembers<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            match self.state.take() {
-                None => return Ok(0),
-                Some(Member::Between(mut source)) => {
-                    if source.fill_buf()?.is_empty() {
-                        return Ok(0);
+            // A failed read leaves the state as it was, so that an interrupted one goes on later.
+            let Some(state) = self.state.take() else { return Ok(0) };
+            match state {
+                Member::Between(mut source) => {
+                    let at_end = source.fill_buf().map(<[u8]>::is_empty);
+                    let inside = matches!(at_end, Ok(false));
+                    self.state = Some(if inside {
+                        Member::Inside(Box::new(GzDecoder::new(source)))
+                    } else {
+                        Member::Between(source)
+                    });
+                    if !inside {
+                        return at_end.map(|_| 0);
                     }
-                    self.state = Some(Member::Inside(Box::new(GzDecoder::new(source))));
                 }
-                Some(Member::Inside(mut decoder)) => {
-                    let size = decoder.read(buffer)?;
-                    if size > 0 || buffer.is_empty() {
-                        self.uncompressed += size as u64;
+                Member::Inside(mut decoder) => {
+                    let size = decoder.read(buffer);
+                    if !matches!(size, Ok(0)) || buffer.is_empty() {
+                        self.uncompressed += *size.as_ref().unwrap_or(&0) as u64;
                         self.state = Some(Member::Inside(decoder));
-                        return Ok(size);
+                        return size;
                     }
-                    let mut source = decoder.into_inner();
-                    skip_zeros(&mut source)?;
-                    self.member_start = SeekPoint { compressed: source.position, uncompressed: self.uncompressed };
-                    self.state = Some(Member::Between(source));
+                    self.state = Some(Member::After(decoder.into_inner()));
+                }
+                Member::After(mut source) => {
+                    let skipped = skip_zeros(&mut source);
+                    if skipped.is_ok() {
+                        self.member_start = SeekPoint { compressed: source.position, uncompressed: self.uncompressed };
+                        self.state = Some(Member::Between(source));
+                    } else {
+                        self.state = Some(Member::After(source));
+                    }
+                    skipped?;
                 }
             }
         }

@@ -318,3 +318,18 @@ fn an_endless_line_is_read_only_up_to_the_limit() {
     }
     assert!(reader.bytes_read() < 2 << 20);
 }
+
+#[test]
+fn reading_is_interrupted_where_a_compressed_file_holds_nothing_and_goes_on_later() {
+    for compression in [Compression::Gz, Compression::Zst, Compression::Xz] {
+        let data = [compressed(b"", compression).repeat(1000), compressed(b"text", compression)].concat();
+        let source = std::io::Cursor::new(data);
+        let reader = Reader::stream(source, "data", compression, Format::Whole, 1 << 20, Position::START).unwrap();
+        let interrupt = crate::interrupt::Interrupt::default();
+        interrupt.request();
+        let stopped = interrupt.scope(|| reader.next_chunk());
+        assert_eq!(stopped.err(), Some(Error::Interrupted), "{compression:?}");
+        let documents = reader.next(&mut refuse).unwrap().unwrap();
+        assert_eq!(documents.bytes, b"text", "{compression:?}");
+    }
+}
