@@ -59,6 +59,11 @@ def _run_shell(command: str) -> None:
         ("slice tok.json 280", "slmtok slice tok.json --vocab 280 -o small.json"),
         ("slice tok.json --vocab 280", "slmtok slice tok.json --vocab 280 -o small.json"),
         ("extend tok.json a.txt 292", "slmtok extend tok.json a.txt --vocab 292 -o larger.json"),
+        ("encode a.txt -t tok.json --bos '<s>' --eos false", "slmtok encode a.txt -t tok.json --bos"),
+        ("pack a.txt -t tok.json -o new --bos=false --eos no --force true",
+         "slmtok pack a.txt -t tok.json -o new --no-bos --no-eos --force"),
+        ("train a.txt --vocab 9000 -o x.json --allow-smaller yes",
+         "slmtok train a.txt --vocab 9000 -o x.json --allow-smaller"),
         ("audit data a.txt", "slmtok audit data --on a.txt"),
         ("audit tok.json data a.txt", "slmtok audit data --on a.txt"),
         ("train --model_prefix x --vocab_size 290 --input a.txt", "slmtok train -o x.json --vocab_size 290 a.txt"),
@@ -667,3 +672,16 @@ def test_another_tokenizer_in_packed_data(slmtok, here: Path) -> None:
     assert ran.code == 1 and "is not that of the packed data\n  where: data/tok.json\n" in ran.err, ran
     (here / "data/tok.json").write_bytes((here / "tok.json").read_bytes())
     assert slmtok("exposure", "data").code == 0
+
+
+def test_a_word_behind_a_flag_that_is_text_or_a_file(slmtok, here: Path) -> None:
+    assert slmtok("show", "tok.json", "--ids", "true").code == 0
+    (here / "1").write_text(TEXT)
+    assert slmtok("train", "--vocab", "290", "-o", "x.json", "--allow-smaller", "1").code == 0
+
+
+def test_a_glob_that_excludes_nothing_is_noted(slmtok, here: Path) -> None:
+    line = ["train", "a.txt", "b.txt", "--vocab", "272", "--exclude", "*.md", "--exclude", "b*"]
+    ran = slmtok(*line, "-o", "x.json")
+    assert ran.code == 0 and "note: --exclude '*.md' matches no file of the corpus\n" in ran.err, ran
+    assert "b*" not in ran.err
