@@ -26,6 +26,7 @@ _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 EXAMPLES = {
     "corpus": "'corpus.txt'",
     "hf.text": "'some text'",
+    "input": "'some text'",
     "merge_counts.out": "'all.counts'",
     "merge_counts.paths": "['a.counts', 'b.counts']",
     "name_or_path": "'cl100k_base'",
@@ -34,10 +35,13 @@ EXAMPLES = {
     "pad": "tok.specials.pad",
     "paths": "['a.txt', 'b.txt']",
     "role": "'user'",
+    "special_tokens": "['<|endoftext|>']",
     "text": "'<|user|>'",
     "tokenizer": "tok",
+    "tokenizer_dir": "'tokenizer'",
     "tokenizers": "tok",
     "value": "tok.specials.pad",
+    "vocab_size": "8192",
 }
 """What an argument may be, by its name."""
 
@@ -204,7 +208,8 @@ def meant_option(
     meant = part or suggestion(name, known, cutoff=0.75)
     if meant is None or not (takes is None or suggestion(name, [meant]) or _takes_value(takes, meant, value)):
         return None, None
-    if (isinstance(value, bool) and not isinstance(options[meant], bool)) or isinstance(value, type):
+    is_odd = isinstance(value, type) or (isinstance(value, bool) and not isinstance(options[meant], bool))
+    if is_odd and (meant in EXAMPLES or options[meant] is not None):
         return meant, f"{meant}={EXAMPLES.get(meant, '...')}"
     is_number = isinstance(value, str) and value.isdecimal() and type(options[meant]) is int
     return meant, (Setting(meant, int(str(value)) if is_number else value),)

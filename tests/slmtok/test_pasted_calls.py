@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from slmtok.analysis.diff import compare
 from slmtok.analysis.exposure import exposure
 from slmtok.compat import as_hf, as_tiktoken, cs336
 from slmtok.compat.hf import HFTokenizer
-from slmtok.compat.nanochat import RustBPETokenizer
+from slmtok.compat.minbpe import BasicTokenizer
+from slmtok.compat.nanochat import RustBPETokenizer, get_tokenizer
+from slmtok.compat.rustbpe import Tokenizer as RustTokenizer
 from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.compat.tiktoken import from_tokenizer, get_encoding
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
@@ -713,3 +716,35 @@ def test_names_of_other_libraries_on_a_tokenizer(tok: slmtok.Tokenizer) -> None:
     with pytest.raises(UnknownName) as file:
         get_encoding("tok.json")
     assert eval(str(file.value.fix), {"from_tokenizer": from_tokenizer, "slmtok": slmtok}).n_vocab == tok.n_vocab
+
+
+def test_calls_of_adapters_are_explained(tok: slmtok.Tokenizer) -> None:
+    processor = SentencePieceProcessor(model_file="tok.json")
+    with pytest.raises(UnknownOption) as caught:
+        processor.encode("a", add_boss=True)
+    assert eval(f"encode('a', {caught.value.fix})", {"encode": processor.encode})[0] == 1
+    with pytest.raises(WrongType) as lacking:
+        cs336.train_bpe("a.txt", 300)
+    assert eval(str(lacking.value.fix), {"train_bpe": cs336.train_bpe})
+    for call in (BasicTokenizer().train, RustTokenizer().train_from_iterator):
+        with pytest.raises(UnknownOption, match=r"fix:   vocab_size=300$"):
+            call(["a b"], vocab=300)
+    with pytest.raises(WrongType, match="lacks 'tokenizer_dir'"):
+        get_tokenizer()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("sentencepiece", "SentencePieceTrainer"),
+        ("tokenizers", "BertWordPieceTokenizer"),
+        ("minbpe", "GPT4Tokenizer"),
+        ("nanochat", "HuggingFaceTokenizer"),
+    ],
+)
+def test_names_that_adapters_lack(module: str, name: str) -> None:
+    adapter = import_module(f"slmtok.compat.{module}")
+    with pytest.raises(ImportError, match=f"has no '{name}'\n  fix:   "):
+        getattr(adapter, name)
+    with pytest.raises(AttributeError, match=f"'Trainer'; it has .*{adapter.__all__[-1]}"):
+        adapter.Trainer  # noqa: B018
