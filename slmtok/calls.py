@@ -9,14 +9,14 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
-from slmtok.foreign_options import foreign_option
+from slmtok.foreign_options import AS_HF, BOTH_AS_HF, foreign_option
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
@@ -25,6 +25,8 @@ _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 EXAMPLES = {
     "corpus": "'corpus.txt'",
+    "hf.text": "'some text'",
+    "input": "'some text'",
     "merge_counts.out": "'all.counts'",
     "merge_counts.paths": "['a.counts', 'b.counts']",
     "name_or_path": "'cl100k_base'",
@@ -33,10 +35,13 @@ EXAMPLES = {
     "pad": "tok.specials.pad",
     "paths": "['a.txt', 'b.txt']",
     "role": "'user'",
+    "special_tokens": "['<|endoftext|>']",
     "text": "'<|user|>'",
     "tokenizer": "tok",
+    "tokenizer_dir": "'tokenizer'",
     "tokenizers": "tok",
     "value": "tok.specials.pad",
+    "vocab_size": "8192",
 }
 """What an argument may be, by its name."""
 
@@ -97,7 +102,7 @@ def explains_calls(target: Target) -> Target:
     if not isinstance(target, type):
         return _explained(target, is_method=False)
     for name, member in list(vars(target).items()):
-        if name.startswith("_") and name != "__init__":
+        if name.startswith("_") and name not in ("__init__", "__call__"):
             continue
         if isinstance(member, FunctionType) and "unknown" not in signature(member).parameters:
             setattr(target, name, _explained(member, is_method=True))
@@ -132,38 +137,96 @@ def wrong_call(
     required = [name for name in positional if options[name] is Parameter.empty]
     missing = [name for name in required[len(args) :] if name not in keywords]
     unknown = {name: value for name, value in keywords.items() if name not in options}
-    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
-    example = f"{name}({', '.join(EXAMPLES.get(f'{name}.{each}', EXAMPLES.get(each, each)) for each in required)})"
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2].replace("__call__", "hf")
+    taken = {each: value for each, value in keywords.items() if takes_any or each in options}
+    given = {each for each, value in keywords.items() if each in options and value is not options[each]}
+    given.update(positional[: len(args)])
+    example = _completed(name, positional, required, args, taken)
     for option, value in unknown.items():
-        meant, fix = meant_option(option, value, options)
+        meant, fix = meant_option(option, value, options, given=given)
+        if option in AS_HF and "bos" in options and not takes_any:
+            fix = _as_hf(name, args, keywords)
         if isinstance(fix, str) and args:
             fix = fix.replace("(text)", f"({argument_text(args[0], 'text')})")
         if not takes_any or (meant is not None and meant in missing):
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else "")
-            return UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=fix or example, option=option)
+            limit, without = f"options: {', '.join(options)}", f"{example}, without {option}"
+            return UnknownOption(fact, limit=limit, fix=fix or without, option=option)
     limit = f"{name}({', '.join(map(_brief, parameters))})"
     if missing:
         return WrongType(f"{name}() lacks {missing[0]!r}", limit=limit, fix=example, option=missing[0])
     twice = next((each for each in positional[: len(args)] if each in keywords), None)
     if twice is not None:
         return WrongType(f"{name}() gets {twice!r} twice", limit=limit, fix="give it once", option=twice)
-    taken = f"{len(positional)} argument" + "s" * (len(positional) != 1)
-    return WrongType(f"{name}() takes {taken} by position, not {len(args)}", limit=limit, fix="give options by name")
+    n_taken = f"{len(positional)} argument" + "s" * (len(positional) != 1)
+    return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix="give options by name")
 
 
-def meant_option(name: str, value: object, options: Mapping[str, Any]) -> tuple[str | None, Message | None]:
-    """The option that a wrong keyword means, and the fix. `options`: the defaults by name."""
+def _completed(
+    name: str, positional: Sequence[str], required: Sequence[str], args: Sequence[Any], keywords: Mapping[str, Any]
+) -> str:
+    """A call of `name` with the arguments that were given, and examples of others that it requires."""
+    shown = [argument_text(value, each) for each, value in zip(positional, args, strict=False)]
+    for each in required[len(args) :]:
+        example = Expression(EXAMPLES.get(f"{name}.{each}", EXAMPLES.get(each, each)))
+        shown.append(argument_text(keywords.get(each, example), each))
+    shown += [f"{each}={argument_text(value, each)}" for each, value in keywords.items() if each not in required]
+    return f"{name}({', '.join(shown)})"
+
+
+def _as_hf(name: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> str:
+    """The call of `encode` or `encode_batch` as transformers has it, with the options that both have."""
+    given = {each: value for each, value in keywords.items() if each in (*AS_HF, *BOTH_AS_HF)}
+    if "bos" in keywords:
+        given["add_special_tokens"] = keywords["bos"]
+    is_one = name == "encode"
+    texts = [Expression(argument_text(each, "text" if is_one else "texts")) for each in args]
+    call = call_text("slmtok.compat.as_hf(tok)" + ".encode" * is_one, texts, given)
+    return call + ("" if "add_special_tokens" in given else ", which adds bos unless add_special_tokens=False")
+
+
+def meant_option(
+    name: str,
+    value: object,
+    options: Mapping[str, Any],
+    takes: Callable[..., object] | None = None,
+    given: Collection[str] = (),
+) -> tuple[str | None, Message | None]:
+    """The option that a wrong keyword means, and the fix.
+
+    options: the defaults by name. takes: raises for a value that an option does not take; an option is meant by a name
+    that is like its own only if it takes the value, unless the names are nearly the same. given: options that the call
+    has already, which are not meant.
+    """
     ours, fix = foreign_option(name, value, options)
     if fix:
-        return ours, fix
-    known = [option for option in options if len(option) > 2]
+        return (None, _given_already(ours)) if ours is not None and ours in given else (ours, fix)
+    if twin := suggestion(name, given):
+        return None, _given_already(twin)
+    known = [option for option in options if len(option) > 2 and option not in given]
     part = next((option for option in known if option in name or option.startswith(name)), None)
-    meant = part or suggestion(name, known, cutoff=0.6)
-    if meant is None:
+    meant = part or suggestion(name, known, cutoff=0.75)
+    if meant is None or not (takes is None or suggestion(name, [meant]) or _takes_value(takes, meant, value)):
         return None, None
-    if (isinstance(value, bool) and not isinstance(options[meant], bool)) or isinstance(value, type):
+    is_odd = isinstance(value, type) or (isinstance(value, bool) and not isinstance(options[meant], bool))
+    if is_odd and (meant in EXAMPLES or options[meant] is not None):
         return meant, f"{meant}={EXAMPLES.get(meant, '...')}"
-    return meant, (Setting(meant, value),)
+    is_number = isinstance(value, str) and value.isdecimal() and type(options[meant]) is int
+    return meant, (Setting(meant, int(str(value)) if is_number else value),)
+
+
+def _given_already(option: str) -> Message:
+    return "leave it out: ", Setting(option), " is given already"
+
+
+def _takes_value(takes: Callable[..., object], option: str, value: object) -> bool:
+    try:
+        takes(**{option: value})
+    except SlmtokError:
+        return False
+    except TypeError:
+        return True
+    return True
 
 
 def _brief(parameter: Parameter) -> str:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Mapping
 
 from slmtok.errors import Message, Setting
 from slmtok.specials import spellings_meant
 
-_HF = "slmtok.compat.as_hf(tok)(texts, "
+AS_HF = frozenset(
+    [
+        *("text_pair", "padding", "truncation", "max_length", "stride", "is_split_into_words", "pad_to_multiple_of"),
+        *("padding_side", "return_token_type_ids", "return_attention_mask", "return_overflowing_tokens"),
+        *("return_special_tokens_mask", "return_offsets_mapping", "return_length"),
+    ]
+)
+"""Options of a call of a tokenizer of transformers, and of `as_hf(tok)`, that `encode` and `encode_batch` lack."""
+BOTH_AS_HF = ("add_special_tokens", "return_tensors", "threads")
+"""Further options of `as_hf(tok)`, which `encode` or `encode_batch` has, or which have a counterpart there."""
 _TRAINING = "min_count"
 """An option that training alone has: reasons are given where training options are."""
 _BYTES = "leave it out: the 256 bytes of each tokenizer cover every character"
@@ -44,9 +53,6 @@ _OURS: dict[str, str] = {
 _FIXES: dict[str, tuple[str, Message]] = {
     "add_special_tokens": ("bos", "bos=True, eos=True add them; without, none are added"),
     "disallowed_special": ("allow_special", "leave it out: what allow_special does not name is text"),
-    "truncation": ("return_tensors", f"{_HF}truncation=True, max_length=...)"),
-    "max_length": ("return_tensors", f"{_HF}truncation=True, max_length=...)"),
-    "padding": ("return_tensors", f"{_HF}padding=True), or tok.encode_batch(texts).pad"),
     "out_type": ("allow_special", "[tok.id_to_token(id) for id in tok.encode(text)]"),
     "output": ("text", "slmtok.view(tok).save('tokens.html')"),
     **dict.fromkeys(
@@ -140,6 +146,15 @@ def _spellings(value: object) -> list[str]:
     return [text for text in listed if isinstance(text, str) and text] if isinstance(listed, (list, tuple)) else []
 
 
+def _spelled(value: object) -> dict[str, str]:
+    """Role to spelling of the specials in a value: roles are kept, as are the `pad` of `pad_token`; ids are not."""
+    if not isinstance(value, Mapping):
+        return spellings_meant(_spellings(value))
+    if value and all(isinstance(text, str) for text in value.values()):
+        return {str(role).removesuffix("_token"): text for role, text in value.items()}
+    return spellings_meant([text for text in value if isinstance(text, str) and text])
+
+
 _SHARE = re.compile(r"(?:(hash|tail):)?(-?\d*\.?\d+)(%?)", re.ASCII)
 
 
@@ -158,8 +173,8 @@ def rule_of_share(text: str) -> str | None:
 
 def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[str | None, Message | None]:
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
-    if name in _SPECIALS and "special" in options and (spellings := _spellings(value)):
-        return "special", (Setting("special", spellings_meant(spellings)),)
+    if name in _SPECIALS and "special" in options and (spelled := _spelled(value)):
+        return "special", (Setting("special", spelled),)
     if name in _VALIDATION and "val" in options:
         return "val", (Setting("val", rule_of_share(str(value)) or "tail:10%"),)
     if name in _VALIDATION_FILES and "val" in options:
@@ -173,5 +188,8 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
         if ours == "scheme":
             return ours, scheme_meant(value)
         return ours, (Setting(ours) if value is None else Setting(ours, value),)
+    if _TRAINING in options and _OURS.get(name, name) == "output":
+        path = value if isinstance(value, str) else "tok.json"
+        return None, f"leave it out; tok.save({path!r}) writes the tokenizer"
     needed, fix = _FIXES.get(name, ("", None))
     return None, fix if needed in options else None

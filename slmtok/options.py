@@ -727,7 +727,8 @@ def build_options(
     known = {name: spec.default for name, _, spec in option_specs(cls)}
     for name, value in keywords.items():
         if name not in known:
-            meant, fix = meant_option(name, value, {**known, **({"force": False} if cls is PackOptions else {})})
+            flags = {"force": False} if cls is PackOptions else {}
+            meant, fix = meant_option(name, value, {**known, **flags}, cls, {*known} & {*keywords})
             raise UnknownOption(
                 f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
                 limit=f"known: {', '.join(sorted(known))}",

@@ -396,11 +396,17 @@ def allowed_spellings(specials: Specials, names: Iterable[str]) -> dict[str, int
     return {token.text: token.id for token in tokens if token.text is not None}
 
 
+def _set_text(names: str) -> str:
+    """The set of the names between the commas of a text, as a caller writes it."""
+    listed = [name.strip() for name in names.split(",")]
+    return f"{{{', '.join(map(repr, dict.fromkeys(filter(None, listed)) or [names]))}}}"
+
+
 def check_names(option: str, names: object) -> str | tuple[str, ...]:
     """Names of specials as a tuple, or "all". Raises `WrongType` for one name alone."""
     if isinstance(names, str):
         if names != "all":
-            raise WrongType(f"{option}={names!r} is one string", fix=f"{option}={{{names!r}}}")
+            raise WrongType(f"{option}={names!r} is one string", fix=f"{option}={_set_text(names)}")
         return names
     if isinstance(names, (bytes, bytearray)) or not isinstance(names, Iterable):
         raise WrongType(f"{option} must name specials, not be {type(names).__name__}", fix=f"{option}={{'bos', 'eos'}}")

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from slmtok.specials import AllowSpecial, Specials
 
 _Path = str | os.PathLike[str]
+_FUNCTIONS = ("train", "load", "count", "pack", "extend", "prune", "slice", "view", "from_tiktoken")
+"""Functions of the package that are methods in other libraries."""
 
 
 class _NamesConstructors(type):
@@ -95,8 +97,18 @@ class Tokenizer(metaclass=_NamesConstructors):
         raise AttributeError("a Tokenizer is immutable; its methods return new ones")
 
     def __getattr__(self, name: str) -> NoReturn:
-        hint = "" if name.startswith("_") else "; names of other libraries: slmtok.compat.as_hf(tok), as_tiktoken(tok)"
-        raise AttributeError(f"a Tokenizer has no attribute {name!r}{hint}", name=name, obj=self)
+        raise AttributeError(f"a Tokenizer has no attribute {name!r}{self._hint(name)}", name=name, obj=self)
+
+    def _hint(self, name: str) -> str:
+        """What stands here for a name of another library."""
+        role, _, what = name.partition("_token")
+        if name.startswith("_") or "_vocabulary" not in self.__dict__:
+            return ""
+        if role in self.specials and what in ("", "_id"):
+            return f"; tok.specials{f'[{role!r}]' if what else f'.text({role!r})'} has it"
+        if name in _FUNCTIONS:
+            return f"; slmtok.{name} is a function: help(slmtok.{name})"
+        return "; names of other libraries: slmtok.compat.as_hf(tok), as_tiktoken(tok)"
 
     def __call__(self, *args: object, **keywords: object) -> NoReturn:
         """Raises `WrongType`: a tokenizer of transformers is called, this one is not."""

@@ -431,15 +431,28 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
         return fact, command_line(context, _with_run(_arguments(context), taken))
     if name.startswith("CORPUS") and _is_piped(sys.stdin):
         return f"{fact}, and text is piped in", command_line(context, ["-", *_arguments(context)])
-    number = next(filter(str.isdecimal, _arguments(context)), None)
-    if getattr(error.param, "type", None) is INTEGER and number:
-        return fact, f"{name} {number}"
+    number = next(filter(str.isdecimal, positional(context)), None)
+    if getattr(error.param, "type", None) is INTEGER and number and _arguments(context).count(number) == 1:
+        words = [each for each in _arguments(context) if each != number]
+        return fact, command_line(context, [*words, name, number, *_other_required(error.param, context)])
     named = with_other_tokenizer(name, context)
     if name == "--on":
         named = with_text_named(name, context) or _with_tokenizer_beside(context)
     named = with_output_named(context) if name == "--output" else named
     example = getattr(context.command, "example", None)
     return fact, named or (_completed(name, error.param, context, example) if example else None) or example
+
+
+def _other_required(param: click.Parameter | None, context: click.Context) -> list[str]:
+    """The other options that are required and not given, each as in the example of the command."""
+    example = shlex.split(getattr(context.command, "example", None) or "")
+    given = {each.partition("=")[0] for each in _arguments(context)}
+    found: list[str] = []
+    for each in context.command.params:
+        if each is not param and isinstance(each, click.Option) and each.required and not given & {*each.opts}:
+            at = next((index for index, word in enumerate(example[:-1]) if word in each.opts), None)
+            found += [] if at is None else example[at : at + 2]
+    return found
 
 
 def _with_tokenizer_beside(context: click.Context) -> str | None:
@@ -484,7 +497,8 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
     at = next((index for index, word in enumerate(words[:-1]) if word in flags), None)
     if not given or at is None:
         return None
-    return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(words[at : at + 2])}"
+    lacking = [*words[at : at + 2], *_other_required(param, context)]
+    return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(lacking)}"
 
 
 _MAX_SHOWN_COMMANDS = 5
@@ -591,7 +605,11 @@ def _share_meant(name: str, error: click.BadParameter, value: str, command: clic
     from slmtok.cli.files import names_tokenizer
     from slmtok.opening import load
 
-    if name in ("--max-bytes", "--max-docs") and value.endswith("%") and _has_option(command, "--sample"):
+    if (
+        name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens")
+        and value.endswith("%")
+        and _has_option(command, "--sample")
+    ):
         return f"--sample {value}, a share of the documents"
     found = _SHARE.fullmatch(value)
     share = float(found[1]) / (100 if found[2] else 1) if found else 0.0

@@ -90,14 +90,16 @@ def _open(names: Sequence[str], sizes: str | None) -> list[tuple[str, Tokenizer]
         found.append((name, tokenizer))
         for size in (sizes or "").split(","):
             if size.strip() and tokenizer.vocabulary.layout == "own":
-                n_vocab = _vocab_size(size.strip(), tokenizer.n_vocab)
+                n_vocab = _vocab_size(size.strip(), tokenizer.n_vocab, str(sizes))
                 found.append((f"{name}:{n_vocab}", slmtok.slice(tokenizer, n_vocab)))
     return found
 
 
-def _vocab_size(text: str, n_vocab: int) -> int:
-    """One of `--sizes`, of a tokenizer of `n_vocab` ids. Raises `OptionError`."""
-    limit, example = f"{FIRST_LEARNED} to {n_vocab}", f"--sizes {max(FIRST_LEARNED, n_vocab // 2)},{n_vocab}"
+def _vocab_size(text: str, n_vocab: int, given: str) -> int:
+    """One of the sizes that were given, of a tokenizer of `n_vocab` ids. Raises `OptionError`."""
+    sizes = {int(each) for each in given.split(",") if each.strip().isdecimal()}
+    kept = {size for size in sizes if FIRST_LEARNED <= size <= n_vocab} or {max(FIRST_LEARNED, n_vocab // 2)}
+    limit, example = f"{FIRST_LEARNED} to {n_vocab}", f"--sizes {','.join(map(str, sorted(kept | {n_vocab})))}"
     try:
         size = parse_integer(text)
     except ValueError as error:

@@ -193,10 +193,12 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
         fact = (Setting("seed", read.seed), " has no effect without ", Setting("sample"))
         raise OptionError(fact, fix=("leave it out, or ", Setting("sample", "10%")), option="seed")
     found = find(list(corpus), read)
-    if (path := json_lines_among(found, read)) and (context := click.get_current_context(silent=True)):
+    notes = [f"--exclude {shlex.quote(glob)} matches no file of the corpus" for glob in found.unused_globs]
+    if path := json_lines_among(found, read):
         name = "stdin" if path == STDIO else path
-        text = f"{name} looks like JSON lines: --format jsonl reads the text of its records"
-        context.meta["warnings"] = (text,)
+        notes.append(f"{name} looks like JSON lines: --format jsonl reads the text of its records")
+    if notes and (context := click.get_current_context(silent=True)):
+        context.meta["warnings"] = tuple(notes)
     return found
 
 

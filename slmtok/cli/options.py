@@ -42,6 +42,10 @@ _POWER_OF_TEN = re.compile(r"\d{1,9}[eE]\+?\d", re.ASCII)
 _THOUSAND_SUFFIX = re.compile(r"(\d{1,9})[kK]", re.ASCII)
 
 
+_YES_OR_NO = re.compile(r"true|yes|on|1|(false|no|off|0)|[<\[].*[>\]]", re.IGNORECASE)
+"""Values of other tools for a flag, such as the spelling of a special token; the group is a no."""
+
+
 class AmbiguousError(ValueError):
     """Text that may be one of several numbers, or lists of them as they are written."""
 
@@ -240,6 +244,7 @@ class Command(click.Command):
             self._refuse_assignment(ctx, args)
         self._refuse_divided_number(ctx, args)
         self._refuse_option_after_dashes(ctx, args)
+        self._refuse_value_of_flag(ctx, args)
         self._refuse_repeated(ctx)
         return super().parse_args(ctx, args)
 
@@ -286,6 +291,44 @@ class Command(click.Command):
                 where=ctx.command_path,
                 fix=command_line(ctx, [*before, *after[index:], "--", *after[:index]]),
                 option="--",
+            )
+
+    def _refuse_value_of_flag(self, ctx: click.Context, args: list[str]) -> None:
+        """Raises `OptionError` for `--force true` and `--bos=false`, as other tools take flags.
+
+        The word behind a flag is an argument where the command takes text, and where it is a file.
+        """
+        takes_text = any(isinstance(param, click.Argument) and not _names_input(param) for param in self.params)
+        flags = {
+            flag: (param.opts, param.secondary_opts)
+            for param in self.params
+            if isinstance(param, click.Option) and param.is_flag
+            for flag in (*param.opts, *param.secondary_opts)
+        }
+        kept: list[str] = []
+        wrong: list[tuple[str, str]] = []
+        words = iter(pairwise([*args, ""]))
+        for word, following in words:
+            flag, equals, value = word.partition("=")
+            value = value if equals else following
+            found = _YES_OR_NO.fullmatch(value)
+            is_other = found is None or takes_text or os.path.exists(value)  # noqa: PTH110
+            if flag not in flags or (not equals and is_other):
+                kept.append(word)
+                continue
+            on, off = flags[flag]
+            kept += [flag] if found is None or not found[1] else (off if flag in on else on)[:1]
+            wrong.append((flag, f"{flag} alone" + (f", or {off[0]}" if off and flag in on else ", or without it")))
+            if not equals:
+                next(words)
+        if wrong:
+            flag, limit = wrong[0]
+            raise OptionError(
+                f"{flag} is given a value",
+                where=ctx.command_path,
+                limit=limit,
+                fix=command_line(ctx, kept),
+                option=flag,
             )
 
     def _refuse_repeated(self, ctx: click.Context) -> None:

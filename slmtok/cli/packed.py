@@ -10,7 +10,9 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slmtok.cli.arguments import is_packed
+import click
+
+from slmtok.cli.arguments import command_line, is_packed
 from slmtok.cli.files import document_range, names_tokenizer
 from slmtok.cli.options import is_given
 from slmtok.cli.output import Row, counted
@@ -58,7 +60,7 @@ def open_data(path: str) -> Data | None:
             f"{path} is one shard of packed data and cannot be read alone",
             where=path,
             limit="documents, tokenizer and digests are in other files of its folder",
-            fix=f"name the folder: {quote(str(folder.parent))}"
+            fix=(_with_split(path, folder) or f"name the folder: {quote(str(folder.parent))}")
             if has_folder
             else f"copy the whole folder of {folder.name}, and name it",
             path=path,
@@ -79,6 +81,19 @@ def open_data(path: str) -> Data | None:
     if not any((folder / name).exists() for name in (MANIFEST, PLAN, JOURNAL)):
         raise _no_data(folder)
     return open_shards(path)
+
+
+def _with_split(path: str, shard: Path) -> str | None:
+    """The command line with the folder of a validation shard and its split; None for another one or command."""
+    context = click.get_current_context(silent=True)
+    if context is None or not shard.name.startswith("val-"):
+        return None
+    arguments: list[str] = context.meta["arguments"]
+    has_split = any("--split" in param.opts for param in context.command.params)
+    if not has_split or arguments.count(path) != 1 or any(each.startswith("--split") for each in arguments):
+        return None
+    named = [str(shard.parent) if each == path else each for each in arguments]
+    return command_line(context, [*named, "--split", "val"])
 
 
 def _no_data(folder: Path) -> MissingInput:

@@ -97,7 +97,12 @@ def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], 
     return Outcome(result, summary=lambda: print_rows(listed, title=f"{output}: scheme {after.scheme}"))
 
 
-@command("slice", example="slmtok slice tok.json --vocab 500 -o small.json", habits={EXTRA: instead("--vocab {}")})
+def _size(value: str | None, arguments: Sequence[str]) -> str:
+    """The option of a size that stands alone; nothing for another argument."""
+    return f"--vocab {value}" if value and value.isdecimal() else ""
+
+
+@command("slice", example="slmtok slice tok.json --vocab 500 -o small.json", habits={EXTRA: _size})
 @tokenizer_argument()
 @options_of(TrainOptions, into="options", only=("vocab_size",), required=("vocab_size",))
 @_mapped_output

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 from unicodedata import category
 
-from slmtok.calls import argument_text
+from slmtok.calls import argument_text, explains_calls
 from slmtok.checks import PRESENT_TEXTS, U64, check_int, check_path, is_missing, type_shown
 from slmtok.errors import (
     CorruptFile,
@@ -73,6 +74,36 @@ def split_rows(ids: NDArray[np.unsignedinteger], offsets: NDArray[np.int64]) -> 
     return [flat[start:end] for start, end in zip(ends, ends[1:], strict=False)]  # noqa: RUF007 (a list is faster)
 
 
+_ONE_ALGORITHM = "ByteLevelBPETokenizer, the one algorithm that slmtok has of these"
+_ABSENT = {
+    "SentencePieceTrainer": "slmtok.train('corpus.txt', vocab_size=8192).save('tok.json') trains one",
+    "GPT4Tokenizer": "from slmtok.compat.tiktoken import get_encoding; get_encoding('cl100k_base') has its ids",
+    "HuggingFaceTokenizer": "RustBPETokenizer.from_directory('tokenizer'), which has the same methods",
+    "BertWordPieceTokenizer": _ONE_ALGORITHM,
+    "CharBPETokenizer": _ONE_ALGORITHM,
+    "SentencePieceBPETokenizer": _ONE_ALGORITHM,
+    "SentencePieceUnigramTokenizer": _ONE_ALGORITHM,
+}
+"""Names of other libraries that no adapter has, each with what stands for it."""
+
+
+def explain_adapter(module: dict[str, Any]) -> None:
+    """Makes wrong calls of the names of an adapter (its `globals()`), and names that it lacks, errors with a remedy."""
+    for name in module["__all__"]:
+        if isinstance(module[name], (type, FunctionType)):
+            module[name] = explains_calls(module[name])
+
+    def absent(name: str) -> NoReturn:
+        path = module["__name__"]
+        if name in _ABSENT:
+            # `from ... import` shows no message of an `AttributeError`.
+            raise ImportError(f"{path} has no {name!r}\n  fix:   {_ABSENT[name]}", name=name)
+        has = "" if name.startswith("_") else f"; it has {', '.join(module['__all__'])}"
+        raise AttributeError(f"module {path!r} has no attribute {name!r}{has}", name=name)
+
+    module["__getattr__"] = absent
+
+
 def check_vocab_size(vocab_size: int, min_size: int = 256) -> int:
     """The number of merges of a vocabulary. Raises `VocabularyTooSmall`, `WrongType`, `OptionError`."""
     number = check_int("vocab_size", vocab_size, -U64, MAX_IDS)
@@ -80,7 +111,7 @@ def check_vocab_size(vocab_size: int, min_size: int = 256) -> int:
         raise VocabularyTooSmall(
             f"vocab_size {number} is below the minimum size",
             limit=f"{min_size} or more",
-            fix=f"vocab_size={min_size + 1000}",
+            fix=f"vocab_size={min_size + 1000}, for instance",
             n_vocab=number,
         )
     return number - min_size

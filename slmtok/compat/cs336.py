@@ -13,7 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from slmtok.checks import U32, check_int
 from slmtok.compat._cs336_checks import fix_of_files, refuse_swapped, refuse_swapped_parts
-from slmtok.compat._shared import check_iterable, check_str, check_vocab_size, learn_merges, read_bytes, unknown_id
+from slmtok.compat._shared import (
+    check_iterable,
+    check_str,
+    check_vocab_size,
+    explain_adapter,
+    learn_merges,
+    read_bytes,
+    unknown_id,
+)
 from slmtok.compat.tiktoken._checks import Rules
 from slmtok.errors import CorruptFile, InvalidMerges, InvalidSpecials, InvalidTokens, WrongType
 from slmtok.token_text import unicode_to_bytes
@@ -147,3 +155,6 @@ class Tokenizer:
             return b"".join([self.vocab[id] for id in numbers]).decode("utf-8", "replace")
         except KeyError as error:
             raise unknown_id(error.args[0], len(self.vocab)) from None
+
+
+explain_adapter(globals())

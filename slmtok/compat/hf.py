@@ -10,11 +10,12 @@ a warning for the spelling of `eos`; unknown ids are an error; no rows decode to
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final, overload
 
-from slmtok.calls import warn_caller
+from slmtok.calls import explains_calls, warn_caller
 from slmtok.checks import check_index, check_int
 from slmtok.compat._hf_rows import (
     UNLIMITED,
@@ -34,7 +35,7 @@ from slmtok.compat._hf_rows import (
     to_plain,
 )
 from slmtok.compat._shared import spelling_of
-from slmtok.errors import OptionError, UnknownId, WrongType
+from slmtok.errors import OptionError, Setting, UnknownId, UnknownOption, WrongType, suggestion
 from slmtok.formats.hf import bytes_of, exported_specials, names_by_id
 from slmtok.id_arrays import check_ids, check_row
 from slmtok.notebook import html_tokens
@@ -133,6 +134,7 @@ _ADDED = (
     "a change of the object; as_hf(tok.with_special('user', '<|user|>')) names a reserved id; hf.pad_token and others "
     "are there already, and as_hf(tok.with_special('pad', '[PAD]')) spells one otherwise"
 )
+_CALL = "one of the names that transformers 5 removed; hf(text, ...) and hf(texts, ...) take the same options"
 _REFUSED = {
     "enable_padding": _STATE,
     "enable_truncation": _STATE,
@@ -141,10 +143,20 @@ _REFUSED = {
     "add_tokens": _ADDED,
     "add_special_tokens": _ADDED,
     "apply_chat_template": "a template language; tok.encode_segments([Special('user'), text]) builds a chat from parts",
+    "encode_plus": _CALL,
+    "batch_encode_plus": _CALL,
+    "from_pretrained": "a constructor; as_hf(slmtok.load('tok.json')) opens a tokenizer",
+    "push_to_hub": "a client of a network; save_pretrained('folder') writes what the tools of Hugging Face upload",
+    "train_new_from_iterator": "training; as_hf(slmtok.train(slmtok.Texts(texts), vocab_size=4096)) trains one",
 }
+_NO_EFFECT_IN_DECODE = ("clean_up_tokenization_spaces", "use_source_tokenizer", "spaces_between_special_tokens")
+"""Options of transformers that change nothing where decoding is exact."""
+_UNSET_IN_SAVE = ("legacy_format", "filename_prefix", "push_to_hub")
+"""Options of `save_pretrained` in transformers that programs pass without a value."""
 
 
 @final
+@explains_calls
 class HFTokenizer:
     """A tokenizer under Hugging Face's names. Immutable and hashable.
 
@@ -169,15 +181,33 @@ class HFTokenizer:
     is_fast = True
 
     def __setattr__(self, name: str, value: object) -> None:
+        given = ", ".join(f"{option}={value!r}" for option, value in self._settings_with(name, value).items())
         raise AttributeError(
-            f"{name} cannot be set: as_hf(tok, pad=…, padding_side=…, model_max_length=…) gives another"
+            f"{name} cannot be set; as_hf(tok, {given}) gives another"
+            if given
+            else f"{name} cannot be set: as_hf(tok, pad=…, padding_side=…, model_max_length=…) gives another"
         )
+
+    def _settings_with(self, name: str, value: object) -> dict[str, object]:
+        """The options of `as_hf` for these settings with one changed; none for another attribute."""
+        default = Settings()
+        given: dict[str, object] = {
+            each.name: getattr(self._settings, each.name)
+            for each in fields(default)
+            if getattr(self._settings, each.name) != getattr(default, each.name)
+        }
+        if name == "pad_token" and isinstance(value, str):
+            roles = {text: role for role, (_, text) in self._special_tokens.items()}
+            return {**given, "pad": roles.get(value, value)}
+        return {**given, name: value} if hasattr(default, name) else {}
 
     def __getattr__(self, name: str) -> Any:
         if name in _REFUSED:
             # Without an object Python suggests no other name.
             raise AttributeError(f"{name} is not offered: it is {_REFUSED[name]}", name=name, obj=None)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        meant = None if name.startswith("_") else suggestion(name, dir(type(self)))
+        hint = f"; did you mean {meant!r}?" if meant else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._tok!r}, {self._settings})"
@@ -350,8 +380,9 @@ class HFTokenizer:
     def decode(self, token_ids: Any, skip_special_tokens: bool = False, **ignored: object) -> Any:
         """The text of ids, or the texts of several rows of ids. Invalid UTF-8 becomes U+FFFD.
 
-        Further options of Hugging Face (`clean_up_tokenization_spaces`) have no effect: decoding is exact.
+        `clean_up_tokenization_spaces` and the like have no effect: decoding is exact. Others raise `UnknownOption`.
         """
+        _check_ignored("decode", ignored, _NO_EFFECT_IN_DECODE, "skip_special_tokens")
         ids = to_plain(token_ids["input_ids"] if isinstance(token_ids, Mapping) else token_ids)
         if isinstance(ids, list) and ids and isinstance(ids[0], (list, tuple, Mapping)):
             return [self.decode(row, skip_special_tokens) for row in ids]
@@ -359,6 +390,7 @@ class HFTokenizer:
 
     def batch_decode(self, sequences: Any, skip_special_tokens: bool = False, **ignored: object) -> list[str]:
         """The text of each row of ids; flat ids are one row."""
+        _check_ignored("batch_decode", ignored, _NO_EFFECT_IN_DECODE, "skip_special_tokens")
         rows = to_plain(sequences)
         if isinstance(rows, list) and not rows:
             return []
@@ -371,10 +403,12 @@ class HFTokenizer:
         """Writes `tokenizer.json` and its config like `slmtok export`, ids verified equal; returns their paths.
 
         As in Hugging Face, existing files of these names are replaced. verify: compare the ids. Raises
-        `Inexpressible`, `NotEqual`, `MissingExtra`.
+        `Inexpressible`, `NotEqual`, `MissingExtra`, and `UnknownOption` for another option of Hugging Face that is set.
         """
         from slmtok.formats.export import export
 
+        unset = [name for name in _UNSET_IN_SAVE if not ignored.get(name)]
+        _check_ignored("save_pretrained", ignored, unset, "save_directory", "verify", "force")
         written = export(self._tok, "hf", save_directory, verify=verify, force=force, settings=self._saved_settings())
         return tuple(os.path.join(save_directory, name) for name in written["files"])  # noqa: PTH118  (as theirs: str)
 
@@ -584,6 +618,19 @@ def _columns(encoded: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[
     many = not ids or not isinstance(ids[0], int)
     kind = tensor_type_of(encoded["input_ids"])
     return (columns if many else {name: [value] for name, value in columns.items()}), many, kind
+
+
+def _check_ignored(call: str, given: Mapping[str, object], ignored: Collection[str], *options: str) -> None:
+    """Raises `UnknownOption` for a keyword that is not among those that have no effect."""
+    for name, value in given.items():
+        if name not in ignored:
+            meant = suggestion(name, options)
+            raise UnknownOption(
+                f"{call}() has no option {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
+                limit=f"options: {', '.join(options)}",
+                fix=(Setting(meant, value),) if meant else f"leave {name} out",
+                option=name,
+            )
 
 
 def _finish(columns: Mapping[str, Any], kind: str | None, *, flat: bool) -> Encoded:

@@ -16,6 +16,7 @@ from slmtok.checks import U32, U64, check_int
 from slmtok.compat._shared import (
     check_str,
     check_vocab_size,
+    explain_adapter,
     learn_merges,
     model_content,
     raw_encoder,
@@ -145,3 +146,6 @@ class BasicTokenizer(RegexTokenizer):
 
     def __init__(self) -> None:
         super().__init__("whole")
+
+
+explain_adapter(globals())

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.compat._shared import check_iterable, check_str, read_folder, training_texts
+from slmtok.compat._shared import check_iterable, check_str, explain_adapter, read_folder, training_texts
 from slmtok.errors import OptionError
 from slmtok.tokenizer import Tokenizer, check_tokenizer
 
@@ -147,3 +147,6 @@ def get_tokenizer(tokenizer_dir: str | os.PathLike[str]) -> RustBPETokenizer:
 def get_token_bytes(tokenizer_dir: str | os.PathLike[str]) -> NDArray[np.int32]:
     """The `token_bytes` of the tokenizer in a folder."""
     return get_tokenizer(tokenizer_dir).token_bytes()
+
+
+explain_adapter(globals())

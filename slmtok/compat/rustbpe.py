@@ -18,6 +18,7 @@ from slmtok.compat._shared import (
     check_iterable,
     check_str,
     check_vocab_size,
+    explain_adapter,
     learn_merges,
     raw_encoder,
     split_rows,
@@ -97,3 +98,6 @@ class Tokenizer:
 
             self._encoder = raw_encoder(Pattern("cl100k-hf"), [])
         return self._encoder
+
+
+explain_adapter(globals())

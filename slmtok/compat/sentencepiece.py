@@ -14,7 +14,14 @@ from functools import partialmethod
 from numbers import Integral
 from typing import Any
 
-from slmtok.compat._shared import PieceOutOfRange, check_out_type, decode_pieces, find_piece, read_model
+from slmtok.compat._shared import (
+    PieceOutOfRange,
+    check_out_type,
+    decode_pieces,
+    explain_adapter,
+    find_piece,
+    read_model,
+)
 from slmtok.errors import MissingInput, OptionError, WrongType
 from slmtok.tokenizer import Tokenizer, check_tokenizer
 
@@ -145,3 +152,6 @@ class SentencePieceProcessor:
     EncodeAsIds, EncodeAsPieces, Encode, Load = encode_as_ids, encode_as_pieces, encode, load
     vocab_size = piece_size = GetPieceSize = __len__ = get_piece_size
     PieceToId, IdToPiece = piece_to_id, id_to_piece
+
+
+explain_adapter(globals())

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.checks import check_path
 from slmtok.compat import as_hf
 from slmtok.compat._hf_rows import Alignment, Frame, Inputs, Plan, make_rows, parse_inputs
-from slmtok.compat._shared import check_iterable, check_str, read_bytes, spelling_of, training_texts
+from slmtok.compat._shared import check_iterable, check_str, explain_adapter, read_bytes, spelling_of, training_texts
 from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, WrongType
 from slmtok.notebook import html_tokens
 from slmtok.tokenizer import Tokenizer
@@ -336,3 +336,6 @@ def _roles(spellings: Sequence[Any]) -> dict[str, str]:
             )
         found[role] = text
     return found
+
+
+explain_adapter(globals())

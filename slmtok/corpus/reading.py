@@ -41,6 +41,8 @@ class Sources(list[str]):
 
     chunks: tuple[int, int | None] | None = None
     """Of a single file, the range of chunks to read: the first, and the end (None: the end of the file)."""
+    unused_globs: tuple[str, ...] = ()
+    """Globs of `exclude` that matched no file."""
 
 
 def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: ReadOptions) -> Sources:
@@ -61,6 +63,7 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
             where=f"the globs {', '.join(map(repr, options.exclude))}",
             fix="leave out the glob that matches too much",
         )
+    kept.unused_globs = tuple(glob for glob in options.exclude if not any(matches(source, glob) for source in found))
     _refuse_duplicates(kept)
     refuse_own_files([os.fspath(each) for each in given], kept, options)
     check_fields(kept, options)

@@ -57,7 +57,7 @@ def check(path: str | os.PathLike[str], *, deep: bool = False) -> str:
 def packed_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
     """The tokenizer in a folder of packed data, which has that fingerprint.
 
-    Raises `MissingInput` where it is lost, and what loading raises.
+    Raises `MissingInput` where it is lost, `CorruptShard` where another has its name, and what loading raises.
     """
     from slmtok.tokenizer import read_tokenizer
 
@@ -71,16 +71,17 @@ def packed_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
             fix=f"copy the tokenizer of that fingerprint there: cp tok.json {quote(str(path))}",
             path=str(path),
         )
-    return read_tokenizer(path)
+    tokenizer = read_tokenizer(path)
+    if fingerprint is not None and tokenizer.fingerprint != fingerprint:
+        fault = f"its fingerprint {tokenizer.fingerprint[:12]}… is not that of the packed data"
+        raise corrupt(path, fault, kind="tokenizer for this folder")
+    return tokenizer
 
 
 def _load_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
     """The tokenizer of packed data, its `vocab.json` checked. Raises `CorruptShard`, and what loading raises."""
     tokenizer = packed_tokenizer(folder, fingerprint)
     refuse_link(folder / VOCAB)
-    if tokenizer.fingerprint != fingerprint:
-        fault = f"its fingerprint {tokenizer.fingerprint[:12]}… is not that of the packed data"
-        raise corrupt(folder / TOKENIZER, fault, kind="tokenizer for this folder")
     table = folder / VOCAB
     if not table.is_file():
         fix = f"slmtok vocab {quote(str(folder / TOKENIZER))} --metadata -o {quote(str(table))}"

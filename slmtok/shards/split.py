@@ -7,6 +7,7 @@ The split depends on the text alone, neither on the tokenizer nor on threads. A 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -14,7 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from slmtok.corpus import Position
-from slmtok.errors import OptionError, Setting
+from slmtok.errors import Message, OptionError, Setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,14 +84,21 @@ def by_rule(rule: str, names: Sequence[str]) -> Split | None:
         raise OptionError(
             (Setting("val", rule), f" matches {'all' if chosen else 'none'} of {len(names)} files"),
             where=f"the files are named like {names[0]!r}" if names else None,
-            fix=_files_meant(glob) if not chosen else "a glob for the files that are validation, not for all",
+            fix=_files_meant(glob, names) if not chosen else "a glob for the files that are validation, not for all",
             option="val",
         )
     return Split(rule, sources=chosen)
 
 
-def _files_meant(glob: str) -> str:
-    """The remedy for a glob that matches no file of the corpus: it may name a file beside it."""
+def _files_meant(glob: str, names: Sequence[str]) -> Message:
+    """The remedy for a glob that matches no file of the corpus: it may be the path of some of them, or of another."""
+    parts = [part for part in glob.split("/") if part not in ("", ".")]
+    for start, first in enumerate(parts):
+        if re.search(r"[*?[]", first):
+            break
+        for meant in ("/".join(parts[start:]), "/".join([*parts[start:], "*"])):
+            if 0 < sum(_matches(name, meant) for name in names) < len(names):
+                return (Setting("val", f"files:{meant}"),)
     if os.path.isfile(glob):  # noqa: PTH113
         return f"name {glob} in the corpus too: the rule chooses among its files"
     return "a glob for the files that are validation"

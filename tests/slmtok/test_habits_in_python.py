@@ -39,7 +39,7 @@ def fix_of(call) -> str | None:
         (lambda tok: tok.save("tok.json", overwrite=True), "force=True"),
         (lambda tok: tok.save(), "save(path)"),
         (lambda tok: tok.encode_batch(["a"]).pad(), "pad(tok.specials.pad)"),
-        (lambda tok: tok.encode_batch(["a"]).pad(length=2), "pad(tok.specials.pad)"),
+        (lambda tok: tok.encode_batch(["a"]).pad(length=2), "pad(tok.specials.pad), without length"),
         (lambda tok: tok.encode_batch(["a"]).to_torch(padding=True), "pad=tok.specials.pad"),
         (lambda tok: slmtok.pack("corpus.txt", tok), "pack('corpus.txt', tok, 'out')"),
         (lambda tok: slmtok.pack("corpus.txt", tok, output="data"), "out='data'"),
@@ -55,7 +55,7 @@ def fix_of(call) -> str | None:
         (lambda tok: slmtok.pack("corpus.txt", tok, "data", overwrite=True), "force=True"),
         (lambda tok: tok("a"), "tok.encode(text), or slmtok.compat.as_hf(tok), which is called as in transformers"),
         (lambda tok: slmtok.train(files=["a.txt"], vocab_size=300), "corpus=['a.txt']"),
-        (lambda tok: slmtok.load("tok.json", trust_remote_code=True), "load(path)"),
+        (lambda tok: slmtok.load("tok.json", trust_remote_code=True), "load('tok.json'), without trust_remote_code"),
         (lambda tok: slmtok.Texts("a", "b"), "give options by name"),
     ],
 )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,13 @@ from slmtok import corpus
 from slmtok.analysis.audit import audit
 from slmtok.analysis.diff import compare
 from slmtok.analysis.exposure import exposure
-from slmtok.compat import as_hf, cs336
-from slmtok.compat.nanochat import RustBPETokenizer
+from slmtok.compat import as_hf, as_tiktoken, cs336
+from slmtok.compat.hf import HFTokenizer
+from slmtok.compat.minbpe import BasicTokenizer
+from slmtok.compat.nanochat import RustBPETokenizer, get_tokenizer
+from slmtok.compat.rustbpe import Tokenizer as RustTokenizer
 from slmtok.compat.sentencepiece import SentencePieceProcessor
+from slmtok.compat.tiktoken import from_tokenizer, get_encoding
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 from slmtok.errors import (
     CorruptFile,
@@ -31,6 +38,7 @@ from slmtok.errors import (
     UnknownSpecial,
     WrongType,
 )
+from slmtok.foreign_options import AS_HF, BOTH_AS_HF
 from slmtok.formats.export import export
 from slmtok.options import ReadOptions
 from slmtok.shards import Shards, open_shards
@@ -634,3 +642,109 @@ def test_files_in_each_other_s_place(tok: slmtok.Tokenizer) -> None:
     with pytest.raises(CorruptFile) as caught:
         SentencePieceProcessor(model_file="m.model")
     assert "name the tokenizer file beside it" not in str(caught.value)
+
+
+def test_options_of_transformers_in_our_calls(tok: slmtok.Tokenizer) -> None:
+    fix, _ = pasted_with_note(lambda: tok.encode("the cat", max_length=2, truncation=True), tok)
+    assert fix == "slmtok.compat.as_hf(tok).encode('the cat', max_length=2, truncation=True)"
+    _, found = pasted(lambda: tok.encode_batch(["the cat", "a"], padding=True, bos=False), UnknownOption, tok=tok)
+    assert [len(row) for row in found.input_ids] == [len(tok.encode("the cat"))] * 2
+    accepted = set(signature(HFTokenizer.__call__).parameters) - {"self", "text", "add_eos"}
+    assert accepted == {*AS_HF, *BOTH_AS_HF}
+    with pytest.raises(UnknownOption, match=r"fix:   encode_batch\(\['a'\]\), without foo$"):
+        tok.encode_batch(["a"], foo=1)
+
+
+def pasted_with_note(call: Any, tok: slmtok.Tokenizer) -> tuple[str, Any]:
+    """As `pasted`, of a fix that says what else the call does."""
+    with pytest.raises(UnknownOption) as caught:
+        call()
+    fix, note = str(caught.value.fix).split(", which ")
+    assert note == "adds bos unless add_special_tokens=False"
+    return fix, eval(fix, {"slmtok": slmtok, "tok": tok})
+
+
+def test_arguments_that_were_given_stay(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(WrongType, match="lacks 'out'") as caught:
+        slmtok.pack("a.txt", "tok.json", val="none")
+    assert caught.value.fix == "pack('a.txt', 'tok.json', 'out', val='none')"
+    with pytest.raises(WrongType) as second:
+        eval(caught.value.fix, {"pack": slmtok.pack})
+    assert second.value.fix == "slmtok.pack('a.txt', slmtok.load('tok.json'), 'out', val='none')"
+    assert list(eval(second.value.fix, {"slmtok": slmtok}).manifest["shards"][0]["name"])[:5] == [*"train"]
+    with pytest.raises(WrongType) as several:
+        tok.encode("</s>", allow_special="bos, eos")
+    assert list(eval(f"tok.encode('</s>', {several.value.fix})", {"tok": tok})) == [2]
+
+
+def test_calls_and_settings_of_transformers(tok: slmtok.Tokenizer) -> None:
+    hf = as_hf(tok, padding_side="left")
+    for call in (hf, hf.encode):
+        with pytest.raises(UnknownOption) as caught:
+            call("the cat", max_lenght=3, truncation=True)
+        assert caught.value.fix == "max_length=3"
+    with pytest.raises(UnknownOption, match="has no option 'text_target'\n"):
+        hf("a", text_target="b")
+    with pytest.raises(UnknownOption, match="fix:   skip_special_tokens=True"):
+        hf.decode([1, 300], skip_special_token=True)
+    assert hf.batch_decode([[1, 20]], clean_up_tokenization_spaces=False) == [tok.decode([1, 20])]
+    with pytest.raises(UnknownOption, match="fix:   leave filename_prefix out"):
+        hf.save_pretrained("folder", filename_prefix="x")
+    with pytest.raises(AttributeError) as unset:
+        hf.pad_token = hf.eos_token
+    call = str(unset.value).partition("; ")[2].removesuffix(" gives another")
+    other = eval(call, {"as_hf": as_hf, "tok": tok})
+    assert (other.pad_token, other.padding_side) == (hf.eos_token, "left")
+    with pytest.raises(AttributeError, match=r"removed; hf\(text, \.\.\.\)"):
+        hf.encode_plus("a")
+
+
+def test_names_of_other_libraries_on_a_tokenizer(tok: slmtok.Tokenizer) -> None:
+    for name, value in {"eos_token_id": 2, "bos_token": "<s>"}.items():
+        with pytest.raises(AttributeError) as caught:
+            getattr(tok, name)
+        assert eval(str(caught.value).partition("; ")[2].removesuffix(" has it"), {"tok": tok}) == value
+    with pytest.raises(AttributeError, match=r"; slmtok.train is a function"):
+        tok.train("a.txt")
+    encoding = as_tiktoken(tok)
+    with pytest.warns(UserWarning, match="'<|endoftext|>', which is no special token of this encoding") as warned:
+        encoding.encode("<|endoftext|>", allowed_special={"<|endoftext|>"})
+    call = re.search(r"as_tiktoken\(.*?\)", str(warned[0].message))[0]  # type: ignore[index]
+    assert eval(call, {"as_tiktoken": as_tiktoken, "tok": tok}).encode(
+        "<|endoftext|>", allowed_special={"<|endoftext|>"}
+    ) == [2]
+    with pytest.raises(UnknownName) as file:
+        get_encoding("tok.json")
+    assert eval(str(file.value.fix), {"from_tokenizer": from_tokenizer, "slmtok": slmtok}).n_vocab == tok.n_vocab
+
+
+def test_calls_of_adapters_are_explained(tok: slmtok.Tokenizer) -> None:
+    processor = SentencePieceProcessor(model_file="tok.json")
+    with pytest.raises(UnknownOption) as caught:
+        processor.encode("a", add_boss=True)
+    assert eval(f"encode('a', {caught.value.fix})", {"encode": processor.encode})[0] == 1
+    with pytest.raises(WrongType) as lacking:
+        cs336.train_bpe("a.txt", 300)
+    assert eval(str(lacking.value.fix), {"train_bpe": cs336.train_bpe})
+    for call in (BasicTokenizer().train, RustTokenizer().train_from_iterator):
+        with pytest.raises(UnknownOption, match=r"fix:   vocab_size=300$"):
+            call(["a b"], vocab=300)
+    with pytest.raises(WrongType, match="lacks 'tokenizer_dir'"):
+        get_tokenizer()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("sentencepiece", "SentencePieceTrainer"),
+        ("tokenizers", "BertWordPieceTokenizer"),
+        ("minbpe", "GPT4Tokenizer"),
+        ("nanochat", "HuggingFaceTokenizer"),
+    ],
+)
+def test_names_that_adapters_lack(module: str, name: str) -> None:
+    adapter = import_module(f"slmtok.compat.{module}")
+    with pytest.raises(ImportError, match=f"has no '{name}'\n  fix:   "):
+        getattr(adapter, name)
+    with pytest.raises(AttributeError, match=f"'Trainer'; it has .*{adapter.__all__[-1]}"):
+        adapter.Trainer  # noqa: B018

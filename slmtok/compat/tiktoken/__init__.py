@@ -2,13 +2,15 @@
 
 Names, defaults and exceptions are those of tiktoken 0.14.0. Intended differences: text that the pattern does not match
 is kept; `eot_token` is found by its role; `decode_with_offsets` accepts invalid UTF-8; a single `str` in a batch call
-is a `TypeError`; bad sizes are `ValueError`; pickles carry the content; files come from tiktoken's cache folder, never
-from the network; exceptions are classes of `slmtok.errors` that inherit the built-in ones; completions of
-`encode_with_unstable` are sorted; `<|reserved_200018|>` of o200k_harmony, a second name of `<|endofprompt|>`, is text.
+is a `TypeError`; a name in `allowed_special` that is no special token gives a warning; bad sizes are `ValueError`;
+pickles carry the content; files come from tiktoken's cache folder, never from the network; exceptions are classes of
+`slmtok.errors` that inherit the built-in ones; completions of `encode_with_unstable` are sorted;
+`<|reserved_200018|>` of o200k_harmony, a second name of `<|endofprompt|>`, is text.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -383,11 +385,18 @@ def _unpickle(name: str, pat_str: str, ranks: dict[bytes, int], specials: dict[s
 
 def get_encoding(encoding_name: str) -> Encoding:
     """A public encoding. Raises `UnknownName` (a `ValueError`), and `MissingInput` if its rank file is not cached."""
-    from slmtok.formats.tiktoken import find_ranks
+    from slmtok.formats.tiktoken import ENCODINGS, find_ranks
 
     if not isinstance(encoding_name, str):
         raise UnknownName(
             f"an encoding is named by a str, not by {type(encoding_name).__name__}", fix="get_encoding('cl100k_base')"
+        )
+    if encoding_name not in ENCODINGS and os.path.exists(encoding_name):  # noqa: PTH110
+        raise UnknownName(
+            f"{encoding_name!r} is a file, not the name of an encoding",
+            limit=f"known: {', '.join(ENCODINGS)}",
+            fix=f"from_tokenizer(slmtok.load({encoding_name!r}))",
+            name=encoding_name,
         )
     return _read(encoding_name, str(find_ranks(encoding_name)))
 

@@ -10,6 +10,7 @@ from itertools import chain
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+from slmtok.calls import warn_caller
 from slmtok.checks import U32, check_int
 from slmtok.compat._shared import check_str
 from slmtok.errors import (
@@ -22,6 +23,7 @@ from slmtok.errors import (
     UnknownId,
     WrongType,
 )
+from slmtok.specials import spellings_meant
 from slmtok.vocabulary import MAX_IDS
 
 if TYPE_CHECKING:
@@ -140,6 +142,12 @@ class Rules:
         if allowed == "none_raise":
             return cls(frozenset(), everything)
         chosen = everything if allowed == "all" else _names(allowed, "allowed_special")
+        if unknown := sorted(chosen - everything):
+            warn_caller(
+                f"allowed_special names {unknown[0]!r}, which is no special token of this encoding and stays text; its "
+                f"special tokens: {', '.join(map(repr, known)) or 'none'}; of a tokenizer of slmtok, "
+                f"as_tiktoken(tok, spell={spellings_meant(unknown[:1])}) gives one that spelling"
+            )
         refused = everything - chosen if disallowed == "all" else _names(disallowed, "disallowed_special")
         return cls(chosen & everything, refused)
 

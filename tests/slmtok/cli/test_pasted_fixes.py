@@ -56,6 +56,14 @@ def _run_shell(command: str) -> None:
          "slmtok set-special tok.json 'eos=<s>' 'bos=<|bos|>' -o new.json"),
         ("set-special tok.json user=bos -o new.json", "slmtok set-special tok.json 'user=<|user|>' -o new.json"),
         ("set-special tok.json '1x=<a>' -o new.json", "slmtok set-special tok.json 'x=<a>' -o new.json"),
+        ("slice tok.json 280", "slmtok slice tok.json --vocab 280 -o small.json"),
+        ("slice tok.json --vocab 280", "slmtok slice tok.json --vocab 280 -o small.json"),
+        ("extend tok.json a.txt 292", "slmtok extend tok.json a.txt --vocab 292 -o larger.json"),
+        ("encode a.txt -t tok.json --bos '<s>' --eos false", "slmtok encode a.txt -t tok.json --bos"),
+        ("pack a.txt -t tok.json -o new --bos=false --eos no --force true",
+         "slmtok pack a.txt -t tok.json -o new --no-bos --no-eos --force"),
+        ("train a.txt --vocab 9000 -o x.json --allow-smaller yes",
+         "slmtok train a.txt --vocab 9000 -o x.json --allow-smaller"),
         ("audit data a.txt", "slmtok audit data --on a.txt"),
         ("audit tok.json data a.txt", "slmtok audit data --on a.txt"),
         ("train --model_prefix x --vocab_size 290 --input a.txt", "slmtok train -o x.json --vocab_size 290 a.txt"),
@@ -327,7 +335,9 @@ def test_a_spelling_that_no_special_has(slmtok, here: Path) -> None:
     assert command == "slmtok set-special tok.json 'endoftext=<|endoftext|>' -o with-special.json" and named
     assert slmtok(*shlex.split(command)[1:]).code == 0
     assert slmtok(*line, name).code == 0
-    assert fix_of(slmtok("encode", "a.txt", "--allow-special", "user", "-t", "tok.json")).startswith("use one of the ")
+    assert fix_of(slmtok("encode", "a.txt", "--allow-special", "user", "-t", "tok.json")).startswith(
+        "slmtok set-special tok.json "
+    )
 
 
 def test_a_tokenizer_of_another_kind(slmtok, here: Path) -> None:
@@ -618,3 +628,60 @@ def test_an_option_of_another_trainer(slmtok, here: Path, option: str, fix: str)
 def test_the_name_of_a_data_set(slmtok, here: Path) -> None:
     for name in ("wikitext", "roneneldan/TinyStories"):
         assert fix_of(slmtok("train", "--dataset", name, "--vocab", "290")) == f"slmtok train hf:{name} --vocab 290"
+
+
+def test_a_validation_shard_leads_to_its_split(slmtok, here: Path) -> None:
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "both", "--val", "tail:50%").code == 0
+    for line in ("decode both/val-00000.bin -o back.txt", "exposure both/val-00000.bin"):
+        command = fix_of(slmtok(*line.split()))
+        assert command == f"slmtok {line.replace('/val-00000.bin', '')} --split val"
+        assert slmtok(*command.split()[1:]).code == 0
+    assert (here / "back.txt").read_text() == f"<s>{TEXT[len(TEXT) // 2 :]}</s>"
+    assert fix_of(slmtok("info", "both/val-00000.bin")) == "name the folder: both"
+
+
+def test_a_path_in_the_place_of_a_glob_of_the_corpus(slmtok, here: Path) -> None:
+    (here / "all/held").mkdir(parents=True)
+    (here / "all/a.txt").write_text(TEXT)
+    (here / "all/held/b.txt").write_text("a dog sat")
+    for path, meant in {"all/held": "held/*", "./all/held/": "held/*", "all/held/b.txt": "held/b.txt"}.items():
+        line = ["pack", "all", "-t", "tok.json", "-o", f"d{len(path)}"]
+        fix = fix_of(slmtok(*line, "--val", f"files:{path}"))
+        assert fix == f"--val {shlex.quote(f'files:{meant}')}"
+        ran = slmtok(*line, *shlex.split(fix))
+        assert ran.code == 0 and "val        1 document, 9 bytes" in ran.out + ran.err, ran
+
+
+def test_what_was_given_rightly_stays_in_a_fix(slmtok, here: Path) -> None:
+    line = ["eval", "tok.json", "--on", "a.txt"]
+    fix = fix_of(slmtok(*line, "--sizes", "280,300,285"))
+    assert fix == "--sizes 280,285,290"
+    assert slmtok(*line, *fix.split()).code == 0
+    package.slice(package.load("tok.json"), 280).save("other.json")
+    fix = fix_of(slmtok("slice", "tok.json", "other.json", "--vocab", "280", "-o", "x.json"))
+    assert fix == "leave one out: slmtok slice takes TOK and options"
+    assert fix_of(slmtok("extend", "tok.json", "a.txt", "--threads", "2", "-o", "x")).endswith(" --vocab 16384")
+    assert "--sample 10%" in fix_of(slmtok("pack", "a.txt", "-t", "tok.json", "-o", "x", "--max-tokens", "10%"))
+    ran = slmtok("pack", "a.txt", "-t", "tok.json", "-o", "x", "--val", "none", "--inference", "dropout")
+    assert ran.code == 0 and "inference  dropout:0.1" in ran.out + ran.err, ran
+
+
+def test_another_tokenizer_in_packed_data(slmtok, here: Path) -> None:
+    package.slice(package.load("tok.json"), 280).save("data/tok.json", force=True)
+    ran = slmtok("exposure", "data")
+    assert ran.code == 1 and "is not that of the packed data\n  where: data/tok.json\n" in ran.err, ran
+    (here / "data/tok.json").write_bytes((here / "tok.json").read_bytes())
+    assert slmtok("exposure", "data").code == 0
+
+
+def test_a_word_behind_a_flag_that_is_text_or_a_file(slmtok, here: Path) -> None:
+    assert slmtok("show", "tok.json", "--ids", "true").code == 0
+    (here / "1").write_text(TEXT)
+    assert slmtok("train", "--vocab", "290", "-o", "x.json", "--allow-smaller", "1").code == 0
+
+
+def test_a_glob_that_excludes_nothing_is_noted(slmtok, here: Path) -> None:
+    line = ["train", "a.txt", "b.txt", "--vocab", "272", "--exclude", "*.md", "--exclude", "b*"]
+    ran = slmtok(*line, "-o", "x.json")
+    assert ran.code == 0 and "note: --exclude '*.md' matches no file of the corpus\n" in ran.err, ran
+    assert "b*" not in ran.err

@@ -53,6 +53,7 @@ def same(pair, member, *args, **kwargs):
     return got
 
 
+@pytest.mark.filterwarnings("ignore:allowed_special names 'unknown'")
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize(
     "options",
