@@ -22,7 +22,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.result_files import IDENTITY, identity, save
 from slmmodel.data_config import DataConfig
-from slmmodel.errors import OptionError
+from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.sizes import format_bytes
 from slmtok import schema
 from slmtok.cli.options import OUTPUT, AmbiguousError, Parsed, command, option
@@ -200,7 +200,15 @@ def measure(
         retrieval.ignore_memory(model)
     trained = model.config.seq_len
     maker = TaskMaker(text, opening_ids(context.vocab), template, digits=digits, max_new=max_new)
-    halves = (trained // 2,) if maker.least("9" * digits) <= trained // 2 else ()
+    least = maker.least("9" * digits)
+    if least > model.config.max_context:
+        raise InvalidInput(
+            f"the passkey task does not fit into the context of the model, {trained:,} ids",
+            where=f"model.arch {model.config.arch}, whose positions end at seq_len",
+            limit=f"{least:,} ids without any filler",
+            fix=f"a run with model.seq_len {least} or more, or shorter sentences with --template FILE",
+        )
+    halves = (trained // 2,) if least <= trained // 2 else ()
     lengths = sorted(set(lengths or (*halves, trained)))
     for length in lengths:
         retrieval.check_context(model, length)
