@@ -33,6 +33,16 @@ def share_of_percent(value: object, limit: str) -> float | None:
     return share if share < 1 or "equal" in limit else None
 
 
+def meant_number(value: object) -> float | None:
+    """The number that `5%`, `0,003` or `10,000` stands for; None for other words."""
+    text = str(value).strip()
+    if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text, re.ASCII):
+        return float(text.replace(",", ""))
+    point = re.sub(r"^(-?\d*),(\d+(e-?\d+)?%?)$", r"\1.\2", text)
+    number = parse_share(point)
+    return None if number is None or (point == text and "%" not in text) else round(number, 9)
+
+
 def as_list(value: Any) -> Any:
     """`a,b` and `[a, b]` as a list; None and `none` as an empty one."""
     if isinstance(value, str) and value != "none":
