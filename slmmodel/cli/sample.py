@@ -24,6 +24,7 @@ from slmmodel.cli.options import (
     device_option,
     field_option,
     ids_option,
+    one_text,
     prompt_option,
     run_argument,
     run_as_argument,
@@ -34,7 +35,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_options import SampleConfig
-from slmmodel.errors import OptionError
+from slmmodel.errors import Argument, OptionError
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import argument, command, instead, option
 from slmtok.cli.output import Outcome, printable, settings, write_text
@@ -83,6 +84,7 @@ def sampling_options(function: Any) -> Any:
 
 _PROMPT_HABITS = dict.fromkeys(("--file", "--prompt-file", "--input-file"), instead("--prompt - < {}", "FILE"))
 _HABITS = {
+    EXTRA: one_text("sample"),
     **run_as_argument("sample"),
     **_PROMPT_HABITS,
     "--start": instead("--prompt {}", "TEXT"),
@@ -109,7 +111,8 @@ _HABITS = {
 def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **values: Any) -> Outcome:
     """Generate text with a trained model. The samples of one seed differ; the same seed gives the same text."""
     if text is not None and prompt is not None:
-        raise OptionError("TEXT and --prompt together", fix="give one of them", option="--prompt")
+        fix = (Argument("prompt", f"{prompt} {text}"), " for one text of both, else leave one out")
+        raise OptionError("TEXT and --prompt together", where=f"TEXT is {text!r}", fix=fix, option="--prompt")
     prompt = prompt if text is None else text
     opening = {name: values.pop(name) for name in _OPENING}
     options = SampleConfig(**values)
@@ -300,7 +303,12 @@ def _listed(ids: Sequence[int]) -> str:
     return "".join(f"{id} " for id in ids)
 
 
-_LOGPROBS_HABITS = {EXTRA: instead("--prompt {}"), **run_as_argument("logprobs"), **_PROMPT_HABITS}
+_WORDS, _WORD = one_text("logprobs", "--prompt"), instead("--prompt {}")
+_LOGPROBS_HABITS = {
+    EXTRA: lambda value, given: _WORDS(value, given) or _WORD(value, given),
+    **run_as_argument("logprobs"),
+    **_PROMPT_HABITS,
+}
 
 
 @command("logprobs", example="slm logprobs run --prompt 'Once upon a'", habits=_LOGPROBS_HABITS)

@@ -271,7 +271,9 @@ def _is_file_with_dash(word: str, option: str) -> bool:
 
 def _use(text: str) -> str:
     """The remedy for what stands here instead; a command alone, to be pasted."""
-    is_command = text.startswith(("printf ", "leave it out")) or (_COMMAND.match(text) and not re.search("[,:] ", text))
+    is_command = text.startswith(("printf ", "leave it out")) or (
+        _COMMAND.match(text) and not re.search("[,:] ", re.sub("'[^']*'", "", text))
+    )
     return text if is_command else f"use {text}"
 
 

@@ -84,7 +84,7 @@ CASES = {
     "train data -o r --set model.dropout=1.0": (2, "error: model.dropout is 1.0\n"),
     "train data -o r --preset cpu-demo --set model.n_heads=5": (
         2,
-        "  where: --set model.n_heads\n  limit: n_heads is a multiple of n_kv_heads\n  fix:   --set model.n_heads=4,",
+        "  where: --set model.n_heads\n  limit: n_heads is a multiple of n_kv_heads\n  fix:   --set model.n_heads=4; for 5 heads ",
     ),
     "config --set model.n_layers=x": (2, "  where: --set model.n_layers\n"),
     "train data -o r --device cpu --set model.n_layers=400 --set model.d_model=8192": (
