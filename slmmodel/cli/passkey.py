@@ -35,6 +35,7 @@ from slmtok.strict_json import FaultError
 if TYPE_CHECKING:
     from slmmodel.cli.passkey_text import Task, Template
     from slmmodel.evaluation.retrieval import Recall
+    from slmmodel.models.config import ModelConfig
 
 KIND = "passkey"
 MAX_BATCH_IDS = 1 << 16
@@ -174,6 +175,17 @@ def load_result(path: str) -> dict[str, Any]:
     return found
 
 
+def _check_task(config: ModelConfig, least: int) -> None:
+    """Raises `InvalidInput` for a context that is shorter than the task without filler, which has `least` ids."""
+    if least > config.max_context:
+        raise InvalidInput(
+            f"the passkey task does not fit into the context of the model, {config.seq_len:,} ids",
+            where=f"model.arch {config.arch}, whose positions end at seq_len",
+            limit=f"{least:,} ids without any filler",
+            fix=f"a run with model.seq_len {least} or more, or shorter sentences with --template FILE",
+        )
+
+
 def measure(
     context: RunContext,
     template: Template,
@@ -201,13 +213,7 @@ def measure(
     trained = model.config.seq_len
     maker = TaskMaker(text, opening_ids(context.vocab), template, digits=digits, max_new=max_new)
     least = maker.least("9" * digits)
-    if least > model.config.max_context:
-        raise InvalidInput(
-            f"the passkey task does not fit into the context of the model, {trained:,} ids",
-            where=f"model.arch {model.config.arch}, whose positions end at seq_len",
-            limit=f"{least:,} ids without any filler",
-            fix=f"a run with model.seq_len {least} or more, or shorter sentences with --template FILE",
-        )
+    _check_task(model.config, least)
     halves = (trained // 2,) if least <= trained // 2 else ()
     lengths = sorted(set(lengths or (*halves, trained)))
     for length in lengths:
