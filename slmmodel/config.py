@@ -38,6 +38,7 @@ from slmmodel.config_values import (
     PositiveCount,
     Section,
     as_list,
+    meant_bool,
     meant_integer,
     meant_number,
     option,
@@ -635,8 +636,9 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
             error.where = ", ".join(dict.fromkeys(each.where for each in given)) or error.where
             option = str(error.fields.setdefault("option", f"model.{next(iter(settings))}"))
             usual = {"seq_len": base.seq_len, **shape}.get(option.removeprefix("model."))
-            meant: float | None = meant_integer(named.value) if named and error.limit == WHOLE else None
+            meant: object = meant_integer(named.value) if named and error.limit == WHOLE else None
             meant = meant_number(named.value) if named and error.limit == "a number" else meant
+            meant = meant_bool(named.value) if named and error.limit == "true or false" else meant
             share = share_of_percent(named.value, error.limit or "") if named else None
             if error.fix == LEAVE_IT and share is not None:
                 error.fix = (Argument(option, share),)

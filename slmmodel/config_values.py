@@ -43,6 +43,12 @@ def meant_number(value: object) -> float | None:
     return None if number is None or (point == text and "%" not in text) else round(number, 9)
 
 
+def meant_bool(value: object) -> str | None:
+    """`true` or `false` for the words of other formats, such as `yes` and 0; None for other words."""
+    words = {"true": ("yes", "on", "1", "y"), "false": ("no", "off", "0", "n", "none")}
+    return next((ours for ours, others in words.items() if str(value).lower() in (ours, *others)), None)
+
+
 def as_list(value: Any) -> Any:
     """`a,b` and `[a, b]` as a list; None and `none` as an empty one."""
     if isinstance(value, str) and value != "none":

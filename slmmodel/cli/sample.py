@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -35,10 +36,10 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_options import SampleConfig
-from slmmodel.errors import Argument, OptionError
+from slmmodel.errors import OptionError
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.options import argument, command, instead, option
-from slmtok.cli.output import Outcome, printable, settings, write_text
+from slmtok.cli.options import argument, arguments_of_command, command, instead, is_given, option
+from slmtok.cli.output import Outcome, counted, printable, settings, write_text
 
 if TYPE_CHECKING:
     from slmmodel.models.protocol import Model
@@ -111,7 +112,7 @@ _HABITS = {
 def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **values: Any) -> Outcome:
     """Generate text with a trained model. The samples of one seed differ; the same seed gives the same text."""
     if text is not None and prompt is not None:
-        fix = (Argument("prompt", f"{prompt} {text}"), " for one text of both, else leave one out")
+        fix = one_text("sample")(text, arguments_of_command()) or "leave one out"
         raise OptionError("TEXT and --prompt together", where=f"TEXT is {text!r}", fix=fix, option="--prompt")
     prompt = prompt if text is None else text
     opening = {name: values.pop(name) for name in _OPENING}
@@ -259,6 +260,13 @@ class SampleJob:
                 "the prompt ends in white space, with which most tokens begin: leave it out for likelier text",
                 *warnings,
             )
+        shortest = min((len(one["ids"]) for one in samples if one["reason"] == "context"), default=None)
+        if shortest is not None and is_given("max_new_tokens"):
+            fact = f"a sample ended after {counted(shortest, 'id')}, at the end of the context, not at --max-new"
+            warnings = (f"{fact} {self.options.max_new_tokens:,}; --overflow slide continues", *warnings)
+        if literal := [stop for stop in self.options.stop if re.search(r"\\[nt]", stop)]:
+            meant = " ".join(f"--stop $'{stop}'" for stop in literal)
+            warnings = (f"--stop {literal[0]!r} has a backslash and a letter; for the character: {meant}", *warnings)
         result = {"mode": mode, "seed": self.options.seed, "prompt_ids": self.prompt, "samples": samples, **more}
         return Outcome(result, warnings=warnings)
 

@@ -208,12 +208,21 @@ PASTED = {
     "train data --val-file text.txt -o new": "use --val text.txt",
     "sample run a: b: --max-new 1": "slm sample run 'a: b:' --max-new 1",
     "sample run -p a b c --max-new 1": "slm sample run -p 'a b c' --max-new 1",
-    "sample run -p a b --max-new 1": "--prompt 'a b' for one text of both, else leave one out",
+    "sample run -p a b --max-new 1": "slm sample run -p 'a b' --max-new 1",
     "sample run a --max-new 1 --seed 1,2,3": "--seed 0, as without it",
     "sample run a --max-new 1 --step best": "--step 2",
     "eval run --step last": "--step 2",
     "eval run --precision fp64": "--precision fp32",
     "logprobs run a b --top 2": "slm logprobs run --prompt 'a b' --top 2",
+    "sample run a --choice yes no": "--choice yes --choice no",
+    "train text.txt -t tok.json -o new --exclude *.md *.py": "--exclude '*.md' --exclude '*.py'",
+    "ablate --patterns gpt4,slm --text text.txt --cpu -o new": "--patterns cl100k,slm",
+    "ablate --vocabs 300 --text text.txt --cpu -o new": "--vocabs 300,600",
+    "ablate --vocabs 300-400 --text text.txt --cpu -o new": "--vocabs 300,400",
+    "ablate --vocabs 300,400 text.txt --cpu -o new": "slm ablate --vocabs 300,400 --text text.txt --cpu -o new",
+    "train text.txt -t tiktoken:gpt4 -o new": "the name tiktoken:cl100k_base",
+    "train data -o new --dry-run --set model.tie_embeddings=yes": "--set model.tie_embeddings=true",
+    "config --check bare.yaml": "name a DATA: slm config --check bare.yaml --data DATA, or data.train in FILE",
     "chat run a b": "slm sample run 'a b'",
     "plot ru* -o c.svg": "slm plot run run2 -o c.svg",
     "passkey run --lengths 512": "a run with model.seq_len ",
@@ -223,6 +232,7 @@ PASTED = {
 @pytest.mark.parametrize("line", PASTED)
 def test_the_fix_means_what_was_asked(slm, here, line):
     """Each is the whole fix, and a command line among them is run."""
+    Path("bare.yaml").write_text("optim: {lr: 0.01}\n")
     fix = slm(*line.split()).err.rpartition("fix:   ")[2].rstrip("\n")
     assert fix == PASTED[line] or (fix.startswith(PASTED[line]) and line.startswith("passkey")), fix
     first = fix.rpartition("&& ")[0] and fix.partition(" && ")[0]
@@ -231,7 +241,7 @@ def test_the_fix_means_what_was_asked(slm, here, line):
 
         assert main(shlex.split(first)[1:]) == 0
     command = shlex.split(fix.rpartition("&& ")[2])
-    if command[0] == "slm" and command[1] != "plot":
+    if command[0] == "slm" and command[1] not in ("plot", "ablate"):
         slm(*command[1:], code=0)
 
 
@@ -271,3 +281,16 @@ def test_sequences_of_a_run_whose_data_moved(slm, here):
     Path("data").rename("moved")
     fix = slm("batches", "new", code=1).err.rpartition("fix:   name the data: slm ")[2]
     slm(*fix.replace("DATA", "moved").split(), code=0)
+
+
+def test_a_sample_that_ends_before_it_was_asked_to_is_noted(slm, here):
+    assert "note: a sample ended after " in slm("sample", "run", "a", "--max-new", "50", "--seed", "1", code=0).err
+    assert "--overflow slide continues" not in slm("sample", "run", "a", "--max-new", "2", code=0).err
+    assert (
+        "for the character: --stop $'\\n'" in slm("sample", "run", "a", "--stop", "\\n", "--max-new", "1", code=0).err
+    )
+
+
+def test_a_model_is_not_compared_with_itself(slm, here):
+    slm("eval", "run", "--losses", "a.losses", "--no-baselines", code=0)
+    assert "A and B are the same file, 'a.losses'" in slm("compare", "a.losses", "./a.losses", code=2).err

@@ -312,11 +312,11 @@ def test_a_spinner_says_that_torch_is_loaded(run: Path) -> None:
         from slmmodel.cli import main
         from slmtok.cli.progress import Progress
 
-        def watched(name, *more, plain=builtins.__import__):
+        def watched(name, *more, plain=builtins.__import__, **named):
             if name.partition(".")[0] == "torch":
                 print(line, "shown" if Progress._active else "nothing")
                 raise SystemExit
-            return plain(name, *more)
+            return plain(name, *more, **named)
 
         builtins.__import__ = watched
         for line in {lines}:

@@ -84,7 +84,8 @@ CASES = {
     "train data -o r --set model.dropout=1.0": (2, "error: model.dropout is 1.0\n"),
     "train data -o r --preset cpu-demo --set model.n_heads=5": (
         2,
-        "  where: --set model.n_heads\n  limit: n_heads is a multiple of n_kv_heads\n  fix:   --set model.n_heads=4; for 5 heads ",
+        "  where: --set model.n_heads\n  limit: n_heads is a multiple of n_kv_heads\n"
+        "  fix:   --set model.n_heads=4; for 5 heads ",
     ),
     "config --set model.n_layers=x": (2, "  where: --set model.n_layers\n"),
     "train data -o r --device cpu --set model.n_layers=400 --set model.d_model=8192": (
@@ -124,7 +125,7 @@ CASES = {
     "train data -o run --set optim.schedule.kind=cosin": (2, "fix:   --set optim.schedule.kind=cosine\n"),
     "train data -o run --set data.pack=best": (2, "fix:   --set data.pack=best_fit\n"),
     "train dat -o r": (1, "fix:   slm train data -o r\n"),
-    "resume run --budget 10": (2, "fix:   --budget steps=10\n"),
+    "resume run --budget 10": (2, "fix:   --budget steps=10 to count batches, or --budget tokens=10\n"),
     "passkey run --depths 200": (2, "fix:   --depths 0,50,100\n"),
     "passkey run --lengths x": (2, "fix:   --lengths 512,1K,4K\n"),
     "train data -o r --preset cpu-demo --set model.n_kv_heads=3": (2, "fix:   --set model.n_kv_heads=4\n"),
