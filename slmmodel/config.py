@@ -518,7 +518,10 @@ def _fix_of(name: str, value: Any) -> Fix:
     """A value that the setting takes, or the advice to leave it out where its default is another setting's or none."""
     if name.startswith(_BUDGET):
         kind = name.removeprefix(_BUDGET)
-        return (Argument("budget", f"{kind}={BUDGET_EXAMPLES[kind]}"),)
+        # `1MB` of tokens.
+        amount = str(value).rstrip("bB")
+        is_meant = amount != str(value) and _is_valid(name, amount)
+        return (Argument("budget", f"{kind}={amount if is_meant else BUDGET_EXAMPLES[kind]}"),)
     if name not in OPTIONS:
         return "correct it"
     if isinstance(value, str) and len(joined := _JOINED.findall(f"{name}={value}")) > 1:

@@ -36,6 +36,8 @@ def share_of_percent(value: object, limit: str) -> float | None:
 def meant_number(value: object) -> float | None:
     """The number that `5%`, `0,003` or `10,000` stands for; None for other words."""
     text = str(value).strip()
+    if text[:1] in "'\"" and len(text) > 2 and text[-1] == text[0]:
+        return parse_share(text[1:-1])
     if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text, re.ASCII):
         return float(text.replace(",", ""))
     point = re.sub(r"^(-?\d*),(\d+(e-?\d+)?%?)$", r"\1.\2", text)

@@ -222,6 +222,8 @@ PASTED = {
     "ablate --vocabs 300,400 text.txt --cpu -o new": "slm ablate --vocabs 300,400 --text text.txt --cpu -o new",
     "train text.txt -t tiktoken:gpt4 -o new": "the name tiktoken:cl100k_base",
     "train data -o new --dry-run --set model.tie_embeddings=yes": "--set model.tie_embeddings=true",
+    "train data -o new --set optim.lr='0.01'": "--set optim.lr=0.01",
+    "train data -o new --budget tokens=1MB": "--budget tokens=1M",
     "config --check bare.yaml": "name a DATA: slm config --check bare.yaml --data DATA, or data.train in FILE",
     "chat run a b": "slm sample run 'a b'",
     "plot ru* -o c.svg": "slm plot run run2 -o c.svg",
@@ -294,3 +296,8 @@ def test_a_sample_that_ends_before_it_was_asked_to_is_noted(slm, here):
 def test_a_model_is_not_compared_with_itself(slm, here):
     slm("eval", "run", "--losses", "a.losses", "--no-baselines", code=0)
     assert "A and B are the same file, 'a.losses'" in slm("compare", "a.losses", "./a.losses", code=2).err
+
+
+def test_a_budget_that_is_spent_trains_nothing_and_leaves_nothing(slm, here):
+    err = slm("resume", "run", "-o", "new", "--budget", "epochs=0.0001", code=2).err
+    assert "no step is left: step 2 has spent the budget epochs=0.0001" in err and not Path("new").exists()
