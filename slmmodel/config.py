@@ -38,7 +38,9 @@ from slmmodel.config_values import (
     PositiveCount,
     Section,
     as_list,
+    meant_bool,
     meant_integer,
+    meant_number,
     option,
     parse_word,
     resumable_option,
@@ -278,12 +280,15 @@ def read_yaml(path: str) -> Settings:
 
 
 _SECTIONS = ("model", "data", "optim", "run")
+_PRESET = "model.preset"
+"""A setting that stands for all of its section."""
 
 
 def _is_meant(name: str) -> bool:
     """Whether a name is that of a setting, or a misspelling of one."""
     is_inside = name.partition(".")[0] in _SECTIONS
-    return is_inside or any(option.endswith(f".{name}") for option in OPTIONS) or suggestion(name, OPTIONS) is not None
+    ours = [*OPTIONS, _PRESET]
+    return is_inside or any(option.endswith(f".{name}") for option in ours) or suggestion(name, ours) is not None
 
 
 def read_assignments(assignments: Iterable[str]) -> Settings:
@@ -433,7 +438,7 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     known = list(names)
     for name, given in settings.items():
         if name not in known and not name.startswith(("data.options.", "data.read.")):
-            error = unknown_setting(name, [*known, *model_options()], given.where)
+            error = unknown_setting(name, [_PRESET, *known, *model_options()], given.where)
             if f"{name}." == _BUDGET and given.value:
                 kind, amount = budget_of(str(given.value)).split("=", 1)
                 in_file = f"write budget: {{{kind}: {amount}}} in that line"
@@ -513,7 +518,10 @@ def _fix_of(name: str, value: Any) -> Fix:
     """A value that the setting takes, or the advice to leave it out where its default is another setting's or none."""
     if name.startswith(_BUDGET):
         kind = name.removeprefix(_BUDGET)
-        return (Argument("budget", f"{kind}={BUDGET_EXAMPLES[kind]}"),)
+        # `1MB` of tokens.
+        amount = str(value).rstrip("bB")
+        is_meant = amount != str(value) and _is_valid(name, amount)
+        return (Argument("budget", f"{kind}={amount if is_meant else BUDGET_EXAMPLES[kind]}"),)
     if name not in OPTIONS:
         return "correct it"
     if isinstance(value, str) and len(joined := _JOINED.findall(f"{name}={value}")) > 1:
@@ -522,11 +530,24 @@ def _fix_of(name: str, value: Any) -> Fix:
     meant = _meant_value(name, value)
     if meant is not None:
         return (Argument(name, meant),)
+    number = meant_number(value)
+    if number is not None and _is_valid(name, number):
+        return (Argument(name, number),)
     default = OPTIONS[name].default
     is_of_preset = name in ("optim.name", "optim.lr", "optim.weight_decay", "run.batch_tokens")
     if is_of_preset or default in (None, "", ()) or name.startswith("optim.schedule."):
         return f"leave out {name}, then the preset decides" if is_of_preset else f"leave out {name}"
-    return (Argument(name, str(default).lower() if isinstance(default, bool) else default),)
+    usual = Argument(name, str(default).lower() if isinstance(default, bool) else default)
+    return (usual,) if isinstance(default, tuple) else (usual, ", as without it")
+
+
+def _is_valid(name: str, value: Any) -> bool:
+    """Whether an option outside `model` takes a value."""
+    try:
+        RunConfig.model_validate({"model": {}, **nested({name: Setting(value, "")})})
+    except (ValidationError, InvalidConfig):
+        return False
+    return True
 
 
 # ---------------------------------------------------------------- resolving
@@ -599,10 +620,13 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
     vocab_sizes = {"n_vocab": vocab.n_vocab, "padded_vocab": vocab.padded_vocab}
     for name, size in vocab_sizes.items():
         if options.get(name, size) != size:
+            differing = [Argument(f"model.{each}", vocab_sizes[each]) for each in vocab_sizes if each in options]
+            # A file may belong to a run, whose files must not be edited.
+            fix: Fix = tuple(part for each in differing for part in (each, " "))[:-1]
             raise InvalidConfig(
                 f"model.{name} is {options[name]}, the vocabulary of the data has {size}",
                 where=settings[name].where,
-                fix=f"remove model.{name}",
+                fix=fix if ", line " in settings[name].where else f"remove model.{name}",
                 option=f"model.{name}",
             )
     try:
@@ -615,7 +639,9 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
             error.where = ", ".join(dict.fromkeys(each.where for each in given)) or error.where
             option = str(error.fields.setdefault("option", f"model.{next(iter(settings))}"))
             usual = {"seq_len": base.seq_len, **shape}.get(option.removeprefix("model."))
-            meant = meant_integer(named.value) if named and error.limit == WHOLE else None
+            meant: object = meant_integer(named.value) if named and error.limit == WHOLE else None
+            meant = meant_number(named.value) if named and error.limit == "a number" else meant
+            meant = meant_bool(named.value) if named and error.limit == "true or false" else meant
             share = share_of_percent(named.value, error.limit or "") if named else None
             if error.fix == LEAVE_IT and share is not None:
                 error.fix = (Argument(option, share),)
@@ -634,8 +660,8 @@ def check_without_data(settings: Settings) -> dict[str, Any]:
     """
     of_models = model_options()
     for name, given in settings.items():
-        if name.startswith("model.") and name != "model.preset" and name not in of_models:
-            raise unknown_setting(name, [*of_models, *OPTIONS], given.where)
+        if name.startswith("model.") and name != _PRESET and name not in of_models:
+            raise unknown_setting(name, [_PRESET, *of_models, *OPTIONS], given.where)
     sections, others = _sections_of(settings)
     own = {name: setting for name, setting in sections.items() if name not in ("n_vocab", "padded_vocab")}
     defaults = [name for names in _DEFAULT_PRESETS.values() for name in names.values()]

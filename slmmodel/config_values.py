@@ -33,6 +33,24 @@ def share_of_percent(value: object, limit: str) -> float | None:
     return share if share < 1 or "equal" in limit else None
 
 
+def meant_number(value: object) -> float | None:
+    """The number that `5%`, `0,003` or `10,000` stands for; None for other words."""
+    text = str(value).strip()
+    if text[:1] in "'\"" and len(text) > 2 and text[-1] == text[0]:
+        return parse_share(text[1:-1])
+    if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text, re.ASCII):
+        return float(text.replace(",", ""))
+    point = re.sub(r"^(-?\d*),(\d+(e-?\d+)?%?)$", r"\1.\2", text)
+    number = parse_share(point)
+    return None if number is None or (point == text and "%" not in text) else round(number, 9)
+
+
+def meant_bool(value: object) -> str | None:
+    """`true` or `false` for the words of other formats, such as `yes` and 0; None for other words."""
+    words = {"true": ("yes", "on", "1", "y"), "false": ("no", "off", "0", "n", "none")}
+    return next((ours for ours, others in words.items() if str(value).lower() in (ours, *others)), None)
+
+
 def as_list(value: Any) -> Any:
     """`a,b` and `[a, b]` as a list; None and `none` as an empty one."""
     if isinstance(value, str) and value != "none":

@@ -20,6 +20,8 @@ _SIZES = {
 _TIMES = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
 
+_THOUSANDS = re.compile(r"^\s*\d{1,3}(,\d{3})+(?![\d,])", re.ASCII)
+
 
 def parse_count(text: str) -> int | None:
     """A count: `328M`, `1.6B`, `4k`, `1e15`; None for anything else, such as `1.5`."""
@@ -49,7 +51,9 @@ def parse_share(text: str) -> float | None:
 
 def _parse(text: str, units: Mapping[str, float]) -> float | None:
     """A number times its unit; whole numbers of whole units are exact."""
-    match = _NUMBER.fullmatch(text.replace("_", "").replace(",", "").strip().lower())
+    # `1,2,3` is several numbers, `1,024` is one.
+    grouped = text.replace(",", "") if _THOUSANDS.search(text) else text
+    match = _NUMBER.fullmatch(grouped.replace("_", "").strip().lower())
     if match is None or match[2] not in units:
         return None
     number = int(match[1]) if match[1].isdigit() else float(match[1])

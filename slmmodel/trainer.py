@@ -433,6 +433,8 @@ class Trainer:
         if not self.state.replanned:
             # A branch plans its steps anew: those of the fingerprint count, not those of the checkpoint.
             self.state.steps = steps
+            if steps < newest:
+                raise setup.no_step_left(self.config.run.budget, newest)
         if self.world.is_main:
             path = self.folder.path / checkpoint.METRICS
             self.state.metrics_length, self.lost_lines = restore_lines(path, self.state.metrics_length)

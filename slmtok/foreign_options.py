@@ -104,12 +104,12 @@ _FIXES: dict[str, tuple[str, Message]] = {
 """Options whose values differ, or that slmtok does not have: the option of ours that a call must have, and the fix."""
 
 
-_VALIDATION = (
+VALIDATION_SHARES = (
     *("test_size", "val_ratio", "val_frac", "val_fraction", "val_split", "val_size", "valid_size"),
     *("split", "validation", "validation_split", "validation_size", "validation_fraction", "eval_ratio", "test_split"),
 )
 """Options for the share of documents that are held out."""
-_VALIDATION_FILES = (
+VALIDATION_FILES = (
     *("val_file", "val_files", "validation_file", "validation_files", "eval_file", "test_file", "val_data"),
 )
 """Options for files of held out text."""
@@ -175,9 +175,9 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
     if name in _SPECIALS and "special" in options and (spelled := _spelled(value)):
         return "special", (Setting("special", spelled),)
-    if name in _VALIDATION and "val" in options:
+    if name in VALIDATION_SHARES and "val" in options:
         return "val", (Setting("val", rule_of_share(str(value)) or "tail:10%"),)
-    if name in _VALIDATION_FILES and "val" in options:
+    if name in VALIDATION_FILES and "val" in options:
         return "val", (Setting("val", f"files:{value or 'val.txt'}"), ", and the file in the corpus too")
     if name == "input_sentence_size" and {"document", "max_docs"} <= {*options}:
         sentences = Setting("max_docs") if value is None else Setting("max_docs", value)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from slmtok.calls import explains_calls
 from slmtok.checks import check_bool, check_path
-from slmtok.errors import CorruptFile, Inexpressible, MissingInput, Setting, begun_name, suggestion
+from slmtok.errors import CorruptFile, Inexpressible, MissingInput, Setting, UnknownName, begun_name, suggestion
 from slmtok.file_kinds import UNKNOWN, kind_of
 from slmtok.files import similar_file
 
@@ -44,8 +44,14 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
         file = _tokenizer_in(file)
     elif not file.exists() and (encoding := public_encoding(name)):
         from slmtok.formats.tiktoken import from_tiktoken
+        from slmtok.model_encodings import encoding_meant as encoding_of
 
-        return from_tiktoken(encoding)
+        try:
+            return from_tiktoken(encoding)
+        except UnknownName as error:
+            if meant := encoding_of(encoding):
+                error.fix = f"the name tiktoken:{meant}"
+            raise
     try:
         return read_tokenizer(file, verify=verify)
     except MissingInput as error:

@@ -98,6 +98,11 @@ def _unknown_pattern(word: str, names: list[str]) -> UnknownName:
     )
 
 
+def pattern_meant(word: str) -> str | None:
+    """The pattern that a word stands for, as in the fix of the error for it; None for other words."""
+    return _meant(word, pattern_names())
+
+
 def _meant(word: str, names: list[str]) -> str | None:
     """The name that a word misspells, or the pattern of the encoding, or of the model, that it names."""
     encoding = encoding_meant(word) or word.lower()

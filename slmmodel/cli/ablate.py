@@ -239,6 +239,10 @@ def _check_arms(
         words = [part for word in arguments_of_command() for part in (("-t", word) if word in data else (word,))]
         fix = shlex.join(["slm", "ablate", *words])
         raise OptionError(f"{data[0]!r} is a tokenizer, not packed data", limit="-t names one", fix=fix, option="data")
+    if data and (tokenizers or given) and not text and all(Path(path).exists() and is_text(path) for path in data):
+        words = [part for word in arguments_of_command() for part in (("--text", word) if word in data else (word,))]
+        fix = shlex.join(["slm", "ablate", *words])
+        raise OptionError(f"{data[0]!r} is text, not packed data", limit="--text names one", fix=fix, option="data")
     if data and (tokenizers or text or given):
         raise OptionError("packed data, and a text with tokenizers", limit="one of the two", fix=example, option="data")
     if len(given) > 1:

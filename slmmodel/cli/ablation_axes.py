@@ -19,6 +19,7 @@ from slmmodel.cli.text import too_small, training_documents
 from slmmodel.errors import OptionError
 from slmmodel.sizes import parse_count, parse_share
 from slmtok.option_values import check_inference, dropout_rate
+from slmtok.patterns import pattern_meant
 
 if TYPE_CHECKING:
     from slmtok import Tokenizer
@@ -145,6 +146,12 @@ def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
         fact = f"{flag} {','.join(values)}" + (f": {wrong!r} is not one of {takes[0]}" if wrong is not None else "")
         counts = [parse_count(value) for value in values] if axis == "vocabs" and len(set(values)) > 1 else [None]
         example = takes[2] if None in counts else ",".join(map(str, counts))
+        if axis == "patterns" and all(
+            named := [value if _is_pattern(value) else pattern_meant(value) for value in values]
+        ):
+            example = ",".join(map(str, named if len(named) > 1 else dict.fromkeys([*named, *takes[2].split(",")])))
+        elif axis == "vocabs" and len(values) == 1 and (found := [*map(int, re.findall(r"\d+", values[0]))][:2]):
+            example = ",".join(map(str, found if len(found) > 1 else [found[0], 2 * found[0]]))
         raise OptionError(fact, limit="different values, separated by commas", fix=f"{flag} {example}", option=axis)
     return recipes
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from itertools import pairwise
@@ -18,6 +19,7 @@ from slmtok.cli.options import argument, command, instead, option, tokenizer_opt
 from slmtok.cli.output import Outcome, printable
 
 if TYPE_CHECKING:
+    from slmmodel.config import RunConfig
     from slmmodel.data.batch import Batch
     from slmmodel.data.loader import Loader
     from slmmodel.data.source import TokenSource
@@ -148,7 +150,11 @@ def _open_stages(
             )
         run = RunFolder.open(folder)
         config, vocab, tokenizer = RunConfig(**run.config), run.vocab, tokenizer or run.tokenizer
-        data = training_data(run, split, tokenizer)
+        try:
+            data = training_data(run, split, tokenizer)
+        except MissingInput as error:
+            error.fix = _with_data(config, tokenizer) if isinstance(config.data.train, str) else error.fix
+            raise
     else:
         require_text(read, path)
         source, vocab, tokenizer = _open_data(path, split, tokenizer, read)
@@ -162,6 +168,13 @@ def _open_stages(
     from slmmodel.training.stages import DataStages
 
     return DataStages(data, config), None if tokenizer is None else Text(tokenizer, vocab, path)
+
+
+def _with_data(config: RunConfig, tokenizer: str | Path | None) -> str:
+    """The command that shows the sequences of a run whose data are in another place."""
+    shape = f"--seq-len {config.seq_len} --batch-size {config.batch_size} --pack {config.data.pack}"
+    own = "" if tokenizer is None else f" -t {shlex.quote(str(tokenizer))}"
+    return f"name the data: slm batches DATA{own} {shape} --seed {config.run.seed}"
 
 
 def _open_data(

@@ -13,6 +13,7 @@ from slmmodel.cli.options import (
     COUNT,
     device_option,
     field_option,
+    one_text,
     run_argument,
     run_as_argument,
     run_tokenizer_option,
@@ -45,7 +46,7 @@ _FAREWELLS = ("exit", "exit()", "quit", "quit()", "bye", "q", ":q")
 
 
 _HABITS: dict[str, Habit] = {
-    EXTRA: lambda text, given: f"slm sample {shlex.join(given)}",
+    EXTRA: lambda text, given: one_text("sample")(text, given) or f"slm sample {shlex.join(given)}",
     **run_as_argument("chat"),
     **dict.fromkeys(
         ("--system", "--system-prompt"),

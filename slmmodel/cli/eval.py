@@ -23,6 +23,7 @@ from slmmodel.cli.opening import (
     comparison_of,
     is_text,
     note_of_command,
+    note_on_globs,
     note_unfinished,
     open_any,
     refuse_file_of_run,
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 
 N_RAREST = 20
 """Rows of the table of rare ids."""
+_PRECISIONS = {**FOREIGN_VALUES["run.precision"], **dict.fromkeys(("fp64", "float64", "double"), "fp32")}
+"""Types of other tools; the largest one stands for those that are larger."""
 NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
 
 
@@ -105,7 +108,7 @@ _HABITS = {
 @option("--stride", metavar="N", type=POSITIVE, show_default="half a window", help="Positions from window to window.")
 @step_option
 @option("--precision", metavar="fp32|bf16|fp16", default="fp32", help="Type of matrix products.",
-        type=choice("fp32", "bf16", "fp16", foreign=FOREIGN_VALUES["run.precision"]))  # fmt: skip
+        type=choice("fp32", "bf16", "fp16", foreign=_PRECISIONS))  # fmt: skip
 @device_option
 @option("--stateful", is_flag=True, help="Recurrent models and infini: keep the state through each document.")
 @option("--baselines/--no-baselines", "with_baselines", default=True, help="Also score byte n-grams, bz2 and xz.")
@@ -318,6 +321,8 @@ def open_documents(
             fix=f"name them: {fix}",
             path=path,
         )
+    if on is not None and read is not None and is_text(on):
+        note_on_globs([on], read)
     wanted = split or "val" if is_split else split
     reading = recorded(run) if on is None else read
     return open_any(path, wanted, run.vocab, tokenizer or run.tokenizer, reading, run.path)
@@ -546,6 +551,9 @@ def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
     if is_run(a) and is_run(b) and a != b:
         raise OptionError(f"{a!r} and {b!r} are runs, not files of losses", fix=comparison_of([a, b]), option="a")
     first, second = comparison.read_losses(a), comparison.read_losses(b)
+    if Path(a).samefile(b):
+        fix = "name the losses of two models: slm eval RUN --losses FILE writes those of one"
+        raise OptionError(f"A and B are the same file, {a!r}", limit="two models", fix=fix, option="b")
     found = comparison.compare(first, second, content=content, resamples=resamples)
     interval = found.interval
     verdict = verdict_of(interval)

@@ -311,17 +311,33 @@ def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOp
     corpus = Corpus(Text(tokenizer), [path], read)
     opened = open_corpus(corpus, val)
     _note_on(corpus)
-    if Path(val).exists() and Path(path).exists() and Path(val).samefile(path):
-        note_of_command(f"the validation documents are those of training: --val {val} is DATA")
+    note_on_globs(corpus.paths, read)
+    places = {"is DATA": [path], "is in DATA": corpus.sources}
+    for place, files in places.items():
+        if Path(val).exists() and any(Path(each).exists() and Path(val).samefile(each) for each in files):
+            note_of_command(f"the validation documents are those of training: --val {val} {place}")
+            break
     return opened
 
 
 def _note_on(corpus: Corpus) -> None:
     """A note on a separator that cuts no file."""
-    if corpus.is_uncut:
-        from slmtok.cli.reports import separator_note
+    from slmtok.cli.reports import separator_note
 
+    if corpus.is_uncut:
         note_of_command(separator_note(corpus.options.separator or ""))
+
+
+def note_on_globs(paths: Sequence[str], options: ReadOptions) -> None:
+    """Notes on globs that match no file."""
+    from slmtok.corpus.paths import expand, matches
+
+    globs = [("--exclude ", glob) for glob in options.exclude]
+    globs += [(f"--domain {name}=", glob) for name, of_name in options.domains.items() for glob in of_name]
+    found = expand(paths) if globs else []
+    for option, glob in globs:
+        if not any(matches(source, glob) for source in found):
+            note_of_command(f"{option}{shlex.quote(glob)} matches no file of {', '.join(paths)}")
 
 
 def note_of_command(text: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
 from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, likely_budget
-from slmmodel.cli.run_argument import run_argument_of
+from slmmodel.cli.run_argument import parse_step, run_argument_of
 from slmmodel.config import OPTIONS, RunSection
 from slmmodel.foreign_names import FOREIGN_BUDGETS
 from slmmodel.run_files import FINGERPRINT_FIELDS
@@ -39,7 +39,7 @@ COUNT = _number(sizes.parse_count, "an integer >= 0")
 POSITIVE = _number(sizes.parse_count, "an integer >= 1", minimum=1)
 SECONDS = _number(sizes.parse_time, "a time such as 130s, 5min or 2h")
 DURATION = _number(sizes.parse_time, "a time above 0, such as 0.5s or 2min", minimum=0.001)
-STEP = _number(lambda text: sizes.parse_count(text.removeprefix("step-")), "a step such as 500 or step-500")
+STEP = Parsed(parse_step)
 
 run_argument = run_argument_of()
 run_tokenizer_option = tokenizer_option(required=False, help="The tokenizer, where the run has none.")
@@ -73,7 +73,28 @@ def set_in_two(value: str | None, arguments: Sequence[str]) -> str:
     pairs = zip(arguments, arguments[1:], arguments[2:], [*arguments[3:], ""], strict=False)
     found = ((name, last, more) for flag, name, last, more in pairs if flag == "--set" and "=" not in name[:-1])
     name, last, more = next((each for each in found if each[1] == value), ("", "", ""))
-    return f"--set {name.rstrip('=')}={last.lstrip('=') or more}" if name else ""
+    return f"--set {name.rstrip('=:')}={last.lstrip('=') or more}" if name else ""
+
+
+def one_text(command: str, flag: str = "") -> Habit:
+    """For an argument too many that is a word of the text: the command with all words as one, behind `flag`.
+
+    Without several words in a row it gives nothing.
+    """
+
+    def joined(value: str | None, arguments: Sequence[str]) -> str:
+        starts = [at for at, word in enumerate(arguments) if word.startswith("-")]
+        first = max((at for at in starts if at < [*arguments].index(str(value))), default=-1)
+        end = next((at for at in starts if at > first), len(arguments))
+        is_text = first >= 0 and arguments[first] in ("-p", "--prompt")
+        # The first of the words is RUN, which stands before the text.
+        begin = first + (1 if is_text else 2)
+        if end - begin < 2 or (first >= 0 and not is_text):
+            return ""
+        before = [*arguments[:begin], *([flag] if flag and not is_text else [])]
+        return shlex.join(["slm", command, *before, " ".join(arguments[begin:end]), *arguments[end:]])
+
+    return lambda value, arguments: joined(value, arguments) if value in arguments else ""
 
 
 def to_stdout(command: str, example: str) -> Habit:

@@ -22,7 +22,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.result_files import IDENTITY, identity, save
 from slmmodel.data_config import DataConfig
-from slmmodel.errors import OptionError
+from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.sizes import format_bytes
 from slmtok import schema
 from slmtok.cli.options import OUTPUT, AmbiguousError, Parsed, command, option
@@ -35,6 +35,7 @@ from slmtok.strict_json import FaultError
 if TYPE_CHECKING:
     from slmmodel.cli.passkey_text import Task, Template
     from slmmodel.evaluation.retrieval import Recall
+    from slmmodel.models.config import ModelConfig
 
 KIND = "passkey"
 MAX_BATCH_IDS = 1 << 16
@@ -174,6 +175,17 @@ def load_result(path: str) -> dict[str, Any]:
     return found
 
 
+def _check_task(config: ModelConfig, least: int) -> None:
+    """Raises `InvalidInput` for a context that is shorter than the task without filler, which has `least` ids."""
+    if least > config.max_context:
+        raise InvalidInput(
+            f"the passkey task does not fit into the context of the model, {config.seq_len:,} ids",
+            where=f"model.arch {config.arch}, whose positions end at seq_len",
+            limit=f"{least:,} ids without any filler",
+            fix=f"a run with model.seq_len {least} or more, or shorter sentences with --template FILE",
+        )
+
+
 def measure(
     context: RunContext,
     template: Template,
@@ -200,7 +212,9 @@ def measure(
         retrieval.ignore_memory(model)
     trained = model.config.seq_len
     maker = TaskMaker(text, opening_ids(context.vocab), template, digits=digits, max_new=max_new)
-    halves = (trained // 2,) if maker.least("9" * digits) <= trained // 2 else ()
+    least = maker.least("9" * digits)
+    _check_task(model.config, least)
+    halves = (trained // 2,) if least <= trained // 2 else ()
     lengths = sorted(set(lengths or (*halves, trained)))
     for length in lengths:
         retrieval.check_context(model, length)

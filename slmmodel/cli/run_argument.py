@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import click
 
 from slmmodel.checkpoint import CHECKPOINTS, RunFolder, runs_in
 from slmmodel.models.presets import PRESETS
-from slmtok.cli.options import Decorator, argument
+from slmmodel.sizes import parse_count
+from slmtok.cli.options import AmbiguousError, Decorator, argument
 from slmtok.file_kinds import NAMES, kind_of_file
 
 
@@ -49,7 +51,11 @@ def _refuse(path: str, ctx: click.Context) -> None:
         raise given.not_a_run(path, fix=_with_run(path, *enclosing, ctx))
     # Of several runs, none is named twice.
     known = [each for each in known if each not in ctx.meta["arguments"]]
-    near = get_close_matches(path, known, n=1)
+    matched = [each for each in known if fnmatch(each, path)]
+    if len(matched) > 1 and any(param.nargs == -1 for param in ctx.command.params):
+        words = [name for word in ctx.meta["arguments"] for name in (matched if word == path else [word])]
+        raise given.not_a_run(path, fix=shlex.join([*ctx.command_path.split(), *words]))
+    near = matched[:1] or get_close_matches(path, known, n=1)
     run = near[0] if near else str(folder / "run") if str(folder / "run") in known else next(iter(known), None)
     # A run in another place makes it a wrong command line, not a run that is missing.
     option = "run" if os.path.exists(path) and _run_among(ctx.meta["arguments"]) else None  # noqa: PTH110
@@ -83,6 +89,22 @@ def _tokenizer_by_place(ctx: click.Context) -> str | None:
     tokenizer, words = ctx.params.get("tokenizer"), ctx.meta["arguments"]
     given = [word for flag, word in zip(["", *words], words, strict=False) if flag not in ("-t", "--tokenizer")]
     return tokenizer if tokenizer in given else None
+
+
+def parse_step(text: str) -> int:
+    """A step such as `500` or `step-500`. Raises `AmbiguousError` with one that the run of the command line has."""
+    number = parse_count(text.removeprefix("step-"))
+    if number is None:
+        expects = f"takes a saved step such as 500 or step-500, not {text!r}"
+        ctx = click.get_current_context(silent=True)
+        run = _run_among(ctx.meta.get("arguments", ())) if ctx else None
+        saved = RunFolder(Path(run)).checkpoints if run else None
+        steps = saved.list() if saved else []
+        if not saved or not steps:
+            raise ValueError(expects)
+        step = (saved.best() if text == "best" else None) or steps[-1]
+        raise AmbiguousError(f"{expects}; {run} has {', '.join(map(str, steps))}", [step])
+    return number
 
 
 def _run_among(words: Sequence[str]) -> str | None:

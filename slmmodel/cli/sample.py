@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from slmmodel.cli.options import (
     device_option,
     field_option,
     ids_option,
+    one_text,
     prompt_option,
     run_argument,
     run_as_argument,
@@ -36,8 +38,8 @@ from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.options import argument, command, instead, option
-from slmtok.cli.output import Outcome, printable, settings, write_text
+from slmtok.cli.options import argument, arguments_of_command, command, instead, is_given, option
+from slmtok.cli.output import Outcome, counted, printable, settings, write_text
 
 if TYPE_CHECKING:
     from slmmodel.models.protocol import Model
@@ -83,6 +85,7 @@ def sampling_options(function: Any) -> Any:
 
 _PROMPT_HABITS = dict.fromkeys(("--file", "--prompt-file", "--input-file"), instead("--prompt - < {}", "FILE"))
 _HABITS = {
+    EXTRA: one_text("sample"),
     **run_as_argument("sample"),
     **_PROMPT_HABITS,
     "--start": instead("--prompt {}", "TEXT"),
@@ -109,7 +112,8 @@ _HABITS = {
 def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **values: Any) -> Outcome:
     """Generate text with a trained model. The samples of one seed differ; the same seed gives the same text."""
     if text is not None and prompt is not None:
-        raise OptionError("TEXT and --prompt together", fix="give one of them", option="--prompt")
+        fix = one_text("sample")(text, arguments_of_command()) or "leave one out"
+        raise OptionError("TEXT and --prompt together", where=f"TEXT is {text!r}", fix=fix, option="--prompt")
     prompt = prompt if text is None else text
     opening = {name: values.pop(name) for name in _OPENING}
     options = SampleConfig(**values)
@@ -256,6 +260,13 @@ class SampleJob:
                 "the prompt ends in white space, with which most tokens begin: leave it out for likelier text",
                 *warnings,
             )
+        shortest = min((len(one["ids"]) for one in samples if one["reason"] == "context"), default=None)
+        if shortest is not None and is_given("max_new_tokens"):
+            fact = f"a sample ended after {counted(shortest, 'id')}, at the end of the context, not at --max-new"
+            warnings = (f"{fact} {self.options.max_new_tokens:,}; --overflow slide continues", *warnings)
+        if literal := [stop for stop in self.options.stop if re.search(r"\\[nt]", stop)]:
+            meant = " ".join(f"--stop $'{stop}'" for stop in literal)
+            warnings = (f"--stop {literal[0]!r} has a backslash and a letter; for the character: {meant}", *warnings)
         result = {"mode": mode, "seed": self.options.seed, "prompt_ids": self.prompt, "samples": samples, **more}
         return Outcome(result, warnings=warnings)
 
@@ -300,7 +311,12 @@ def _listed(ids: Sequence[int]) -> str:
     return "".join(f"{id} " for id in ids)
 
 
-_LOGPROBS_HABITS = {EXTRA: instead("--prompt {}"), **run_as_argument("logprobs"), **_PROMPT_HABITS}
+_WORDS, _WORD = one_text("logprobs", "--prompt"), instead("--prompt {}")
+_LOGPROBS_HABITS = {
+    EXTRA: lambda value, given: _WORDS(value, given) or _WORD(value, given),
+    **run_as_argument("logprobs"),
+    **_PROMPT_HABITS,
+}
 
 
 @command("logprobs", example="slm logprobs run --prompt 'Once upon a'", habits=_LOGPROBS_HABITS)

@@ -62,7 +62,7 @@ class Corpus:
         self.text, self.options, self._texts = text, options or ReadOptions(), texts
         self.is_uncut = False
         """Whether `split` has found that the separator occurs nowhere."""
-        self.name = ", ".join(paths)
+        self.paths, self.name = paths, ", ".join(paths)
         self.sources = Sources(text_files(paths, self.options)) if texts is None else Sources()
         if parquet := [path for path in self.sources if format_of(path, self.options).name == "parquet"]:
             check_columns(parquet, self.options)

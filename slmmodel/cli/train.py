@@ -145,6 +145,13 @@ def named_data(
         fact, fix = "DATA is missing", "slm train DATA, or data.train in the configuration"
         if tokenizer is not None:
             fact, fix = f"{fact}: {tokenizer!r} is a tokenizer", _with_data(tokenizer, "TEXT", "-t", tokenizer)
+        context = click.get_current_context(silent=True)
+        if context is not None and context.info_name == "config":
+            given_words = context.meta.get("arguments", [])
+            option = "a DATA" if tokenizer is None else "the text"
+            fix = (
+                f"name {option}: {shlex.join(['slm', 'config', *given_words, '--data', 'DATA'])}, or data.train in FILE"
+            )
         raise OptionError(fact, fix=fix, option="data")
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise _no_token_data(data, read)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from slmmodel.cli.options import BUDGET_HABITS, flag_of, set_in_two
 from slmmodel.config import OPTIONS, model_options
@@ -16,6 +17,8 @@ from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
 from slmmodel.models.presets import PRESETS, nearest_in_size
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import Habit, instead
+from slmtok.foreign_options import VALIDATION_FILES, VALIDATION_SHARES
+from slmtok.options import ReadOptions, option_specs
 
 _DEFAULT_SEQ_LEN, _DEFAULT_BATCH_SIZE = 256, 16
 
@@ -87,6 +90,38 @@ def _model(value: str | None, arguments: Sequence[str]) -> str:
     return f"--preset {name or 'NAME'}"
 
 
+_OF_TEXT = (
+    *("-t", "--tokenizer"),
+    *(spec.flag or f"--{name.replace('_', '-')}" for name, _, spec in option_specs(ReadOptions)),
+)
+"""Options of text, which packing takes."""
+
+
+def _divided(value: str | None, arguments: Sequence[str]) -> str:
+    """For a share of documents that is held out: packing, which divides them, with the text that was given."""
+    from slmtok.foreign_options import rule_of_share
+
+    pack: list[str] = []
+    rest: list[str] = []
+    skipped = ""
+    words = iter(arguments)
+    for word in words:
+        flag, _, inside = word.partition("=")
+        if flag.lstrip("-").replace("-", "_") in VALIDATION_SHARES:
+            skipped = inside or next(words, "")
+        elif flag in _OF_TEXT:
+            pack += [word] if inside or flag in ("--skip-malformed", "--streaming") else [word, next(words, "")]
+        elif Path(word).exists() and not (rest and rest[-1].startswith("-")):
+            pack.insert(0, word)
+        else:
+            rest.append(word)
+    if not any(word.startswith(("-t", "--tokenizer")) for word in pack) or pack[0].startswith("-"):
+        return "leave it out: DATA has the splits train and val, as slmtok pack --val RULE divided it"
+    data, rule = f"{Path(pack[0]).stem}-data", rule_of_share(skipped) or "tail:10%"
+    packed = shlex.join(["slmtok", "pack", *pack, "--val", rule, "-o", data])
+    return f"{packed} && {shlex.join(['slm', 'train', data, *rest])}"
+
+
 def _weights(value: str | None, arguments: Sequence[str]) -> str:
     """For weights to begin with: none are loaded, unless an interrupted run of ours is meant."""
     if value == "resume":
@@ -116,6 +151,8 @@ _HABITS = {
     **dict.fromkeys(("--lr", "--learning-rate"), instead("--set optim.lr={}", "0.003")),
     **dict.fromkeys(_BATCH, _batch_tokens),
     **BUDGET_HABITS,
+    **{f"--{name.replace('_', '-')}": _divided for name in VALIDATION_SHARES},
+    **{f"--{name.replace('_', '-')}": instead("--val {}", "DATA") for name in VALIDATION_FILES},
     **dict.fromkeys(
         ("--dataset", "--data", "--train-file"), instead("an argument for the data: slm train {} -o RUN", "DATA")
     ),

@@ -552,12 +552,17 @@ def _check_left(budget: Budget, counters: Mapping[str, Any], steps: int | None) 
     """Raises `OptionError` where a checkpoint has spent its budget: the new run would end before its first step."""
     step, spent = counters["step"], counters.get({"steps": "step", "time": "seconds"}.get(budget.kind, budget.kind), 0)
     if spent >= budget.amount or (steps is not None and step >= steps):
-        raise OptionError(
-            f"no step is left: step {step:,} has spent the budget {budget.kind}={budget.amount:g}",
-            limit="the budget counts from the first step of the old run",
-            fix=(Argument("budget", f"steps={2 * step}"), ", or an earlier ", Argument("step")),
-            option="budget",
-        )
+        raise no_step_left(budget, step)
+
+
+def no_step_left(budget: Budget, step: int) -> OptionError:
+    """The error for a budget that a checkpoint has spent."""
+    return OptionError(
+        f"no step is left: step {step:,} has spent the budget {budget.kind}={budget.amount:g}",
+        limit="the budget counts from the first step of the old run",
+        fix=(Argument("budget", f"steps={2 * step}"), ", or an earlier ", Argument("step")),
+        option="budget",
+    )
 
 
 def _branch(

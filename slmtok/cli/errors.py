@@ -207,7 +207,9 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         habit = getattr(command, "habits", {}).get(EXTRA)
         # An argument may hold spaces.
         extra = next((each for each in _arguments(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
-        if habit and (used := habit(extra, _arguments(context))):
+        if repeated := _repeated(extra, command, _arguments(context)):
+            fix = repeated
+        elif habit and (used := habit(extra, _arguments(context))):
             from slmtok.cli.files import names_tokenizer
 
             option = used.partition(" ")[0]
@@ -232,6 +234,17 @@ def _with_quotes(context: click.Context) -> str | None:
     text = words[len(places) - 1 :]
     rest = [each for each in _arguments(context) if each not in text]
     return command_line(context, [*rest, " ".join(text)])
+
+
+def _repeated(extra: str, command: click.Command, arguments: Sequence[str]) -> str | None:
+    """The option once for each of its values, for an argument too many that follows them; None for another one."""
+    start = [*arguments].index(extra) - 2 if extra in arguments else -1
+    flag = arguments[start] if start >= 0 else ""
+    # Words behind `--set` have habits of their own.
+    if flag == "--set" or not any(flag in param.opts and getattr(param, "multiple", False) for param in command.params):
+        return None
+    end = next((at for at in range(start + 1, len(arguments)) if arguments[at].startswith("-")), len(arguments))
+    return " ".join(f"{flag} {shlex.quote(word)}" for word in arguments[start + 1 : end])
 
 
 def _named_by_on(extra: str, where: str, context: click.Context | None) -> str:
@@ -288,7 +301,9 @@ def _is_file_with_dash(word: str, option: str) -> bool:
 
 def _use(text: str) -> str:
     """The remedy for what stands here instead; a command alone, to be pasted."""
-    is_command = text.startswith(("printf ", "leave it out")) or (_COMMAND.match(text) and not re.search("[,:] ", text))
+    is_command = text.startswith(("printf ", "leave it out")) or (
+        _COMMAND.match(text) and not re.search("[,:] ", re.sub("'[^']*'", "", text))
+    )
     return text if is_command else f"use {text}"
 
 

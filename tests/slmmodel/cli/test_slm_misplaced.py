@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from slm_folder import make_folder
+from slm_folder import TRAIN, make_folder
 
 import slmmodel
 from slmmodel.checkpoint import runs_in
@@ -189,3 +189,115 @@ def test_a_run_is_no_ablation(here: Path) -> None:
 
     with pytest.raises(MissingInput, match="'run' is a run, not an ablation"):
         app.load_ablation("run")
+
+
+PASTED = {
+    "train data -o new --dry-run --set optim.lr: 0.01": "use --set optim.lr=0.01",
+    "train data -o new --dry-run --set optim.lr=0,003": "--set optim.lr=0.003",
+    "train data -o new --dry-run --set optim.schedule.warmup=5%": "--set optim.schedule.warmup=0.05",
+    "train data -o new --dry-run --set model.dropout=10%": "--set model.dropout=0.1",
+    "train data -o new --dry-run --set model.rope_base=10,000": "--set model.rope_base=10000.0",
+    "train data -o new --dry-run --set run.eval_every=never": "--set run.eval_every=0, as without it",
+    "train text.txt --val-split 0.2 -t tok.json --document line -o new --dry-run": (
+        "slmtok pack text.txt -t tok.json --document line --val tail:20% -o text-data "
+        "&& slm train text-data -o new --dry-run"
+    ),
+    "train data --split train -o new": (
+        "leave it out: DATA has the splits train and val, as slmtok pack --val RULE divided it"
+    ),
+    "train data --val-file text.txt -o new": "use --val text.txt",
+    "sample run a: b: --max-new 1": "slm sample run 'a: b:' --max-new 1",
+    "sample run -p a b c --max-new 1": "slm sample run -p 'a b c' --max-new 1",
+    "sample run -p a b --max-new 1": "slm sample run -p 'a b' --max-new 1",
+    "sample run a --max-new 1 --seed 1,2,3": "--seed 0, as without it",
+    "sample run a --max-new 1 --step best": "--step 2",
+    "eval run --step last": "--step 2",
+    "eval run --precision fp64": "--precision fp32",
+    "logprobs run a b --top 2": "slm logprobs run --prompt 'a b' --top 2",
+    "sample run a --choice yes no": "--choice yes --choice no",
+    "train text.txt -t tok.json -o new --exclude *.md *.py": "--exclude '*.md' --exclude '*.py'",
+    "ablate --patterns gpt4,slm --text text.txt --cpu -o new": "--patterns cl100k,slm",
+    "ablate --vocabs 300 --text text.txt --cpu -o new": "--vocabs 300,600",
+    "ablate --vocabs 300-400 --text text.txt --cpu -o new": "--vocabs 300,400",
+    "ablate --vocabs 300,400 text.txt --cpu -o new": "slm ablate --vocabs 300,400 --text text.txt --cpu -o new",
+    "train text.txt -t tiktoken:gpt4 -o new": "the name tiktoken:cl100k_base",
+    "train data -o new --dry-run --set model.tie_embeddings=yes": "--set model.tie_embeddings=true",
+    "train data -o new --set optim.lr='0.01'": "--set optim.lr=0.01",
+    "train data -o new --budget tokens=1MB": "--budget tokens=1M",
+    "config --check bare.yaml": "name a DATA: slm config --check bare.yaml --data DATA, or data.train in FILE",
+    "chat run a b": "slm sample run 'a b'",
+    "plot ru* -o c.svg": "slm plot run run2 -o c.svg",
+    "passkey run --lengths 512": "a run with model.seq_len ",
+}
+
+
+@pytest.mark.parametrize("line", PASTED)
+def test_the_fix_means_what_was_asked(slm, here, line):
+    """Each is the whole fix, and a command line among them is run."""
+    Path("bare.yaml").write_text("optim: {lr: 0.01}\n")
+    fix = slm(*line.split()).err.rpartition("fix:   ")[2].rstrip("\n")
+    assert fix == PASTED[line] or (fix.startswith(PASTED[line]) and line.startswith("passkey")), fix
+    first = fix.rpartition("&& ")[0] and fix.partition(" && ")[0]
+    if first:
+        from slmtok.cli import main
+
+        assert main(shlex.split(first)[1:]) == 0
+    command = shlex.split(fix.rpartition("&& ")[2])
+    if command[0] == "slm" and command[1] not in ("plot", "ablate"):
+        slm(*command[1:], code=0)
+
+
+def test_a_preset_is_a_setting_of_the_model(slm, here):
+    Path("run.yaml").write_text("preset: cpu-demo\n")
+    assert "did you mean 'model.preset'?" in slm("train", "data", "--config", "run.yaml", code=2).err
+    Path("run.yaml").write_text("model: cpu-demo\n")
+    assert "fix:   name a setting of it: model.preset\n" in slm("train", "data", "--config", "run.yaml", code=2).err
+    Path("run.yaml").write_text("model.preset: cpu-demo\n")
+    slm("train", "data", "--config", "run.yaml", "-o", "new", "--dry-run", code=0)
+
+
+def test_a_configuration_of_a_run_is_used_for_other_data_without_editing_it(slm, here):
+    import slmtok
+    from slmtok.shards import pack
+
+    pack("text.txt", slmtok.train("text.txt", vocab_size=280), "data2")
+    line = ["train", "data2", "--config", "run/config.yaml", "-o", "new", "--dry-run"]
+    fix = slm(*line, code=2).err.rpartition("fix:   ")[2]
+    assert fix.startswith("--set model.n_vocab=280 --set model.padded_vocab="), fix
+    slm(*line, *fix.split(), code=0)
+
+
+def test_globs_that_match_nothing_are_noted(slm, here):
+    globs = ["--exclude", "*.md", "--domain", "books=books/*"]
+    noted = slm("train", "text.txt", "-t", "tok.json", *globs, "-o", "new", "--dry-run", code=0).err
+    assert noted.count("matches no file of text.txt") == 2, noted
+    assert "matches no file" in slm("eval", "run", "--on", "text.txt", *globs[:2], "--no-baselines", code=0).err
+    Path("texts").mkdir()
+    shutil.copy("text.txt", "texts")
+    noted = slm("train", "texts", "-t", "tok.json", "--val", "texts/text.txt", "-o", "new", "--dry-run", code=0).err
+    assert "the validation documents are those of training: --val texts/text.txt is in DATA" in noted
+
+
+def test_sequences_of_a_run_whose_data_moved(slm, here):
+    slm("train", "data", "-o", "new", "--budget=steps=1", "--preset=cpu-demo", *TRAIN, "--no-eval", code=0)
+    Path("data").rename("moved")
+    fix = slm("batches", "new", code=1).err.rpartition("fix:   name the data: slm ")[2]
+    slm(*fix.replace("DATA", "moved").split(), code=0)
+
+
+def test_a_sample_that_ends_before_it_was_asked_to_is_noted(slm, here):
+    assert "note: a sample ended after " in slm("sample", "run", "a", "--max-new", "50", "--seed", "1", code=0).err
+    assert "--overflow slide continues" not in slm("sample", "run", "a", "--max-new", "2", code=0).err
+    assert (
+        "for the character: --stop $'\\n'" in slm("sample", "run", "a", "--stop", "\\n", "--max-new", "1", code=0).err
+    )
+
+
+def test_a_model_is_not_compared_with_itself(slm, here):
+    slm("eval", "run", "--losses", "a.losses", "--no-baselines", code=0)
+    assert "A and B are the same file, 'a.losses'" in slm("compare", "a.losses", "./a.losses", code=2).err
+
+
+def test_a_budget_that_is_spent_trains_nothing_and_leaves_nothing(slm, here):
+    err = slm("resume", "run", "-o", "new", "--budget", "epochs=0.0001", code=2).err
+    assert "no step is left: step 2 has spent the budget epochs=0.0001" in err and not Path("new").exists()

@@ -338,7 +338,7 @@ WRONG_SETTINGS = {
     "run.device=CPU": "--device cpu\n",
     "run.device=gpu": f"--device {meant_device('gpu')}\n",
     "run.track=tensorbord": "--set run.track=tensorboard\n",
-    "run.keep=0": "--set run.keep=2\n",
+    "run.keep=0": "--set run.keep=2, as without it\n",
     "optim.lr 1e-3": "use --set optim.lr=1e-3\n",
 }
 NO_DATA = {
