@@ -66,13 +66,18 @@ def _unescape(match: re.Match[str]) -> bytes:
     return chr(code).encode()
 
 
+_MAX_FILE_BYTES = 64 << 20
+"""Of a list of tokens."""
+
+
 def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
     """The tokens of a file, one escaped word a line, without empty lines.
 
     Raises `MissingInput`, `Unreadable`, `OptionError`; `option` is how the file was given.
     """
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            data = file.read(_MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         fix = "check the name"
         if not Path(path).suffix and "/" not in path:
@@ -89,6 +94,14 @@ def read_tokens(path: str, option: str = "require") -> tuple[bytes, ...]:
         raise Unreadable(
             f"cannot read {path!r}: {error.strerror}", where=(Setting(option),), fix="name a readable file", path=path
         ) from error
+    if len(data) > _MAX_FILE_BYTES:
+        raise OptionError(
+            f"{path} is too large for a list of tokens",
+            where=(Setting(option),),
+            limit=f"{_MAX_FILE_BYTES:,} bytes",
+            fix="name a file with one token a line",
+            option=option,
+        )
     if b"\0" in data:
         raise OptionError(
             f"{path!r} is binary data (it has zero bytes), not a list of tokens",

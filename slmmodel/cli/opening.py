@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
@@ -139,11 +139,30 @@ def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:
     return opening_ids(run.vocab) + (run.need_text("--prompt").encode(text) if text else [])
 
 
+MAX_LINE_BYTES = 16 << 20
+"""Of a text that is typed, a prompt or a pair of sentences."""
+
+
+def bounded_lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """The lines of a stream. Raises `InvalidInput` for one above `MAX_LINE_BYTES`, as those of /dev/zero are."""
+    number = 0
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if len(line) > MAX_LINE_BYTES:
+            raise InvalidInput(
+                f"a line has more than {MAX_LINE_BYTES:,} bytes",
+                where=f"{name}, line {number:,}",
+                limit="texts of a line",
+                fix="check the file; slm eval RUN --on FILE scores a long text",
+            )
+        yield line
+
+
 def stdin_lines() -> Iterator[bytes]:
-    """The lines of stdin. Raises `Unreadable` where it is closed."""
+    """The lines of stdin. Raises `Unreadable` where it is closed, and as `bounded_lines`."""
     if sys.stdin is None:
         raise Unreadable("cannot read stdin: it is closed", where=STDIN, fix="send a file to stdin: < FILE")
-    return iter(sys.stdin.buffer)
+    return bounded_lines(sys.stdin.buffer, "stdin")
 
 
 def read_stdin() -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slmmodel.cli.opening import STDIN, open_run, stdin_lines
+from slmmodel.cli.opening import STDIN, bounded_lines, open_run, stdin_lines
 from slmmodel.cli.options import (
     POSITIVE,
     device_option,
@@ -97,10 +97,16 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
     return Outcome({"path": run, "file": file, "groups": result}, lambda: write_text(table(head, rows_shown)))
 
 
+@contextmanager
+def _lines_of(file: str) -> Iterator[Iterator[bytes]]:
+    with opened(file) as stream:
+        yield bounded_lines(stream, file)
+
+
 def read_pairs(file: str, good: str, bad: str, by: str | None) -> list[Pair]:
     """The pairs of a JSON Lines file. Raises `CorruptFile` with the line, `MissingInput` for a file without any."""
     found = []
-    with nullcontext(stdin_lines()) if file == STDIN else opened(file) as lines:
+    with nullcontext(stdin_lines()) if file == STDIN else _lines_of(file) as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue

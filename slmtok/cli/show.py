@@ -16,6 +16,7 @@ from slmtok.analysis.token_classes import text_of
 from slmtok.cli.options import TOKENIZER, argument, command, in_given_order, option
 from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
 from slmtok.cli.text_argument import name_of_encoding, name_of_file, read_text, split_arguments, text_last
+from slmtok.errors import OptionError
 from slmtok.opening import load
 from slmtok.token_text import SPACE, escape_token
 
@@ -26,6 +27,7 @@ DEFAULT_TEXT = (
     "Once upon a time there was a little fox who didn't like the rain 🦊.\n"
     "She said: “2026 was warm, wasn't it? Café naïve, 今天天气很好!”\n"
 )
+MAX_TEXT_BYTES = 64 << 20
 SCHEME_VOCAB_SIZE = 2048
 SCHEME_STORIES = 1000
 """Ids of each scheme, and stories that it is trained on, when no tokenizer is given."""
@@ -90,7 +92,14 @@ def show(items: tuple[str, ...], more: tuple[str, ...], ids: bool, show_bytes: b
     """
     names, text = split_arguments(items, more)
     names = in_given_order(click.get_current_context(), names)
-    data = read_text(text, DEFAULT_TEXT)
+    data = read_text(text, DEFAULT_TEXT, MAX_TEXT_BYTES)
+    if len(data) > MAX_TEXT_BYTES:
+        raise OptionError(
+            f"the text has more than {MAX_TEXT_BYTES:,} bytes",
+            limit="what one can look at",
+            fix="show a part of it, with head -c 2000 for instance; slmtok eval measures tokenizers on all of it",
+            option="text",
+        )
     found = [Segmentation.of(name, load(name), data) for name in names] if names else _schemes(data)
     return Outcome(
         {"bytes": len(data), "tokenizers": [one.to_dict() for one in found]},

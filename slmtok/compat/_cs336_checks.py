@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slmtok.calls import argument_text, call_text
-from slmtok.compat._shared import read_bytes
-from slmtok.errors import WrongType
+from slmtok.compat._shared import check_iterable, check_str, read_bytes
+from slmtok.errors import InvalidSpecials, WrongType
 from slmtok.file_kinds import TOKENIZER, kind_of_file
 
 
@@ -47,3 +47,13 @@ def fix_of_files(vocab: str | os.PathLike[str], merges: str | os.PathLike[str]) 
     if read_bytes(merges).lstrip()[:1] == b"{" and read_bytes(vocab).lstrip()[:1] != b"{":
         return call_text("Tokenizer.from_files", [merges, vocab], {})
     return "name a vocab.json and a merges.txt of that form"
+
+
+def check_specials(tokens: Iterable[str] | None) -> list[str]:
+    """The special tokens, each once. Raises `WrongType` for one `str`, `InvalidSpecials` for an empty one."""
+    if isinstance(tokens, str):
+        raise WrongType("special_tokens is one str", fix=f"special_tokens=[{tokens!r}]")
+    found = list(dict.fromkeys(map(check_str, check_iterable(tokens or (), "special_tokens"))))
+    if "" in found:
+        raise InvalidSpecials("a special token is empty", limit="at least one character", fix="leave it out")
+    return found

@@ -87,6 +87,14 @@ _ABSENT = {
 """Names of other libraries that no adapter has, each with what stands for it."""
 
 
+def check_piece_id(id: int, n_vocab: int) -> int:
+    """`id`, if it is one of the vocabulary. Raises `PieceOutOfRange`."""
+    if not 0 <= id < n_vocab:
+        limit = f"0 <= id < {n_vocab}"
+        raise PieceOutOfRange(f"piece id {id} is out of range", limit=limit, fix="decode ids of encode", id=id)
+    return id
+
+
 def explain_adapter(module: dict[str, Any]) -> None:
     """Makes wrong calls of the names of an adapter (its `globals()`), and names that it lacks, errors with a remedy."""
     for name in module["__all__"]:

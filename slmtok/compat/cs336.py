@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from slmtok.checks import U32, check_int
-from slmtok.compat._cs336_checks import fix_of_files, refuse_swapped, refuse_swapped_parts
+from slmtok.compat._cs336_checks import check_specials, fix_of_files, refuse_swapped, refuse_swapped_parts
 from slmtok.compat._shared import (
     check_iterable,
     check_str,
@@ -23,7 +23,7 @@ from slmtok.compat._shared import (
     unknown_id,
 )
 from slmtok.compat.tiktoken._checks import Rules
-from slmtok.errors import CorruptFile, InvalidMerges, InvalidSpecials, InvalidTokens, WrongType
+from slmtok.errors import CorruptFile, InvalidMerges, InvalidTokens, WrongType
 from slmtok.token_text import unicode_to_bytes
 
 __all__ = ["Tokenizer", "train_bpe"]
@@ -39,7 +39,7 @@ def train_bpe(
     from slmtok._engine import Pattern
 
     refuse_swapped("train_bpe", (input_path, vocab_size, special_tokens), ((str, os.PathLike), int, (list, tuple)))
-    specials = _check_specials(special_tokens)
+    specials = check_specials(special_tokens)
     n_merges = check_vocab_size(vocab_size, 256 + len(specials))
     parts = [read_bytes(input_path)]
     if specials:
@@ -52,15 +52,6 @@ def train_bpe(
         merges.append((tokens[left], tokens[right]))
         tokens.append(tokens[left] + tokens[right])
     return dict(enumerate([text.encode() for text in specials] + tokens)), merges
-
-
-def _check_specials(tokens: Iterable[str] | None) -> list[str]:
-    if isinstance(tokens, str):
-        raise WrongType("special_tokens is one str", fix=f"special_tokens=[{tokens!r}]")
-    found = list(dict.fromkeys(map(check_str, check_iterable(tokens or (), "special_tokens"))))
-    if "" in found:
-        raise InvalidSpecials("a special token is empty", limit="at least one character", fix="leave it out")
-    return found
 
 
 class Tokenizer:
@@ -87,7 +78,7 @@ class Tokenizer:
         self.merges = list(merges)
         id_of = {token: id for id, token in sorted(self.vocab.items(), reverse=True)}
         self._specials: dict[str, int] = {}
-        for text in _check_specials(special_tokens):
+        for text in check_specials(special_tokens):
             if text.encode() not in id_of:
                 id_of[text.encode()] = id = max(self.vocab, default=-1) + 1
                 self.vocab[id] = text.encode()
@@ -120,7 +111,7 @@ class Tokenizer:
     ) -> Tokenizer:
         """Reads GPT-2's files: JSON of token -> id, and one merge a line. Raises `MissingInput`, `CorruptFile`."""
         byte_of = unicode_to_bytes()
-        path = vocab_filepath
+        path, _ = files = (vocab_filepath, merges_filepath)
         try:
             table = json.loads(read_bytes(path))
             vocab = {int(id): bytes(byte_of[char] for char in token) for token, id in table.items()}
@@ -130,10 +121,7 @@ class Tokenizer:
             merges = [[bytes(byte_of[char] for char in part) for part in row] for row in rows]
             pairs = [(left, right) for left, right in merges]
         except (ValueError, KeyError, AttributeError) as error:
-            fact, fix = (
-                f"{str(path)!r} is not a file of GPT-2's form: {error}",
-                fix_of_files(vocab_filepath, merges_filepath),
-            )
+            fact, fix = f"{str(path)!r} is not a file of GPT-2's form: {error}", fix_of_files(*files)
             raise CorruptFile(fact, where=str(path), fix=fix, path=str(path)) from None
         return cls(vocab, pairs, special_tokens)
 

@@ -73,9 +73,8 @@ class RegexTokenizer:
         if not isinstance(special_tokens, Mapping):
             found = type(special_tokens).__name__
             raise WrongType(f"special_tokens must be a dict, not {found}", fix="{'<|endoftext|>': 100257}")
-        tokens = {
-            check_str(text): check_int(f"the id of {text!r}", id, -U64, U32) for text, id in special_tokens.items()
-        }
+        ids = [check_int(f"the id of {text!r}", id, -U64, U32) for text, id in special_tokens.items()]
+        tokens = dict(zip(map(check_str, special_tokens), ids, strict=True))
         if len(set(tokens.values())) != len(tokens):
             raise InvalidSpecials(f"two special tokens share an id: {tokens}", fix="give each an id of its own")
         for text, id in tokens.items():

@@ -129,12 +129,10 @@ class RustBPETokenizer:
     def _id(self, special: int | str) -> int:
         if isinstance(special, str):
             return self.encode_special(special)
-        if not 0 <= special < self.tokenizer.n_vocab:
+        n, fix = self.tokenizer.n_vocab, "prepend='<|bos|>', or an id of the tokenizer"
+        if not 0 <= special < n:
             raise OptionError(
-                f"id {special} is not in the vocabulary",
-                limit=f"0 <= id < {self.tokenizer.n_vocab}",
-                fix="prepend='<|bos|>', or an id of the tokenizer",
-                option="prepend",
+                f"id {special} is not in the vocabulary", limit=f"0 <= id < {n}", fix=fix, option="prepend"
             )
         return special
 

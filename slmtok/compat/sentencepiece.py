@@ -14,14 +14,7 @@ from functools import partialmethod
 from numbers import Integral
 from typing import Any
 
-from slmtok.compat._shared import (
-    PieceOutOfRange,
-    check_out_type,
-    decode_pieces,
-    explain_adapter,
-    find_piece,
-    read_model,
-)
+from slmtok.compat._shared import check_out_type, check_piece_id, decode_pieces, explain_adapter, find_piece, read_model
 from slmtok.errors import MissingInput, OptionError, WrongType
 from slmtok.tokenizer import Tokenizer, check_tokenizer
 
@@ -133,10 +126,7 @@ class SentencePieceProcessor:
         return int(self.tokenizer.byte_lengths()[self._check_id(id)]) == 0
 
     def _check_id(self, id: int) -> int:
-        if not 0 <= id < self.tokenizer.n_vocab:
-            limit = f"0 <= id < {self.tokenizer.n_vocab}"
-            raise PieceOutOfRange(f"piece id {id} is out of range", limit=limit, fix="decode ids of encode", id=id)
-        return id
+        return check_piece_id(id, self.tokenizer.n_vocab)
 
     def is_unknown(self, id: int) -> bool:
         """Whether an id is that of `unk`. Raises `IndexError`."""

@@ -101,3 +101,11 @@ def test_a_transcript_replaces_no_file_of_the_run(slm, run):
     assert (run / "config.yaml").read_bytes() == before
     Path("t.txt").touch()
     assert "name another --transcript" in slm("chat", run, "--transcript", "t.txt", code=1).err
+
+
+def test_a_line_without_end_is_refused(slm, monkeypatch, run):
+    with Path("/dev/zero").open("rb") as zeros:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(zeros))
+        ran = slm("chat", run, code=1)
+    assert "error: a line has more than 16,777,216 bytes\n  where: stdin, line 1\n" in ran.err
+    assert "where: /dev/zero, line 1\n" in slm("pairs", run, "/dev/zero", code=1).err

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,7 +28,10 @@ CASES = {
     "eval tok.json --on empty.txt": (1, "the corpus is empty: empty.txt has no byte of text"),
     "eval tok.json --on a.txt --sizes 700": (2, "limit: 272 to 280\n  fix:   --sizes 272,280\n"),
     "eval tok.json --on a.txt --sizes 4k": (2, "fix:   --sizes 272,280\n"),
-    "prune tok.json --ids a.txt -o x": (1, "fix:   name a file with one id a line; slmtok vocab TOK lists the ids"),
+    "prune tok.json --ids a.txt -o x": (
+        1,
+        "fix:   name a file with one id a line; slmtok vocab tok.json lists the ids",
+    ),
     "prune tok.json --ids empty.txt -o x": (1, "empty.txt is not a list of ids"),
     "prune tok.json --ids a.txt --unused-on a.txt -o x": (2, "error: --ids together with --unused-on\n"),
     "prune tok.json --unused-on a.txt --keep 9 -o x": (2, "fix:   --keep 272, or another size from the limit up\n"),
@@ -350,3 +355,15 @@ def test_a_lock_names_the_folder_of_a_file_that_was_given(slmtok, tmp_path):
     ran = slmtok("reproduce", "tok.lock", "--corpus", "old/a.txt")
     assert ran.code == 2 and ran.err.endswith("fix:   slmtok reproduce tok.lock --corpus old\n")
     assert slmtok("reproduce", "tok.lock", "--corpus", "old").code == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="/dev/zero is of Unix")
+def test_what_is_read_whole_has_a_limit(slmtok, tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    ran = slmtok("train", "a.txt", "--require", "/dev/zero", "--vocab", "280", "-o", "x")
+    assert ran.code == 2 and "/dev/zero is too large for a list of tokens\n" in ran.err
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    with Path("/dev/zero").open("rb") as zeros:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(zeros))
+        ran = slmtok("show", "tok.json", "-")
+    assert ran.code == 2 and "error: the text has more than 67,108,864 bytes\n" in ran.err
