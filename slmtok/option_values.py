@@ -113,7 +113,7 @@ def check_encoding(name: str, value: object) -> str:
     try:
         found = codecs.lookup(check_str(name, value, "utf-16"))
         "".encode(found.name)
-    except LookupError:
+    except (LookupError, UnicodeError):
         near = suggestion(str(value).lower(), _ENCODINGS, cutoff=0.7)
         raise OptionError(
             (Setting(name, value), " is not an encoding of text"),

@@ -99,6 +99,7 @@ CASES = {
     "sample-corpus --size 1MB -o x": (2, "fix:   use --bytes 1MB\n"),
     "vocab tok.json --id 275": (2, "fix:   printf %s 275 | slmtok decode - -t tok.json\n"),
     "vocab tok.json --search the": (2, "fix:   use --grep the\n"),
+    "count a.txt --encoding undefined -o x": (2, "error: --encoding undefined is not an encoding of text\n"),
     "merge a.counts ./a.counts -o a.counts --force": (2, "fix:   slmtok merge a.counts ./a.counts -o a-2.counts\n"),
     "diff tok.json cut.json tok.json": (2, "compares two tokenizers; slmtok eval and slmtok show take several\n"),
     "vocab tok.json --grep *ing": (2, "fix:   --grep 'ing$'; --grep '\\*ing' for these characters themselves\n"),
