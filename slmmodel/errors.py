@@ -199,7 +199,7 @@ def suggestion(name: str, choices: Iterable[str]) -> str | None:
 def unknown_name(
     what: str, name: str, choices: Iterable[str], fix: str | Argument, *, nearest: str | None = None, **fields: Any
 ) -> UnknownName:
-    """The error for a name that is not among `choices`; the fix has the nearest of them, or the first.
+    """The error for a name that is not among `choices`; the fix has the nearest of them, or the first for instance.
 
     It takes the place of `{}` in `fix`, or is the value of an argument. `nearest` is the choice that is most like what
     the name stands for elsewhere; it counts where the name is no misspelling.
@@ -208,10 +208,12 @@ def unknown_name(
     near = suggestion(name, names) or _longer(name, names)
     meant = f"; did you mean {near!r}?" if near else f"; {nearest!r} is most like it" if nearest else ""
     near = near or nearest
+    example = "" if near or len(names) == 1 else ", for instance"
+    shown = near or names[0]
     return UnknownName(
         f"unknown {what} {name!r}{meant}",
         limit=f"one of {', '.join(names)}",
-        fix=fix.format(near or names[0]) if isinstance(fix, str) else (Argument(fix.name, near or names[0]),),
+        fix=fix.format(shown + example) if isinstance(fix, str) else (Argument(fix.name, shown), example),
         name=name,
         **fields,
     )

@@ -59,7 +59,7 @@ REFUSED = {
     "config --preset cpu-demo my.yaml": (2, "fix:   slm config --preset cpu-demo > my.yaml\n"),
     "config --preset cpu-demo -o my.yaml": (2, "fix:   use stdout: slm config --preset cpu-demo > my.yaml\n"),
     "probe run --tasks copy,arithmetic": (2, "fix:   --tasks copy,addition\n"),
-    "probe run --tasks sorting": (2, "fix:   --tasks copy,reverse,addition,brackets\n"),
+    "probe run --tasks sorting": (2, "fix:   --tasks copy,reverse,addition,brackets; nothing is like sorting\n"),
     "train data --val text.txt -o new": (1, "fix:   name packed data: slmtok pack text.txt -t TOK --val none -o DIR"),
     "config -o run.yaml": (2, "fix:   use stdout: slm config > run.yaml"),
     "config run --check": (2, "fix:   slm config --check run/config.yaml"),
@@ -76,7 +76,10 @@ REFUSED = {
     "train data -o new --set data.train=data2": (2, "fix:   leave out --set data.train=data2, or DATA data\n"),
     "ablate --patterns slm,nope --text text.txt --cpu -o new": (2, "'nope' is not one of names of patterns, "),
     "ablate --vocabs 280,9000 --text text.txt --cpu -o new": (2, "fix:   sizes up to "),
-    "ablate --vocabs 280,285 --text text.txt --cpu -o new --baseline foo": (2, "fix:   --baseline vocab-280\n"),
+    "ablate --vocabs 280,285 --text text.txt --cpu -o new --baseline foo": (
+        2,
+        "fix:   --baseline vocab-280, for instance\n",
+    ),
     "ablate data data2 --match bytes --also flops,bytes -o new": (2, "fix:   leave it out of --also\n"),
     "ablate --data-sizes 0.1%,100% --text text.txt --vocab 280 --cpu -o new": (
         2,

@@ -22,7 +22,7 @@ const LAYERS: [(&str, &[&str]); 23] = [
     ("token_set", &["byte_hash"]),
     ("merges", &["error", "token_set"]),
     ("merge", &["error", "interrupt", "mem", "simd_limit", "merges"]),
-    ("corpus", &["error", "mem", "parallel"]),
+    ("corpus", &["error", "interrupt", "mem", "parallel"]),
     (
         "count",
         &[
