@@ -185,5 +185,9 @@ RESUME_HABITS = {
     **_HABITS,
     **{f"--{name}": instead(f"--set run.precision={name}") for name in ("bf16", "fp16")},
     **dict.fromkeys(("--model", "--model-name", "--preset"), instead("leave it out: a run keeps its model")),
+    **dict.fromkeys(
+        (f"--{name.replace('_', '-')}" for name in (*VALIDATION_SHARES, *VALIDATION_FILES)),
+        instead("leave it out: a run keeps its validation data"),
+    ),
     EXTRA: _assigned("resume"),
 }

@@ -19,7 +19,7 @@ from slmtok.file_content import HEAD_BYTES, is_text
 from slmtok.files import missing_input, read_file, read_limited
 from slmtok.formats.foreign_files import foreign_file
 from slmtok.formats.hf import looks_like
-from slmtok.opening import TIKTOKEN, TOKENIZER_FILES, load, missing_tokenizer, public_encoding
+from slmtok.opening import TIKTOKEN, load, missing_tokenizer, public_encoding
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
 from slmtok.vocab_json import load_metadata
@@ -64,11 +64,12 @@ def info(file: str) -> Outcome:
 
 
 def _is_foreign_tokenizer(file: str) -> bool:
-    """Whether a path is a `tokenizer.json` of Hugging Face, or a folder with one or with a file of slmtok alone."""
+    """Whether a path is a `tokenizer.json` of Hugging Face, or a folder with one and nothing of ours."""
     path = Path(file)
     if path.is_dir():
-        holds_data = file_kinds.is_run(file) or (path / "manifest.json").is_file()
-        return not holds_data and any((path / name).is_file() for name in TOKENIZER_FILES)
+        if any((path / name).exists() for name in ("tok.json", "manifest.json", "meta.json", "config.yaml")):
+            return False
+        path /= "tokenizer.json"
     return path.suffix == ".json" and path.is_file() and looks_like(read_limited(path, "tokenizer.json"))
 
 

@@ -248,7 +248,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         fix = (content.read_by,)
     elif len(found) < number:
         globs = dict.fromkeys("*" + Path(name).suffix if Path(name).suffix else Path(name).name for name in found)
-        fix = (Setting("exclude", tuple(globs)),)
+        fix = (Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs))),)
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
         fix = (UNPACK, *((", or ", *fix) if len(found) < number else ()))
     fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")

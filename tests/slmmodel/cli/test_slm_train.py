@@ -98,7 +98,7 @@ def test_a_file_and_set_and_options(slm, data):
         (["--budget", "max_iters=3"], 2, "fix:   --budget steps=3\n"),
         (["--budget", "steps=0"], 2, "limit: greater than 0\n  fix:   --budget steps=500\n"),
         (["--set", "optim.lr=nan"], 2, "fix:   leave out optim.lr, then the preset decides\n"),
-        (["--set", "run.deterministic=perhaps"], 2, "fix:   --set run.deterministic=false\n"),
+        (["--set", "run.deterministic=perhaps"], 2, "fix:   --set run.deterministic=false, as without it\n"),
         (["--set", "optim.schedule.warmup=-1"], 2, "fix:   leave out optim.schedule.warmup\n"),
         (["--precision", "fp8"], 2, "run.precision is 'fp8'"),
         (["--preset", "cpu-demi"], 2, "unknown preset 'cpu-demi'"),

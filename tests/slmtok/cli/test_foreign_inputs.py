@@ -70,7 +70,7 @@ MESSAGES = {
     "info none": (1, "error: the folder 'none' is empty\n"),
     "info old": (1, "error: the folder 'old' holds no packed data, and 3 other files, such as 'merges.txt'\n"),
     "info spm.model": (1, "spm.model is a SentencePiece model, not a file that slmtok info describes\n"),
-    "info unigram.json": (1, "fix:   slmtok import unigram.json -o tok.json\n"),
+    "info unigram.json": (1, "error: unigram.json cannot be imported: its model is Unigram\n"),
     "merge a.counts tok.json -o x": (2, "error: tok.json is a tokenizer, and merge adds up counts\n"),
     # Names without a file.
     "encode a.txt -t bert-base-uncased": (

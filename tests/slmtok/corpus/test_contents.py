@@ -133,7 +133,9 @@ def test_encodings_are_packed(tmp_path: Path, size: int) -> None:
     (tmp_path / "b.txt").write_text(TEXT * size)
     tokenizer = slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
     digests = [
-        pack(tmp_path / name, tokenizer, tmp_path / name[0], document="line", encoding=encoding).manifest["shards"]
+        pack(tmp_path / name, tokenizer, tmp_path / name[0], document="line", encoding=encoding, val="none").manifest[
+            "shards"
+        ]
         for name, encoding in (("a.txt", "utf-16"), ("b.txt", "utf-8"))
     ]
     assert digests[0] == digests[1]
@@ -355,9 +357,9 @@ def test_pack_counts_what_it_packs(tmp_path: Path) -> None:
     tokenizer = slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
     for options, wanted in (({}, 50_000), ({"max_docs": 7}, 7)):
         states: list[State] = []
-        pack(
-            tmp_path / "a.txt", tokenizer, tmp_path / f"{wanted}", document="line", on_progress=states.append, **options
-        )
+        target = tmp_path / f"{wanted}"
+        settings = {"document": "line", "val": "none", **options}
+        pack(tmp_path / "a.txt", tokenizer, target, on_progress=states.append, **settings)
         assert states[-1].unusual == (wanted, 0, 0)
 
 
