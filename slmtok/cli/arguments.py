@@ -132,14 +132,18 @@ def fitting(arguments: list[str], ctx: click.Context) -> list[str]:
 
 def refuse_list(arguments: Sequence[str], fix: Callable[[list[str]], str]) -> None:
     """Raises `OptionError` for two sizes in one option: `--vocab 300,400`, which is one number, and `300 400`."""
-    for flag, before, value in zip(["", "", *arguments], ["", *arguments], arguments, strict=False):
-        name, _, given = value.partition("=") if "=" in value else (before, "", value)
+
+    def refuse(sizes: list[str], fact: str) -> None:
+        raise OptionError(fact, limit="one size an option", fix=fix(sizes), option="vocab")
+
+    for before, value in pairwise(["", *arguments]):
+        flag, _, given = value.partition("=") if "=" in value else (before, "", value)
         sizes = given.split(",")
-        fact = f"--vocab {given} is one number, {int(given.replace(',', '')):,}" if _are_sizes(sizes) else ""
-        if len(sizes) < 2 and flag in _VOCAB and _are_sizes([before, value]) and not os.path.exists(value):  # noqa: PTH110
-            name, sizes, fact = flag, [before, value], f"--vocab takes one number, and {value} after it is no file"
-        if name in _VOCAB and len(sizes) > 1 and fact:
-            raise OptionError(fact, limit="one size an option", fix=fix(sizes), option="vocab")
+        if flag in _VOCAB and len(sizes) > 1 and _are_sizes(sizes):
+            refuse(sizes, f"--vocab {given} is one number, {int(given.replace(',', '')):,}")
+    for flag, first, second in zip(arguments, arguments[1:], arguments[2:], strict=False):
+        if flag in _VOCAB and _are_sizes([first, second]) and not os.path.exists(second):  # noqa: PTH110
+            refuse([first, second], f"--vocab takes one number, and {second} after it is no file")
 
 
 def _are_sizes(words: Sequence[str]) -> bool:

@@ -70,7 +70,9 @@ def _is_foreign_tokenizer(file: str) -> bool:
         if any((path / name).exists() for name in ("tok.json", "manifest.json", "meta.json", "config.yaml")):
             return False
         path /= "tokenizer.json"
-    return path.suffix == ".json" and path.is_file() and looks_like(read_limited(path, "tokenizer.json"))
+    if path.suffix != ".json" or not path.is_file() or file_kinds.kind_of_file(str(path)) != file_kinds.UNKNOWN:
+        return False
+    return looks_like(read_limited(path, "tokenizer.json"))
 
 
 def _guess(file: str) -> tuple[str, str]:

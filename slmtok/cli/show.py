@@ -15,7 +15,7 @@ import click
 from slmtok.analysis.token_classes import text_of
 from slmtok.cli.options import TOKENIZER, argument, command, in_given_order, option
 from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
-from slmtok.cli.text_argument import name_of_encoding, name_of_file, read_text, split_arguments, text_last
+from slmtok.cli.text_argument import notes_on_text, read_text, split_arguments, text_last
 from slmtok.errors import OptionError
 from slmtok.opening import load
 from slmtok.token_text import SPACE, escape_token
@@ -104,7 +104,7 @@ def show(items: tuple[str, ...], more: tuple[str, ...], ids: bool, show_bytes: b
     return Outcome(
         {"bytes": len(data), "tokenizers": [one.to_dict() for one in found]},
         lambda: _print(found, len(data), ids=ids, show_bytes=show_bytes),
-        warnings=name_of_file(text, ["slmtok", "show", *names]) + name_of_encoding(text, ["slmtok", "show", *names]),
+        warnings=notes_on_text(text, ["slmtok", "show", *names]),
     )
 
 

@@ -57,8 +57,9 @@ if TYPE_CHECKING:
     from slmtok.training import PretokenCounts
 
 _IDS = re.compile(r"[0-9]+([\s,]+[0-9]+)*")
-_ID_RANGE = re.compile(r"([0-9]+)[-:]([0-9]+)")
 """Ids where the name of a file is expected."""
+_ID_RANGE = re.compile(r"([0-9]+)[-:]([0-9]+)")
+"""The same for all ids from one to another."""
 _EXTEND_SKIPS = ("vocab_size", "scheme", "pattern", "tie_break", "special", "spill_dir")
 _mapped_output = output_options(required=True, help="Where to write; FILE.ids.npy beside it maps old ids to new ones.")
 

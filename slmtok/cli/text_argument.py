@@ -14,7 +14,7 @@ from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, Habit
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
-from slmtok.files import similar_file
+from slmtok.files import read_at_most, similar_file
 from slmtok.opening import TOKENIZER_FILES, encoding_meant
 
 _NAME = re.compile(r"[a-z][\w.-]*\d[\w.-]*", re.ASCII)
@@ -47,18 +47,19 @@ def _is_folder(name: str) -> bool:
     return name != "" and any(os.path.isfile(os.path.join(name, file)) for file in TOKENIZER_FILES)  # noqa: PTH113, PTH118
 
 
-def name_of_file(text: str | None, line: Sequence[str]) -> tuple[str, ...]:
-    """A warning about a text that names a file, with the command `line`, which reads it from stdin."""
-    if text is None or text == STDIO or not os.path.isfile(text):  # noqa: PTH113 - false for any text
-        return ()
-    return (f"this is the name of a file; {shlex.join([*line, '-'])} < {shlex.quote(text)} shows its text",)
+def notes_on_text(text: str | None, line: Sequence[str], options: Sequence[str] = ()) -> tuple[str, ...]:
+    """A warning about a text that names a file, or almost a public tokenizer, with the command that takes that.
 
-
-def name_of_encoding(text: str | None, line: Sequence[str], options: Sequence[str] = ()) -> tuple[str, ...]:
-    """A warning about a text that is almost the name of a public tokenizer, with the command that takes that one."""
-    if text is None or not _NAME.fullmatch(text) or (meant := encoding_meant(text)) is None:
+    line: the command with its tokenizers. options: those behind its arguments.
+    """
+    if text is None or text == STDIO:
         return ()
-    return (f"{text!r} is taken as text; with the tokenizer: {shlex.join([*line, meant, *options])}",)
+    if os.path.isfile(text):  # noqa: PTH113 - false for any text
+        command = shlex.join([*line, *options, STDIO])
+        return (f"this is the name of a file; {command} < {shlex.quote(text)} shows its text",)
+    if _NAME.fullmatch(text) and (meant := encoding_meant(text)):
+        return (f"{text!r} is taken as text; with the tokenizer: {shlex.join([*line, meant, *options])}",)
+    return ()
 
 
 def piped(text: str, command: str) -> str:
@@ -99,7 +100,7 @@ def read_text(text: str | None, default: str, max_bytes: int = -1) -> bytes:
     """
     if text == STDIO or (text is None and _stdin_has_data()):
         with open_bytes(STDIO) as stream:
-            return stream.read(max_bytes + 1 if max_bytes >= 0 else -1)
+            return read_at_most(stream, max_bytes + 1) if max_bytes >= 0 else stream.read()
     return default.encode() if text is None else os.fsencode(text)
 
 

@@ -9,7 +9,7 @@ import click
 from slmtok.cli.files import STDIO, check_is_page_name, check_output, short_names, writing
 from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, in_given_order, option, output_options
 from slmtok.cli.output import Outcome
-from slmtok.cli.text_argument import name_of_encoding, name_of_file, read_text, split_arguments, text_last
+from slmtok.cli.text_argument import notes_on_text, read_text, split_arguments, text_last
 from slmtok.errors import InvalidText, OptionError
 from slmtok.opening import load
 from slmtok.sizes import format_bytes
@@ -65,7 +65,6 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
     result = {"path": output, "tokenizers": names, "bytes": len(content)}
     if output == STDIO:
         return Outcome(result)
-    line = ["slmtok", "view", *names]
     kept = () if output == "tokens.html" else ("-o", output, "--force")
-    warnings = name_of_file(text, [*line, *kept]) + name_of_encoding(text, line, kept)
+    warnings = notes_on_text(text, ["slmtok", "view", *names], kept)
     return Outcome(result, summary=f"{output}: {format_bytes(len(content))}, open it in a browser", warnings=warnings)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.template import Template, encode, located, template_of
 from slmtok.errors import DocumentTooLarge, MalformedRecord, Setting
+from slmtok.files import read_at_most
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[bytes]:
     """The text of every record. Raises `MalformedRecord`, for single records unless skipping, `Unreadable`."""
     with open_bytes(path, options.encoding) as stream:
-        content = stream.read(options.max_doc_bytes + 1)
+        content = read_at_most(stream, options.max_doc_bytes + 1)
     if len(content) > options.max_doc_bytes:
         raise DocumentTooLarge(
             f"a file of JSON, which is parsed whole, has more than {options.max_doc_bytes:,} bytes",

@@ -55,7 +55,8 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
         return corpus
     given = [corpus] if isinstance(corpus, (str, os.PathLike)) else corpus
     found = expand(given)
-    _refuse_listed_globs(found, options)
+    unused = tuple(glob for glob in options.exclude if not any(matches(source, glob) for source in found))
+    _refuse_listed_globs(unused)
     kept = Sources(source for source in found if not is_excluded(source, options))
     if not kept:
         raise MissingInput(
@@ -63,7 +64,7 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
             where=f"the globs {', '.join(map(repr, options.exclude))}",
             fix="leave out the glob that matches too much",
         )
-    kept.unused_globs = tuple(glob for glob in options.exclude if not any(matches(source, glob) for source in found))
+    kept.unused_globs = unused
     _refuse_duplicates(kept)
     refuse_own_files([os.fspath(each) for each in given], kept, options)
     check_fields(kept, options)
@@ -76,11 +77,11 @@ def is_excluded(source: str, options: ReadOptions) -> bool:
     return any(matches(source, glob) for glob in options.exclude)
 
 
-def _refuse_listed_globs(found: Sequence[str], options: ReadOptions) -> None:
-    """Raises `OptionError` for several globs of `exclude` in one, which would leave nothing out without a word."""
-    for glob in options.exclude:
+def _refuse_listed_globs(unused: Iterable[str]) -> None:
+    """Raises `OptionError` for several globs of `exclude` in one, among those that match no file."""
+    for glob in unused:
         parts = [part.strip() for part in glob.split(",")]
-        if len(parts) > 1 and all(parts) and not any(matches(source, glob) for source in found):
+        if len(parts) > 1 and all(parts):
             raise OptionError(
                 (Setting("exclude", glob), " is one glob, and matches no file"),
                 limit="one glob each",

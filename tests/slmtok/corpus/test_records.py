@@ -190,3 +190,10 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), path)
     with pytest.raises(errors.MalformedRecord, match="the column 'text' is there 2 times"):
         list(read(find([str(path)], ReadOptions()), ReadOptions()))
+
+
+def test_a_file_of_json_takes_memory_for_its_size_and_not_for_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('[{"text": "a"}]')
+    options = ReadOptions(max_doc_bytes=1 << 60)
+    assert [document.text for document in read(find([str(path)], options), options)] == [b"a"]
