@@ -208,7 +208,7 @@ def _texts_meant(xs: object, text: object, call: str) -> str:
 
 
 PRESENT_TEXTS = "[text for text in texts if isinstance(text, str)]"
-"""In a fix: the texts without those that a table lacks."""
+"""In a fix: the texts without missing ones."""
 
 
 def is_missing(value: object) -> bool:

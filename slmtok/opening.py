@@ -44,12 +44,12 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
         file = _tokenizer_in(file)
     elif not file.exists() and (encoding := public_encoding(name)):
         from slmtok.formats.tiktoken import from_tiktoken
-        from slmtok.model_encodings import encoding_meant as encoding_of
+        from slmtok.model_encodings import encoding_meant
 
         try:
             return from_tiktoken(encoding)
         except UnknownName as error:
-            if meant := encoding_of(encoding):
+            if meant := encoding_meant(encoding):
                 error.fix = f"the name tiktoken:{meant}"
             raise
     try:
@@ -109,7 +109,7 @@ def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
         error.fix = f"{name}.json"
     elif not bare:
         error.fix = f"{TIKTOKEN}cl100k_base, for instance"
-    elif meant := encoding_meant(bare):
+    elif meant := similar_encoding(bare):
         what = "public encoding" if meant in ENCODINGS else "name"
         error.fix = f"the {what} {meant}, or the path of a tokenizer file"
     elif similar_file(name) is None and _HUB_NAME.fullmatch(hub) and ("/" not in hub or not Path(hub).parent.is_dir()):
@@ -119,7 +119,7 @@ def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
     return error
 
 
-def encoding_meant(name: str) -> str | None:
+def similar_encoding(name: str) -> str | None:
     """The public encoding, or the model of OpenAI, whose name is almost this one."""
     from slmtok.compat.tiktoken.model import MODEL_TO_ENCODING
     from slmtok.formats.tiktoken import ENCODINGS

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 N_RAREST = 20
 """Rows of the table of rare ids."""
 _PRECISIONS = {**FOREIGN_VALUES["run.precision"], **dict.fromkeys(("fp64", "float64", "double"), "fp32")}
-"""Types of other tools; the largest one stands for those that are larger."""
+"""Types of other tools; the largest one stands for larger ones."""
 NO_INTERVAL = "not available: fewer than 20 documents or 4 KiB segments"
 
 

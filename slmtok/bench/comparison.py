@@ -78,7 +78,7 @@ def check_peers(names: Sequence[str]) -> None:
 
 
 def work_folder() -> AbstractContextManager[Path]:
-    """A folder for documents, ranks and ids; those that killed processes of this user have left are removed."""
+    """A new folder for documents, ranks and ids. Removes the folders of killed processes of this user."""
     return atomic.temporary_folder(Path(tempfile.gettempdir()) / "slmtok-bench")
 
 

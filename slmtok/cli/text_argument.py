@@ -15,7 +15,7 @@ from slmtok.cli.options import TOKENIZER, Habit
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
 from slmtok.files import read_at_most, similar_file
-from slmtok.opening import TOKENIZER_FILES, encoding_meant
+from slmtok.opening import TOKENIZER_FILES, similar_encoding
 
 _NAME = re.compile(r"[a-z][\w.-]*\d[\w.-]*", re.ASCII)
 """A word with a digit, as names of encodings and of models are."""
@@ -57,7 +57,7 @@ def notes_on_text(text: str | None, line: Sequence[str], options: Sequence[str] 
     if os.path.isfile(text):  # noqa: PTH113 - false for any text
         command = shlex.join([*line, *options, STDIO])
         return (f"this is the name of a file; {command} < {shlex.quote(text)} shows its text",)
-    if _NAME.fullmatch(text) and (meant := encoding_meant(text)):
+    if _NAME.fullmatch(text) and (meant := similar_encoding(text)):
         return (f"{text!r} is taken as text; with the tokenizer: {shlex.join([*line, meant, *options])}",)
     return ()
 

@@ -621,7 +621,7 @@ def _columns(encoded: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> tuple[
 
 
 def _check_ignored(call: str, given: Mapping[str, object], ignored: Collection[str], *options: str) -> None:
-    """Raises `UnknownOption` for a keyword that is not among those that have no effect."""
+    """Raises `UnknownOption` for a keyword that is not in `ignored`."""
     for name, value in given.items():
         if name not in ignored:
             meant = suggestion(name, options)

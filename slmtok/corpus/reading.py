@@ -78,7 +78,7 @@ def is_excluded(source: str, options: ReadOptions) -> bool:
 
 
 def _refuse_listed_globs(unused: Iterable[str]) -> None:
-    """Raises `OptionError` for several globs of `exclude` in one, among those that match no file."""
+    """Raises `OptionError` for several globs of `exclude` in one, which matches no file."""
     for glob in unused:
         parts = [part.strip() for part in glob.split(",")]
         if len(parts) > 1 and all(parts):

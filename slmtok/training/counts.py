@@ -325,7 +325,7 @@ def merge_counts(
     if held:
         in_memory = [index for index, each in enumerate(listed) if isinstance(each, PretokenCounts)]
         saved = [f"counts[{index}].save('{index}.counts')" for index in in_memory]
-        names = [f"{index}.counts" if index in in_memory else each for index, each in enumerate(listed)]
+        names = [f"{index}.counts" if index in in_memory else str(each) for index, each in enumerate(listed)]
         raise WrongType(
             f"paths lists {held} counts in memory, not files",
             limit="merge_counts sums files; counts is the list that you gave",

@@ -219,9 +219,10 @@ def test_what_to_prune(tok: slmtok.Tokenizer) -> None:
     assert fix == "unused_on='corpus.txt', keep=275, without ids"
 
 
-def test_counts_in_memory_among_files(tok: slmtok.Tokenizer) -> None:
+@pytest.mark.parametrize("path", ["a.counts", Path("a.counts")])
+def test_counts_in_memory_among_files(tok: slmtok.Tokenizer, path: str | Path) -> None:
     slmtok.count("a.txt").save("a.counts")
-    counts: Any = ["a.counts", slmtok.count(slmtok.Texts(["a dog ran"]), pattern=tok.pattern.regex)]
+    counts: Any = [path, slmtok.count(slmtok.Texts(["a dog ran"]), pattern=tok.pattern.regex)]
     fix = refused(lambda: slmtok.merge_counts(counts, "all.counts"), WrongType)
     assert eval(fix, {"counts": counts, "slmtok": slmtok})[-1].inputs == 2
 
