@@ -60,8 +60,8 @@ $(VENV)/.built: $(VENV)/.tools $(VENV)/.engine
 	$(BIN)/maturin develop --release --quiet
 	@touch $@
 
-# The engine and what it needs at run time: neither torch nor the tools of tests.
-$(VENV)/.tokenizer: $(VENV)/.engine
+# The engine and what it needs at run time: neither torch nor the tools of tests. In one call: no other one of pip runs.
+$(VENV)/.tokenizer: $(VENV)/.maturin Cargo.toml Cargo.lock $(RUST_FILES)
 	$(BIN)/maturin develop --release --quiet
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""The page of the study, its figures and report, from the results of `slm ablate`. Called by `study.py`.
+"""The page of the study and its figures, from the results of `slm ablate`. Called by `study.py`.
 
 The results are kept beside the page, so questions can be answered one at a time, on different machines.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -23,9 +21,7 @@ from slmtok.pages.charts import Interval, forest_plot
 if TYPE_CHECKING:
     from study import Question
 
-PAGE, REPORT, RESULTS = "README.md", "report.html", "results"
-REPORTED = "vocabs-docs_en"
-"""The question that `report.html` is about: the reports of all would be some megabytes."""
+PAGE, RESULTS = "README.md", "results"
 _LEFT_OUT = ("curves", "breakdowns")
 """Parts of a view that the page does not show, most of its size."""
 _KINDS = {
@@ -57,7 +53,7 @@ page from all that are kept, and prints where a lock differs from the one that w
 
 
 def write_page(questions: Sequence[Question], out: Path, place: Path) -> list[str]:
-    """Keeps the results in `out`, writes page, figures and report to `place`.
+    """Keeps the results in `out`, writes page and figures to `place`.
 
     Gives the settings in which the new results differ from those that were kept.
     """
@@ -68,7 +64,7 @@ def write_page(questions: Sequence[Question], out: Path, place: Path) -> list[st
     for name, result in found.items():
         for view in filter(_intervals, result["views"]):
             _draw(result, view, place / _figure(name, view))
-    parts = [_HEAD, *_cost(questions, kept), *_report(list(found), out, place), "\n## What is decided\n\n"]
+    parts = [_HEAD, *_cost(questions, kept), _reports(found), "\n## What is decided\n\n"]
     parts += _summary(questions, found, out)
     for question in questions:
         parts += _section(question, found.get(question.name), out)
@@ -117,15 +113,9 @@ def _cost(questions: Sequence[Question], kept: Mapping[str, Mapping[str, Any]]) 
     yield ".\n"
 
 
-def _report(names: Sequence[str], out: Path, place: Path) -> Iterator[str]:
-    """Writes the report of one question where its runs are at hand, and names it."""
-    if (out / REPORTED / RESULT).is_file():
-        # The name without its folder is part of titles.
-        command = [sys.executable, "-m", "slmmodel", "report", REPORTED, "-o", str((place / REPORT).resolve())]
-        subprocess.run([*command, "--force", "--quiet"], cwd=out, check=True)
-    if REPORTED in names and (place / REPORT).exists():
-        yield f"\n[The report]({REPORT}) of `{REPORTED}` has the curves of its runs, all verdicts and the lock. "
-        yield f"`slm report {shlex.join(names)}` in the folder `study` writes that of all.\n"
+def _reports(names: Iterable[str]) -> str:
+    command = f"slm report {shlex.join(names)}"
+    return f"\n`{command}` in the folder `study` shows the curves of all runs, all verdicts and the locks.\n"
 
 
 # ---------------------------------------------------------------- verdicts
