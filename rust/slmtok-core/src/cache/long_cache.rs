@@ -14,8 +14,8 @@ use crate::mem::{filled, prefetch, reserve};
 
 /// Bytes of slots and records together.
 const MAX_BYTES: usize = 48 << 20;
-/// Longer pieces are not cached.
-const MAX_PIECE_BYTES: usize = 2 << 20;
+/// Longer pieces never clear the cache: they are inserted only where there is room.
+const MAX_CLEARING_BYTES: usize = 2 << 20;
 /// The header of a record: the lengths of piece and ids, four bytes each.
 const HEADER_BYTES: usize = 8;
 /// Ids that are copied together: a copy of fixed size is a few instructions, one of variable size is a call.
@@ -86,12 +86,12 @@ impl<I: TokenId> LongCache<I> {
         Some(count)
     }
 
-    /// Inserts an absent piece. May clear the cache before.
+    /// Inserts an absent piece. May clear the cache before, unless the piece has more than [`MAX_CLEARING_BYTES`].
     pub fn insert(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
-        if piece.len() > MAX_PIECE_BYTES {
-            return;
-        }
         if !self.has_room(record_bytes(piece, ids)) {
+            if piece.len() > MAX_CLEARING_BYTES {
+                return;
+            }
             // The caller's hash stays valid.
             *self = Self { seed: self.seed, ..Self::default() };
         }
@@ -112,7 +112,7 @@ impl<I: TokenId> LongCache<I> {
         self.records.len() + record + slots * size_of::<Slot>() <= MAX_BYTES
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "records are below MAX_BYTES, pieces below MAX_PIECE_BYTES")]
+    #[expect(clippy::cast_possible_truncation, reason = "records, and so pieces, are below MAX_BYTES")]
     fn append(&mut self, piece: &[u8], hash: u64, ids: &[I]) {
         if self.is_full() {
             self.grow();
@@ -229,6 +229,27 @@ mod tests {
             assert!(largest <= MAX_BYTES, "{largest}");
             assert!(cache.used < number as usize, "it was cleared");
         }
+    }
+
+    #[test]
+    fn the_longest_pieces_are_inserted_only_where_there_is_room() {
+        let mut cache = LongCache::<u32>::default();
+        let longest = vec![b'x'; MAX_CLEARING_BYTES + 1];
+        let (hash, mut out) = (cache.hash(&longest), [0; 16]);
+        cache.insert(&longest, hash, &[7]);
+        assert_eq!(cache.get(&longest, hash, &mut out), Some(1));
+        cache.insert(b"a short piece without a key", 9, &[8]);
+        for n in 0..40_u8 {
+            let piece = [&[n][..], &longest].concat();
+            let hash = cache.hash(&piece);
+            cache.insert(&piece, hash, &[n.into()]);
+            let fits = usize::from(n) < MAX_BYTES / MAX_CLEARING_BYTES - 2;
+            assert_eq!(cache.get(&piece, hash, &mut out).is_some(), fits, "{n}");
+        }
+        assert_eq!(cache.get(b"a short piece without a key", 9, &mut out), Some(1), "it was not cleared");
+        // A piece of exactly the limit clears it.
+        cache.insert(&longest[1..], cache.hash(&longest[1..]), &[9]);
+        assert_eq!((cache.used, cache.get(&longest, hash, &mut out)), (1, None));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::parallel::pieces_within;
 use crate::pretoken::Scanner;
 use crate::{Error, Result};
 
-/// Longer pieces clear the long cache for room only at their second occurrence.
+/// At their first occurrence longer pieces are cached only where there is room.
 const MAX_EAGER_BYTES: usize = 4096;
 
 /// Caches and scratch buffers of one thread. Their contents change the speed and never a result.
