@@ -1,5 +1,5 @@
-//! Memory hints: huge pages for large arrays, lazily zeroed and reclaimable memory, prefetching. They change speed and
-//! memory use, never a result.
+//! Memory hints: huge pages for large arrays, lazily zeroed memory, prefetching. They change speed and memory use, never a
+//! result.
 
 #![allow(
     unsafe_code,

@@ -331,8 +331,8 @@ impl Encoder {
         }
         self.check_frame(frame)?;
         let max_bytes: usize = documents.iter().map(Document::max_bytes).sum();
-        // A frame around each document, and one partial table entry for each portion.
-        let n = max_bytes + documents.len() * buffer_len::<I>(2);
+        // The frame of each document has two ids.
+        let n = max_bytes + 2 * documents.len();
         let mut workers = self.take_workers::<I>(thread_count(threads, max_bytes.div_ceil(BATCH_BYTES)), max_bytes);
         let Ok(mut buffer) = workers[0].buffers.take(n) else {
             self.return_workers(workers);

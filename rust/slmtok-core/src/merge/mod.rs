@@ -5,12 +5,13 @@
 //! | up to 16 | `scan_avx512`, where the machine has it |
 //! | up to 126 | `scan`: repeated search for the minimum |
 //! | more, one repeated byte | `run` |
-//! | more | `backtrack`, linear; `heap` until the tables of `backtrack` pay, and where some token does not encode to itself |
+//! | more | `backtrack`, linear; `heap` until the tables of `backtrack` pay, where some token does not encode to itself, and where all tokens together have more than 8 MiB |
 //!
 //! Building the tables of `backtrack` takes longer than encoding some long pieces by `heap`. They are built when `heap` has
 //! taken about as long as that; the number of bytes that it has encoded decides, which changes the time and never a result.
 //!
-//! Tables are computed outside their cells, as `fork_safe_once` explains, because computing them may fail.
+//! Tables are computed outside their `OnceLock`: its `get_or_init` cannot return an error, and may hang after a fork
+//! (`fork_safe_once`).
 //!
 //! `longest` is another inference method, which ignores the order of the merges. BPE-dropout is `heap` with a condition.
 //!
@@ -51,7 +52,7 @@ pub struct Merger {
     pub merges: Merges,
     /// Merged ids by pair.
     pub pairs: PairTable,
-    /// `None` if some token does not encode to itself.
+    /// `None` if some token does not encode to itself, or all together have more than [`MAX_BACKTRACK_BYTES`].
     backtrack: OnceLock<Option<Backtrack>>,
     /// Bytes of the pieces that went to the heap kernel, or would have without backtracking.
     heap_bytes: AtomicUsize,

@@ -9,7 +9,7 @@
 //! at most one. The steps are few. Only a halving adds a token to the tail, at most one, so a tail of a piece of n bytes has at
 //! most log2(n) tokens, and no more merges happen inside it. Merged ids never decrease, and each merge of the run's last token
 //! makes a larger id than the one before. These tokens repeat one byte, so they have different lengths, whose sum is at most
-//! 1 GiB: there are at most 46,341.
+//! 32 MiB: there are at most 8,191.
 
 use std::collections::VecDeque;
 

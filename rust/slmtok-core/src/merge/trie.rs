@@ -36,7 +36,7 @@ impl Trie {
 
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "all tokens together have at most 2^30 bytes, so nodes fit u32"
+        reason = "all tokens together have at most 2^25 bytes, so nodes fit u32"
     )]
     fn insert(&mut self, node: u32, byte: u8) -> u32 {
         let (key, child) = (edge_key(node, byte), self.token_at.len() as u32);

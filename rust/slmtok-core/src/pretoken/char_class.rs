@@ -150,19 +150,19 @@ pub(super) fn run_end(bytes: &[u8], mut at: usize, set: Set) -> usize {
     }
 }
 
-/// As [`run`] for [`LETTERS`], eight bytes at a time while they are ASCII.
+/// As [`run_end`] for [`LETTERS`], eight bytes at a time while they are ASCII.
 #[inline(always)]
 pub(super) fn letters(bytes: &[u8], at: usize) -> usize {
     run_by_words::<true>(bytes, at, LETTERS)
 }
 
-/// As [`run`] for [`LOWERISH`], eight bytes at a time while they are ASCII.
+/// As [`run_end`] for [`LOWERISH`], eight bytes at a time while they are ASCII.
 #[inline(always)]
 pub(super) fn lowerish(bytes: &[u8], at: usize) -> usize {
     run_by_words::<false>(bytes, at, LOWERISH)
 }
 
-/// As [`run`] for a set whose ASCII members are all letters (`ANY_CASE`) or all lower case letters.
+/// As [`run_end`] for a set whose ASCII members are all letters (`ANY_CASE`) or all lower case letters.
 #[inline(always)]
 fn run_by_words<const ANY_CASE: bool>(bytes: &[u8], mut at: usize, set: Set) -> usize {
     loop {
