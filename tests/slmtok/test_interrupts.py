@@ -30,6 +30,8 @@ from slmtok.vocabulary import PatternSpec, Vocabulary
 # Each step of a search reads the rest of the text, and there are many searches (LINEAR) or many steps in one (STEPS).
 LINEAR = r"[^!]*!|[^x]|x"
 STEPS = r"(?:(?=[^!]*)x)+(?!x)y|\n"
+# Many steps, each of which reads the rest of the text: minutes in 4 kB, seconds in 1 kB.
+COSTLY = r"(?:(?!.*z)x)+(?<!x)|."
 LONG = b"x" * (20 << 20)
 
 def terminate(number, frame):
@@ -76,6 +78,11 @@ ready()
 while True:
     tok.encode_batch([b"x" * 17] * 100)
 """,
+    "encode, 4 kB": "tok = tokenizer(COSTLY); ready(); tok.encode('x' * 4000)",
+    "encode_batch, 4 kB": "tok = tokenizer(COSTLY); ready(); tok.encode_batch([b'x' * 4000])",
+    "count_tokens, 4 kB": "tok = tokenizer(COSTLY); ready(); tok.count_tokens(['x' * 4000])",
+    "split, 4 kB": "pattern = _engine.Pattern(COSTLY); ready(); pattern.split('x' * 4000)",
+    "count of 4 kB": "ready(); slmtok.count(slmtok.Texts(['x' * 4000]), pattern=COSTLY)",
     "count_tokens": "tok = tokenizer(LINEAR); ready(); tok.count_tokens([LONG])",
     "count_tokens, steps": "tok = tokenizer(STEPS); ready(); tok.count_tokens([LONG])",
     "split": "pattern = _engine.Pattern(STEPS); ready(); pattern.split(LONG)",
@@ -141,6 +148,36 @@ def test_a_call_hears_a_signal(name: str, number: signal.Signals, tmp_path: Path
     seconds = seconds_to_stop(process, number)
     assert process.returncode == (143 if number == signal.SIGTERM else -signal.SIGINT), process.returncode
     assert seconds < MAX_SECONDS + SLACK, f"{name} heard {number.name} after {seconds:.1f} s"
+
+
+@pytest.mark.timeout(60)
+def test_other_threads_run_while_a_costly_pattern_splits_a_short_text(tmp_path: Path) -> None:
+    code = '''
+tok = tokenizer(COSTLY)
+pauses, stopped = [], threading.Event()
+
+def tick():
+    last = time.monotonic()
+    while not stopped.wait(0.01):
+        pauses.append(time.monotonic() - last)
+        last += pauses[-1]
+
+ticker = threading.Thread(target=tick)
+ticker.start()
+begin = time.monotonic()
+try:
+    tok.encode("x" * 1000)
+except slmtok.errors.PatternGaveUp:
+    pass
+seconds = time.monotonic() - begin
+stopped.set()
+ticker.join()
+assert seconds > 1, f"the pattern is not costly: {seconds}"
+assert max(pauses) < seconds / 2, (max(pauses), seconds)
+'''
+    code = "import time\n" + textwrap.dedent(SETUP) + code
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=50)
+    assert ran.returncode == 0, ran.stderr
 
 
 @pytest.fixture(scope="module")

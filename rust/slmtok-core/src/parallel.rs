@@ -49,8 +49,6 @@ pub struct WorkPlan {
     pub is_slow: bool,
 }
 
-/// Texts above this size are slow under a custom pattern, whose steps are bounded by the length of the text.
-pub(crate) const MAX_QUICK_CUSTOM_BYTES: usize = 16 << 10;
 /// A longer span is slow: it has no sync point.
 pub(crate) const MAX_QUICK_SPAN_BYTES: usize = 8 << 20;
 
@@ -104,7 +102,7 @@ impl WorkPlan {
         if first < plan.spans.len() {
             plan.batches.push(first..plan.spans.len());
         }
-        plan.is_slow |= pattern.is_custom() && plan.bytes > MAX_QUICK_CUSTOM_BYTES;
+        plan.is_slow |= pattern.is_slow_for(plan.bytes);
         plan
     }
 }
@@ -124,7 +122,7 @@ impl WorkPlan {
             plan.spans.push(Span { document: 0, range: start..end, last: ends && end == range.end });
             start = end;
         }
-        plan.is_slow |= pattern.is_custom() && plan.bytes > MAX_QUICK_CUSTOM_BYTES;
+        plan.is_slow |= pattern.is_slow_for(plan.bytes);
         plan
     }
 }

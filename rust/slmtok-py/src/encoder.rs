@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use slmtok_core::Result;
-use slmtok_core::accel::transcode::{MAX_SHORT_CHARS, TranscodePolicy};
+use slmtok_core::accel::transcode::TranscodePolicy;
 use slmtok_core::decode::{Decoder, TokenIndex, byte_lengths};
 use slmtok_core::encode::{self, Dropout, FileOptions, Frame, Pooled};
 use slmtok_core::file_blocks::total_bytes;
@@ -56,9 +56,9 @@ impl Encoder {
     /// other texts.
     fn short<I: Pooled, T>(&self, text: &Bound<'_, PyAny>, take: impl FnOnce(&[I]) -> T) -> Option<PyResult<T>> {
         // `to_str` makes Python keep the UTF-8, so it is not called for longer strings.
-        let string = text.cast::<PyString>().ok().filter(|string| length(string) <= MAX_SHORT_CHARS)?;
+        let string = text.cast::<PyString>().ok().filter(|string| self.inner.is_instant(length(string)))?;
         let bytes = string.to_str().ok()?.as_bytes();
-        (bytes.len() <= MAX_SHORT_CHARS).then(|| run_holding_gil(text.py(), || self.inner.encode_and(bytes, take)))
+        self.inner.is_instant(bytes.len()).then(|| run_holding_gil(text.py(), || self.inner.encode_and(bytes, take)))
     }
 
     fn array<'py, I: Pooled + Element>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

@@ -5,11 +5,8 @@ use slmtok_core::byte_automaton::ByteAutomaton;
 use slmtok_core::pretoken::{self, Gaps};
 
 use crate::arrays::{read_only, read_only_copy};
-use crate::bridge::{run, run_supervised};
+use crate::bridge::{run, run_reporting};
 use crate::text::Texts;
-
-/// Longer texts are split on another thread, so that signals are heard.
-const MAX_UNSUPERVISED_BYTES: usize = 16 << 10;
 
 /// A compiled split pattern.
 #[pyclass(frozen, module = "slmtok._native")]
@@ -51,11 +48,8 @@ impl Pattern {
     fn split_text(&self, text: &Bound<'_, PyAny>) -> PyResult<(Vec<u64>, Gaps)> {
         let texts = Texts::one(text, None)?;
         let held = texts.bytes()?;
-        let text_bytes = held.slices()[0];
-        if text_bytes.len() <= MAX_UNSUPERVISED_BYTES {
-            return run(text.py(), || self.inner.split(text_bytes));
-        }
-        run_supervised(text.py(), None, ("split", 1), |_| self.inner.split(text_bytes))
+        let bytes = held.slices()[0];
+        run_reporting(text.py(), None, "split", |report| self.inner.split_polling(bytes, &mut || report(0, u64::MAX)))
     }
 }
 

@@ -203,7 +203,8 @@ impl Counter {
             kept.extend(documents.iter().map_while(|text| self.limits.take(text, &mut self.totals.truncation)));
             &kept
         };
-        let plan = WorkPlan::new(&self.pattern, documents);
+        let mut plan = WorkPlan::new(&self.pattern, documents);
+        plan.is_slow |= self.pattern.is_custom();
         self.count(&plan, documents, (self.totals.documents, 0), report)?;
         self.totals.documents += documents.len() as u64;
         self.totals.bytes += plan.bytes as u64;

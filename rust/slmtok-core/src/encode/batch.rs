@@ -6,8 +6,9 @@ use std::sync::Mutex;
 use super::worker::buffer_len;
 use super::{Encoder, Pooled, Worker};
 use crate::accel::lazy_batch::{Document, Portions, Transcode, is_lazy, pipeline, transcode_all};
+use crate::interrupt::supervised_if_slow;
 use crate::ordered::Reorder;
-use crate::parallel::{BATCH_BYTES, MAX_QUICK_CUSTOM_BYTES, Report, WorkPlan, for_each_batch, lock, thread_count};
+use crate::parallel::{BATCH_BYTES, Report, WorkPlan, for_each_batch, lock, no_progress, thread_count};
 use crate::{Error, Result};
 
 /// The ids of documents, end to end.
@@ -165,6 +166,8 @@ pub(super) fn offset(ids: usize) -> i64 {
     ids as i64
 }
 
+/// Texts up to this size are encoded in a few microseconds.
+const MAX_INSTANT_BYTES: usize = 1 << 10;
 /// Texts up to this size are encoded faster than a user expects Ctrl-C to work.
 const MAX_SILENT_BYTES: usize = 4 << 20;
 /// Longer documents are transcoded before the first is encoded.
@@ -185,15 +188,41 @@ impl Encoder {
         ids
     }
 
-    /// As [`Encoder::encode`]; `report` is called while a text of more than 4 MiB is encoded.
+    /// Whether a text of so many bytes is encoded in a few microseconds. Under a custom pattern no text is: a search may take
+    /// seconds in 1 kB.
+    #[must_use]
+    pub fn is_instant(&self, bytes: usize) -> bool {
+        bytes <= MAX_INSTANT_BYTES && !self.pattern.is_custom()
+    }
+
+    /// As [`Encoder::encode`]; `report` is called while a text of more than 4 MiB is encoded, and while a custom pattern takes
+    /// long.
     ///
     /// # Errors
     /// As [`Encoder::encode`], and errors of `report`.
     pub fn encode_reporting<I: Pooled>(&self, text: &[u8], report: Report<'_>) -> Result<Vec<I>> {
-        if text.len() <= MAX_SILENT_BYTES && !(self.pattern.is_custom() && text.len() > MAX_QUICK_CUSTOM_BYTES) {
-            return self.encode(text);
+        if text.len() > MAX_SILENT_BYTES || self.pattern.is_slow_for(text.len()) {
+            return Ok(self.encode_batch(&[text], 1, Frame::default(), report)?.ids);
         }
-        Ok(self.encode_batch(&[text], 1, Frame::default(), report)?.ids)
+        if self.pattern.is_custom() {
+            return supervised_if_slow(&mut || report(0), || self.encode(text));
+        }
+        self.encode(text)
+    }
+
+    /// Runs `work` on the documents of `plan`. It may run twice: see [`supervised_if_slow`].
+    pub(super) fn run_plan<T: Send>(
+        &self,
+        plan: &WorkPlan,
+        report: Report<'_>,
+        work: impl Fn(Report<'_>) -> Result<T> + Sync,
+    ) -> Result<T> {
+        if plan.is_slow || !self.pattern.is_custom() {
+            return work(report);
+        }
+        let outcome = supervised_if_slow(&mut || report(0), || work(&mut no_progress))?;
+        report(plan.bytes as u64)?;
+        Ok(outcome)
     }
 
     /// What `take` makes of the ids of one text, on the calling thread, in a pooled buffer.
@@ -221,7 +250,7 @@ impl Encoder {
     ) -> Result<EncodedBatch<I>> {
         self.check_frame(frame)?;
         let plan = WorkPlan::new(&self.pattern, documents);
-        self.encode_plan(&plan, documents, threads, frame, report)
+        self.run_plan(&plan, report, |report| self.encode_plan(&plan, documents, threads, frame, report))
     }
 
     pub(super) fn check_frame(&self, frame: Frame) -> Result<()> {
@@ -374,9 +403,19 @@ impl Encoder {
     /// A custom pattern that exceeds its backtracking limit, lack of memory, or an error of `report`.
     pub fn count_batch<I: Pooled>(&self, documents: &[&[u8]], threads: usize, report: Report<'_>) -> Result<Vec<i64>> {
         let plan = WorkPlan::new(&self.pattern, documents);
+        self.run_plan(&plan, report, |report| self.count_plan::<I>(&plan, documents, threads, report))
+    }
+
+    fn count_plan<I: Pooled>(
+        &self,
+        plan: &WorkPlan,
+        documents: &[&[u8]],
+        threads: usize,
+        report: Report<'_>,
+    ) -> Result<Vec<i64>> {
         let mut workers = self.take_workers::<I>(thread_count(threads, plan.batches.len()), plan.bytes);
         let totals = Mutex::new(vec![0; documents.len()]);
-        let outcome = for_each_batch(&plan, &mut workers, report, |worker, batch| {
+        let outcome = for_each_batch(plan, &mut workers, report, |worker, batch| {
             let mut counts = Vec::new();
             for span in &plan.spans[plan.batches[batch].clone()] {
                 let mut buffer = worker.buffers.take(buffer_len::<I>(span.range.len()))?;
@@ -402,7 +441,6 @@ mod tests {
     use crate::accel::cache_sharing::CacheSharing;
     use crate::accel::transcode::Utf8;
     use crate::merges::Merges;
-    use crate::parallel::no_progress;
     use crate::pretoken::{Pattern, names};
 
     fn encoder(pattern: &Pattern, first: u32) -> Encoder {

@@ -95,7 +95,8 @@ impl Encoder {
             });
         };
         let pairs = PairTable::new(merges);
-        let plan = WorkPlan::of_whole_documents(&self.pattern, documents);
+        let mut plan = WorkPlan::of_whole_documents(&self.pattern, documents);
+        plan.is_slow |= self.pattern.is_custom();
         let mut workers = vec![(); thread_count(threads, plan.batches.len())];
         let batches: Mutex<Vec<Option<Sampled<I>>>> = Mutex::new(plan.batches.iter().map(|_| None).collect());
         for_each_batch(&plan, &mut workers, report, |(), batch| {

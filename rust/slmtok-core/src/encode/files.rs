@@ -95,10 +95,10 @@ impl Encoder {
                 let outcome = loop {
                     let part = self.part(&block.text()[encoded..], options, at_end, is_first);
                     let Some(part) = part else { break Ok(encoded) };
-                    let ids =
-                        self.encode_plan::<I>(&part.plan, &part.documents, options.threads, part.frame, &mut |now| {
-                            report(done + now)
-                        });
+                    let Part { documents, plan, frame, .. } = &part;
+                    let ids = self.run_plan(plan, &mut |now| report(done + now), |report| {
+                        self.encode_plan::<I>(plan, documents, options.threads, *frame, report)
+                    });
                     if let Err(error) = ids.and_then(|batch| writer.write(&batch.ids, &batch.offsets)) {
                         break Err(error);
                     }

@@ -24,7 +24,8 @@ pub(crate) use custom::syntax_error;
 pub use simd::testing;
 pub use unicode_table::UNICODE_VERSION;
 
-use crate::{Result, interrupt};
+use crate::Result;
+use crate::interrupt::{self, supervised, supervised_if_slow};
 use custom::Custom;
 use scalar::{Char, Cl100k, Gpt2, O200k, ScalarScanner, Whole, Word};
 use simd::SimdScanner;
@@ -93,6 +94,9 @@ pub fn names() -> Vec<&'static str> {
     NAMED.iter().filter(|named| named.public).map(|named| named.name).collect()
 }
 
+/// Most searches by a custom pattern in texts up to this size end within [`interrupt::POLL_INTERVAL`]; the slowest take minutes.
+const MAX_QUICK_CUSTOM_BYTES: usize = 16 << 10;
+
 /// A compiled split pattern: immutable, cheap to clone, shared by all workers.
 #[derive(Clone)]
 pub struct Pattern(Kind);
@@ -146,6 +150,23 @@ impl Pattern {
     #[must_use]
     pub fn is_custom(&self) -> bool {
         matches!(self.0, Kind::Custom(_))
+    }
+
+    /// Whether splitting `bytes` bytes should be expected to take long.
+    #[must_use]
+    pub(crate) fn is_slow_for(&self, bytes: usize) -> bool {
+        self.is_custom() && bytes > MAX_QUICK_CUSTOM_BYTES
+    }
+
+    /// As [`Pattern::split`]; `poll` is called regularly while it takes long, and an error of `poll` ends it.
+    ///
+    /// # Errors
+    /// As [`Pattern::split`], and errors of `poll`.
+    pub fn split_polling(&self, segment: &[u8], poll: &mut dyn FnMut() -> Result<()>) -> Result<(Vec<u64>, Gaps)> {
+        if segment.len() > MAX_QUICK_CUSTOM_BYTES {
+            return supervised(poll, || self.split(segment));
+        }
+        supervised_if_slow(poll, || self.split(segment))
     }
 
     /// Offsets of all piece boundaries, from 0 to the length of `segment`, and the gaps.
