@@ -214,11 +214,14 @@ def open_reader(
         if options.encoding != UTF_8 or source == STDIN or not Path(source).is_file():
             # `read1` returns what is available, where `read` would wait for more.
             opened = open_stream(source, options.encoding).read1
+        # Without a key the fallback parser gets every record.
+        has_key = entry.engine == "jsonl" and options.text_template is None
+        key = options.text_key.encode("utf-8", "surrogatepass") if has_key else None
         return DocumentReader(
             opened,
             entry.engine,
             terminator=entry.terminator,
-            key=None if options.text_template is not None else options.text_key.encode("utf-8", "surrogatepass"),
+            key=key,
             fallback=None if entry.parser is None else entry.parser(source, options),
             compression=compression(source) if options.encoding == UTF_8 else "plain",
             chunk_bytes=chunk_bytes,

@@ -111,10 +111,11 @@ fn encode_texts_as<'py, I: Pooled + Element>(
 ) -> PyResult<Batch<'py>> {
     let (documents, pending) = (texts.documents()?, texts.pending());
     let total = documents.iter().map(Document::weight).sum();
-    let (mut pending, mut window, mut raised) = (pending.iter(), Vec::new(), None);
-    let transcode: Transcode<'_> = &mut |_, utf8| {
-        let Some((index, string)) = pending.next() else { return Ok(()) };
-        Python::attach(|py| transcode(string.bind(py), *index, &mut window, utf8)).map_err(|error| {
+    let (mut window, mut raised) = (Vec::new(), None);
+    let transcode: Transcode<'_> = &mut |index, utf8| {
+        let found = pending.binary_search_by_key(&index, |(index, _)| *index);
+        let (_, string) = &pending[found.expect("every document in code points is pending")];
+        Python::attach(|py| transcode(string.bind(py), index, &mut window, utf8)).map_err(|error| {
             raised = Some(error);
             Error::Interrupted
         })

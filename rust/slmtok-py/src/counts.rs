@@ -184,10 +184,10 @@ impl Counter {
 
     #[getter]
     fn documents(&self, py: Python<'_>) -> PyResult<u64> {
-        Ok(match &*lock(py, &self.inner)? {
-            State::Ready(counter) => counter.documents(),
-            State::Unusable(_) => 0,
-        })
+        match &*lock(py, &self.inner)? {
+            State::Ready(counter) => Ok(counter.documents()),
+            State::Unusable(reason) => Err(unusable(reason)),
+        }
     }
 
     fn feed_documents(&self, py: Python<'_>, documents: &Documents) -> PyResult<bool> {
@@ -241,8 +241,12 @@ impl Counter {
             State::Ready(counter) => Ok(*counter),
             State::Unusable(reason) => {
                 *state = State::Unusable(reason);
-                Err(PyRuntimeError::new_err(format!("the counter is {reason}; create one for each corpus")))
+                Err(unusable(reason))
             }
         }
     }
+}
+
+fn unusable(reason: &str) -> PyErr {
+    PyRuntimeError::new_err(format!("the counter is {reason}; create one for each corpus"))
 }

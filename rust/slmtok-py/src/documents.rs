@@ -382,12 +382,12 @@ fn finish(py: Python<'_>, task: Task, encoder: Option<&Py<Encoder>>, threads: us
 }
 
 fn parse_format(name: &str, terminator: Option<Vec<u8>>, key: Option<Vec<u8>>) -> PyResult<Format> {
-    match name {
-        "text" => Ok(terminator.map_or(Format::Whole, Format::Terminated)),
-        "jsonl" => Ok(Format::Json { key }),
-        "records" => Ok(Format::Records),
-        _ => Err(PyValueError::new_err(format!("format must be 'text', 'jsonl' or 'records', not {name:?}"))),
-    }
+    Format::named(name, terminator, key).ok_or_else(|| {
+        PyValueError::new_err(match name {
+            "text" | "jsonl" | "records" => format!("terminator belongs to 'text' and key to 'jsonl', not to {name:?}"),
+            _ => format!("format must be 'text', 'jsonl' or 'records', not {name:?}"),
+        })
+    })
 }
 
 fn parse_position((offset, line, compressed, uncompressed): PositionTuple) -> PyResult<Position> {

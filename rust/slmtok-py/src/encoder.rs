@@ -16,7 +16,7 @@ use slmtok_core::merges::Merges;
 
 use crate::arrays::{Ids, copied, numbers, pairs, read_only, read_only_copy};
 use crate::batches::{self, Batch, Sampling};
-use crate::bridge::{exception, run, run_holding_gil, run_reporting, run_supervised};
+use crate::bridge::{run, run_holding_gil, run_reporting, run_supervised};
 use crate::bytes_object::bytes_object;
 use crate::code_points::length;
 use crate::counts::document_unit;
@@ -36,16 +36,21 @@ pub struct Encoder {
     policy: TranscodePolicy,
 }
 
+impl From<encode::Encoder> for Encoder {
+    fn from(inner: encode::Encoder) -> Self {
+        Self { inner, decoder: OnceLock::new(), index: TokenIndex::default(), policy: TranscodePolicy::default() }
+    }
+}
+
 impl Encoder {
-    fn build(inner: Result<encode::Encoder>, py: Python<'_>) -> PyResult<Self> {
-        let inner = inner.map_err(|error| exception(py, &error))?;
-        Ok(Self { inner, decoder: OnceLock::new(), index: TokenIndex::default(), policy: TranscodePolicy::default() })
+    fn build(py: Python<'_>, build: impl FnOnce() -> Result<encode::Encoder> + Send) -> PyResult<Self> {
+        Ok(Self::from(run(py, build)?))
     }
 
     /// The decoder, built at first use.
     pub fn decoder(&self, py: Python<'_>) -> PyResult<&Decoder> {
         if self.decoder.get().is_none() {
-            let decoder = Decoder::new(&self.inner).map_err(|error| exception(py, &error))?;
+            let decoder = run(py, || Decoder::new(&self.inner))?;
             // An error means that another thread stored an equal decoder first.
             let _ = self.decoder.set(decoder);
         }
@@ -99,9 +104,9 @@ impl Encoder {
     ) -> PyResult<Self> {
         let (pairs, public_ids) = (pairs(merges)?, numbers(public_ids)?);
         let pattern = pattern.inner.clone();
-        let inner =
-            run(py, || encode::Encoder::from_merges(pattern, Merges::new(pairs)?, public_ids, specials, non_emitting))?;
-        Self::build(Ok(inner), py)
+        Self::build(py, || {
+            encode::Encoder::from_merges(pattern, Merges::new(pairs)?, public_ids, specials, non_emitting)
+        })
     }
 
     #[staticmethod]
@@ -114,8 +119,8 @@ impl Encoder {
         specials: Vec<Special>,
     ) -> PyResult<Self> {
         let tokens: Vec<&[u8]> = tokens.iter().map(|token| token.as_bytes()).collect();
-        let public_ids = numbers(public_ids)?;
-        Self::build(encode::Encoder::from_tokens(pattern.inner.clone(), &tokens, public_ids, specials), py)
+        let (pattern, public_ids) = (pattern.inner.clone(), numbers(public_ids)?);
+        Self::build(py, || encode::Encoder::from_tokens(pattern, &tokens, public_ids, specials))
     }
 
     #[staticmethod]
@@ -128,15 +133,12 @@ impl Encoder {
         specials: Vec<Special>,
     ) -> PyResult<Self> {
         let tokens: Vec<&[u8]> = tokens.iter().map(|token| token.as_bytes()).collect();
-        let ids = copied(&ids)?;
-        let pattern = pattern.inner.clone();
-        let inner = run(py, || encode::Encoder::from_ranks(pattern, &tokens, &ids, specials))?;
-        Self::build(Ok(inner), py)
+        let (pattern, ids) = (pattern.inner.clone(), copied(&ids)?);
+        Self::build(py, || encode::Encoder::from_ranks(pattern, &tokens, &ids, specials))
     }
 
     fn longest_match(&self, py: Python<'_>) -> PyResult<Option<Self>> {
-        let found = run(py, || Ok(self.inner.longest_match()))?;
-        found.map(|inner| Self::build(Ok(inner), py)).transpose()
+        Ok(run(py, || Ok(self.inner.longest_match()))?.map(Self::from))
     }
 
     #[getter]
@@ -275,20 +277,20 @@ impl Encoder {
     }
 
     fn token_bytes<'py>(&self, py: Python<'py>, id: i64) -> PyResult<Bound<'py, PyBytes>> {
-        let token = self.decoder(py)?.token(id, 0).map_err(|error| exception(py, &error))?;
-        Ok(PyBytes::new(py, token))
+        let decoder = self.decoder(py)?;
+        Ok(PyBytes::new(py, run_holding_gil(py, || decoder.token(id, 0))?))
     }
 
-    fn token_id(&self, token: &[u8]) -> Option<u32> {
-        self.index.find(&self.inner, token)
+    fn token_id(&self, py: Python<'_>, token: &[u8]) -> PyResult<Option<u32>> {
+        run(py, || Ok(self.index.find(&self.inner, token)))
     }
 
     fn byte_lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        read_only(py, byte_lengths(&self.inner))
+        read_only(py, run(py, || Ok(byte_lengths(&self.inner)))?)
     }
 
-    fn parts(&self, id: u32) -> Option<(u32, u32)> {
-        self.inner.parts(id)
+    fn parts(&self, py: Python<'_>, id: u32) -> PyResult<Option<(u32, u32)>> {
+        run_holding_gil(py, || Ok(self.inner.parts(id)))
     }
 
     fn unreachable(&self, py: Python<'_>) -> PyResult<Vec<u32>> {

@@ -30,6 +30,20 @@ pub enum Format {
     Records,
 }
 
+impl Format {
+    /// The format with this option value. `None` for another one, and for a terminator or a key that the format does not have.
+    #[must_use]
+    pub fn named(name: &str, terminator: Option<Vec<u8>>, key: Option<Vec<u8>>) -> Option<Self> {
+        match (name, terminator, key) {
+            ("text", None, None) => Some(Self::Whole),
+            ("text", Some(terminator), None) => Some(Self::Terminated(terminator)),
+            ("jsonl", None, key) => Some(Self::Json { key }),
+            ("records", None, None) => Some(Self::Records),
+            _ => None,
+        }
+    }
+}
+
 /// What the fallback parser makes of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
