@@ -152,7 +152,7 @@ def test_a_call_hears_a_signal(name: str, number: signal.Signals, tmp_path: Path
 
 @pytest.mark.timeout(60)
 def test_other_threads_run_while_a_costly_pattern_splits_a_short_text(tmp_path: Path) -> None:
-    code = '''
+    code = """
 tok = tokenizer(COSTLY)
 pauses, stopped = [], threading.Event()
 
@@ -174,7 +174,7 @@ stopped.set()
 ticker.join()
 assert seconds > 1, f"the pattern is not costly: {seconds}"
 assert max(pauses) < seconds / 2, (max(pauses), seconds)
-'''
+"""
     code = "import time\n" + textwrap.dedent(SETUP) + code
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=50)
     assert ran.returncode == 0, ran.stderr
