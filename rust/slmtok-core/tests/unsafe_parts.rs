@@ -9,7 +9,7 @@
     reason = "tests panic on errors, and their numbers are small"
 )]
 
-use slmtok_core::accel::transcode::Utf8;
+use slmtok_core::accel::transcode::Utf8Buffer;
 use slmtok_core::count::{Counter, Limits};
 use slmtok_core::encode::{Encoder, Frame};
 use slmtok_core::merge::pair_table::PairTable;
@@ -25,7 +25,7 @@ fn sample(length: usize) -> Box<[u8]> {
 }
 
 fn lengths() -> impl Iterator<Item = usize> {
-    // Every character is at the end of some text; the largest texts span two batches.
+    // Every character is at the end of some text; the largest texts span two blocks.
     (0..if cfg!(miri) { 4 } else { 200 }).chain([63, 64, 65, 127, 128, 140])
 }
 
@@ -93,7 +93,7 @@ fn code_points_to_utf8() {
     let points: Vec<u32> = SAMPLE.chars().map(u32::from).collect();
     for length in lengths() {
         let some: Box<[u32]> = points.iter().copied().cycle().skip(length % 7).take(length).collect();
-        let mut utf8 = Utf8::default();
+        let mut utf8 = Utf8Buffer::default();
         utf8.push(&some).unwrap();
         let want: String = some.iter().filter_map(|&point| char::from_u32(point)).collect();
         assert_eq!(utf8.bytes(), want.as_bytes());

@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
-use slmtok_core::accel::transcode::{MAX_SHORT_CHARS, TextBatch, TranscodePolicy, Utf8};
+use slmtok_core::accel::transcode::{MAX_SHORT_CHARS, MixedTexts, TranscodePolicy, Utf8Buffer};
 use slmtok_core::encode::Document;
 
 use crate::bridge::invalid_text;
@@ -70,7 +70,7 @@ impl<'py> Texts<'py> {
         let texts = self.0[..index].iter().enumerate();
         let mut errors = texts.filter_map(|(index, text)| match text {
             Text::Bytes(_) => None,
-            Text::Transcode(text) => transcode(text, index, &mut Vec::new(), &mut Utf8::default()).err(),
+            Text::Transcode(text) => transcode(text, index, &mut Vec::new(), &mut Utf8Buffer::default()).err(),
         });
         errors.next()
     }
@@ -86,9 +86,9 @@ impl<'py> Texts<'py> {
     }
 
     /// The bytes of all texts, which stay valid without the GIL.
-    pub fn bytes(&self) -> PyResult<TextBatch<'_>> {
+    pub fn bytes(&self) -> PyResult<MixedTexts<'_>> {
         let points = self.0.iter().map(|text| if let Text::Transcode(text) = text { length(text) } else { 0 }).sum();
-        let (mut texts, mut window) = (TextBatch::with_capacity(points), Vec::new());
+        let (mut texts, mut window) = (MixedTexts::with_capacity(points), Vec::new());
         for (index, text) in self.0.iter().enumerate() {
             match text {
                 Text::Bytes(object) => texts.push_bytes(bytes_of(object, index)?),
@@ -133,7 +133,12 @@ fn is_ascii(text: &Bound<'_, PyString>) -> PyResult<bool> {
 ///
 /// # Errors
 /// An `InvalidText` with the index of a lone surrogate in `document`.
-pub fn transcode(text: &Bound<'_, PyString>, document: usize, window: &mut Vec<u32>, utf8: &mut Utf8) -> PyResult<()> {
+pub fn transcode(
+    text: &Bound<'_, PyString>,
+    document: usize,
+    window: &mut Vec<u32>,
+    utf8: &mut Utf8Buffer,
+) -> PyResult<()> {
     let (mut begin, end) = (0, length(text));
     window.resize(window.len().max(end.min(WINDOW_LEN)), 0);
     while begin < end {

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{TrySendError, sync_channel};
 
-use super::transcode::{TextBatch, Utf8};
+use super::transcode::{MixedTexts, Utf8Buffer};
 use crate::parallel::{BATCH_BYTES, Report, lock};
 use crate::threads::spawn;
 use crate::{Error, Result};
@@ -28,7 +28,7 @@ pub enum Document<'a> {
 }
 
 /// Appends the UTF-8 of the document with this index. Called on the calling thread, in ascending order.
-pub type Transcode<'a> = &'a mut (dyn FnMut(usize, &mut Utf8) -> Result<()> + Send);
+pub type Transcode<'a> = &'a mut (dyn FnMut(usize, &mut Utf8Buffer) -> Result<()> + Send);
 
 impl Document<'_> {
     /// The most bytes that its UTF-8 may have.
@@ -58,8 +58,8 @@ pub(crate) fn is_lazy(documents: &[Document<'_>]) -> bool {
 }
 
 /// The plain alternative: all texts, transcoded.
-pub(crate) fn transcode_all<'a>(documents: &[Document<'a>], transcode: Transcode<'_>) -> Result<TextBatch<'a>> {
-    let mut texts = TextBatch::with_capacity(0);
+pub(crate) fn transcode_all<'a>(documents: &[Document<'a>], transcode: Transcode<'_>) -> Result<MixedTexts<'a>> {
+    let mut texts = MixedTexts::with_capacity(0);
     for (index, document) in documents.iter().enumerate() {
         match *document {
             Document::Bytes(text) => texts.push_bytes(text),
@@ -72,7 +72,7 @@ pub(crate) fn transcode_all<'a>(documents: &[Document<'a>], transcode: Transcode
 /// Consecutive documents.
 pub(crate) struct Portion<'a> {
     pub number: usize,
-    pub texts: TextBatch<'a>,
+    pub texts: MixedTexts<'a>,
     weight: u64,
 }
 
@@ -95,7 +95,7 @@ impl<'a, 't> Portions<'a, 't> {
 
     fn produce(&mut self) -> Result<Portion<'a>> {
         let capacity = usize::try_from(self.remaining).unwrap_or(BATCH_BYTES).min(BATCH_BYTES);
-        let (mut texts, mut bytes, mut weight) = (TextBatch::with_capacity(capacity), 0, 0);
+        let (mut texts, mut bytes, mut weight) = (MixedTexts::with_capacity(capacity), 0, 0);
         while let Some(document) = self.documents.get(self.next)
             && bytes < BATCH_BYTES
         {

@@ -43,9 +43,9 @@ impl TranscodePolicy {
 
 /// UTF-8 of texts, end to end.
 #[derive(Debug, Default)]
-pub struct Utf8(Vec<u8>);
+pub struct Utf8Buffer(Vec<u8>);
 
-impl Utf8 {
+impl Utf8Buffer {
     /// Room for `points` code points, if they are mostly ASCII; more are possible.
     #[must_use]
     pub fn with_capacity(points: usize) -> Self {
@@ -102,9 +102,9 @@ fn encode_window_portably(points: &[u32], out: &mut Window) -> Result<usize, usi
 
 /// Texts in order, some borrowed and some transcoded.
 #[derive(Debug, Default)]
-pub struct TextBatch<'a> {
+pub struct MixedTexts<'a> {
     texts: Vec<Text<'a>>,
-    utf8: Utf8,
+    utf8: Utf8Buffer,
 }
 
 #[derive(Debug)]
@@ -113,11 +113,11 @@ enum Text<'a> {
     Transcoded(Range<usize>),
 }
 
-impl<'a> TextBatch<'a> {
+impl<'a> MixedTexts<'a> {
     /// No texts yet, with room for `points` code points to be transcoded.
     #[must_use]
     pub fn with_capacity(points: usize) -> Self {
-        Self { texts: Vec::new(), utf8: Utf8::with_capacity(points) }
+        Self { texts: Vec::new(), utf8: Utf8Buffer::with_capacity(points) }
     }
 
     /// Adds a text as its bytes, and returns their number.
@@ -130,7 +130,7 @@ impl<'a> TextBatch<'a> {
     ///
     /// # Errors
     /// What `transcode` returns.
-    pub fn push_transcoded<E>(&mut self, transcode: impl FnOnce(&mut Utf8) -> Result<(), E>) -> Result<usize, E> {
+    pub fn push_transcoded<E>(&mut self, transcode: impl FnOnce(&mut Utf8Buffer) -> Result<(), E>) -> Result<usize, E> {
         let start = self.utf8.0.len();
         transcode(&mut self.utf8)?;
         let end = self.utf8.0.len();
@@ -166,7 +166,7 @@ mod tests {
             assert_eq!(found, portably, "{points:x?} from {begin}");
             assert!(found.is_err() || found.is_ok_and(|len| one[..len] == other[..len]), "{points:x?} from {begin}");
         }
-        let mut utf8 = Utf8::default();
+        let mut utf8 = Utf8Buffer::default();
         match bad {
             None => assert!(utf8.push(points).is_ok() && utf8.bytes() == want.as_bytes(), "{points:x?}"),
             Some(bad) => assert_eq!(utf8.push(points), Err(bad), "{points:x?}"),
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn borrowed_and_transcoded_texts_keep_their_order() {
-        let mut texts = TextBatch::default();
+        let mut texts = MixedTexts::default();
         texts.push_bytes(b"one");
         assert_eq!(texts.push_transcoded(|utf8| utf8.push(&[0xE9, 0x4E2D])), Ok(5));
         texts.push_bytes(b"");
@@ -217,7 +217,7 @@ mod tests {
         #[test]
         fn windows_are_joined(text in "[a-z ]{0,40}([éß“中😀]{0,9}[a-z ]{0,90}){0,9}", times in 1usize..6) {
             let points: Vec<u32> = text.chars().map(u32::from).collect();
-            let mut utf8 = Utf8::with_capacity(times);
+            let mut utf8 = Utf8Buffer::with_capacity(times);
             for _ in 0..times {
                 prop_assert_eq!(utf8.push(&points), Ok(()));
             }

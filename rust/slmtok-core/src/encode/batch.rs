@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// The ids of documents, end to end.
 #[derive(Debug, PartialEq, Eq)]
-pub struct EncodedBatch<I> {
+pub struct EncodedDocuments<I> {
     /// All ids.
     pub ids: Vec<I>,
     /// Where each document begins, and the number of ids.
@@ -247,7 +247,7 @@ impl Encoder {
         threads: usize,
         frame: Frame,
         report: Report<'_>,
-    ) -> Result<EncodedBatch<I>> {
+    ) -> Result<EncodedDocuments<I>> {
         self.check_frame(frame)?;
         let plan = WorkPlan::new(&self.pattern, documents);
         self.run_plan(&plan, report, |report| self.encode_plan(&plan, documents, threads, frame, report))
@@ -266,7 +266,7 @@ impl Encoder {
         threads: usize,
         frame: Frame,
         report: Report<'_>,
-    ) -> Result<EncodedBatch<I>> {
+    ) -> Result<EncodedDocuments<I>> {
         let job = Job { plan, documents, frame };
         let mut workers = self.take_workers::<I>(thread_count(threads, plan.batches.len()), plan.bytes);
         let encoded = self.encode_job(job, &mut workers, report);
@@ -279,14 +279,14 @@ impl Encoder {
         job: Job<'_>,
         workers: &mut [Worker<I>],
         report: Report<'_>,
-    ) -> Result<EncodedBatch<I>> {
+    ) -> Result<EncodedDocuments<I>> {
         let n: usize = job.plan.batches.iter().map(|spans| job.buffer_len::<I>(spans)).sum();
         let mut buffer = workers[0].buffers.take(n)?;
         let (len, offsets) = match &mut *workers {
             [worker] => self.encode_on_one_thread(job, worker, &mut buffer, report)?,
             workers => self.encode_on_threads(job, workers, &mut buffer, report)?,
         };
-        Ok(EncodedBatch { ids: workers[0].buffers.take_result(buffer, len), offsets })
+        Ok(EncodedDocuments { ids: workers[0].buffers.take_result(buffer, len), offsets })
     }
 
     /// Writes all ids to `out`, and returns their number and the offsets of the documents.
@@ -352,7 +352,7 @@ impl Encoder {
         frame: Frame,
         transcode: Transcode<'_>,
         report: Report<'_>,
-    ) -> Result<EncodedBatch<I>> {
+    ) -> Result<EncodedDocuments<I>> {
         // A portion is encoded as one batch, during which nothing is reported.
         let is_slow = self.pattern.is_custom() || documents.iter().any(|text| text.max_bytes() > MAX_PORTION_BYTES);
         if is_slow || !is_lazy(documents) {
@@ -377,7 +377,7 @@ impl Encoder {
         });
         let joined = outcome.and_then(|()| joined.finish(&mut workers));
         let encoded =
-            joined.map(|(len, offsets)| EncodedBatch { ids: workers[0].buffers.take_result(buffer, len), offsets });
+            joined.map(|(len, offsets)| EncodedDocuments { ids: workers[0].buffers.take_result(buffer, len), offsets });
         self.return_workers(workers);
         encoded
     }
@@ -390,7 +390,7 @@ impl Encoder {
         frame: Frame,
         transcode: Transcode<'_>,
         report: Report<'_>,
-    ) -> Result<EncodedBatch<I>> {
+    ) -> Result<EncodedDocuments<I>> {
         let (texts, weight) = (transcode_all(documents, transcode)?, documents.iter().map(Document::weight).sum());
         let encoded = self.encode_batch(&texts.slices(), threads, frame, &mut |done: u64| report(done.min(weight)))?;
         report(weight)?;
@@ -439,7 +439,7 @@ mod tests {
 
     use super::*;
     use crate::accel::cache_sharing::CacheSharing;
-    use crate::accel::transcode::Utf8;
+    use crate::accel::transcode::Utf8Buffer;
     use crate::merges::Merges;
     use crate::pretoken::{Pattern, names};
 
@@ -549,7 +549,7 @@ mod tests {
         texts.iter().enumerate().map(describe).collect()
     }
 
-    fn transcode(text: &str, utf8: &mut Utf8) -> Result<()> {
+    fn transcode(text: &str, utf8: &mut Utf8Buffer) -> Result<()> {
         let points: Vec<u32> = text.chars().map(u32::from).collect();
         utf8.push(&points).map_err(|_| Error::Interrupted)
     }
@@ -608,7 +608,7 @@ mod tests {
         let texts: Vec<String> = (0..40).map(|_| "aab ".repeat(60_000)).collect();
         let documents = describe(&texts, |_| true);
         let mut last = 0;
-        let mut transcode = |index: usize, utf8: &mut Utf8| {
+        let mut transcode = |index: usize, utf8: &mut Utf8Buffer| {
             last = index;
             check(index)?;
             self::transcode(&texts[index], utf8)

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use sha2::{Digest, Sha256};
 
-use super::batch::{EncodedBatch, Frame, offset};
+use super::batch::{EncodedDocuments, Frame, offset};
 use super::{Encoder, TokenId};
 use crate::merge::merge_with_dropout;
 use crate::merge::pair_table::PairTable;
@@ -75,7 +75,7 @@ impl Encoder {
         threads: usize,
         frame: Frame,
         report: Report<'_>,
-    ) -> Result<EncodedBatch<I>> {
+    ) -> Result<EncodedDocuments<I>> {
         self.check_frame(frame)?;
         let wrong = rates.iter().find(|rate| !(0.0..=1.0).contains(*rate)).map(f64::to_string);
         if wrong.is_some() || rates.len() != documents.len() {
@@ -111,7 +111,7 @@ impl Encoder {
             lock(&batches)?[batch] = Some((ids, ends));
             Ok(())
         })?;
-        let mut joined = EncodedBatch { ids: Vec::new(), offsets: vec![0] };
+        let mut joined = EncodedDocuments { ids: Vec::new(), offsets: vec![0] };
         for (ids, ends) in batches.into_inner().map_err(|_| Error::Poisoned)?.into_iter().flatten() {
             joined.offsets.extend(ends.into_iter().map(|end| offset(joined.ids.len() + end)));
             joined.ids.extend(ids);

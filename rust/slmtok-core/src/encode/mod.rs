@@ -15,7 +15,7 @@ mod worker_pool;
 
 use std::collections::HashMap;
 
-pub use batch::{EncodedBatch, Frame};
+pub use batch::{EncodedDocuments, Frame};
 pub use dropout::Dropout;
 pub use files::FileOptions;
 use model::{Model, Rank};

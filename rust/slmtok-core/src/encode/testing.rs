@@ -1,6 +1,6 @@
 //! For tests outside this crate: each merge kernel by itself, small piece tables, and batches of any size.
 
-use super::batch::{EncodedBatch, Frame};
+use super::batch::{EncodedDocuments, Frame};
 use super::split_points::SplitPoints;
 use super::worker::buffer_len;
 use super::{Encoder, Pooled, Worker};
@@ -98,7 +98,7 @@ pub fn encode_in_batches<I: Pooled>(
     size: usize,
     threads: usize,
     frame: Frame,
-) -> Result<EncodedBatch<I>> {
+) -> Result<EncodedDocuments<I>> {
     encoder.check_frame(frame)?;
     let plan = WorkPlan::with_batch_bytes(encoder.pattern(), documents, size);
     encoder.encode_plan(&plan, documents, threads, frame, &mut no_progress)
