@@ -3,7 +3,7 @@
 use numpy::Element;
 use pyo3::prelude::*;
 use slmtok_core::Error;
-use slmtok_core::encode::{Document, Dropout, Encoder, Frame, Pooled, Transcode};
+use slmtok_core::encode::{Document, Dropout, Encoder, Frame, IdWidth, Transcode};
 
 use crate::arrays::read_only;
 use crate::bridge::run_reporting;
@@ -70,7 +70,7 @@ pub fn encode_with_dropout<'py>(
     }
 }
 
-fn sample_as<'py, I: Pooled + Element>(
+fn sample_as<'py, I: IdWidth + Element>(
     py: Python<'py>,
     encoder: &Encoder,
     documents: &[&[u8]],
@@ -86,7 +86,7 @@ fn sample_as<'py, I: Pooled + Element>(
     Ok((read_only(py, batch.ids)?, read_only(py, batch.offsets)?))
 }
 
-fn encode_as<'py, I: Pooled + Element>(
+fn encode_as<'py, I: IdWidth + Element>(
     py: Python<'py>,
     encoder: &Encoder,
     documents: &[&[u8]],
@@ -101,7 +101,7 @@ fn encode_as<'py, I: Pooled + Element>(
     Ok((read_only(py, batch.ids)?, read_only(py, batch.offsets)?))
 }
 
-fn encode_texts_as<'py, I: Pooled + Element>(
+fn encode_texts_as<'py, I: IdWidth + Element>(
     py: Python<'py>,
     encoder: &Encoder,
     texts: &Texts<'py>,

@@ -21,7 +21,7 @@ pub use files::FileOptions;
 use model::{Model, Rank};
 use rank_file::merges_from_ranks;
 pub use worker::Worker;
-pub use worker_pool::Pooled;
+pub use worker_pool::IdWidth;
 use worker_pool::WorkerPool;
 
 pub use crate::accel::lazy_batch::{Document, Transcode};
