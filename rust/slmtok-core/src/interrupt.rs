@@ -48,7 +48,7 @@ impl Interrupt {
 
     /// Runs `work` in the scope of this flag.
     pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
-        within(Some(self), work)
+        in_scope_of(Some(self), work)
     }
 
     /// The flag of the current scope.
@@ -59,7 +59,7 @@ impl Interrupt {
 }
 
 /// Runs `work` in the scope of `interrupt`: how a thread enters the scope of the thread that started it.
-pub fn within<T>(interrupt: Option<&Interrupt>, work: impl FnOnce() -> T) -> T {
+pub fn in_scope_of<T>(interrupt: Option<&Interrupt>, work: impl FnOnce() -> T) -> T {
     let _restore = Restore(CURRENT.replace(interrupt.cloned()));
     work()
 }

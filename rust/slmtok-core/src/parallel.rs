@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::interrupt::{Interrupt, supervised, within};
+use crate::interrupt::{Interrupt, in_scope_of, supervised};
 use crate::pretoken::Pattern;
 use crate::threads::spawn;
 use crate::{Error, Result, interrupt};
@@ -139,7 +139,7 @@ fn span_end(pattern: &Pattern, text: &[u8], start: usize, batch_bytes: usize) ->
 /// piece, these are the pieces of the span that ends at `limit`.
 #[inline]
 #[must_use]
-pub fn pieces_within(ends: &[usize], limit: usize) -> usize {
+pub fn count_ends_up_to(ends: &[usize], limit: usize) -> usize {
     match ends.last() {
         Some(&last) if last > limit => ends.partition_point(|&end| end <= limit),
         _ => ends.len(),
@@ -178,6 +178,7 @@ pub fn for_each_batch<W: Send>(
         return run_batches(plan, workers, report, &work);
     }
     let done = AtomicU64::new(0);
+    // The batches run on other threads, while this one polls `report`.
     supervised(&mut || report(done.load(Ordering::Relaxed)), || {
         let mut record = |bytes| {
             done.store(bytes, Ordering::Relaxed);
@@ -219,7 +220,7 @@ fn run_batches<W: Send>(
         let handles: Vec<_> = others
             .iter_mut()
             // The threads that start do the work of one that does not.
-            .map_while(|worker| spawn(scope, || within(interrupt.as_ref(), || serve(worker, None))).ok())
+            .map_while(|worker| spawn(scope, || in_scope_of(interrupt.as_ref(), || serve(worker, None))).ok())
             .collect();
         let mut failures: Vec<_> = serve(own, Some(report)).err().into_iter().collect();
         for handle in handles {
@@ -263,12 +264,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_within_counts_ends_up_to_the_limit() {
+    fn ends_up_to_the_limit_are_counted() {
         let ends = [2, 3, 7, 9];
         for limit in 0..12 {
-            assert_eq!(pieces_within(&ends, limit), ends.iter().filter(|&&end| end <= limit).count());
+            assert_eq!(count_ends_up_to(&ends, limit), ends.iter().filter(|&&end| end <= limit).count());
         }
-        assert_eq!(pieces_within(&[], 5), 0);
+        assert_eq!(count_ends_up_to(&[], 5), 0);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use std::ops::Range;
 use crate::Result;
 use crate::cache::hash::KEY_BATCH_LEN;
 use crate::corpus::Documents;
-use crate::parallel::{Report, WorkPlan, available_threads, for_each_batch, pieces_within, thread_count};
+use crate::parallel::{Report, WorkPlan, available_threads, count_ends_up_to, for_each_batch, thread_count};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
 use crate::threads::spawn;
 use document_stream::DocumentStream;
@@ -122,7 +122,7 @@ impl Worker {
         let mut at = range.start;
         while at < range.end {
             let filled = scanner.fill(text, at, &mut self.ends[..])?;
-            let own = pieces_within(&self.ends[..filled], range.end);
+            let own = count_ends_up_to(&self.ends[..filled], range.end);
             let Some(&end) = self.ends[..own].last() else { break };
             if let Some(budget) = budget {
                 self.runs.reserve(&mut self.table, budget, own, end - at)?;

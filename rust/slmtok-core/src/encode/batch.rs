@@ -100,6 +100,7 @@ struct Joined<'a, I> {
     rest: &'a mut [I],
     /// The number of joined ids.
     len: usize,
+    /// Finished batches that wait for an earlier one.
     finished: Reorder<Finished<I>>,
     offsets: Vec<i64>,
     /// Buffers of joined batches.
@@ -320,24 +321,24 @@ impl Encoder {
         joined.finish(workers)
     }
 
-    /// Encodes a batch, which is number `number` of `joined`.
+    /// Encodes batch `batch_of_plan`, which becomes number `place_in_output` of `joined`.
     fn encode_into<I: IdWidth>(
         &self,
         joined: &OrderedOutput<'_, I>,
         worker: &mut Worker<I>,
         job: Job<'_>,
-        batch: usize,
-        number: usize,
+        batch_of_plan: usize,
+        place_in_output: usize,
     ) -> Result<()> {
-        let n = job.buffer_len::<I>(&job.plan.batches[batch]);
+        let n = job.buffer_len::<I>(&job.plan.batches[batch_of_plan]);
         let mut buffer = match joined.take_buffer(n)? {
             Some(buffer) => buffer,
             None => worker.buffers.take(n)?,
         };
         let mut output = Output::new(&mut buffer);
-        output.append(self, worker, job, batch)?;
+        output.append(self, worker, job, batch_of_plan)?;
         let Output { len, document_ends, .. } = output;
-        joined.put(number, Finished { buffer, len, document_ends })
+        joined.put(place_in_output, Finished { buffer, len, document_ends })
     }
 
     /// As [`Encoder::encode_batch`], for documents of which `transcode` makes some. They are transcoded on the calling thread, about
@@ -391,6 +392,7 @@ impl Encoder {
         transcode: Transcode<'_>,
         report: Report<'_>,
     ) -> Result<EncodedDocuments<I>> {
+        // The weight is the progress, in bytes or code points.
         let (texts, weight) = (transcode_all(documents, transcode)?, documents.iter().map(Document::weight).sum());
         let encoded = self.encode_batch(&texts.slices(), threads, frame, &mut |done: u64| report(done.min(weight)))?;
         report(weight)?;

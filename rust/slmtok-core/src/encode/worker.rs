@@ -21,7 +21,7 @@ use crate::cache::hash::{KEY_BATCH_LEN, KeyBatch, Pieces};
 use crate::cache::long_cache::LongCache;
 use crate::cache::packed_ids::{Entry, NO_ENTRY, TokenId};
 use crate::cache::piece_table::{MAX_SLOTS, PieceTable};
-use crate::parallel::pieces_within;
+use crate::parallel::count_ends_up_to;
 use crate::pretoken::Scanner;
 use crate::{Error, Result};
 
@@ -74,7 +74,7 @@ impl<I: TokenId> Worker<I> {
         ends.resize(KEY_BATCH_LEN, 0);
         while start < range.end {
             let scanned = self.scanner.fill(text, start, &mut ends)?;
-            let n = pieces_within(&ends[..scanned], range.end);
+            let n = count_ends_up_to(&ends[..scanned], range.end);
             let Some(&end) = ends[..n].last() else { break };
             let pieces = Pieces { text, start, ends: &ends[..n] };
             self.compute_keys(pieces);

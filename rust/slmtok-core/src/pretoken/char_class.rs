@@ -153,18 +153,18 @@ pub(super) fn run_end(bytes: &[u8], mut at: usize, set: Set) -> usize {
 /// As [`run_end`] for [`LETTERS`], eight bytes at a time while they are ASCII.
 #[inline(always)]
 pub(super) fn letters(bytes: &[u8], at: usize) -> usize {
-    run_by_words::<true>(bytes, at, LETTERS)
+    run_by_eights::<true>(bytes, at, LETTERS)
 }
 
 /// As [`run_end`] for [`LOWERISH`], eight bytes at a time while they are ASCII.
 #[inline(always)]
 pub(super) fn lowerish(bytes: &[u8], at: usize) -> usize {
-    run_by_words::<false>(bytes, at, LOWERISH)
+    run_by_eights::<false>(bytes, at, LOWERISH)
 }
 
 /// As [`run_end`] for a set whose ASCII members are all letters (`ANY_CASE`) or all lower case letters.
 #[inline(always)]
-fn run_by_words<const ANY_CASE: bool>(bytes: &[u8], mut at: usize, set: Set) -> usize {
+fn run_by_eights<const ANY_CASE: bool>(bytes: &[u8], mut at: usize, set: Set) -> usize {
     loop {
         while let Some(eight) = bytes.get(at..).and_then(|tail| tail.first_chunk::<8>()) {
             let others = not_letters::<ANY_CASE>(u64::from_le_bytes(*eight));
