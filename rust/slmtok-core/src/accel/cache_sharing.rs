@@ -11,14 +11,15 @@ use std::sync::Arc;
 use crate::cache::hash::KEY_BATCH_LEN;
 use crate::cache::long_cache::LongCache;
 use crate::cache::packed_ids::TokenId;
-use crate::cache::piece_table::{MIN_REUSE, PieceTable};
+use crate::cache::piece_table::{MIN_LOOKUPS_PER_ENTRY, PieceTable};
 use crate::cache::short_key::NO_KEY;
 
 /// Longer pieces are not shared.
 const MAX_PIECE_BYTES: usize = 1 << 7;
 /// Memory of the entries that a worker has received.
 const MAX_RECEIVED_BYTES: usize = 32 << 20;
-/// On several threads the first misses are recorded in any case; later ones only while there are [`MIN_REUSE`] lookups per miss.
+/// On several threads the first insertions are recorded in any case; later ones only while there are
+/// [`MIN_LOOKUPS_PER_ENTRY`] lookups per insertion.
 const MIN_RECORDED: usize = 1 << 14;
 /// A worker inserts its received entries if there is at most one per this many bytes of its own input, which bounds the time
 /// that this takes.
@@ -54,12 +55,12 @@ impl<I: TokenId> CacheUpdate<I> {
 
     /// Inserts the entries into a worker's caches, unless they are present or a cache would have to be cleared.
     fn insert_into(&self, table: &mut PieceTable<I>, long: &mut LongCache<I>) {
-        // As if each entry had been looked up `MIN_REUSE` times, so that insertion does not decide whether the table may grow.
-        table.record_lookups(MIN_REUSE * self.entries.len());
+        // These count as lookups; else the insertions themselves would forbid the table to grow.
+        table.record_lookups(MIN_LOOKUPS_PER_ENTRY * self.entries.len());
         let (mut bytes_start, mut ids_start) = (0, 0);
         let mut hashes = [0; KEY_BATCH_LEN];
         for entries in self.entries.chunks(KEY_BATCH_LEN) {
-            // All hashes first, so that the cache misses of their probes overlap.
+            // All hashes first, so that the memory stalls of their probes overlap.
             let mut start = bytes_start;
             for (hash, entry) in hashes.iter_mut().zip(entries) {
                 match entry.key {
@@ -83,12 +84,13 @@ impl<I: TokenId> CacheUpdate<I> {
 /// What one worker records and receives.
 #[derive(Debug, Default)]
 pub struct CacheSharing<I> {
-    /// The misses of this call.
+    /// The recorded insertions of this call.
     update: CacheUpdate<I>,
     /// Memory that the update may take; 0 in calls on one thread.
     max_bytes: usize,
     lookups: usize,
-    misses: usize,
+    /// Insertions into the caches of this worker that were offered to the others.
+    inserted: usize,
     /// Updates received at the ends of earlier calls.
     received: Vec<Arc<CacheUpdate<I>>>,
     inserts_received: bool,
@@ -101,7 +103,7 @@ impl<I: TokenId> CacheSharing<I> {
         let n = workers.len();
         for worker in &mut workers {
             worker.max_bytes = if n > 1 { MAX_RECEIVED_BYTES / (n - 1) } else { 0 };
-            (worker.lookups, worker.misses) = (0, 0);
+            (worker.lookups, worker.inserted) = (0, 0);
             let entries: usize = worker.received.iter().map(|update| update.entries.len()).sum();
             worker.inserts_received = n > 1 && entries > 0 && entries <= bytes / n / BYTES_PER_ENTRY;
         }
@@ -131,13 +133,13 @@ impl<I: TokenId> CacheSharing<I> {
         self.lookups += n;
     }
 
-    /// Records a miss of the piece table.
+    /// Records an insertion into the piece table.
     #[inline]
     pub fn record_short(&mut self, key: u128, ids: &[I]) {
         self.record(key, &[], ids);
     }
 
-    /// Records a miss of the long cache.
+    /// Records an insertion into the long cache.
     #[inline]
     pub fn record_long(&mut self, piece: &[u8], ids: &[I]) {
         if piece.len() <= MAX_PIECE_BYTES {
@@ -147,8 +149,8 @@ impl<I: TokenId> CacheSharing<I> {
 
     #[inline]
     fn record(&mut self, key: u128, bytes: &[u8], ids: &[I]) {
-        self.misses += 1;
-        let reused = self.misses <= MIN_RECORDED || self.misses <= self.lookups / MIN_REUSE;
+        self.inserted += 1;
+        let reused = self.inserted <= MIN_RECORDED || self.inserted <= self.lookups / MIN_LOOKUPS_PER_ENTRY;
         // An entry takes at most a few hundred bytes, by which the limit may be exceeded.
         if self.max_bytes > 0 && reused && self.update.size() < self.max_bytes {
             self.update.push(key, bytes, ids);

@@ -13,11 +13,11 @@ use crate::mem::prefetch;
 const INITIAL_SLOTS: usize = 1 << 10;
 /// 64 MiB of slots.
 pub const MAX_SLOTS: usize = 1 << 21;
-/// From this size on (8 MiB) a table grows only at [`MIN_REUSE`], and twofold instead of fourfold: fresh memory costs more
-/// than inserting the pieces again.
+/// From this size on (8 MiB) a table grows only at [`MIN_LOOKUPS_PER_ENTRY`], and twofold instead of fourfold: fresh memory
+/// costs more than inserting the pieces again.
 const LARGE_SLOTS: usize = 1 << 18;
 /// Lookups per entry that justify a larger table.
-pub const MIN_REUSE: usize = 4;
+pub const MIN_LOOKUPS_PER_ENTRY: usize = 4;
 /// The overflow arena is bounded as well; overflow is rare.
 const MAX_OVERFLOW_IDS: usize = 1 << 22;
 
@@ -158,7 +158,7 @@ impl<I: TokenId> PieceTable<I> {
     }
 
     fn may_grow(&self) -> bool {
-        let reused = self.slots.len() < LARGE_SLOTS || self.lookups >= MIN_REUSE * self.used;
+        let reused = self.slots.len() < LARGE_SLOTS || self.lookups >= MIN_LOOKUPS_PER_ENTRY * self.used;
         reused && self.slots.len() < self.max_slots
     }
 
