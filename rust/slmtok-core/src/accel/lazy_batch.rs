@@ -2,7 +2,7 @@
 //!
 //! Only the calling thread may ask Python for code points. It transcodes about 1 MiB of documents at a time, sends this portion
 //! to the other threads, and encodes a portion itself when they have enough. So transcoding overlaps with encoding, and a
-//! portion's bytes are encoded while they are in the cache. Plain alternative: transcode all documents before the call.
+//! portion's bytes are encoded while they are in the processor's cache. Plain alternative: transcode all documents before the call.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,6 @@
 //! Keys and hashes of a batch of pieces: the step before every probe, shared by the encoder and by counting.
 //!
-//! A loop of its own without cache misses: it prefetches the lines where the keys will be probed, so that the misses of a
+//! A loop of its own without memory stalls: it prefetches the lines where the keys will be probed, so that the stalls of a
 //! whole batch overlap. A table chooses its hash backend when it is created: AES instructions on x86-64 with AES, AVX and
 //! BMI 1 and 2, multiplication elsewhere. Results depend neither on the backend nor on the seed.
 

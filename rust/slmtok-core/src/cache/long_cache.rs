@@ -1,7 +1,7 @@
 //! The long cache: the ids of pieces without a key, in bounded memory.
 //!
 //! A slot holds 31 bits of a hash, a bit that is set, and the offset of a record; the record holds the piece and its ids. A
-//! lookup therefore has cache misses in two arrays: the home slot is prefetched, and if it has the hash of the piece, so are the
+//! lookup therefore stalls on memory in two arrays: the home slot is prefetched, and if it has the hash of the piece, so are the
 //! first two lines of the record. All bytes are compared, so a hit is always right. The caller inserts CJK
 //! clauses at their second occurrence, because most of them never recur.
 
@@ -55,7 +55,7 @@ impl<I: TokenId> LongCache<I> {
         hash
     }
 
-    /// Prefetches the record that [`LongCache::get`] will compare. The home slot should be in the cache by now.
+    /// Prefetches the record that [`LongCache::get`] will compare. The home slot should be in the L1 cache by now.
     #[inline]
     pub fn prefetch_record(&self, hash: u64) {
         let slot = self.slots[home(&self.slots, low_32(hash))];

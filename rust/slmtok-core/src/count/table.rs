@@ -106,7 +106,7 @@ impl KeyLoop for IncrementKnown<'_> {
 impl CountTable {
     /// Adds the consecutive pieces of `segment` from `start` to `ends`; at most `KEY_BATCH_LEN` pieces.
     ///
-    /// A first loop computes keys and hashes and prefetches the slots, so that the cache misses of the batch overlap.
+    /// A first loop computes keys and hashes and prefetches the slots, so that the memory stalls of the batch overlap.
     ///
     /// # Errors
     /// A count that exceeds 64 bits.

@@ -90,7 +90,7 @@ impl PairTable {
     }
 
     /// The ids that `middle` merges to with `left` and with `right`. `middle` must not be a byte; the others may be
-    /// [`SENTINEL`]. The cache misses of both lookups overlap.
+    /// [`SENTINEL`]. The memory stalls of both lookups overlap.
     #[inline(always)]
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the top bits of a hash name a slot")]
@@ -98,7 +98,7 @@ impl PairTable {
         debug_assert!(middle > 255);
         let (with_left, with_right) = (pair_of(left, middle), pair_of(middle, right));
         let (left_hash, right_hash) = (hash(with_left), hash(with_right));
-        // Before the filter has answered, so that its cache miss and those of both slots overlap.
+        // Before the filter has answered, so that its memory stall and those of both slots overlap.
         prefetch(&self.slots, (left_hash >> self.shift) as usize);
         prefetch(&self.slots, (right_hash >> self.shift) as usize);
         let (left, right) = (self.may_contain(left_hash), self.may_contain(right_hash));

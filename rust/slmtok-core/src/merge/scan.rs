@@ -2,7 +2,7 @@
 //!
 //! Symbols stay in place, in arrays on the stack, as a doubly linked list. Each pair has a priority, its merged id above its
 //! position, so that the pair of least priority is merged next. There is a sentinel, which merges with nothing, at either end, so
-//! a merge needs no test for neighbours: both new pairs are looked up at once, and their cache misses overlap. Quadratic, so it never
+//! a merge needs no test for neighbours: both new pairs are looked up at once, and their memory stalls overlap. Quadratic, so it never
 //! runs above [`MAX_SYMBOLS`].
 
 use super::pair_table::{NONE, PairTable, SENTINEL};
