@@ -64,7 +64,7 @@ impl<I: TokenId> CacheUpdate<I> {
             let mut start = bytes_start;
             for (hash, entry) in hashes.iter_mut().zip(entries) {
                 match entry.key {
-                    NO_KEY => *hash = long.hash(&self.bytes[start..entry.bytes_end]),
+                    NO_KEY => *hash = long.hash_and_prefetch(&self.bytes[start..entry.bytes_end]),
                     key => table.prefetch(key),
                 }
                 start = entry.bytes_end;
@@ -195,7 +195,7 @@ mod tests {
 
         fn has_long(&self, piece: &[u8]) -> bool {
             let mut out = [0; 60];
-            let n = self.long.get(piece, self.long.hash(piece), &mut out);
+            let n = self.long.get(piece, self.long.hash_and_prefetch(piece), &mut out);
             n.is_some_and(|n| out[..n] == long_ids(piece))
         }
     }

@@ -89,10 +89,10 @@ pub trait KeyLoop {
 pub struct KeyBatch {
     /// The key of each piece, or [`NO_KEY`].
     pub keys: Box<[u128; KEY_BATCH_LEN]>,
-    /// The hash of each piece.
+    /// The hash of each piece: under the piece table's seed; of a piece without a key, for the long cache.
     pub hashes: Box<[u64; KEY_BATCH_LEN]>,
     /// Indices of the pieces without a key, ascending.
-    pub long: Vec<u8>,
+    pub long_indices: Vec<u8>,
 }
 
 /// Consecutive pieces of a text: the first begins at `start`, each of the others where the one before it ends.
@@ -120,7 +120,7 @@ impl Default for KeyBatch {
         Self {
             keys: Box::new([0; KEY_BATCH_LEN]),
             hashes: Box::new([0; KEY_BATCH_LEN]),
-            long: Vec::with_capacity(KEY_BATCH_LEN),
+            long_indices: Vec::with_capacity(KEY_BATCH_LEN),
         }
     }
 }
@@ -130,7 +130,7 @@ impl KeyBatch {
     /// `hash_long` gives the hash of a piece without a key.
     #[inline(always)]
     pub fn fill<S>(&mut self, pieces: Pieces<'_>, hash: KeyHash, slots: &[S], hash_long: impl Fn(&[u8]) -> u64) {
-        self.long.clear();
+        self.long_indices.clear();
         match hash.backend {
             #[cfg(target_arch = "x86_64")]
             HashBackend::Aes(aes) => aes.fill(self, pieces, hash.seed, slots, hash_long),
@@ -148,7 +148,7 @@ impl KeyBatch {
         for (index, ((&end, key), hash)) in ends.iter().zip(&mut self.keys[..]).zip(&mut self.hashes[..]).enumerate() {
             *key = short_key(text, begin, end);
             *hash = if *key == NO_KEY {
-                self.long.push(index as u8);
+                self.long_indices.push(index as u8);
                 hash_long(&text[begin..end])
             } else {
                 let hash = hash_by_multiplying(*key, seed);
@@ -212,7 +212,7 @@ mod tests {
                     long.extend((key == NO_KEY).then_some(k as u8));
                     begin = end;
                 }
-                prop_assert_eq!(&batch.long, &long);
+                prop_assert_eq!(&batch.long_indices, &long);
             }
         }
     }

@@ -118,12 +118,12 @@ fn fill<S>(batch: &mut KeyBatch, pieces: Pieces<'_>, seed: [u64; 2], slots: &[S]
     let (seed, shift) = (seed_register(seed), home_shift(slots.len()));
     // The number of positions from which 16 bytes can be loaded.
     let windows = text.len().saturating_sub(15);
-    let KeyBatch { keys, hashes, long } = batch;
+    let KeyBatch { keys, hashes, long_indices } = batch;
     for (index, ((&end, place), hash)) in ends.iter().zip(&mut keys[..]).zip(&mut hashes[..]).enumerate() {
         let length = end.wrapping_sub(begin);
         let key = if length > MAX_KEY_BYTES {
             *hash = hash_long(&text[begin..end]);
-            long.push(index as u8);
+            long_indices.push(index as u8);
             _mm_setzero_si128()
         } else {
             let key = if begin < windows {

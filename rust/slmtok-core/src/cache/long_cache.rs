@@ -49,7 +49,7 @@ impl<I: TokenId> LongCache<I> {
     /// The hash of a piece for `get` and `insert`, 1 to 2^32 - 1. Prefetches its home slot.
     #[cold]
     #[inline(never)]
-    pub fn hash(&self, piece: &[u8]) -> u64 {
+    pub fn hash_and_prefetch(&self, piece: &[u8]) -> u64 {
         let hash = hash_bytes(piece, self.seed) >> 32 | 1;
         prefetch(&self.slots, home(&self.slots, low_32(hash)));
         hash
@@ -197,7 +197,7 @@ mod tests {
         let ids = |n: u32| (0..n % 40 + 1).map(|k| (n + k) as u16).collect::<Vec<_>>();
         let mut out = [0; 60];
         for n in 0..5_000 {
-            let hash = cache.hash(&piece(n));
+            let hash = cache.hash_and_prefetch(&piece(n));
             assert_eq!(cache.get(&piece(n), hash, &mut out), None);
             cache.insert(&piece(n), hash, &ids(n));
             // The last record has nothing after it.
@@ -205,7 +205,7 @@ mod tests {
             assert_eq!(out[..ids(n).len()], ids(n));
         }
         for n in 0..5_000 {
-            let (hash, ids) = (cache.hash(&piece(n)), ids(n));
+            let (hash, ids) = (cache.hash_and_prefetch(&piece(n)), ids(n));
             // With room after the ids, and without.
             for room in [60, ids.len()] {
                 out.fill(0);
@@ -223,7 +223,7 @@ mod tests {
         for (number, length, count) in pieces {
             for n in 0..number {
                 let piece = [&u32::to_le_bytes(n)[..], &vec![b'x'; length]].concat();
-                cache.insert(&piece, cache.hash(&piece), &vec![n; count]);
+                cache.insert(&piece, cache.hash_and_prefetch(&piece), &vec![n; count]);
                 largest = largest.max(cache.records.len() + cache.slots.len() * size_of::<Slot>());
             }
             assert!(largest <= MAX_BYTES, "{largest}");
@@ -235,20 +235,20 @@ mod tests {
     fn the_longest_pieces_are_inserted_only_where_there_is_room() {
         let mut cache = LongCache::<u32>::default();
         let longest = vec![b'x'; MAX_CLEARING_BYTES + 1];
-        let (hash, mut out) = (cache.hash(&longest), [0; 16]);
+        let (hash, mut out) = (cache.hash_and_prefetch(&longest), [0; 16]);
         cache.insert(&longest, hash, &[7]);
         assert_eq!(cache.get(&longest, hash, &mut out), Some(1));
         cache.insert(b"a short piece without a key", 9, &[8]);
         for n in 0..40_u8 {
             let piece = [&[n][..], &longest].concat();
-            let hash = cache.hash(&piece);
+            let hash = cache.hash_and_prefetch(&piece);
             cache.insert(&piece, hash, &[n.into()]);
             let fits = usize::from(n) < MAX_BYTES / MAX_CLEARING_BYTES - 2;
             assert_eq!(cache.get(&piece, hash, &mut out).is_some(), fits, "{n}");
         }
         assert_eq!(cache.get(b"a short piece without a key", 9, &mut out), Some(1), "it was not cleared");
         // A piece of exactly the limit clears it.
-        cache.insert(&longest[1..], cache.hash(&longest[1..]), &[9]);
+        cache.insert(&longest[1..], cache.hash_and_prefetch(&longest[1..]), &[9]);
         assert_eq!((cache.used, cache.get(&longest, hash, &mut out)), (1, None));
     }
 
@@ -260,14 +260,14 @@ mod tests {
         for n in 0..2000 {
             let (piece, before) = (piece(n), cache.records.len());
             for _ in 0..2 {
-                cache.insert_without_clearing(&piece, cache.hash(&piece), &[n]);
+                cache.insert_without_clearing(&piece, cache.hash_and_prefetch(&piece), &[n]);
             }
             inserted += usize::from(cache.records.len() > before);
             assert!(cache.records.len() - before <= record_bytes(&piece, &[n]), "twice");
         }
         let mut out = [0; 16];
         assert!((700..768).contains(&inserted) && cache.used == inserted, "{inserted}");
-        let found = |n| cache.get(&piece(n), cache.hash(&piece(n)), &mut out) == Some(1) && out[0] == n;
+        let found = |n| cache.get(&piece(n), cache.hash_and_prefetch(&piece(n)), &mut out) == Some(1) && out[0] == n;
         assert!((0..inserted as u32).all(found));
     }
 }

@@ -32,7 +32,7 @@ const MAX_EAGER_BYTES: usize = 4096;
 pub struct Worker<I> {
     scanner: Box<dyn Scanner>,
     table: PieceTable<I>,
-    long: LongCache<I>,
+    long_cache: LongCache<I>,
     /// Keys of the current pieces.
     keys: KeyBatch,
     /// Ends of the current pieces; empty while they are borrowed.
@@ -68,7 +68,7 @@ impl<I: TokenId> Worker<I> {
     /// # Errors
     /// A custom pattern that exceeds its limits; lack of memory or interruption in a long piece.
     pub fn encode(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> Result<usize> {
-        self.sharing.insert_received(&mut self.table, &mut self.long);
+        self.sharing.insert_received(&mut self.table, &mut self.long_cache);
         let (mut start, mut len) = (range.start, 0);
         let mut ends = std::mem::take(&mut self.ends);
         ends.resize(KEY_BATCH_LEN, 0);
@@ -91,24 +91,24 @@ impl<I: TokenId> Worker<I> {
     /// Computes keys and hashes of the pieces, and prefetches where they will be probed.
     #[inline(always)]
     fn compute_keys(&mut self, pieces: Pieces<'_>) {
-        let Self { table, long, keys, sharing, .. } = self;
+        let Self { table, long_cache, keys, sharing, .. } = self;
         table.record_lookups(pieces.ends.len());
         sharing.record_lookups(pieces.ends.len());
-        keys.fill(pieces, table.hash(), table.slots(), |piece| long.hash(piece));
-        keys.long.iter().for_each(|&index| long.prefetch_record(keys.hashes[usize::from(index)]));
+        keys.fill(pieces, table.hash(), table.slots(), |piece| long_cache.hash_and_prefetch(piece));
+        keys.long_indices.iter().for_each(|&index| long_cache.prefetch_record(keys.hashes[usize::from(index)]));
     }
 
     /// Writes the ids of the pieces, whose keys are computed, to `out`, and returns their number.
     fn look_up(&mut self, encoder: &Encoder, pieces: Pieces<'_>, out: &mut [I]) -> usize {
         debug_assert!(self.pending_overflow.is_empty());
-        let (mut index, mut len) = (0, 0);
-        for k in 0..self.keys.long.len() {
-            let long = usize::from(self.keys.long[k]);
-            len = self.look_up_short(encoder, pieces, index..long, out, len);
-            len = self.look_up_long(encoder, pieces, long, out, len);
-            index = long + 1;
+        let (mut done, mut len) = (0, 0);
+        for k in 0..self.keys.long_indices.len() {
+            let index = usize::from(self.keys.long_indices[k]);
+            len = self.look_up_short(encoder, pieces, done..index, out, len);
+            len = self.look_up_long(encoder, pieces, index, out, len);
+            done = index + 1;
         }
-        len = self.look_up_short(encoder, pieces, index..pieces.ends.len(), out, len);
+        len = self.look_up_short(encoder, pieces, done..pieces.ends.len(), out, len);
         self.flush_pending(out);
         len
     }
@@ -152,7 +152,7 @@ impl<I: TokenId> Worker<I> {
         len: usize,
     ) -> usize {
         let (range, hash) = (pieces.range(index), self.keys.hashes[index]);
-        if let Some(written) = self.long.get(&pieces.text[range.clone()], hash, &mut out[len..]) {
+        if let Some(written) = self.long_cache.get(&pieces.text[range.clone()], hash, &mut out[len..]) {
             return len + written;
         }
         self.flush_pending(out);
@@ -193,11 +193,11 @@ impl<I: TokenId> Worker<I> {
         }
         let (is_clause, is_large) = (is_clause(piece), piece.len() > MAX_EAGER_BYTES);
         if !(is_clause || is_large) || self.first_occurrences.insert(hash) {
-            self.long.insert(piece, hash, &out[..n]);
+            self.long_cache.insert(piece, hash, &out[..n]);
             self.sharing.record_long(piece, &out[..n]);
         } else if is_large {
             // A copy costs little beside merging, but a large piece that may never recur must not evict others.
-            self.long.insert_without_clearing(piece, hash, &out[..n]);
+            self.long_cache.insert_without_clearing(piece, hash, &out[..n]);
         }
         n
     }
@@ -262,7 +262,7 @@ impl<I: TokenId> Worker<I> {
         Self {
             scanner: encoder.pattern.scanner(),
             table: PieceTable::new(slots),
-            long: LongCache::default(),
+            long_cache: LongCache::default(),
             keys: KeyBatch::default(),
             ends: Vec::new(),
             first_occurrences: BloomFilter::default(),
