@@ -22,7 +22,7 @@ pub struct SplitPoints {
     /// Bloom filter of the pairs of characters inside tokens.
     pairs: Vec<u64>,
     /// A bit for the two bytes around each boundary inside a token that does not contain both characters.
-    parts: Vec<u64>,
+    byte_pairs: Vec<u64>,
 }
 
 /// A lead byte with all its continuation bytes, or a byte of no such sequence.
@@ -37,7 +37,7 @@ impl SplitPoints {
     /// The split points for `tokens`.
     #[must_use]
     pub fn new(tokens: &TokenBytes) -> Self {
-        let mut split_points = Self { pairs: vec![0; 1 << (FILTER_BITS_LOG2 - 6)], parts: vec![0; 1 << 10] };
+        let mut split_points = Self { pairs: vec![0; 1 << (FILTER_BITS_LOG2 - 6)], byte_pairs: vec![0; 1 << 10] };
         for id in tokens.ids().skip(256) {
             split_points.add(tokens.get(id));
         }
@@ -58,7 +58,7 @@ impl SplitPoints {
                 }
                 _ => {
                     let bit = usize::from(before) << 8 | usize::from(after);
-                    self.parts[bit >> 6] |= 1 << (bit & 63);
+                    self.byte_pairs[bit >> 6] |= 1 << (bit & 63);
                 }
             }
         }
@@ -82,9 +82,9 @@ impl SplitPoints {
 
     #[inline(always)]
     fn splits(&self, left: Utf8Char, right: Utf8Char, before: u8, after: u8) -> bool {
-        let (pair, part) = (filter_bit(left, right), usize::from(before) << 8 | usize::from(after));
+        let (pair, bytes) = (filter_bit(left, right), usize::from(before) << 8 | usize::from(after));
         let ascii = before < 0x80 && after < 0x80;
-        !ascii && (self.pairs[pair >> 6] >> (pair & 63) | self.parts[part >> 6] >> (part & 63)) & 1 == 0
+        !ascii && (self.pairs[pair >> 6] >> (pair & 63) | self.byte_pairs[bytes >> 6] >> (bytes & 63)) & 1 == 0
     }
 }
 

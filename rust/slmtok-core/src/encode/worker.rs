@@ -41,10 +41,10 @@ pub struct Worker<I> {
     first_occurrences: BloomFilter,
     /// Overflow entries whose ids are prefetched, each with its position in the output.
     pending_overflow: Vec<(usize, Entry)>,
-    /// Ends of the parts of a split piece; empty while they are borrowed.
-    part_ends: Vec<usize>,
-    /// Keys of the parts; swapped with `keys` while parts are looked up.
-    part_keys: KeyBatch,
+    /// Ends of the parts of a clause; empty while they are borrowed.
+    clause_ends: Vec<usize>,
+    /// Keys of the parts of a clause; swapped with `keys` while they are looked up.
+    clause_keys: KeyBatch,
     internal: Vec<u32>,
     public: Vec<I>,
     /// What ended the merging of a long piece; the ids of the call are then incomplete.
@@ -177,7 +177,7 @@ impl<I: TokenId> Worker<I> {
         out: &mut [I],
     ) -> usize {
         let key = self.keys.keys[index];
-        let n = self.merge(encoder, text, range, out);
+        let n = self.encode_missed(encoder, text, range, out);
         self.table.insert(key, &out[..n]);
         self.sharing.record_short(key, &out[..n]);
         n
@@ -187,7 +187,7 @@ impl<I: TokenId> Worker<I> {
     #[cold]
     fn merge_long(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, hash: u64, out: &mut [I]) -> usize {
         let piece = &text[range.clone()];
-        let n = self.merge(encoder, text, range, out);
+        let n = self.encode_missed(encoder, text, range, out);
         if self.failure.is_some() {
             return n;
         }
@@ -202,14 +202,15 @@ impl<I: TokenId> Worker<I> {
         n
     }
 
-    /// Encodes a piece without looking it up.
-    fn merge(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> usize {
+    /// Encodes a piece that no cache has: a clause part by part, through the caches; any other by its model. The caller has flushed
+    /// what is pending.
+    fn encode_missed(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> usize {
         let piece = &text[range.clone()];
         let split_points = if is_clause(piece) { encoder.model.split_points() } else { None };
         if let Some(split_points) = split_points
             && split_points.next(piece, 0) < piece.len()
         {
-            return self.encode_parts(encoder, split_points, text, range, out);
+            return self.encode_clause(encoder, split_points, text, range, out);
         }
         self.misses += 1;
         if let Err(error) = encoder.model.encode(piece, &mut self.internal) {
@@ -222,8 +223,8 @@ impl<I: TokenId> Worker<I> {
         self.public.len()
     }
 
-    /// Encodes a piece part by part. The parts cannot be split again, so this does not recurse.
-    fn encode_parts(
+    /// Encodes a clause part by part, through the caches. The parts cannot be split again, so this does not recurse.
+    fn encode_clause(
         &mut self,
         encoder: &Encoder,
         split_points: &SplitPoints,
@@ -232,8 +233,8 @@ impl<I: TokenId> Worker<I> {
         out: &mut [I],
     ) -> usize {
         // The keys of the pieces around this one are still needed.
-        std::mem::swap(&mut self.keys, &mut self.part_keys);
-        let mut ends = std::mem::take(&mut self.part_ends);
+        std::mem::swap(&mut self.keys, &mut self.clause_keys);
+        let mut ends = std::mem::take(&mut self.clause_ends);
         let (mut at, mut len) = (range.start, 0);
         while at < range.end {
             let start = at;
@@ -246,8 +247,8 @@ impl<I: TokenId> Worker<I> {
             self.compute_keys(parts);
             len += self.look_up(encoder, parts, &mut out[len..]);
         }
-        self.part_ends = ends;
-        std::mem::swap(&mut self.keys, &mut self.part_keys);
+        self.clause_ends = ends;
+        std::mem::swap(&mut self.keys, &mut self.clause_keys);
         len
     }
 
@@ -267,8 +268,8 @@ impl<I: TokenId> Worker<I> {
             ends: Vec::new(),
             first_occurrences: BloomFilter::default(),
             pending_overflow: Vec::new(),
-            part_ends: Vec::new(),
-            part_keys: KeyBatch::default(),
+            clause_ends: Vec::new(),
+            clause_keys: KeyBatch::default(),
             internal: Vec::new(),
             public: Vec::new(),
             failure: None,
