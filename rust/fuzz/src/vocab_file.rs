@@ -108,7 +108,7 @@ fn check(encoder: &Encoder, text: &[u8]) {
     assert_eq!(decoder.decode(&ids).expect("known ids"), text);
     for (id, token) in encoder.ordinary_tokens() {
         assert_eq!((decoder.token(i64::from(id), 0), encoder.is_special(id)), (Ok(token), false));
-        if let Some((left, right)) = encoder.parts(id) {
+        if let Some((left, right)) = encoder.halves(id) {
             let part = |id: u32| encoder.token(id).expect("a part is a token");
             assert_eq!([part(left), part(right)].concat(), token);
         }

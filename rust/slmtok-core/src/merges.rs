@@ -108,7 +108,7 @@ pub struct Merges {
 }
 
 impl Merges {
-    /// Validates `pairs` in order: each part exists before its merge, no two tokens have the same bytes, sizes are within
+    /// Validates `pairs` in order: each half exists before its merge, no two tokens have the same bytes, sizes are within
     /// the limits.
     ///
     /// # Errors
@@ -141,9 +141,9 @@ impl Merges {
         &self.pairs
     }
 
-    /// The two parts of a token; `None` for a byte.
+    /// The two tokens that a token was merged from; `None` for a byte.
     #[must_use]
-    pub fn parts(&self, id: u32) -> Option<(u32, u32)> {
+    pub fn halves(&self, id: u32) -> Option<(u32, u32)> {
         self.pairs.get(id.checked_sub(256)? as usize).copied()
     }
 
@@ -166,7 +166,7 @@ mod tests {
     fn accepts_a_trained_list() {
         let merges = Merges::new(vec![(97, 97), (256, 98), (257, 256)]).unwrap();
         assert_eq!(merges.tokens().get(258), b"aabaa");
-        assert_eq!((merges.parts(97), merges.parts(258)), (None, Some((257, 256))));
+        assert_eq!((merges.halves(97), merges.halves(258)), (None, Some((257, 256))));
     }
 
     #[test]

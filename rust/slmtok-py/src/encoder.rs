@@ -290,7 +290,7 @@ impl Encoder {
     }
 
     fn parts(&self, py: Python<'_>, id: u32) -> PyResult<Option<(u32, u32)>> {
-        run_holding_gil(py, || Ok(self.inner.parts(id)))
+        run_holding_gil(py, || Ok(self.inner.halves(id)))
     }
 
     fn unreachable(&self, py: Python<'_>) -> PyResult<Vec<u32>> {

@@ -41,7 +41,7 @@ pub struct Encoder {
     model: Model,
     /// Public id of each rank.
     public_ids: Vec<u32>,
-    /// Tokens that are replaced by their parts, ascending.
+    /// Tokens that are replaced by their halves, ascending.
     non_emitting: Vec<Rank>,
     /// Rank of each public id, or [`NO_TOKEN`].
     internal: Vec<Rank>,
@@ -52,7 +52,7 @@ pub struct Encoder {
 
 impl Encoder {
     /// An encoder by a merge list. `public_ids` has the public id of each internal id; `non_emitting` has the internal ids of merges
-    /// that are never returned, but replaced by their parts.
+    /// that are never returned, but replaced by their halves.
     ///
     /// # Errors
     /// Public ids that repeat or do not fit.
@@ -110,7 +110,7 @@ impl Encoder {
         let mut non_emitting: Vec<Rank> = non_emitting.into_iter().map(Rank).collect();
         non_emitting.sort_unstable();
         non_emitting.dedup();
-        if let Some(rank) = non_emitting.iter().find(|&&rank| model.parts(rank).is_none()) {
+        if let Some(rank) = non_emitting.iter().find(|&&rank| model.halves(rank).is_none()) {
             return invalid("non_emitting", rank.0.to_string(), "internal ids of merges".to_owned());
         }
         let special: HashMap<u32, Vec<u8>> = specials.iter().cloned().collect();
@@ -203,11 +203,11 @@ impl Encoder {
         ids.map(|(&rank, id)| (id, self.model.token(rank)))
     }
 
-    /// The two public ids that a merge joined; `None` for other ids, and where a part is non-emitting.
+    /// The two public ids that a merge joined; `None` for other ids, and where a half is non-emitting.
     #[must_use]
-    pub fn parts(&self, id: u32) -> Option<(u32, u32)> {
-        let (left, right) = self.model.parts(self.rank(id)?)?;
-        let emitted = |part: Rank| self.non_emitting.binary_search(&part).is_err().then(|| self.public_id(part));
+    pub fn halves(&self, id: u32) -> Option<(u32, u32)> {
+        let (left, right) = self.model.halves(self.rank(id)?)?;
+        let emitted = |half: Rank| self.non_emitting.binary_search(&half).is_err().then(|| self.public_id(half));
         Some((emitted(left)?, emitted(right)?))
     }
 
@@ -243,7 +243,7 @@ impl Encoder {
         }
         let mut stack: Vec<Rank> = internal.iter().rev().copied().map(Rank).collect();
         while let Some(rank) = stack.pop() {
-            match self.model.parts(rank) {
+            match self.model.halves(rank) {
                 Some((left, right)) if self.non_emitting.binary_search(&rank).is_ok() => stack.extend([right, left]),
                 _ => out.push(I::from_id(self.public_id(rank))),
             }

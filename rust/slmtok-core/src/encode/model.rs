@@ -81,8 +81,8 @@ impl Model {
 
     /// The two tokens that a token was merged from.
     #[must_use]
-    pub fn parts(&self, rank: Rank) -> Option<(Rank, Rank)> {
-        self.merges()?.parts(rank.0).map(|(left, right)| (Rank(left), Rank(right)))
+    pub fn halves(&self, rank: Rank) -> Option<(Rank, Rank)> {
+        self.merges()?.halves(rank.0).map(|(left, right)| (Rank(left), Rank(right)))
     }
 
     /// Tokens that encoding never returns.

@@ -85,14 +85,14 @@ fn is_compatible(merges: &Merges, pairs: &PairTable, left: u32, right: u32) -> b
         }
         if left > right {
             limit = left;
-            match merges.parts(left) {
+            match merges.halves(left) {
                 Some((_, half)) => left = half,
                 None => return true,
             }
         } else {
             // Of equal ids the left one merges first, so the right one may still be whole at rank `right`.
             limit = right + 1;
-            match merges.parts(right) {
+            match merges.halves(right) {
                 Some((half, _)) => right = half,
                 None => return true,
             }

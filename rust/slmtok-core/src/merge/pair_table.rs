@@ -12,7 +12,7 @@ use crate::merges::Merges;
 
 /// No id. Larger than every id, so a minimum needs no special case.
 pub const NONE: u32 = u32::MAX;
-/// A symbol that merges with no other: merged ids are larger than their parts, so the largest id is part of no pair.
+/// A symbol that merges with no other: merged ids are larger than their halves, so the largest id is part of no pair.
 pub const SENTINEL: u32 = (1 << ID_BITS) - 1;
 
 const ID_BITS: u32 = 21;

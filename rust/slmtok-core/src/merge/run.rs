@@ -1,6 +1,6 @@
 //! The run kernel: a long piece that repeats one byte, such as a line of dashes, an indent, or adversarial input.
 //!
-//! The piece stays a run of `n` equal tokens followed by a short tail. A merged id is larger than both of its parts, so once
+//! The piece stays a run of `n` equal tokens followed by a short tail. A merged id is larger than both of its halves, so once
 //! the run's own pair has the lowest rank, it merges along the whole run from left to right: half as many tokens of twice
 //! the length, and an odd token moves to the front of the tail. Otherwise the last token of the run merges with the first of
 //! the tail, or two tokens of the tail merge.

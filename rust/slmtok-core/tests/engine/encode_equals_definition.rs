@@ -151,7 +151,7 @@ fn lookup_returns_a_token_or_bytes() {
     let public_ids = (0..258).map(|id| id + FIRST_ID).collect();
     let encoder = Encoder::from_tokens(pattern, &[b"Hello", b"  "], public_ids, Vec::new()).unwrap();
     assert_eq!(encoder.encode::<u16>(b"Hello  you").unwrap(), [272, 273, 121 + 16, 111 + 16, 117 + 16]);
-    assert_eq!(encoder.parts(272), None);
+    assert_eq!(encoder.halves(272), None);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_non_emitting_merge_is_never_returned() {
     let specials = vec![(1, b"ab".to_vec())];
     let encoder = Encoder::from_merges(pattern, merges, public_ids, specials, vec![256]).unwrap();
     assert_eq!(encoder.encode::<u16>(b"abxabcabcabc").unwrap(), [113, 114, 136, 273, 272]);
-    assert_eq!((encoder.parts(272), encoder.parts(273)), (None, Some((272, 272))));
+    assert_eq!((encoder.halves(272), encoder.halves(273)), (None, Some((272, 272))));
 }
 
 #[test]
