@@ -95,9 +95,9 @@ impl<I: TokenId> OverflowArena<I> {
         &self.0[offset..offset + count]
     }
 
-    /// Prefetches the ids of an overflow entry, and returns their number.
+    /// The number of ids of an overflow entry, which it prefetches.
     #[inline]
-    pub fn prefetch(&self, entry: Entry) -> usize {
+    pub fn prefetched_len(&self, entry: Entry) -> usize {
         let (offset, count) = overflow_range(entry);
         prefetch(&self.0, offset);
         count
@@ -230,7 +230,7 @@ mod tests {
         for n in I::INLINE_IDS + 1..40 {
             let ids: Vec<I> = (1..=n as u32).map(I::from_id).collect();
             let (entry, mut out) = (arena.entry(&ids), [I::default(); 41]);
-            assert_eq!((arena.prefetch(entry), arena.ids(entry)), (n, &ids[..]));
+            assert_eq!((arena.prefetched_len(entry), arena.ids(entry)), (n, &ids[..]));
             arena.copy_to(entry, &mut out);
             assert_eq!((&out[..n], out[n]), (&ids[..], I::default()), "nothing is written after them");
             arena.copy_to(entry, &mut out[..n]);

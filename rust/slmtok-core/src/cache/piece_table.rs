@@ -95,10 +95,10 @@ impl<I: TokenId> PieceTable<I> {
         self.hash.run(LookupHits { slots: &mut self.slots, key_hash: self.hash, keys, hashes, out })
     }
 
-    /// Prefetches the ids of an overflow entry, and returns their number.
+    /// The number of ids of an overflow entry, which it prefetches.
     #[inline]
-    pub fn prefetch_overflow(&self, entry: Entry) -> usize {
-        self.overflow.prefetch(entry)
+    pub fn prefetched_overflow_len(&self, entry: Entry) -> usize {
+        self.overflow.prefetched_len(entry)
     }
 
     /// Copies the ids of an overflow entry to the start of `out`, and writes nothing after them. Clearing the table

@@ -135,7 +135,7 @@ impl<I: TokenId> Worker<I> {
                 len += self.merge_short(encoder, pieces.text, pieces.range(index), index, &mut out[len..]);
             } else {
                 self.pending_overflow.push((len, entry));
-                len += self.table.prefetch_overflow(entry);
+                len += self.table.prefetched_overflow_len(entry);
             }
         }
         len
