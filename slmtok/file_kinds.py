@@ -110,6 +110,14 @@ def is_run(folder: str | Path) -> bool:
     return all((Path(folder) / name).is_file() for name in _RUN_FILES)
 
 
+def lacks_of_run(folder: str | Path) -> list[str]:
+    """The files that a folder with a part of a run lacks; none of a whole one, and of another folder."""
+    names = (*_RUN_FILES, "model.safetensors")
+    found = {name for name in names if (Path(folder) / name).is_file()}
+    is_other = is_hugging_face_model(folder) or not found
+    return [] if is_other else [name for name in names if name not in found]
+
+
 def is_hugging_face_model(folder: str | Path) -> bool:
     """Whether a folder is a model, as `save_pretrained` of transformers writes it."""
     names = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "tokenizer.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import hashlib
 import os
 import re
@@ -102,6 +103,9 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 def unreadable(path: str, error: OSError) -> Unreadable:
     """The error for a file that cannot be read."""
+    if error.errno == errno.EISDIR:
+        fact = f"{path!r} is a folder, not a file"
+        return Unreadable(fact, where=path, fix="name a file in it", path=path, os_error=error.errno)
     reason = error.strerror or str(error)
     fact = f"cannot read {path!r}: {reason}"
     return Unreadable(fact, where=path, fix="name a readable file", path=path, os_error=error.errno)

@@ -121,10 +121,28 @@ NEAREST = {
     **dict.fromkeys(("bin", "memmap", "uint16"), "nanogpt"),
     **dict.fromkeys(("numpy", "np", "pt", "torch", "pytorch", "tensor"), "npy"),
     **dict.fromkeys(("length", "len", "size"), "bytes"),
+    **dict.fromkeys(("freq", "frequency", "count", "counts", "rank", "merge"), "id"),
     **dict.fromkeys(("huggingface", "hugging-face", "hugging_face", "transformers", "tokenizers", "gguf"), "hf"),
     **dict.fromkeys(("bbpe", "byte-level-bpe", "bytelevel", "byte_level"), "bpe"),
 }
 """Algorithms, formats and splits of other libraries, each with ours that is nearest to it."""
+
+
+OF_HF = frozenset(
+    [
+        *("save_pretrained", "batch_decode", "tokenize", "convert_ids_to_tokens", "convert_tokens_to_ids"),
+        *("all_special_ids", "all_special_tokens", "model_max_length", "padding_side"),
+    ]
+)
+"""Names of tokenizers of transformers that `as_hf(tok)` has, and a `Tokenizer` has not."""
+OF_TIKTOKEN = frozenset(
+    [
+        *("encode_ordinary", "encode_ordinary_batch", "encode_to_numpy", "encode_single_token"),
+        *("decode_single_token_bytes", "decode_tokens_bytes", "decode_with_offsets", "decode_bytes_batch"),
+        *("token_byte_values", "eot_token", "max_token_value", "special_tokens_set", "is_special_token"),
+    ]
+)
+"""Names of encodings of tiktoken that `as_tiktoken(tok)` has, and a `Tokenizer` has not."""
 
 
 def nearest_name(name: object, choices: Container[str]) -> str | None:

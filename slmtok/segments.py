@@ -6,7 +6,7 @@ allow=…)` is the only text in which the spellings that it names become control
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -116,10 +116,15 @@ def _encode_segment(tokenizer: Tokenizer, part: Segment, index: int) -> tuple[Id
         return join_ids([np.array([special_id(tokenizer.specials, part)])], tokenizer.dtype), np.zeros((1, 2), np.int64)
     if not isinstance(part, Trusted):
         if not isinstance(part, (str, *BYTES_LIKE)):
+            fix = "slmtok.Special('bos'), or the text itself"
+            if isinstance(part, Mapping) and isinstance(role := part.get("role"), str):
+                named = f"slmtok.Special({role!r})"
+                first = "" if role in tokenizer.specials else f" after tok.with_special({role!r}, '<|{role}|>')"
+                fix = f"[{named}, {part.get('content', 'the text')!r}] for a message{first}"
             raise WrongType(
                 f"segment {index} is {type(part).__name__}",
                 limit="str, bytes, Special(role), Trusted(text, allow=…)",
-                fix="slmtok.Special('bos'), or the text itself",
+                fix=fix,
             )
         ids = tokenizer.encode(part)
         return ids, byte_spans(ids, tokenizer.byte_lengths())

@@ -191,7 +191,10 @@ class Specials(Mapping[str, int]):
         """
         token = self._by_role.get(name) or self._by_text.get(name) if isinstance(name, str) else None
         if token is None:
-            raise self.unknown(name, in_python=in_python)
+            error = self.unknown(name, in_python=in_python)
+            if in_python and isinstance(name, str) and (usual := self._by_role.get(_USUAL_ROLES.get(name, ""))):
+                error.fix = f"tok.with_special({usual.role!r}, {name!r}); here {usual.role} is spelled {usual.text!r}"
+            raise error
         return token
 
     def unknown(self, name: object, *, in_python: bool = True) -> UnknownSpecial:
@@ -205,7 +208,7 @@ class Specials(Mapping[str, int]):
         meant = suggestion(name, self._by_role) if isinstance(name, str) else None
         fix = f"use {meant!r}" if meant else "use one of the roles, or give a special that spelling first"
         usual = self._by_role.get(_USUAL_ROLES.get(name, "")) if isinstance(name, str) else None
-        if usual is not None:
+        if usual is not None and usual.role is not None:
             fix = f"tok.specials[{usual.role!r}], which is spelled {usual.text!r} here"
         elif isinstance(name, str) and name.removesuffix("_token") in self._by_role:
             fix = f"use {name.removesuffix('_token')!r}"
@@ -233,7 +236,7 @@ class Specials(Mapping[str, int]):
             sound = cast("dict[str, str]", error.fields.get("spellings", {}))
             calls = [(each, to) for each, to in sound.items() if (each, to) != (role, text)]
             if calls:
-                is_first = role in sound and calls[0][0] in self
+                is_first = role in sound and calls[0][0] in self and calls[0][0] != role
                 error.fix = f"tok.with_special({calls[0][0]!r}, {calls[0][1]!r})" + " first" * is_first
             raise
 
@@ -265,6 +268,15 @@ class Specials(Mapping[str, int]):
                     limit=f"roles: {', '.join(self._by_role)}",
                     fix="give an existing role a new spelling instead",
                     role=role,
+                )
+            if text.isdecimal():
+                sound = {each: f"<|{each}|>" if to.isdecimal() else to for each, to in spellings.items()}
+                raise InvalidSpecials(
+                    f"{role!r} is spelled {text!r}, which is a number",
+                    limit=f"a spelling is text; the id of {role!r} is {old.id}, and no id can be chosen",
+                    fix=(Setting(option, sound),),
+                    roles=[role],
+                    spellings=sound,
                 )
             changed[old.id] = SpecialToken(old.id, role, text)
         tokens = [changed.get(token.id, token) for token in self.tokens]
@@ -354,7 +366,9 @@ def role_spellings(spellings: Mapping[str, str] | None) -> dict[str, str]:
         raise WrongType(f"spellings must be a dict from role to spelling, not {type(spellings).__name__}", fix=fix)
     for role, text in spellings.items():
         if not isinstance(role, str) or not isinstance(text, str):
-            raise WrongType(f"the role {role!r} is spelled {text!r}", limit="a str for a str", fix=fix)
+            if isinstance(role, str):
+                fix = repr({each: to if isinstance(to, str) else f"<|{each}|>" for each, to in spellings.items()})
+            raise WrongType(f"the role {role!r} is spelled {text!r}", limit="a str for a str; ids are fixed", fix=fix)
     return dict(spellings)
 
 

@@ -27,10 +27,12 @@ def cast_ids(ids: NDArray[Any], dtype: Any, largest: int) -> NDArray[Any]:
     if wanted.kind not in "iu":
         raise WrongType(f"dtype={dtype!r} is not a type of integers", fix="dtype='int64'", option="dtype")
     if largest > np.iinfo(wanted).max:
+        kinds = ("uint16", "uint32") if wanted.kind == "u" else ("int16", "int32")
+        least = next((kind for kind in kinds if largest <= np.iinfo(kind).max), "int64")
         raise OptionError(
             f"{wanted} holds no id above {np.iinfo(wanted).max}",
             limit=f"ids up to {largest}",
-            fix="dtype='int64'",
+            fix=f"dtype={least!r}, the smallest that does",
             option="dtype",
         )
     return ids.astype(wanted)

@@ -17,6 +17,7 @@ from slmtok.calls import explains_calls, wrong_call
 from slmtok.checks import check_bool, check_choice, check_errors, check_int, check_text, check_texts, check_threads
 from slmtok.errors import SlmtokError, WrongType
 from slmtok.files import read_limited
+from slmtok.foreign_options import OF_HF, OF_TIKTOKEN
 from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
@@ -108,6 +109,8 @@ class Tokenizer(metaclass=_NamesConstructors):
             return f"; tok.specials{f'[{role!r}]' if what else f'.text({role!r})'} has it"
         if name in _FUNCTIONS:
             return f"; slmtok.{name} is a function: help(slmtok.{name})"
+        if name in OF_HF or name in OF_TIKTOKEN:
+            return f"; slmtok.compat.{'as_hf' if name in OF_HF else 'as_tiktoken'}(tok).{name} is that of the library"
         return "; names of other libraries: slmtok.compat.as_hf(tok), as_tiktoken(tok)"
 
     def __call__(self, *args: object, **keywords: object) -> NoReturn:

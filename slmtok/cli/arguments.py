@@ -73,7 +73,8 @@ def _on_text(path: str, ctx: click.Context) -> str | None:
 
     on = next((param for param in ctx.command.params if "--on" in param.opts), None)
     tokenizers = [value for is_place, value in _values(ctx) if is_place]
-    if on is None or ctx.params.get(on.name or "") or path not in tokenizers or not os.path.isfile(path):  # noqa: PTH113
+    is_given = on is not None and bool(ctx.params.get(on.name or ""))
+    if on is None or (is_given and not on.multiple) or path not in tokenizers or not os.path.isfile(path):  # noqa: PTH113
         return None
     try:
         head = read_file(path, HEAD_BYTES)

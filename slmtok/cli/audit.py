@@ -27,8 +27,9 @@ from slmtok.errors import (
     InvalidTokens,
     OptionError,
     Setting,
+    SlmtokError,
 )
-from slmtok.file_kinds import METADATA, NAMES, kind_of_file
+from slmtok.file_kinds import AUDIT, METADATA, NAMES, kind_of_file
 from slmtok.opening import TIKTOKEN, TOKENIZER_FILES, load
 from slmtok.options import ReadOptions
 from slmtok.sizes import counted
@@ -74,6 +75,7 @@ def audit(
 
     sources = text_files(on, read)
     check_is_file(output)
+    force = force or _is_negative(output)
     check_output(output, inputs=[*sources, subject, *filter(None, (metadata, leak))], force=force)
     seen = None if leak is None else load_digests(leak)
     if metadata is not None and (kind := kind_of_file(metadata)) in NAMES and kind != METADATA:
@@ -111,6 +113,18 @@ def audit(
     return Outcome({"path": output, **certificate.payload}, show, code=code, warnings=warnings)
 
 
+def _is_negative(path: str) -> bool:
+    """Whether a file is a certificate that proves nothing, which another one may replace."""
+    from slmtok.analysis.audit import load_certificate
+
+    if kind_of_file(path) != AUDIT:
+        return False
+    try:
+        return load_certificate(path)["verdict"] is False
+    except SlmtokError:
+        return False
+
+
 def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any] | None, Shards | None]:
     """(tokenizer, content of vocab.json, packed data)."""
     from slmtok.shards import open_shards
@@ -138,7 +152,7 @@ def _other_reading(shards: Shards, read: ReadOptions, output: str, n_bytes: int)
         # Separators are left out of documents, and are seldom as long as them.
         return (f"the data hold {held:,} bytes of text, this text {n_bytes:,}: it is not the one that was packed",)
     shown = " ".join(flag_naming(Setting(name, packed[name])) for name in names if packed.get(name))
-    again = f"the data were packed with {shown}: run it again with that option, and --force for {output}"
+    again = f"the data were packed with {shown}: run it again with that option, which replaces {output}"
     return (again,) if shown else ()
 
 

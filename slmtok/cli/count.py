@@ -25,7 +25,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, counted
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
-from slmtok.file_kinds import TOKENIZER, kind_of_file
+from slmtok.file_kinds import COUNTS, TOKENIZER, kind_of_file
 from slmtok.files import free_name
 from slmtok.options import CountOptions
 
@@ -94,7 +94,7 @@ def count(
 
 
 @command("merge", example="slmtok merge part-*.counts -o all.counts")
-@argument("files", metavar="COUNTS...", nargs=-1, required=True, help="Counts files, or globs of them.")
+@argument("files", metavar="COUNTS...", nargs=-1, required=True, help="Counts files, folders or globs of them.")
 @option("--min-count", metavar="N", type=INTEGER, default=1,
         help="Leave out pretokens that occur less often in all files together; the file records it.")  # fmt: skip
 @option("--allow-duplicate", is_flag=True, help="Count the same file, or the same part of a corpus, again.")
@@ -108,6 +108,9 @@ def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output:
     begun = time.perf_counter()
     check_is_file(output)
     found = expand(list(files))
+    if any(map(os.path.isdir, files)):
+        # Other files of a folder are not meant.
+        found = [file for file in found if file in files or kind_of_file(file) == COUNTS] or found
     _refuse_tokenizers(found)
     _refuse_output(found, output)
     shared = overlap(found)

@@ -42,7 +42,7 @@ from slmtok.id_arrays import NOT_RAW, OFFSETS_SUFFIX, encode_files
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
-from slmtok.specials import pair_meant
+from slmtok.specials import spellings_meant
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _with_special(tokenizer: str, error: UnknownSpecial) -> str | None:
     name = str(error.fields.get("name"))
     if not Path(tokenizer).is_file():
         return error.fix
-    pair = shlex.quote(pair_meant(name))
+    pair = " ".join(shlex.quote(f"{role}={text}") for role, text in spellings_meant([name]).items())
     return f"slmtok set-special {shlex.quote(tokenizer)} {pair} -o with-special.json, and name -t with-special.json"
 
 

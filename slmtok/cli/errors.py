@@ -269,7 +269,7 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     name = _with_one_dash(error.option_name, known, context) or error.option_name
     habit, meant = _habit(command, name), suggestion(name, known)
     begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
-    meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant
+    meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant or _without_verb(name, known)
     fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
     fix = f"use {meant}" if meant else f"{where} --help"
     arguments: list[str] = _arguments(context)
@@ -283,10 +283,14 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
         fix = _use(habit(_value_of(name, arguments), arguments))
     elif foreign:
         fact, fix = f"unknown option {name!r}", foreign
-    elif others := _commands_with(name, context):
+    elif name in _OUTPUTS and context is not None:
+        fact, fix = f"unknown option {name!r}: the result goes to stdout", _redirected(name, arguments, where, known)
+    elif (others := _commands_with(name, context)) and not _without_verb(name, known):
         more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
         shown = ", ".join(others[:_MAX_SHOWN_COMMANDS])
-        fact, fix = f"unknown option {name!r}", f"leave it out: {name} belongs to {shown}{more}"
+        ours = ", ".join(option for option in known if name[:2] == "--" and option.endswith(name[1:]))
+        has = f"; {where} has {ours}" if ours else ""
+        fact, fix = f"unknown option {name!r}", f"leave it out: {name} belongs to {shown}{more}{has}"
     elif isinstance(command, click.Group) and name == "-v":
         fix = f"{where} --version"
     elif isinstance(command, click.Group) and not meant:
@@ -294,15 +298,40 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     return fact, fix, name
 
 
+_OUTPUTS = ("-o", "--output")
+_VERB = re.compile("--(?:add|use|with|include|set)-(.+?)(?:-token)?")
+"""An option of another tool that says what to do with what ours names."""
+
+
+def _without_verb(name: str, known: Sequence[str]) -> str | None:
+    """The option that `name` has a verb before; None for other names."""
+    plain = _VERB.fullmatch(name)
+    return f"--{plain[1]}" if plain and f"--{plain[1]}" in known else None
+
+
+def _redirected(flag: str, arguments: Sequence[str], where: str, known: Sequence[str]) -> str:
+    """The command line with stdout sent to the file that an option names, which the command does not have."""
+    joined = next((each[2:] for each in arguments if flag == "-o" and each.startswith("-o") and len(each) > 2), None)
+    target = joined or _value_of(flag, arguments) or "out.txt"
+    ours = (flag, f"{flag}={target}", f"{flag}{target}")
+    words = [each for before, each in pairwise(["", *arguments]) if before != flag and each not in ours]
+    form = next((each for each in ("--json", "--html") if target.endswith(f".{each[2:]}") and each in known), None)
+    words += [form] if form and form not in words else []
+    return f"{where} {shlex.join(words)} > {shlex.quote(target)}"
+
+
 def _is_file_with_dash(word: str, option: str) -> bool:
     """Whether an argument that click read as `option` is the name of a file: `-v` for `-v2.txt`."""
     return word.startswith(option) and not word.startswith("--") and os.path.exists(word)  # noqa: PTH110
 
 
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
+
+
 def _use(text: str) -> str:
     """The remedy for what stands here instead; a command alone, to be pasted."""
     is_command = text.startswith(("printf ", "leave it out")) or (
-        _COMMAND.match(text) and not re.search("[,:] ", re.sub("'[^']*'", "", text))
+        _COMMAND.match(text) and not re.search("[,:] ", _QUOTED.sub("", text))
     )
     return text if is_command else f"use {text}"
 
@@ -590,6 +619,8 @@ def _choice_meant(
     ]
     if others:
         return f"{parameter_name(others[0])} {wrong.value}"
+    if wrong.value and _has_option(command, f"--{wrong.value}"):
+        return f"--{wrong.value} in its place"
     if nearest := nearest_name(wrong.value, wrong.names):
         return f"{name} {nearest}, which is the nearest; slmtok has no {wrong.value}"
     if meant := suggestion(wrong.value, wrong.names, cutoff=0.6):

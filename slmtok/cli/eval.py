@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import slmtok
@@ -57,8 +59,12 @@ def eval(
 
     domains = read.domain_names
     if by == "domain" and not domains:
+        named = " ".join(f"--domain {shlex.quote(f'{Path(text).stem}={_glob(text)}')}" for text in on)
         raise OptionError(
-            "--by domain without a domain", limit="--domain NAME=GLOB", fix="name at least one", option="by"
+            "--by domain without a domain",
+            limit="--domain NAME=GLOB, at least one",
+            fix=f"{named}, for instance",
+            option="by",
         )
     sources = text_files(on, read)
     chosen = _open(tokenizers, sizes)
@@ -76,6 +82,11 @@ def eval(
         "tokenizers": [one.to_dict(domains) for one in found],
     }
     return Outcome(result, lambda: write_text(_table(text, found, by, domains)))
+
+
+def _glob(text: str) -> str:
+    """The glob of the files that a value of --on names."""
+    return f"{text.rstrip(os.sep)}/**" if os.path.isdir(text) else text  # noqa: PTH112
 
 
 def _open(names: Sequence[str], sizes: str | None) -> list[tuple[str, Tokenizer]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from slmtok import atomic
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import check_is_file, check_is_folder_name, text_files
 from slmtok.cli.options import command, instead, option, options_of, output_options, tokenizer_argument
 from slmtok.cli.output import Outcome, Row, print_rows
@@ -15,7 +16,9 @@ from slmtok.cli.progress import Progress
 from slmtok.cli.reports import compared_ids
 from slmtok.errors import MissingInput, OptionError
 from slmtok.file_kinds import is_run
+from slmtok.files import read_limited
 from slmtok.formats.export import TARGETS
+from slmtok.formats.foreign_files import foreign_file
 from slmtok.formats.importing import ORIGINS
 from slmtok.opening import load, missing_tokenizer, public_encoding
 from slmtok.options import ReadOptions
@@ -103,7 +106,15 @@ def export(
     return _outcome({"path": output, **receipt}, rows, str(Path(output)), *model)
 
 
-@command("import", example="slmtok import tokenizer.json -o tok.json")
+def _second_file(value: str | None, arguments: Sequence[str]) -> str:
+    """What reads a vocabulary and its merges, which are two files; nothing for another argument."""
+    if value is None or not Path(value).is_file():
+        return ""
+    found = foreign_file(value, read_limited(value, "tokenizer.json"))
+    return found.fix if found is not None and found.fix.startswith("python ") else ""
+
+
+@command("import", example="slmtok import tokenizer.json -o tok.json", habits={EXTRA: _second_file})
 @tokenizer_argument("file", metavar="FILE", help="A tokenizer.json, a rank file, or the metadata file of one.")
 @option("--input-format", choices=("auto", *ORIGINS), default="auto",
         help="; ".join(f"{origin.name}: {origin.summary}" for origin in ORIGINS.values())

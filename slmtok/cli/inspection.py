@@ -87,6 +87,11 @@ def _guess(file: str) -> tuple[str, str]:
         return "a page, ", "open it in a browser"
     if b"__metadata__" in head and b"slm-losses" in head:
         return "losses of slm eval, ", f"slm compare {name} OTHER"
+    if file.endswith(".safetensors"):
+        return (
+            "weights of a model, ",
+            "slm info RUN describes the run that they belong to",
+        )
     fix = "slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json"
     run = next((str(folder) for folder in Path(file).parents if file_kinds.is_run(folder)), None)
     if run is not None:
@@ -309,7 +314,22 @@ def _describe_lock(path: str) -> tuple[dict[str, object], list[Row]]:
 def _verify_lock(path: str, deep: bool) -> str:
     from slmtok.training.lock import load_lock
 
-    return f"lock of {load_lock(path).content['tokenizer']['file']}; slmtok reproduce {path} trains it again"
+    lock = load_lock(path)
+    name, locked = lock.content["tokenizer"]["file"], lock.content["tokenizer"]["sha256"]
+    beside = lock.sibling(name)
+    again = f"slmtok reproduce {shlex.quote(path)} trains it again"
+    if not Path(beside).is_file():
+        return f"lock of {name}, which is not beside it and was not compared; {again}"
+    found = load(str(beside)).sha256
+    if found != locked:
+        raise CorruptFile(
+            f"{path} is the lock of another tokenizer than {beside}",
+            where=str(beside),
+            limit=f"sha256 {locked[:16]}… in the lock, {found[:16]}… of the file",
+            fix=f"{again}; restore the file that belongs to it",
+            path=path,
+        )
+    return f"lock of {name}, which is unchanged; {again}"
 
 
 def _describe_receipt(path: str) -> tuple[dict[str, object], list[Row]]:

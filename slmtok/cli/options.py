@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -21,7 +22,7 @@ import click
 
 from slmtok.cli.arguments import command_line, name_swap, parameter_name
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
-from slmtok.cli.streams import refuse_stdout
+from slmtok.cli.streams import is_regular, refuse_stdout
 from slmtok.errors import OptionError, SlmtokError
 from slmtok.sizes import parse_size
 
@@ -359,7 +360,7 @@ class Command(click.Command):
             outcome: Outcome = ctx.invoke(self.callback, **given)
             if isinstance(ctx.obj, Settings) and outcome.code in (DONE, ANSWER_NO):
                 ctx.obj.written = self._written(ctx)
-            noted = ctx.meta.get("warnings")
+            noted = (*ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx))
             return outcome._replace(warnings=(*outcome.warnings, *noted)) if noted else outcome
         except SlmtokError as error:
             name_swap(error, ctx)
@@ -371,6 +372,17 @@ class Command(click.Command):
             return ()
         values = [ctx.params.get(param.name or "") for param in self.params if getattr(param, "panel", "") == OUTPUT]
         return tuple(value for value in values if isinstance(value, str) and os.path.exists(value))  # noqa: PTH110
+
+    def _note_on_stdout(self, ctx: click.Context) -> tuple[str, ...]:
+        """A warning that a file has the output, if it was not named and stdout is sent to another file."""
+        is_summary = isinstance(ctx.obj, Settings) and not ctx.obj.as_json and not ctx.params.get("dry_run")
+        output = next((param for param in self.params if param.name == "output"), None)
+        if output is None or not is_summary or not is_regular(sys.stdout):
+            return ()
+        value, source = ctx.params.get("output"), ctx.get_parameter_source("output")
+        if not isinstance(value, str) or value == "-" or source is not click.core.ParameterSource.DEFAULT:
+            return ()
+        return (f"the output is in {value}, and stdout has its summary; -o NAME gives it another name",)
 
     def _refuse_empty_names(self, ctx: click.Context) -> None:
         """Raises `OptionError` for a file without a name, which Python would take for the working folder."""

@@ -18,7 +18,7 @@ from slmtok.cli.options import is_given
 from slmtok.cli.output import Row, counted
 from slmtok.errors import CorruptFile, MissingInput, OptionError
 from slmtok.file_content import HEAD_BYTES, content_of
-from slmtok.file_kinds import SHARD, is_run, kind_of_file
+from slmtok.file_kinds import SHARD, is_run, kind_of_file, lacks_of_run
 from slmtok.files import read_file
 from slmtok.formats.foreign_files import hint_in
 from slmtok.formats.id_files import IdRow
@@ -54,7 +54,7 @@ def open_data(path: str) -> Data | None:
     from slmtok.shards.token_files import open_token_files
 
     folder = Path(path)
-    has_folder = folder.with_name(MANIFEST).is_file()
+    has_folder = (folder.parent / MANIFEST).is_file()
     if kind_of_file(path) == SHARD or (has_folder and folder.suffix in _SHARD_TABLES and folder.is_file()):
         raise CorruptFile(
             f"{path} is one shard of packed data and cannot be read alone",
@@ -99,15 +99,23 @@ def _with_split(path: str, shard: Path) -> str | None:
 def _no_data(folder: Path) -> MissingInput:
     """The error for a folder without packed data, which says what is in it."""
     names = sorted(path.name for path in folder.iterdir())
+    if lacking := lacks_of_run(folder):
+        return MissingInput(
+            f"the folder {str(folder)!r} holds a part of a run of slm: it lacks {', '.join(lacking)}",
+            where=str(folder),
+            limit="a run is read with all its files",
+            fix=f"copy the whole folder of the run, then slm info {quote(str(folder))}",
+            path=str(folder),
+        )
     holds = "is empty" if not names else f"holds no packed data, and {counted(len(names), 'other file')}"
     tokenizer = next((folder / name for name in TOKENIZER_FILES if name in names), None)
     return MissingInput(
         f"the folder {str(folder)!r} {holds}" + (f", such as {names[0]!r}" if names else ""),
         where=str(folder),
-        limit="packed data, which have a manifest.json",
+        limit="packed data have a manifest.json",
         fix=f"name the tokenizer: {quote(str(tokenizer))}"
         if tokenizer is not None
-        else hint_in(folder) or "name a file, or packed data: slmtok pack CORPUS -t tok.json -o DATA writes them",
+        else hint_in(folder) or "name a file in it, or packed data, which slmtok pack writes",
         path=str(folder),
     )
 

@@ -42,6 +42,14 @@ def discard_stdout() -> None:
     _redirect_to_null(sys.stdout)
 
 
+def is_regular(stream: TextIO) -> bool:
+    """Whether a stream is a file, and neither a terminal nor a pipe."""
+    try:
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def is_stdout(path: str) -> bool:
     """Whether a regular file is stdout itself, as in `slmtok encode a.txt > a.txt`; `-` is stdin."""
     try:

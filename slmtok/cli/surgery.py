@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import slmtok
@@ -47,6 +48,7 @@ from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
 from slmtok.option_values import collect_once, parse_pair
 from slmtok.options import CountOptions, TrainOptions
+from slmtok.specials import SpecialId
 from slmtok.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -99,8 +101,11 @@ def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], 
 
 
 def _size(value: str | None, arguments: Sequence[str]) -> str:
-    """The option of a size that stands alone; nothing for another argument."""
-    return f"--vocab {value}" if value and value.isdecimal() else ""
+    """The option of a size that stands alone, the first of several; nothing for another argument."""
+    if not (value and value.isdecimal()):
+        return ""
+    given = next((each for flag, each in pairwise(arguments) if flag in ("--vocab", "--vocab-size")), None)
+    return f"--vocab {value}" if given is None else f"--vocab {given} alone: one size a command"
 
 
 @command("slice", example="slmtok slice tok.json --vocab 500 -o small.json", habits={EXTRA: _size})
@@ -294,7 +299,25 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
     return list(found)
 
 
-@command("set-special", example="slmtok set-special tok.json 'user=<|user|>' -o chat.json")
+_ROLE_OPTIONS = {f"--{role.name.lower()}{end}": role.name.lower() for role in SpecialId for end in ("", "-token")}
+"""Options of other tools for the spelling of a special token, each with its role."""
+
+
+def _with_roles(value: str | None, arguments: Sequence[str]) -> str:
+    """The command line with `ROLE=SPELLING` for each option that is named after a role."""
+    words: list[str] = []
+    rest = enumerate(arguments)
+    for at, word in rest:
+        flag, _, given = word.replace("_", "-", 2).partition("=") if word.startswith("--") else ("", "", "")
+        role = _ROLE_OPTIONS.get(flag)
+        if role is not None and not given and at + 1 < len(arguments) and not arguments[at + 1].startswith("-"):
+            given = next(rest)[1]
+        words.append(word if role is None else f"{role}={given or f'<|{role}|>'}")
+    return shlex.join(["slmtok", "set-special", *words])
+
+
+@command("set-special", example="slmtok set-special tok.json 'user=<|user|>' -o chat.json",
+         habits=dict.fromkeys(_ROLE_OPTIONS, _with_roles))  # fmt: skip
 @tokenizer_argument()
 @argument("names", metavar="ROLE=SPELLING...", nargs=-1, required=True, help="A role and its spelling.",
           type=Parsed(parse_pair, expects="ROLE=SPELLING"),

@@ -467,6 +467,11 @@ def reproduce(lock: str, corpus: str | None, counts: tuple[str, ...], options: C
     from slmtok.training.lock import reproduce as train_again
 
     begun = time.perf_counter()
+    if Path(lock).is_dir():
+        held = sorted(map(str, Path(lock).glob("*.lock")))
+        made = "slmtok train CORPUS --vocab N -o tok.json writes tok.lock beside the tokenizer"
+        fix = f"slmtok reproduce {shlex.quote(held[0])}" if len(held) == 1 else f"name the lock: {made}"
+        raise MissingInput(f"{lock!r} is a folder, not a lock", where=lock, fix=fix, path=lock)
     loaded = load_lock(lock)
     is_same_tool = loaded.tool == f"slmtok {__version__}"
     warnings = () if is_same_tool else (f"the lock was written by {loaded.tool}, this is slmtok {__version__}",)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import CLASSES, main_class, text_of
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, check_output, writing
 from slmtok.cli.options import (
     OUTPUT,
@@ -65,7 +66,21 @@ def _decoded(value: str | None, arguments: Sequence[str]) -> str:
     return f"printf %s {shlex.quote(value or '300')} | slmtok decode - -t {shlex.quote(tokenizer_of(arguments))}"
 
 
+def _listed(value: str | None, arguments: Sequence[str]) -> str:
+    """What lists the tokens with the text of an argument too many; a number is an id."""
+    return (
+        _decoded(value, arguments) if value and value.isdecimal() else f"--grep {shlex.quote(re.escape(value or ''))}"
+    )
+
+
+def _first(value: str | None, arguments: Sequence[str]) -> str:
+    """The command that shows the beginning of the list."""
+    return f"leave it out: the list is long, and slmtok vocab ... | head -n {value or '20'} shows its beginning"
+
+
 _HABITS: dict[str, Habit] = {
+    EXTRA: _listed,
+    **dict.fromkeys(("--limit", "--top", "--head", "--max", "--first", "-n"), _first),
     **dict.fromkeys(("--search", "--filter", "--find", "--contains", "--match"), instead("--grep {}", "the")),
     **dict.fromkeys(("--id", "--ids"), _decoded),
 }

@@ -75,8 +75,9 @@ def split_rows(ids: NDArray[np.unsignedinteger], offsets: NDArray[np.int64]) -> 
 
 
 _ONE_ALGORITHM = "ByteLevelBPETokenizer, the one algorithm that slmtok has of these"
+_TRAINED = "slmtok.train('corpus.txt', vocab_size=8192, allow_smaller=True).save('tok.json')"
 _ABSENT = {
-    "SentencePieceTrainer": "slmtok.train('corpus.txt', vocab_size=8192).save('tok.json') trains one",
+    "SentencePieceTrainer": f"{_TRAINED} trains one",
     "GPT4Tokenizer": "from slmtok.compat.tiktoken import get_encoding; get_encoding('cl100k_base') has its ids",
     "HuggingFaceTokenizer": "RustBPETokenizer.from_directory('tokenizer'), which has the same methods",
     "BertWordPieceTokenizer": _ONE_ALGORITHM,
@@ -286,7 +287,7 @@ def read_model(path: str | os.PathLike[str] | Tokenizer) -> Tokenizer:
             if isinstance(error, CorruptFile):
                 error.parts["fact"] = f"{path} is not a tokenizer file of slmtok"
             error.limit = "a tokenizer file of slmtok; the models of SentencePiece are not read"
-            error.fix = "train one: slmtok.train('corpus.txt', vocab_size=8192).save('tok.json'), and name 'tok.json'"
+            error.fix = f"train one: {_TRAINED}, and name 'tok.json'"
         raise
 
 

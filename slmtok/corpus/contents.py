@@ -13,7 +13,7 @@ import re
 import shlex
 import stat
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from slmtok import file_kinds
@@ -47,7 +47,7 @@ _FIXES: dict[str, str] = {
 }
 """What the user of a file that is no text probably wanted; `name the text` of other kinds."""
 _PACKED = (SHARD, MANIFEST, LAYOUT)
-"""Files of a folder in which nothing is text, so that leaving one out does not help."""
+"""Files of a folder in which nothing is text, so that all of it is left out."""
 _HUGGING_FACE = (
     ("", re.compile(rb'\s*\{\s*"version"\s*:\s*"1\.0"\s*,\s*"truncation"'), "a tokenizer of Hugging Face"),
     ("vocab.json", re.compile(rb'\s*\{(\s*"([^"\\]|\\.)+"\s*:\s*\d+\s*[,}]){3}'), "a vocabulary of Hugging Face"),
@@ -177,11 +177,19 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
             where="the corpus",
             limit=(Setting("format", "text"), " reads such a file as text"),
             fix=_FIXES.get(kind, "name the text")
-            if is_named or kind in _PACKED
+            if is_named or (kind in _PACKED and not _is_below(path, named))
+            else (Setting("exclude", f"{Path(path).parent.name}/*"), " leaves its folder out")
+            if kind in _PACKED
             else (Setting("exclude", Path(path).name), " leaves it out"),
             option="corpus",
             path=path,
         )
+
+
+def _is_below(path: str, corpus: Collection[str]) -> bool:
+    """Whether the folder of a file is not named itself, but lies below one that is."""
+    folders = {Path(each) for each in corpus if Path(each).is_dir()}
+    return Path(path).parent not in folders and not folders.isdisjoint(Path(path).parents)
 
 
 def _of_hugging_face(path: str, head: bytes) -> str | None:
@@ -254,9 +262,11 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
     if path == STDIN and content.name in _DECOMPRESS:
         fix = (f"{_DECOMPRESS[content.name]} FILE | slmtok ...",)
+    is_packed = path == STDIN and content.name in _DECOMPRESS
+    has_format: Message = ("; JSON lines in it need ", Setting("format", "jsonl")) if is_packed else ()
     return OptionError(
         fact,
-        limit=f"UTF-8 text, or records: {', '.join(FORMAT_NAMES)}",
+        limit=(f"UTF-8 text, or records: {', '.join(FORMAT_NAMES)}", *has_format),
         fix=fix,
         option="format" if options.encoding == UTF_8 else "encoding",
         path=path,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slmtok.corpus.template import SKIP, Template
-from slmtok.errors import MalformedRecord, Setting
+from slmtok.corpus.template import LIKELY_FIELDS, SKIP, Template
+from slmtok.errors import MalformedRecord, Setting, suggestion
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,16 @@ class Header:
         for name in template.fields:
             if name not in known:
                 shown = ", ".join(text if len(text) <= 24 else text[:23] + "…" for text in known)
+                likely = next((each for each in LIKELY_FIELDS if each in known and each not in template.fields), None)
+                meant = suggestion(name, known) or likely
                 raise MalformedRecord(
                     f"the first row names no column {name!r} (it has: {shown})",
                     where=where,
                     fix=(
-                        Setting("text_key", "NAME"),
-                        "; without a header ",
-                        Setting("text_key", f"{len(names)}"),
+                        Setting("text_key", meant or "NAME"),
+                        "" if meant else ", the one of these that holds the text",
+                        "; where the first row is text too, the number of a column: ",
+                        Setting("text_key", "1"),
                         ", or ",
                         Setting("text_template", "{1} {2}"),
                     ),

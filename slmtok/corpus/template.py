@@ -20,7 +20,8 @@ LineParser: TypeAlias = Callable[[bytes, int], "bytes | Literal[False] | None"]
 """Called with a line and its number: the document, None for a record to skip and count, False for no record."""
 SKIP: tuple[str | Setting, ...] = (Setting("skip_malformed", True), " to skip such records; the summary counts them")
 """The remedy for any malformed record."""
-_LIKELY_FIELDS = ("text", "content", "body", "raw_content")
+LIKELY_FIELDS = ("text", "content", "body", "raw_content")
+"""Names of fields that usually hold text, the most usual first."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Template:
         fields = ", ".join(sorted(map(str, record))) or "none"
         fact = f"{fact or f'record has no field {name!r}'} ({kind}: {fields})"
         texts = [key for key, value in record.items() if isinstance(value, (str, bytes)) and key not in self.fields]
-        likely = next((key for key in _LIKELY_FIELDS if key in texts), None)
+        likely = next((key for key in LIKELY_FIELDS if key in texts), None)
         if likely is None and len(texts) == 1:
             likely = texts[0]
         if kind == "columns" and not texts:

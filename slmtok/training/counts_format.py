@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 from slmtok import atomic, schema
 from slmtok._engine import UNICODE_VERSION, Counts
 from slmtok.checks import U64
-from slmtok.errors import CorruptFile, OptionError, UnsupportedVersion
+from slmtok.errors import CorruptFile, Message, OptionError, Setting, UnsupportedVersion
 from slmtok.file_kinds import NAMES, kind_of_file
 from slmtok.files import opened
 from slmtok.options import ReadOptions, option_keys
@@ -325,10 +325,16 @@ def check_same(heads: Sequence[Head], names: Sequence[str]) -> None:
                 raise OptionError(
                     f"{names[0]} and {name} were counted with different {what}s",
                     where=f"{what} {_short(ours)} and {_short(theirs)}",
-                    limit="merged counts need equal document boundaries",
-                    fix=f"count one of them again with the {what} of the other",
+                    limit=f"merged counts have one {what}",
+                    fix=_count_again(name, what, ours),
                     option=what,
                 )
+
+
+def _count_again(name: str, option: str, value: object) -> Message:
+    """The remedy for counts of another value of an option; None stands for a call without it."""
+    text = f"count the text of {name} again with"
+    return (f"{text}out ", Setting(option)) if value is None else (f"{text} ", Setting(option, value))
 
 
 def _boundaries(first: Head, other: Head) -> list[tuple[str, object, object]]:

@@ -1,0 +1,130 @@
+"""Files and folders in the place of others: the error names what they are, and its fix works."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import slmtok as package
+
+TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
+
+
+@pytest.fixture
+def here(slmtok, tmp_path: Path) -> Path:
+    """A folder with two texts, counts, a tokenizer with its lock, and packed data; it is the working folder."""
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "b.txt").write_text("a dog sat\n" * 9)
+    slmtok("train", "a.txt", "--vocab", "290", "-o", "tok.json", "--quiet")
+    package.count("a.txt").save("a.counts")
+    package.pack("a.txt", package.load("tok.json"), "data", val="none")
+    return tmp_path
+
+
+def fix_of(ran) -> str:
+    """The fix of the error that a command printed."""
+    assert ran.code in (1, 2), ran
+    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
+
+
+def test_the_working_folder_is_a_folder(slmtok, here: Path) -> None:
+    for command in ("info", "verify", "exposure"):
+        ran = slmtok(command, ".")
+        assert "the folder '.' holds no packed data" in ran.out + ran.err
+        assert "name the tokenizer: tok.json" in ran.out + ran.err
+
+
+def test_packed_data_in_a_folder_of_text(slmtok, here: Path) -> None:
+    Path("text").mkdir()
+    Path("a.txt").rename("text/a.txt")
+    Path("data").rename("text/data")
+    fix = fix_of(slmtok("count", "text", "-o", "new.counts"))
+    assert fix == "--exclude 'data/*' leaves its folder out"
+    assert slmtok("count", "text", "-o", "new.counts", "--exclude", "data/*").code == 0
+    assert fix_of(slmtok("count", "text/data", "-o", "new2.counts")) == "name the text that was packed"
+
+
+def test_the_counts_of_a_folder_are_merged(slmtok, here: Path) -> None:
+    slmtok("count", "b.txt", "-o", "b.counts")
+    assert slmtok("merge", ".", "-o", "all.counts").code == 0
+    assert package.PretokenCounts.load("all.counts").documents == 2
+
+
+def test_the_column_of_a_table(slmtok, here: Path) -> None:
+    Path("t.csv").write_text("id,Review,content\n1,the cat,the dog\n")
+    line = ["count", "t.csv", "-o", "t.counts"]
+    number = "; where the first row is text too, the number of a column: --text-key 1, or --text-template '{1} {2}'"
+    assert fix_of(slmtok(*line)) == f"--text-key content{number}"
+    assert fix_of(slmtok(*line, "--text-key", "review")) == f"--text-key Review{number}"
+    assert slmtok(*line, "--text-key", "Review").code == 0
+    Path("t.csv").write_text("id,a,b\n1,the cat,the dog\n")
+    assert fix_of(slmtok(*line, "--force")) == f"--text-key NAME, the one of these that holds the text{number}"
+
+
+def test_a_part_of_a_run(slmtok, here: Path) -> None:
+    Path("run").mkdir()
+    Path("run/model.safetensors").write_bytes(b"\0" * 99)
+    for command in ("info", "verify"):
+        ran = slmtok(command, "run")
+        assert "holds a part of a run of slm: it lacks config.yaml, SHA256SUMS, fingerprint.json" in ran.out + ran.err
+    assert "slm info RUN describes the run" in fix_of(slmtok("info", "run/model.safetensors"))
+
+
+def test_a_lock_is_compared_with_the_tokenizer_beside_it(slmtok, here: Path) -> None:
+    assert "lock of tok.json, which is unchanged" in slmtok("verify", "tok.lock").out
+    Path("tok.json").rename("other.json")
+    assert "is not beside it and was not compared" in slmtok("verify", "tok.lock").out
+    package.train("b.txt", vocab_size=275).save("tok.json")
+    ran = slmtok("verify", "tok.lock")
+    assert ran.code == 3
+    assert "INVALID: tok.lock is the lock of another tokenizer than tok.json" in ran.out
+
+
+def test_texts_after_one_option(slmtok, here: Path) -> None:
+    line = ["eval", "tok.json", "--on", "a.txt"]
+    assert fix_of(slmtok(*line, "b.txt")) == "slmtok eval tok.json --on a.txt --on b.txt"
+    assert slmtok(*line, "--on", "b.txt").code == 0
+    fix = fix_of(slmtok(*line, "--on", "data", "--by", "domain"))
+    assert fix == "--domain a=a.txt --domain 'data=data/**', for instance"
+    assert slmtok(*line, "--by", "domain", "--domain", "a=a.txt").code == 0
+
+
+def test_the_two_files_of_a_tokenizer(slmtok, here: Path) -> None:
+    Path("g").mkdir()
+    Path("g/vocab.json").write_text(json.dumps({chr(33 + i): i for i in range(90)}))
+    Path("g/merges.txt").write_text("#version: 0.2\n")
+    for pair in (("g/vocab.json", "g/merges.txt"), ("g/merges.txt", "g/vocab.json")):
+        fix = fix_of(slmtok("import", *pair, "-o", "new.json"))
+        assert fix.startswith(
+            'python -c "from slmtok.compat.tokenizers import ByteLevelBPETokenizer as B; B.from_file('
+        )
+
+
+def test_a_summary_in_a_file_is_noted(slmtok, here: Path) -> None:
+    line = "-m slmtok sample-corpus --bytes 2000"
+    with Path("s.txt").open("w") as file:
+        ran = subprocess.run([sys.executable, *line.split()], stdout=file, stderr=subprocess.PIPE, check=True)
+    assert b"note: the output is in stories.txt, and stdout has its summary" in ran.stderr
+    with Path("s.txt").open("w") as file:
+        ran = subprocess.run(
+            [sys.executable, *line.split(), "-o", "-"], stdout=file, stderr=subprocess.PIPE, check=True
+        )
+    assert (ran.stderr, Path("s.txt").stat().st_size > 1000) == (b"", True)
+
+
+def test_a_failed_audit_is_replaced(slmtok, here: Path) -> None:
+    assert slmtok("audit", "data", "--on", "b.txt").code == 3
+    assert slmtok("audit", "data", "--on", "a.txt").code == 0
+    assert "output 'audit.json' exists" in slmtok("audit", "data", "--on", "a.txt").err
+
+
+def test_counts_of_two_patterns(slmtok, here: Path) -> None:
+    slmtok("count", "b.txt", "-o", "b.counts", "--pattern", "gpt2")
+    fix = fix_of(slmtok("merge", "a.counts", "b.counts", "-o", "all.counts"))
+    assert fix == "count the text of b.counts again with --pattern slm"
+    slmtok("count", "b.txt", "-o", "b.counts", "--pattern", "slm", "--force")
+    assert slmtok("merge", "a.counts", "b.counts", "-o", "all.counts").code == 0
