@@ -32,6 +32,8 @@ EXAMPLES = {
     "name_or_path": "'cl100k_base'",
     "n_vocab": "4096",
     "out": "'out'",
+    "path": "'tok.json'",
+    "Tokenizer.vocabulary": "slmtok.load('tok.json').vocabulary",
     "pad": "tok.specials.pad",
     "paths": "['a.txt', 'b.txt']",
     "role": "'user'",
@@ -141,7 +143,11 @@ def wrong_call(
     taken = {each: value for each, value in keywords.items() if takes_any or each in options}
     given = {each for each, value in keywords.items() if each in options and value is not options[each]}
     given.update(positional[: len(args)])
-    example = _completed(name, positional, required, args, taken)
+    shown, where = args, _owner(function)
+    if len(args) == 1 and len(required) == 2 and isinstance(args[0], Mapping) and len(args[0]) == 1:
+        # The pair that a dict of one stands for.
+        shown = next(iter(args[0].items()))
+    example = where + _completed(name, positional, required, shown, taken)
     for option, value in unknown.items():
         meant, fix = meant_option(option, value, options, given=given)
         if option in AS_HF and "bos" in options and not takes_any:
@@ -159,7 +165,19 @@ def wrong_call(
     if twice is not None:
         return WrongType(f"{name}() gets {twice!r} twice", limit=limit, fix="give it once", option=twice)
     n_taken = f"{len(positional)} argument" + "s" * (len(positional) != 1)
-    return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix="give options by name")
+    fix = "give options by name"
+    if positional[:1] in (["x"], ["xs"]) and all(isinstance(each, str) for each in args):
+        fix = f"tok.encode_batch({argument_text(list(args), 'texts')}) for texts of their own"
+    return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
+
+
+def _owner(function: Callable[..., Any]) -> str:
+    """What stands before the name of a function of slmtok, and of a method of a tokenizer; "" for others."""
+    owner, _, name = function.__qualname__.removesuffix(".__init__").rpartition(".")
+    if owner == "Tokenizer" and not isinstance(function, type):
+        return "tok."
+    module = sys.modules.get("slmtok")
+    return "slmtok." if not owner and name in getattr(module, "__all__", ()) else ""
 
 
 def _completed(

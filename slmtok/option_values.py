@@ -316,7 +316,11 @@ def check_special(name: str, value: object) -> dict[str, str]:
     """A dict from role to spelling that makes sound specials."""
     from slmtok.specials import default_specials, role_spellings
 
-    spellings = role_spellings(value)  # type: ignore[arg-type]  # it checks the type
+    try:
+        spellings = role_spellings(value)  # type: ignore[arg-type]  # it checks the type
+    except WrongType as error:
+        error.fix = f"{name}={error.fix}"
+        raise
     try:
         default_specials(spellings)
     except InvalidSpecials as error:

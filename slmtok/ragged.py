@@ -55,6 +55,10 @@ class Ragged:
                 f"the first and last offset are {first:,} and {last:,}", limit=f"0 and {total:,}, the ids", fix=_MADE
             )
 
+    def __getattr__(self, name: str) -> NoReturn:
+        hint = "" if name.startswith("_") else "; ragged[0] is a row, ragged.ids all ids, ragged.pad(value) an array"
+        raise AttributeError(f"a Ragged has no attribute {name!r}{hint}", name=name, obj=self)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

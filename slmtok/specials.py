@@ -228,8 +228,14 @@ class Specials(Mapping[str, int]):
 
         Raises `InvalidSpecials` when no reserved id is left, or when the spelling is taken.
         """
-        if not isinstance(role, str):
-            raise WrongType(f"a role is a str, not {type(role).__name__}", fix="tok.with_special('user', '<|user|>')")
+        if not isinstance(role, str) or not isinstance(text, str):
+            wrong = f"a role is a str, not {type(role).__name__}"
+            if isinstance(role, str):
+                wrong = f"a spelling is a str, not {type(text).__name__} {text!r}"
+            meant = next(iter(text), "") if isinstance(text, (list, tuple)) else ""
+            spelled = role if isinstance(role, str) and _ROLE.fullmatch(role) else "user"
+            fix = f"tok.with_special({spelled!r}, {meant if isinstance(meant, str) and meant else f'<|{spelled}|>'!r})"
+            raise WrongType(wrong, fix=fix)
         try:
             return self.respelled({role: text})
         except InvalidSpecials as error:

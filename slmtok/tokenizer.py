@@ -107,6 +107,8 @@ class Tokenizer(metaclass=_NamesConstructors):
             return ""
         if role in self.specials and what in ("", "_id"):
             return f"; tok.specials{f'[{role!r}]' if what else f'.text({role!r})'} has it"
+        if name.removesuffix("_id") in self.specials:
+            return f"; tok.specials[{name.removesuffix('_id')!r}] has it"
         if name in _FUNCTIONS:
             return f"; slmtok.{name} is a function: help(slmtok.{name})"
         if name in OF_HF or name in OF_TIKTOKEN:

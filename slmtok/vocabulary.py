@@ -131,7 +131,8 @@ class Vocabulary:
             id = operator.index(id)
         except TypeError:
             fact = f"an id is an integer, not {type(id).__name__} {id!r}"
-            raise WrongType(fact, fix="an id, such as 300") from None
+            fix = f"tok.token_to_id({id!r}) gives the id of a token" if isinstance(id, str) else "an id, such as 300"
+            raise WrongType(fact, fix=fix) from None
         known = 0 <= id < self.n_vocab
         token = self.token_table[id] if known else None
         if token is None:

@@ -71,7 +71,8 @@ def open_data(path: str) -> Data | None:
             return found
     if is_run(folder):
         data = re.search(r"^  train: (\S+)$", (folder / "config.yaml").read_text("utf-8", "replace"), re.MULTILINE)
-        fix = f"slm info {path}; its data: {data[1] if data else f'data.train in {folder}/config.yaml'}"
+        its_data = data[1] if data else f"data.train in {folder}/config.yaml"
+        fix = f"slm info {path} describes it, slm doctor {path} checks it; its data: {its_data}"
         raise MissingInput(f"{path!r} is a run of slm, not packed data", where=path, fix=fix, path=path)
     for name, what, fix in _OTHER_FOLDERS:
         if (folder / name).exists():

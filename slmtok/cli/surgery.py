@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok import atomic
-from slmtok.cli.arguments import refuse_list
+from slmtok.cli.arguments import is_packed, refuse_list
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import (
@@ -267,6 +267,9 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
     Raises `MissingInput`, `Unreadable`, `CorruptFile`, `OptionError` for a file that records another tokenizer.
     """
     _refuse_listed_ids(path)
+    if is_packed(path):
+        fix = f"slmtok exposure {shlex.quote(path)} -o rare.json lists the ids that it hardly has, then --ids rare.json"
+        raise MissingInput(f"{path!r} is packed data, not a list of ids", where="--ids", fix=fix, path=path)
     text = read_limited(path, "list of ids").decode("utf-8", "replace")
     try:
         content: Any = json.loads(text) if text.lstrip().startswith(("[", "{")) else list(map(int, text.split()))

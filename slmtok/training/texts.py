@@ -57,7 +57,9 @@ def require_texts(corpus: object) -> Iterable[object]:
         raise WrongType(
             f"a corpus cannot be {type(corpus).__name__}",
             limit="a path, a list of paths, or an iterable of texts",
-            fix=f"slmtok.Texts({texts_in(corpus) or 'texts'})",
+            fix="slmtok.slice(tok, n_vocab) makes a smaller one, slmtok.extend(tok, counts, vocab_size=n) a larger one"
+            if type(corpus).__name__ == "Tokenizer"
+            else f"slmtok.Texts({texts_in(corpus) or 'texts'})",
         )
     return corpus
 

@@ -81,7 +81,37 @@ def test_a_number_spells_no_special(tok: slmtok.Tokenizer) -> None:
     assert (fix, made.specials.text("pad")) == ("tok.with_special('pad', '<|pad|>')", "<|pad|>")
     with pytest.raises(WrongType, match="the role 'pad' is spelled 3") as caught:
         slmtok.train("a.txt", vocab_size=280, special={"pad": 3, "eos": "<e>"})  # type: ignore[dict-item]
-    assert caught.value.fix == "{'pad': '<|pad|>', 'eos': '<e>'}"
+    assert caught.value.fix == "special={'pad': '<|pad|>', 'eos': '<e>'}"
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ("slmtok.load()", "slmtok.load('tok.json')"),
+        ("slmtok.train()", "slmtok.train('a.txt')"),
+        ("slmtok.Tokenizer()", "slmtok.Tokenizer(slmtok.load('tok.json').vocabulary)"),
+        ("tok.with_special({'user': '<|u|>'})", "tok.with_special('user', '<|u|>')"),
+        ("tok.with_special('user', ['<|u|>'])", "tok.with_special('user', '<|u|>')"),
+        ("tok.with_special('user', 5)", "tok.with_special('user', '<|user|>')"),
+        ("tok.encode('a', 'b')", "tok.encode_batch(['a', 'b'])"),
+        ("tok.encode_batch('a', 'b')", "tok.encode_batch(['a', 'b'])"),
+        ("tok.id_to_token('the')", "tok.token_to_id('the')"),
+    ],
+)
+def test_calls_are_completed(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
+    with pytest.raises(WrongType) as caught:
+        eval(call)
+    assert caught.value.fix is not None
+    proposed = caught.value.fix.partition(" for ")[0].partition(" gives ")[0].replace("corpus.txt", "a.txt")
+    assert proposed == fix
+    eval(proposed.replace("'a.txt'", "'a.txt', vocab_size=280"))
+
+
+def test_hints_of_absent_names(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(AttributeError, match=r"tok.specials\['pad'\] has it"):
+        tok.pad_id  # noqa: B018
+    with pytest.raises(AttributeError, match=r"ragged\[0\] is a row, ragged.ids all ids"):
+        tok.encode_batch(["a"]).tolist()
 
 
 def test_the_usual_spelling_of_a_role(tok: slmtok.Tokenizer) -> None:
@@ -692,7 +722,7 @@ def test_options_of_transformers_in_our_calls(tok: slmtok.Tokenizer) -> None:
     assert [len(row) for row in found.input_ids] == [len(tok.encode("the cat"))] * 2
     accepted = set(signature(HFTokenizer.__call__).parameters) - {"self", "text", "add_eos"}
     assert accepted == {*AS_HF, *BOTH_AS_HF}
-    with pytest.raises(UnknownOption, match=r"fix:   encode_batch\(\['a'\]\), without foo$"):
+    with pytest.raises(UnknownOption, match=r"fix:   tok.encode_batch\(\['a'\]\), without foo$"):
         tok.encode_batch(["a"], foo=1)
 
 
@@ -708,7 +738,7 @@ def pasted_with_note(call: Any, tok: slmtok.Tokenizer) -> tuple[str, Any]:
 def test_arguments_that_were_given_stay(tok: slmtok.Tokenizer) -> None:
     with pytest.raises(WrongType, match="lacks 'out'") as caught:
         slmtok.pack("a.txt", "tok.json", val="none")
-    assert caught.value.fix == "pack('a.txt', 'tok.json', 'out', val='none')"
+    assert caught.value.fix == "slmtok.pack('a.txt', 'tok.json', 'out', val='none')"
     with pytest.raises(WrongType) as second:
         eval(caught.value.fix, {"pack": slmtok.pack})
     assert second.value.fix == "slmtok.pack('a.txt', slmtok.load('tok.json'), 'out', val='none')"

@@ -74,6 +74,13 @@ def test_a_part_of_a_run(slmtok, here: Path) -> None:
     assert "slm info RUN describes the run" in fix_of(slmtok("info", "run/model.safetensors"))
 
 
+def test_packed_data_where_ids_are_listed(slmtok, here: Path) -> None:
+    fix = fix_of(slmtok("prune", "tok.json", "--ids", "data", "-o", "new.json"))
+    assert fix.startswith("slmtok exposure data -o rare.json lists the ids")
+    assert slmtok("exposure", "data", "-o", "rare.json").code == 0
+    assert slmtok("prune", "tok.json", "--ids", "rare.json", "-o", "new.json").code == 0
+
+
 def test_a_lock_is_compared_with_the_tokenizer_beside_it(slmtok, here: Path) -> None:
     assert "lock of tok.json, which is unchanged" in slmtok("verify", "tok.lock").out
     Path("tok.json").rename("other.json")
