@@ -1,0 +1,103 @@
+"""Wrong calls of a tokenizer and of the functions of slmtok: the fix is a whole call, and works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slmtok
+from slmtok.errors import InvalidSpecials, OptionError, SlmtokError, UnknownSpecial, WrongType
+from slmtok.foreign_options import OF_HF, OF_TIKTOKEN
+
+TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
+
+
+@pytest.fixture
+def tok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> slmtok.Tokenizer:
+    """A tokenizer of a.txt in the working folder, saved as tok.json."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(TEXT)
+    made = slmtok.train("a.txt", vocab_size=280, pattern="gpt2")
+    made.save("tok.json")
+    return made
+
+
+def pasted(call: Any, kind: type[SlmtokError], **names: Any) -> tuple[str, Any]:
+    """The fix of the error of a call, and what it gives."""
+    with pytest.raises(kind) as caught:
+        call()
+    assert caught.value.fix is not None
+    return caught.value.fix, eval(caught.value.fix, {"slmtok": slmtok, **names})
+
+
+def test_a_number_spells_no_special(tok: slmtok.Tokenizer) -> None:
+    fix, made = pasted(lambda: tok.with_special("pad", "0"), InvalidSpecials, tok=tok)
+    assert (fix, made.specials.text("pad")) == ("tok.with_special('pad', '<|pad|>')", "<|pad|>")
+    with pytest.raises(WrongType, match="the role 'pad' is spelled 3") as caught:
+        slmtok.train("a.txt", vocab_size=280, special={"pad": 3, "eos": "<e>"})  # type: ignore[dict-item]
+    assert caught.value.fix == "special={'pad': '<|pad|>', 'eos': '<e>'}"
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ("slmtok.load()", "slmtok.load('tok.json')"),
+        ("slmtok.train()", "slmtok.train('a.txt')"),
+        ("slmtok.Tokenizer()", "slmtok.Tokenizer(slmtok.load('tok.json').vocabulary)"),
+        ("tok.with_special({'user': '<|u|>'})", "tok.with_special('user', '<|u|>')"),
+        ("tok.with_special('user', ['<|u|>'])", "tok.with_special('user', '<|u|>')"),
+        ("tok.with_special('user', 5)", "tok.with_special('user', '<|user|>')"),
+        ("tok.encode('a', 'b')", "tok.encode_batch(['a', 'b'])"),
+        ("tok.encode_batch('a', 'b')", "tok.encode_batch(['a', 'b'])"),
+        ("tok.id_to_token('the')", "tok.token_to_id('the')"),
+    ],
+)
+def test_calls_are_completed(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
+    with pytest.raises(WrongType) as caught:
+        eval(call)
+    assert caught.value.fix is not None
+    proposed = caught.value.fix.partition(" for ")[0].partition(" gives ")[0].replace("corpus.txt", "a.txt")
+    assert proposed == fix
+    eval(proposed.replace("'a.txt'", "'a.txt', vocab_size=280"))
+
+
+def test_hints_of_absent_names(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(AttributeError, match=r"tok.specials\['pad'\] has it"):
+        tok.pad_id  # noqa: B018
+    with pytest.raises(AttributeError, match=r"ragged\[0\] is a row, ragged.ids all ids"):
+        tok.encode_batch(["a"]).tolist()
+
+
+def test_the_usual_spelling_of_a_role(tok: slmtok.Tokenizer) -> None:
+    fix = "tok.with_special('eos', '<|endoftext|>'); here eos is spelled '</s>'"
+    with pytest.raises(UnknownSpecial) as caught:
+        tok.encode("a<|endoftext|>", allow_special={"<|endoftext|>"})
+    assert caught.value.fix == fix
+    spelled = eval(fix.partition(";")[0])
+    assert spelled.encode_list("a<|endoftext|>", allow_special={"<|endoftext|>"})[-1] == tok.specials.eos
+
+
+def test_a_message_of_a_chat_in_segments(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(WrongType) as caught:
+        tok.encode_segments([{"role": "user", "content": "the cat"}])  # type: ignore[list-item]
+    assert caught.value.fix is not None
+    listed, _, call = caught.value.fix.partition(" for a message after ")
+    assert eval(call).encode_segments(eval(listed)).ids[0] == 6
+
+
+def test_the_smallest_type_of_ids(tok: slmtok.Tokenizer) -> None:
+    for given, wanted in (("uint8", "uint16"), ("int8", "int16")):
+        with pytest.raises(OptionError) as caught:
+            tok.encode("the cat", dtype=given)
+        assert caught.value.fix == f"dtype={wanted!r}, the smallest that does"
+        assert tok.encode("the cat", dtype=wanted).dtype == wanted
+
+
+def test_names_of_adapters(tok: slmtok.Tokenizer) -> None:
+    for adapter, names in (("as_hf", OF_HF), ("as_tiktoken", OF_TIKTOKEN)):
+        for name in names:
+            with pytest.raises(AttributeError, match=rf"slmtok.compat.{adapter}\(tok\).{name} is that"):
+                getattr(tok, name)
+            assert hasattr(getattr(slmtok.compat, adapter)(tok), name)
