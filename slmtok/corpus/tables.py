@@ -42,7 +42,7 @@ class Header:
                         Setting("text_key", meant or "NAME"),
                         "" if meant else ", the one of these that holds the text",
                         "; where the first row is text too, the number of a column: ",
-                        Setting("text_key", "1"),
+                        Setting("text_key", f"{len(names)}"),
                         ", or ",
                         Setting("text_template", "{1} {2}"),
                     ),

@@ -147,7 +147,7 @@ def test_python_refuses_files_of_slmtok_as_text(here):
 
 FIXES = {
     "slice tok.json 275 -o x": (2, "fix:   slmtok slice tok.json -o x --vocab 275\n"),
-    "slice tok.json 275 --vocab 274 -o x": (2, "fix:   use --vocab 275\n"),
+    "slice tok.json 275 --vocab 274 -o x": (2, "fix:   use --vocab 274 alone: one size a command\n"),
     "prune tok.json a.txt -o x --ids b": (2, "fix:   use --unused-on a.txt\n"),
     "sample-corpus 2MB": (2, "fix:   use --bytes 2MB\n"),
     "sample-corpus s.txt": (2, "fix:   use -o s.txt\n"),
@@ -344,7 +344,7 @@ PYTHON = {
     "slmtok.train('a.txt', vocab_size=[275, 280])": "fix:   vocab_size=280",
     "slmtok.train('a.txt', 280)": "fix:   vocab_size=280",
     "slmtok.extend(tok, 'a.txt', vocab_size=290)": r"extend\(tok, slmtok.count\('a.txt'\), vocab_size=290\)",
-    "slmtok.merge_counts(['a.counts'])": r"fix:   merge_counts\(\['a.counts'\], 'all.counts'\)",
+    "slmtok.merge_counts(['a.counts'])": r"fix:   slmtok.merge_counts\(\['a.counts'\], 'all.counts'\)",
     "slmtok.view(tok, output='v.html')": r"fix:   slmtok.view\(tok\).save\('tokens.html'\)",
     "slmtok.view('tok.json')": r"fix:   slmtok.view\(slmtok.load\('tok.json'\)\)",
     "slmtok.view()": r"view\(\) lacks 'tokenizers'",

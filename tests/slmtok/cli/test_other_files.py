@@ -57,7 +57,7 @@ def test_the_counts_of_a_folder_are_merged(slmtok, here: Path) -> None:
 def test_the_column_of_a_table(slmtok, here: Path) -> None:
     Path("t.csv").write_text("id,Review,content\n1,the cat,the dog\n")
     line = ["count", "t.csv", "-o", "t.counts"]
-    number = "; where the first row is text too, the number of a column: --text-key 1, or --text-template '{1} {2}'"
+    number = "; where the first row is text too, the number of a column: --text-key 3, or --text-template '{1} {2}'"
     assert fix_of(slmtok(*line)) == f"--text-key content{number}"
     assert fix_of(slmtok(*line, "--text-key", "review")) == f"--text-key Review{number}"
     assert slmtok(*line, "--text-key", "Review").code == 0

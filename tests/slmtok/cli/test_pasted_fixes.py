@@ -148,7 +148,7 @@ def test_a_run_in_place_of_its_data(slmtok, here: Path) -> None:
     for name in ("SHA256SUMS", "fingerprint.json", "config.yaml"):
         (here / "run" / name).write_text("data:\n  seq_len: 8\n  train: data\n")
     fix = fix_of(slmtok("exposure", "run"))
-    assert fix == "slm info run; its data: data"
+    assert fix == "slm info run describes it, slm doctor run checks it; its data: data"
     assert slmtok("exposure", fix.rpartition(" ")[2]).code == 0
 
 
@@ -348,7 +348,7 @@ def test_tokens_and_merges_in_two_files(slmtok, here: Path) -> None:
 def test_a_spelling_that_no_special_has(slmtok, here: Path) -> None:
     line = ["encode", "a.txt", "--allow-special", "<|endoftext|>", "-t"]
     command, named, name = fix_of(slmtok(*line, "tok.json")).partition(", and name -t ")
-    assert command == "slmtok set-special tok.json 'endoftext=<|endoftext|>' -o with-special.json" and named
+    assert command == "slmtok set-special tok.json 'eos=<|endoftext|>' -o with-special.json" and named
     assert slmtok(*shlex.split(command)[1:]).code == 0
     assert slmtok(*line, name).code == 0
     assert fix_of(slmtok("encode", "a.txt", "--allow-special", "user", "-t", "tok.json")).startswith(
