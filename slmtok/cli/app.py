@@ -108,10 +108,14 @@ class App(NamedTuple):
         try:
             with _signals() as received:
                 return self._execute(arguments, settings, received)
-        except (KeyboardInterrupt, _Terminated) as stop:
+        except (KeyboardInterrupt, SystemExit, _Terminated) as stop:
+            # A library that saves its state on SIGTERM ends with `SystemExit`.
+            if isinstance(stop, SystemExit) and stop.code != TERMINATED:
+                raise
             if settings.traceback:
                 _print_traceback()
-            word, status = ("terminated", TERMINATED) if isinstance(stop, _Terminated) else ("interrupted", INTERRUPTED)
+            is_ctrl_c = isinstance(stop, KeyboardInterrupt)
+            word, status = ("interrupted", INTERRUPTED) if is_ctrl_c else ("terminated", TERMINATED)
             if self.reports(word):
                 sys.stderr.write(f"{word}\n")
             return status

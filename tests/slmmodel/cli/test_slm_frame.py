@@ -228,6 +228,15 @@ def test_an_interrupt_that_somebody_swallows_is_no_fault_of_ours(slm, monkeypatc
     assert signal.getsignal(number) is before
 
 
+def test_an_end_by_the_library_after_sigterm_is_told_as_any_other(slm, monkeypatch):
+    def saves(subject: str, on: str | None, diagram: bool) -> object:
+        raise SystemExit(143)
+
+    monkeypatch.setattr(info, "callback", saves)
+    ran = slm("info", "presets")
+    assert (ran.code, ran.out, ran.err) == (143, "", "terminated\n")
+
+
 def test_an_interrupt_that_is_ignored_stays_so(slm, monkeypatch):
     monkeypatch.setattr(
         info, "callback", lambda subject, on, diagram: signal.raise_signal(signal.SIGINT) or Outcome({})

@@ -27,8 +27,11 @@ COMMANDS = {
     "scoring": (["eval", "run", "--on", "big.txt", "--no-baselines"], None),
     "comparing pairs": (["pairs", "run", "pairs.jsonl", "--threads", "1"], None),
     "learning a task": (["probe", "run", "--steps", "1000000", "--threads", "1"], None),
+    "measuring an arm": (["ablate", "data", "data", "--cpu", *TRAIN[2:], "-o", "d"], None),
+    "training an arm": (["ablate", "data", "data", "--cpu", *TRAIN[2:], "-o", "e"], "e/runs/*/heartbeat.json"),
 }
-"""Commands that take minutes, and after how many seconds the signal is sent; None: when `import torch` has ended."""
+"""Commands that take minutes, and after how many seconds the signal is sent, or behind which file; None: when
+`import torch` has ended."""
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sends signals, reads /proc")
 
@@ -44,11 +47,18 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     short = [*TRAIN[:4], "--budget", "steps=2", *SETTINGS, "-o", "run"]
     for module, argv in (
         ("slmtok", ["train", "c.txt", "--vocab", "290", "-o", "tok.json"]),
-        ("slmtok", ["pack", "c.txt", "-t", "tok.json", "--document", "line", "--val", "hash:10%", "-o", "data"]),
+        ("slmtok", ["pack", "c.txt", "-t", "tok.json", "--document", "line", "--val", "tail:10%", "-o", "data"]),
         ("slmmodel", short),
     ):
         subprocess.run([sys.executable, "-m", module, *argv, "--quiet"], cwd=folder, check=True, timeout=120)
     yield folder
+
+
+def wait_for_file(process: subprocess.Popen[bytes], folder: Path, pattern: str) -> None:
+    """Waits until a file exists, and a while more."""
+    while process.poll() is None and not any(folder.glob(pattern)):
+        time.sleep(0.1)
+    time.sleep(1)
 
 
 def wait_for_work(process: subprocess.Popen[bytes]) -> None:
@@ -71,7 +81,12 @@ def test_a_command_hears_a_signal(name: str, number: signal.Signals, files: Path
         cwd=files, stdin=ours, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
-        wait_for_work(process) if delay is None else time.sleep(delay)
+        if isinstance(delay, str):
+            wait_for_file(process, files, delay)
+        elif delay is None:
+            wait_for_work(process)
+        else:
+            time.sleep(delay)
         assert process.poll() is None, process.communicate()
         begin = time.monotonic()
         process.send_signal(number)
