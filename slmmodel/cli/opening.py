@@ -166,8 +166,19 @@ def stdin_lines() -> Iterator[bytes]:
 
 
 def read_stdin() -> str:
-    """All of stdin. Raises `Unreadable` where it is closed, and `InvalidInput` for what is not UTF-8."""
-    data = b"".join(stdin_lines())
+    """All of stdin, a prompt. Raises as `stdin_lines`; `InvalidInput` above `MAX_LINE_BYTES` and for no UTF-8."""
+    lines, size = list[bytes](), 0
+    for line in stdin_lines():
+        lines.append(line)
+        size += len(line)
+        if size > MAX_LINE_BYTES:
+            raise InvalidInput(
+                f"stdin has more than {MAX_LINE_BYTES:,} bytes",
+                where=f"stdin, line {len(lines):,}",
+                limit="bytes of a prompt",
+                fix="give its end, which a model continues: tail -c 100000 FILE | slm sample RUN --prompt -",
+            )
+    data = b"".join(lines)
     try:
         return data.decode()
     except UnicodeDecodeError as error:

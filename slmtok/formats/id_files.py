@@ -21,9 +21,9 @@ from slmtok import atomic
 from slmtok.checks import U32
 from slmtok.corpus import STDIN, expand
 from slmtok.corpus.streams import open_bytes
-from slmtok.errors import CorruptFile, MalformedRecord, MissingInput, OptionError, Setting, UnknownId
+from slmtok.errors import CorruptFile, DocumentTooLarge, MalformedRecord, MissingInput, OptionError, Setting, UnknownId
 from slmtok.file_content import content_of
-from slmtok.files import read_file
+from slmtok.files import read_at_most, read_file
 from slmtok.id_arrays import ID_MAP_SUFFIX, OFFSETS_SUFFIX, UNKNOWN_ID_FIX, join_ids, write_npy
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 1 << 18
 _MAX_WORD_BYTES = 2 * BLOCK_BYTES
 """Longer runs without white space are not ids; they are cut rather than collected."""
+MAX_DOCUMENT_IDS = 1 << 28
+"""Of a line, and of an array on stdin, which may not end: about those of the longest text that is encoded, 1 GiB."""
 _DIGITS = b"0123456789"
 _NUMBER_OF_64_BITS = re.compile(rb"[0-9]{19}")
 """A number that may not fit into 64 bits."""
@@ -110,11 +112,11 @@ def _read_lines(source: str) -> Iterator[IdRow]:
 
 
 def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
-
     try:
         with open_bytes(source) as stream:
-            array = _raw_array(source, stream.read(), itemsize) if input_format == "bin" else _load_npy(stream)
-    except OptionError:
+            content = stream if source != STDIN else io.BytesIO(_read_stdin(stream))
+            array = _raw_array(source, content.read(), itemsize) if input_format == "bin" else _load_npy(content)
+    except (OptionError, DocumentTooLarge):
         raise
     except ValueError as error:
         raise CorruptFile(
@@ -131,6 +133,21 @@ def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
             path=source,
         )
     return array.reshape(-1)
+
+
+def _read_stdin(stream: BinaryIO) -> bytes:
+    """An array on stdin. Raises `DocumentTooLarge` for one that may not end."""
+    limit = MAX_DOCUMENT_IDS * _WIDE
+    data = read_at_most(stream, limit + 1)
+    if len(data) > limit:
+        raise DocumentTooLarge(
+            f"an array has more than {limit:,} bytes",
+            where="stdin",
+            limit="arrays that are not files",
+            fix="write it to a file, and name that: slmtok decode FILE",
+            bytes=limit,
+        )
+    return data
 
 
 def _raw_array(source: str, data: bytes, itemsize: int) -> NDArray[Any]:
@@ -305,6 +322,14 @@ class _Line:
         if len(ids):
             self._parts.append(ids.astype(np.uint32 if ids.max() <= U32 else np.int64))
             self._n_words += len(ids)
+        if self._n_words > MAX_DOCUMENT_IDS:
+            raise DocumentTooLarge(
+                f"a line has more than {MAX_DOCUMENT_IDS:,} ids",
+                where=self._where,
+                limit="ids that are decoded at once",
+                fix="write one document a line, as slmtok encode does",
+                bytes=MAX_DOCUMENT_IDS * _WIDE,
+            )
 
     def ids(self) -> NDArray[Any]:
         """All ids of the line."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import itertools
 import sys
 from pathlib import Path
 
 import pytest
 from test_slm_sample import make_run, tokenizer  # noqa: F401
 
+from slmmodel.cli import opening
 from slmtok.cli.output import printable
 
 
@@ -109,3 +111,10 @@ def test_a_line_without_end_is_refused(slm, monkeypatch, run):
         ran = slm("chat", run, code=1)
     assert "error: a line has more than 16,777,216 bytes\n  where: stdin, line 1\n" in ran.err
     assert "where: /dev/zero, line 1\n" in slm("pairs", run, "/dev/zero", code=1).err
+
+
+def test_lines_without_end_are_refused_as_a_prompt(slm, monkeypatch, run):
+    monkeypatch.setattr(opening, "MAX_LINE_BYTES", 4096)
+    monkeypatch.setattr(opening, "stdin_lines", lambda: itertools.repeat(b"the fox\n"))
+    ran = slm("sample", run, "--prompt", "-", code=1)
+    assert "error: stdin has more than 4,096 bytes\n  where: stdin, line 513\n" in ran.err

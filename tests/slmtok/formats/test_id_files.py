@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slmtok.errors import CorruptFile, MalformedRecord, SlmtokError
+from slmtok.errors import CorruptFile, DocumentTooLarge, MalformedRecord, SlmtokError
 from slmtok.formats import id_files
 from slmtok.formats.id_files import read_ids
 
@@ -63,6 +63,28 @@ def test_one_endless_word_is_refused_early(junk):
         list(id_files.parse_lines(stream, "x"))
     assert stream.tell() < 1 << 20
     assert len(str(caught.value)) < 500
+
+
+class Endless(io.RawIOBase):
+    """A stream of one text again and again."""
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+
+    def read(self, size: int = -1) -> bytes:
+        assert size > 0, "no bound"
+        return (self.text * (size // len(self.text) + 1))[:size]
+
+
+def test_what_does_not_end_is_refused(monkeypatch):
+    monkeypatch.setattr(id_files, "MAX_DOCUMENT_IDS", 300_000)
+    with pytest.raises(DocumentTooLarge, match="a line has more than 300,000 ids") as caught:
+        list(id_files.parse_lines(Endless(b"7 "), "x"))  # type: ignore[arg-type]
+    assert caught.value.where == "x, line 1"
+    monkeypatch.setattr(id_files, "open_bytes", lambda source: Endless(b"\x07\x00"))
+    for kind in ("bin", "npy"):
+        with pytest.raises(DocumentTooLarge, match="an array has more than 1,200,000 bytes"):
+            list(read_ids("-", kind))
 
 
 @pytest.mark.parametrize("word", [b"12345", b"12345:100000:100005"])
