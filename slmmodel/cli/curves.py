@@ -110,15 +110,15 @@ def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(
     figure = Figure(figsize=(1.5 + 4.5 * len(against), 3.75 * n_rows), layout="constrained")
     panels = figure.subplots(n_rows, len(against), squeeze=False)
     names = ", ".join(curve.name for curve in curves[:3]) + (" …" if len(curves) > 3 else "")
-    figure.suptitle(f"Training of {names}")
+    figure.suptitle(_label(f"Training of {names}"))
     for row, (train, validation, label) in zip(panels[: len(PANELS)], PANELS, strict=True):
         for axes, name in zip(row, against, strict=True):
             field, unit = AXES[name]
             for number, curve in enumerate(curves):
-                colour = f"C{number % 10}"
-                axes.plot(*curve.points(field, train), color=colour, linewidth=0.8, alpha=0.7, label=curve.name)
+                colour, of_run = f"C{number % 10}", _label(curve.name)
+                axes.plot(*curve.points(field, train), color=colour, linewidth=0.8, alpha=0.7, label=of_run)
                 style = {"marker": "o", "markersize": 4, "linestyle": "--"}
-                axes.plot(*curve.points(field, validation), color=colour, label=f"{curve.name}, validation", **style)
+                axes.plot(*curve.points(field, validation), color=colour, label=f"{of_run}, validation", **style)
             axes.set(xlabel=unit, ylabel=label)
             axes.grid(alpha=0.3)
     panels[0][0].legend(fontsize="small")
@@ -126,6 +126,11 @@ def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(
         _draw_gates(axes, curves, *AXES[name])
     save_figure(figure, target, f"Training of {names}", force=force)
     return curves
+
+
+def _label(name: str) -> str:
+    """A name for matplotlib, where `$` begins a formula, and a label that begins with `_` is not in the legend."""
+    return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
 
 
 def save_figure(figure: Any, target: str, title: str, *, force: bool) -> None:
@@ -148,7 +153,7 @@ def _draw_gates(axes: Any, curves: Sequence[Curve], field: str, unit: str) -> No
         x, gates = curve.points(field, "gates")
         for layer, heads in enumerate(zip(*gates, strict=True)):
             style = {"color": f"C{layer % 10}", "linestyle": ("-", "--", ":", "-.")[number % 4], "marker": "."}
-            label = f"layer {layer}" + (f" of {curve.name}" if len(curves) > 1 else "")
+            label = f"layer {layer}" + (f" of {_label(curve.name)}" if len(curves) > 1 else "")
             # None is not finite, and leaves a gap.
             heads = tuple([math.nan if gate is None else gate for gate in each] for each in heads)
             axes.plot(x, [sum(each) / len(each) for each in heads], label=label, **style)

@@ -46,6 +46,16 @@ def test_runs_are_overlaid_with_title_and_units(slm, runs):
     assert Path("again.svg").read_text() == svg, "equal runs give equal bytes"
 
 
+def test_names_are_no_formulas_and_are_all_in_the_legend(slm, runs):
+    names = ["a$5_$", "_b", r"c$\d$"]
+    for name in names:
+        shutil.copytree(runs / "a", name)
+    slm("plot", *names, "--against", "step", "-o", "x.svg", code=0)
+    texts = re.findall(r"<!-- (.*?) -->", Path("x.svg").read_text())
+    assert f"Training of {', '.join(names)}" in texts
+    assert [text.strip() for text in texts if text.strip() in names] == names
+
+
 @pytest.mark.parametrize("name", ["x.png", "x.html"])
 def test_pictures(slm, runs, name):
     ran = slm("plot", runs / "a", "--against", "step", "-o", name, "--json", code=0)
