@@ -172,6 +172,10 @@ def _newest(lines: Sequence[Line], field: str) -> Any:
     return next((line[field] for line in reversed(lines) if line.get(field) is not None), None)
 
 
+_ASCENDING = ("step", "tokens", "seconds")
+"""Fields that do not fall from line to line."""
+
+
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """The complete lines of `metrics.jsonl`; a running process may be writing the last one.
 
@@ -186,7 +190,11 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 break
-            found.append(_parse_line(line, f"{path}, line {number}", fix))
+            where = f"{path}, line {number}"
+            found.append(_parse_line(line, where, fix))
+            if fallen := next((name for name in _ASCENDING if found[-1][name] < found[max(-2, -number)][name]), None):
+                fact = f"{METRICS} has {fallen} {found[-1][fallen]:,} after {found[-2][fallen]:,}"
+                raise CorruptFile(fact, where=where, limit="lines in the order of the steps", fix=fix)
     shapes = {tuple(map(len, line["gates"])) for line in found if line.get("gates")}
     if len(shapes) > 1:
         fact, fix = f"{METRICS} has gates of {len(shapes)} shapes", "restore the file"

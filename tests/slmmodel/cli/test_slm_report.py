@@ -218,6 +218,9 @@ def test_metrics_that_are_not_finite_or_do_not_fit(slm, runs):
     for change in ({"memory": "x"}, {"seconds": 1e308}, {"gates": [[]]}):
         write(lambda step, change=change: change)
         assert f"metrics.jsonl, line 1 has {next(iter(change))}" in slm("status", "run", code=1).err
+    write(lambda step: {"tokens": 1000 - step})
+    refused = slm("status", "run", code=1).err
+    assert "error: metrics.jsonl has tokens 998 after 999\n  where: run/metrics.jsonl, line 2\n" in refused
 
 
 def test_a_run_without_a_tokenizer_and_damaged_results(slm, runs):
