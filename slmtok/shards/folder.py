@@ -120,12 +120,25 @@ def wipe(folder: Path, shards_of_run: Collection[str] = ()) -> None:
 
 
 def _files_of_manifest(folder: Path) -> set[str]:
-    """The files of shards that a manifest names, also one that a killed removal left; none where it is damaged."""
+    """The files of shards that a manifest names, also one that a killed removal left; none where it is damaged.
+
+    Raises `Unreadable` where the disk does not give it: its files would stay beside new ones.
+    """
     found: set[str] = set()
     for name in (MANIFEST, REMOVED):
-        with suppress(SlmtokError):
+        try:
             entries = read_manifest(folder, name)["shards"]
-            found |= {f"{entry['name']}.{suffix}" for entry in entries for suffix in entry["sha256"]}
+        except SlmtokError as error:
+            if isinstance(cause := error.__cause__, OSError):
+                raise Unreadable(
+                    f"cannot read {str(folder / name)!r}: {cause.strerror or cause}",
+                    where=str(folder / name),
+                    fix="make the file readable, and run the same command again",
+                    path=str(folder / name),
+                    os_error=cause.errno,
+                ) from None
+            continue
+        found |= {f"{entry['name']}.{suffix}" for entry in entries for suffix in entry["sha256"]}
     return found
 
 

@@ -291,7 +291,7 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> dict[str, Any]:
         raise
     except (FaultError, OSError) as error:
         fault = str(error) if isinstance(error, FaultError) else f"it cannot be read ({error.strerror or error})"
-        raise corrupt(path, fault, kind="manifest") from None
+        raise corrupt(path, fault, kind="manifest") from (error if isinstance(error, OSError) else None)
     return content
 
 

@@ -41,6 +41,8 @@ ALL = {**COMMANDS, **MODEL_COMMANDS}
         ("pack", "change", 0.9),
         # A replacement that failed behind the removal of the old data was refused for ever: a tokenizer file was left.
         *(("pack --force", kind, share) for kind, share in [("full disk", 0.14), ("ENOSPC", 0.27), ("cut", 0.8)]),
+        # A manifest that could not be read was taken for a damaged one: an old subset stayed beside the new data.
+        ("pack --force", "close", 0.05),
         # Mapped files that became shorter: signal 7, or an internal error.
         *(("verify", "cut", share / 20) for share in range(11, 21)),
         *(("audit", "cut", share / 20) for share in range(14, 21)),
