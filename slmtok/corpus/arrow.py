@@ -9,6 +9,7 @@ was requested. The network is used for `hf:NAME` only; without `@SPLIT` it is th
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,16 @@ from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.streams import COMPRESSED, document_too_large
 from slmtok.corpus.template import located, template_of
 from slmtok.corpus.text_columns import TextColumn
-from slmtok.errors import MalformedRecord, MissingInput, OptionError, Setting, SlmtokError, Unreadable, missing_extra
+from slmtok.errors import (
+    DocumentTooLarge,
+    MalformedRecord,
+    MissingInput,
+    OptionError,
+    Setting,
+    SlmtokError,
+    Unreadable,
+    missing_extra,
+)
 from slmtok.files import read_file
 
 if TYPE_CHECKING:
@@ -39,6 +49,9 @@ _MAX_REPEATED_BYTES = 64 << 20
 """Most bytes that the rows of a batch may have if a dictionary repeats its largest value in each."""
 _MAX_CHUNK_BYTES = 1 << 30
 """A column chunk up to this size is read whatever the limit on documents; those of hubs have some hundred megabytes."""
+_MAX_FOOTER_BYTES, _MIN_FOOTER_LIMIT = 256 << 20, 8_000_000
+"""Of the limit on a footer, which is half of that on a document: it is read whole, and takes 3 to 8 times its size."""
+_FOOTER_ENDS = (b"PAR1", b"PARE")
 _DICTIONARY_HEADER = re.compile(rb"\x15\x04\x15([\x80-\xff]{0,4}[\0-\x7f])\x15([\x80-\xff]{0,4}[\0-\x7f])")
 """How the header of a dictionary page begins: its kind, then its size unpacked and packed, as Thrift writes them."""
 _DATASET_BATCH_ROWS = 1000
@@ -60,7 +73,7 @@ def read_parquet_columns(path: str, options: ReadOptions, skipped: Skipped) -> I
 
 
 def _read_parquet(path: str, options: ReadOptions, skipped: Skipped, convert: Convert[_Part]) -> Iterator[_Part]:
-    with _open_parquet(path) as file:
+    with _open_parquet(path, options) as file:
         template = template_of(options)
         _check_columns(template, _kinds(file.schema_arrow, template, path), path)
         columns = list(dict.fromkeys(template.fields))
@@ -102,7 +115,7 @@ def check_columns(paths: Sequence[str], options: ReadOptions) -> None:
     """Raises `MalformedRecord` for the first parquet file without a column that is read; reads no rows."""
     template, columns = template_of(options), dict[str, dict[str, object]]()
     for path in paths:
-        with _open_parquet(path) as file:
+        with _open_parquet(path, options) as file:
             columns[path] = _kinds(file.schema_arrow, template, path)
     for path, names in columns.items():
         absent = {name for name in template.fields if name not in names}
@@ -117,8 +130,11 @@ def check_columns(paths: Sequence[str], options: ReadOptions) -> None:
 
 
 @contextmanager
-def _open_parquet(path: str) -> Iterator[Any]:
-    """A `ParquetFile`. Raises `MissingExtra`, `MissingInput`, `Unreadable`, `OptionError` for stdin and archives."""
+def _open_parquet(path: str, options: ReadOptions) -> Iterator[Any]:
+    """A `ParquetFile`. Raises `MissingExtra`, `MissingInput`, `Unreadable`, `OptionError` for stdin and archives.
+
+    And `DocumentTooLarge` for a footer beyond its limit.
+    """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -133,6 +149,7 @@ def _open_parquet(path: str) -> Iterator[Any]:
             path=path,
         )
     try:
+        _check_footer(path, options)
         with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
             yield file
     except FileNotFoundError:
@@ -147,6 +164,26 @@ def _open_parquet(path: str) -> Iterator[Any]:
             else "fetch the file again: it begins as parquet files do",
             path=path,
         ) from error
+
+
+def _check_footer(path: str, options: ReadOptions) -> None:
+    """Raises `DocumentTooLarge` for a footer that would take more memory than there is for a document."""
+    if not Path(path).is_file():
+        return
+    with Path(path).open("rb", buffering=0) as file:
+        n_bytes = file.seek(0, os.SEEK_END)
+        file.seek(max(n_bytes - 8, 0))
+        tail = file.read(8)
+    size = int.from_bytes(tail[:4], "little")
+    limit = min(max(options.max_doc_bytes // 2, _MIN_FOOTER_LIMIT), _MAX_FOOTER_BYTES)
+    if limit < size < n_bytes and tail[4:] in _FOOTER_ENDS:
+        raise DocumentTooLarge(
+            f"the footer, which describes the columns, has {size:,} bytes",
+            where=path,
+            limit=f"{limit:,} bytes, read whole",
+            fix="write the file again with larger row groups, fewer columns and no other metadata",
+            bytes=limit,
+        )
 
 
 def _batch_rows(group: Any, columns: list[str], max_doc_bytes: int, path: str) -> int:

@@ -167,6 +167,21 @@ def test_a_row_or_a_json_file_without_end_is_refused(
     assert found["peak"] < MAX_PEAK
 
 
+@LINUX
+@pytest.mark.timeout(120)
+def test_a_large_footer_is_not_read(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "footer.parquet"
+    table = pa.table({"text": ["hi there"]})
+    with pq.ParquetWriter(path, table.schema, store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({f"k{n}": "x" * 40_000_000 for n in range(8)})
+    for options in ({"name": "count", "memory": MEMORY}, {"name": "pack"}):
+        found = run(options.pop("name"), path, tmp_path, **options)
+        assert (found["error"], found["where"]) == ("DocumentTooLarge", str(path))
+        assert found["peak"] < MAX_PEAK // 2
+
+
 def test_a_dictionary_has_the_size_that_its_page_states(tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "a.parquet"
