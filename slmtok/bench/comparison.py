@@ -20,7 +20,7 @@ from slmtok import atomic
 from slmtok.bench import measure
 from slmtok.bench.engines import ENGINES, installed_version
 from slmtok.bench.source import save_documents, write_source
-from slmtok.errors import InternalError, MissingExtra, OptionError, unknown_name
+from slmtok.errors import InternalError, MissingExtra, OptionError, Unreadable, unknown_name
 from slmtok.files import opened
 
 if TYPE_CHECKING:
@@ -179,8 +179,17 @@ def _differences(
     import numpy as np
 
     def ids_of(engine: str) -> NDArray[np.uint32]:
-        with opened(folder / f"{engine}.ids.npy") as file:
-            found: NDArray[np.uint32] = np.load(file)
+        path = folder / f"{engine}.ids.npy"
+        try:
+            with opened(path) as file:
+                found: NDArray[np.uint32] = np.load(file)
+        except (ValueError, EOFError):
+            raise Unreadable(
+                f"the temporary file {str(path)!r} is not as it was written",
+                where=str(folder),
+                fix="run the same command again, with another TMPDIR if it fails again",
+                path=str(path),
+            ) from None
         return found
 
     expected = ids_of(REFERENCE)
