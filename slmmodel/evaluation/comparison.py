@@ -21,7 +21,7 @@ from pydantic import Field
 
 from slmmodel.data.packing import prefix_sums
 from slmmodel.data.source import corrupt
-from slmmodel.errors import Mismatch, MissingInput
+from slmmodel.errors import Mismatch, MissingInput, Unreadable
 from slmmodel.evaluation.scoring import LN2, Scores
 from slmmodel.json_files import Strict, exactly, parse_object, validated
 
@@ -146,7 +146,7 @@ class _About(Strict):
 
 
 def read_losses(path: str | Path) -> Losses:
-    """Reads a file of losses. Raises `MissingInput`, `CorruptFile`."""
+    """Reads a file of losses. Raises `MissingInput`, `CorruptFile`, `Unreadable`."""
     from safetensors import SafetensorError, safe_open
 
     path, fix = Path(path), "slm eval RUN --losses FILE writes one"
@@ -159,6 +159,10 @@ def read_losses(path: str | Path) -> Losses:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError):
         raise corrupt(path, "is not a file of losses", fix) from None
+    except OSError as error:
+        # Its file name is in the text only.
+        fact = f"cannot read {str(path)!r}: {error.strerror or error}"
+        raise Unreadable(fact, where=str(path), fix="name a readable file", path=str(path)) from None
     if not about:
         raise corrupt(path, "holds tensors, and is not a file of losses", fix)
     about = validated(about, _About, path, fix=fix).model_dump(exclude_unset=True)

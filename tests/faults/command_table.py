@@ -128,7 +128,7 @@ MODEL_COMMANDS: dict[str, Command] = {
     "slm passkey": _command("slm passkey out/run --depths 50 --samples 1 --threads 1", **_RUN_COPY),
     "slm pairs": _command("slm pairs run pairs.jsonl --threads 1", **_READS),
     "slm probe": _command("slm probe out/run --tasks copy --steps 1 --samples 2 --threads 1", **_RUN_COPY),
-    "slm prompts": _command("slm prompts out/run --max-new 2 --threads 1", **_RUN_COPY),
+    "slm prompts": _command("slm prompts out/run --max-new 2 --threads 1", **_RUN_COPY, notes=True),
     "slm plot": _command("slm plot run -o out/curves.svg"),
     "slm report": _command("slm report run -o out/report.html --threads 1", notes=True),
     "slm bench": _command("slm bench run --batch-sizes 1 --seconds 0.05 --threads 1", **_READS),

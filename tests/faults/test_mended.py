@@ -53,6 +53,7 @@ ALL = {**COMMANDS, **MODEL_COMMANDS}
         # An input that could not be read was reported as stdout.
         *((name, "read", share) for name, share in [("verify", 0.5), ("reproduce", 0.5), ("merge", 0.45)]),
         *((name, "read", share) for name, share in [("align", 0.1), ("train", 1.0)]),
+        ("slm compare", "read", 0.5),
     ],
 )
 def test_a_fault_that_was_found(harness: Harness, name: str, kind: str, share: float) -> None:
