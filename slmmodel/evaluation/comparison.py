@@ -145,6 +145,10 @@ class _About(Strict):
     scoring: dict[str, Any] = Field(default_factory=dict)
 
 
+MAX_ROUNDING = 1e-3
+"""Nats by which the loss of a target that is certain may be below 0."""
+
+
 def read_losses(path: str | Path) -> Losses:
     """Reads a file of losses. Raises `MissingInput`, `CorruptFile`, `Unreadable`."""
     from safetensors import SafetensorError, safe_open
@@ -168,12 +172,18 @@ def read_losses(path: str | Path) -> Losses:
     about = validated(about, _About, path, fix=fix).model_dump(exclude_unset=True)
     if {name: array.dtype.type for name, array in arrays.items()} != _DTYPES:
         raise corrupt(path, f"does not hold exactly {', '.join(_DTYPES)} in their types", fix)
+    if any(array.ndim != 1 for array in arrays.values()):
+        raise corrupt(path, "holds arrays of several dimensions", fix)
     offsets, nbytes = arrays["offsets"].astype(np.int64), arrays["nbytes"]
-    valid = offsets.ndim == 1 and len(offsets) and offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
+    valid = len(offsets) and offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
     if not valid or not len(arrays["nats"]) == len(nbytes) == int(offsets[-1]):
         raise corrupt(path, "has offsets that do not fit its losses", fix)
+    nats = arrays["nats"]
+    wrong_nats = np.flatnonzero(~(np.isfinite(nats) & (nats > -MAX_ROUNDING)))
+    if len(wrong_nats):
+        raise corrupt(path, f"has a loss of {nats[wrong_nats[0]]:g} nats at target {wrong_nats[0]:,}", fix)
     no_targets, doc_bytes = np.empty(0, dtype=np.uint32), np.diff(prefix_sums(nbytes)[offsets])
-    return Losses(Scores(arrays["nats"].astype(np.float64), no_targets, nbytes, offsets, doc_bytes), about)
+    return Losses(Scores(nats.astype(np.float64), no_targets, nbytes, offsets, doc_bytes), about)
 
 
 class Comparison(NamedTuple):

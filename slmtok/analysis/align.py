@@ -102,6 +102,10 @@ class Alignment:
         return sorted(found, key=lambda item: (sign * item[1].gain, item[0]))[:n]
 
 
+_MAX_ROUNDING = 1e-3
+"""Nats by which the loss of a target that is certain may be below 0."""
+
+
 def read_losses(path: str) -> Losses:
     """Reads a file of losses. Raises `MissingInput`, `CorruptFile`, `MissingExtra` without the package safetensors."""
     try:
@@ -130,11 +134,16 @@ def read_losses(path: str) -> Losses:
         raise _corrupt(path, f"is not {FORMAT}, version {VERSION}")
     if {name: array.dtype.type for name, array in arrays.items()} != _DTYPES:
         raise _corrupt(path, f"does not hold exactly {', '.join(_DTYPES)} in their types")
+    if any(array.ndim != 1 for array in arrays.values()):
+        raise _corrupt(path, "holds arrays of several dimensions")
     offsets, nbytes = arrays["offsets"].astype(np.int64), arrays["nbytes"].astype(np.int64)
-    ordered = offsets.ndim == 1 and len(offsets) and offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
+    ordered = len(offsets) and offsets[0] == 0 and bool((np.diff(offsets) >= 0).all())
     if not ordered or not len(arrays["nats"]) == len(nbytes) == int(offsets[-1]):
         raise _corrupt(path, "has offsets that do not fit its losses")
-    return Losses(path, about.get("documents"), arrays["nats"].astype(np.float64), nbytes, offsets)
+    nats = arrays["nats"]
+    if len(wrong := np.flatnonzero(~(np.isfinite(nats) & (nats > -_MAX_ROUNDING)))):
+        raise _corrupt(path, f"has a loss of {nats[wrong[0]]:g} nats at target {wrong[0]:,}")
+    return Losses(path, about.get("documents"), nats.astype(np.float64), nbytes, offsets)
 
 
 def _corrupt(path: str, what: str) -> CorruptFile:

@@ -63,6 +63,9 @@ def arrays(**changes: Any) -> dict[str, Any]:
     ("content", "about", "match"),
     [
         (arrays(nats=np.ones(2, np.float32)), None, "offsets that do not fit"),
+        (arrays(nats=arrays()["nats"][:, None]), None, "arrays of several dimensions"),
+        (arrays(nats=arrays()["nats"] * np.float32("nan")), None, "a loss of nan nats at target 0"),
+        (arrays(nats=-arrays()["nats"] - 1), None, "nats at target 0"),
         (arrays(offsets=np.array([1, 3], np.uint64)), None, "offsets that do not fit"),
         (arrays(offsets=np.array([0, 4, 3], np.uint64)), None, "offsets that do not fit"),
         (arrays(nats=np.ones(3, np.float64)), None, "in their types"),

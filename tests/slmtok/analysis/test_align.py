@@ -136,6 +136,8 @@ def test_files_of_losses(tmp_path: Path) -> None:
         (save(arrays()), "is not slm-losses, version 1"),
         (save(arrays(nats=np.float64([1, 2])), about), "does not hold exactly"),
         (save(arrays(offsets=np.uint64([0, 3])), about), "offsets that do not fit"),
+        (save(arrays(nats=arrays()["nats"][:, None]), about), "arrays of several dimensions"),
+        (save(arrays(nats=arrays()["nats"] * np.float32("inf")), about), "a loss of inf nats at target 0"),
         (save(arrays(offsets=np.uint64([1, 2])), about), "offsets that do not fit"),
     ):
         path.write_bytes(content)
