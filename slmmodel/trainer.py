@@ -277,7 +277,6 @@ class Trainer:
                     self.train_step.optimizer.set_lr_factor(lr_factor)
                     result = self.train_step.take(global_batch, counters.step, upcoming)
                     state.count(global_batch, result, self.loader, self.cost.counts.flops_per_token)
-                    self._enter_stage()
                     counters.seconds, self.last_result = self.monitor.seconds, result
                     self.heartbeat.progress("training", counters.step, state.steps)
                     if self.train_step.loss_guard.should_abort:
@@ -287,6 +286,9 @@ class Trainer:
                     last = counters.step >= state.steps
                     validation = self._validate() if last or counters.step % eval_every == 0 else None
                     self._log(global_batch, result, lr_factor, validation, log_every)
+                    # After the line, which looks a sequence of the step up in its own stage; a checkpoint holds the
+                    # cursor of the next step.
+                    self._enter_stage()
 
                     patience = self.config.run.patience
                     early = bool(patience) and validation is not None and state.evals_since_best >= patience
@@ -358,6 +360,7 @@ class Trainer:
 
     def _abort(self, global_batch: GlobalBatch) -> None:
         step, keys = self.state.counters.step, global_batch.sequence_keys
+        self._enter_stage()
         self._settle_write(wait=True)
         self._start_checkpoint(suffix=checkpoint.BAD)
         self._settle_write(wait=True)

@@ -89,7 +89,7 @@ class DataStages:
         return Cursor()
 
     def enter(self, step: int, bytes_read_by_source: Mapping[str, int]) -> None:
-        """Opens the stage of the step after `step` steps of a run that is continued."""
+        """Opens the stage of the step after `step` steps, if it is another one than the present one."""
         self.bytes_read_by_source = dict(bytes_read_by_source)
         if self.begins_after(step):
             before, self._number = self.loader, self._number_at(step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from safetensors.torch import load_file, save_file
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import OptimConfig
-from slmmodel.data import open_data
+from slmmodel.data import ArraySource, open_data
+from slmmodel.data.opening import StageData, open_source
 from slmmodel.decoding_options import SamplingOptions
 from slmmodel.errors import CorruptFile, InvalidConfig, OptionError, UnknownName
 from slmmodel.evaluation.certificate import evaluate
@@ -57,6 +59,22 @@ def test_a_stopped_run_continues_to_the_same_bits(settings: dict[str, Any], trai
     assert train(settings, output=tmp_path / "run").finished
     assert small.weights(tmp_path / "run") == small.weights(trained)
     assert small.losses(tmp_path / "run") == small.losses(trained)
+
+
+def test_the_line_before_a_stage_shows_a_sequence_of_its_own_stage(data: Path, tmp_path: Path) -> None:
+    """The stage that begins at step 3 has fewer sequences than the index of those before it."""
+    source = open_source(data, "train")
+    few = ArraySource([source.ids(number, 0, 18).tolist() for number in range(4)], [16] * 4)
+    stages = (StageData(1, source, None), StageData(3, few, None))
+    settings = small.settings(data, **INFINI, data__pack="bucket", run__batch_tokens=32, run__budget__steps=4)
+    opened = replace(open_data(str(data)), stages=stages)
+    train(settings, output=tmp_path / "run", data=opened)
+    lines = small.lines(tmp_path / "run")
+    assert [len(line["gates"]) for line in lines] == [2] * 4
+    train(settings, output=tmp_path / "stopped", data=opened, report=small.stop_at(2))
+    train(settings, output=tmp_path / "stopped", data=opened)
+    assert small.weights(tmp_path / "stopped") == small.weights(tmp_path / "run")
+    assert [line["memory_norm"] for line in small.lines(tmp_path / "stopped")] == [line["memory_norm"] for line in lines]
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
