@@ -51,8 +51,8 @@ class Batch:
     """[B, 3]: epoch, block and index of each sequence, so that any batch can be rebuilt and named in an error."""
     plain_causal: bool
     """Each sequence is one document with padding only at its end, so attention needs no document mask."""
-    starts_at_zero: bool
-    """The position in the first column of each sequence is 0."""
+    counts_from_zero: bool
+    """The position ids of each sequence are 0, 1, 2, ... up to its padding, as a model counts without any."""
 
     @property
     def n_targets(self) -> int:
@@ -111,7 +111,8 @@ def assemble(
     # Every target that is not scored is the padding id.
     pad_nbytes = (shape[1] - row_targets) * int(vocab.token_nbytes[pad_id])
     row_bytes = vocab.token_nbytes.astype(np.int64).take(targets).sum(1) - pad_nbytes
-    starts_at_zero = not arrays["position_ids"][:, :1].any()
+    is_padding = arrays["document_ids"] < 0
+    counts_from_zero = bool(((arrays["position_ids"] == _columns(shape[1])) | is_padding).all())
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     if pin and torch.cuda.is_available():
         tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
@@ -121,7 +122,7 @@ def assemble(
         row_bytes=row_bytes,
         sequence_keys=keys,
         plain_causal=plain_causal,
-        starts_at_zero=starts_at_zero,
+        counts_from_zero=counts_from_zero,
     )
 
 

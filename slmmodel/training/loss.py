@@ -78,7 +78,7 @@ class Loss:
     def _arguments(self, batch: Batch) -> dict[str, Any]:
         """`position_ids` and `document_ids`: both None where causal attention and positions from 0 are enough."""
         if batch.plain_causal and self.doc_mask:
-            return {"position_ids": None if batch.starts_at_zero else batch.position_ids, "document_ids": None}
+            return {"position_ids": None if batch.counts_from_zero else batch.position_ids, "document_ids": None}
         return {"position_ids": batch.position_ids, "document_ids": batch.document_ids if self.doc_mask else None}
 
 

@@ -81,6 +81,18 @@ def test_without_the_mask_documents_see_each_other():
         assert float(Loss().sum_nats(net, rows)) != float(Loss(doc_mask=False).sum_nats(net, rows))
 
 
+@pytest.mark.parametrize("positions", ["row", "reset", "true"])
+def test_the_model_gets_the_positions_of_joined_documents(positions):
+    block, net = made.source([5, 3, 12]), model()
+    packing = make_packing("stream", block.lengths(), 16, shuffle=False, joined=True, stride=16)
+    rows = make_batch(block, packing, made.vocab(), np.arange(1), positions=positions)
+    with torch.no_grad():
+        logits = net(rows.ids, document_ids=rows.document_ids, position_ids=rows.position_ids).logits
+        labels = rows.targets.masked_fill(~rows.target_mask, -100)
+        expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum")
+        assert float(Loss().sum_nats(net, rows)) == pytest.approx(float(expected), rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("trained", "fixed", "times", "targets"),
     [(1e9, False, 10, 1 << 21), (60_000, False, 6, 3000), (1000, False, 1, 300), (1000, True, 10, 30)],
