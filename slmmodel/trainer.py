@@ -69,7 +69,7 @@ def train(
     Raises any error of this package; what can be known before the first step is raised before it.
     """
     given = settings_of(settings)
-    # Checked three times: by the command, before torch is loaded; here, so that a wrong setting is named before
+    # Also checked by the command, before torch is loaded; here, so that a wrong setting is named before
     # `OutputExists`, whose fix would not mend it; by `configure`, with the data.
     setup.check_settings(given)
     with _process(given) as world, setup.exclusive(Path(output), world) as handle:
@@ -144,10 +144,9 @@ def dry_run(
 def _process(settings: Settings) -> Iterator[World]:
     """Joins the process group and sets what holds for the whole process; restores it at the end."""
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    threads = int(setup.value_of(settings, "run.threads", "0"))
     try:
         with process_group(device_for(setup.value_of(settings, "run.device", "auto"))) as world:
-            use_threads(threads)
+            use_threads(setup.value_of(settings, "run.threads", 0))
             yield world
     finally:
         trim_memory()

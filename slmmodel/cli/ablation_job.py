@@ -49,7 +49,7 @@ def make_request(arms: Sequence[Arm], *, baseline: str | None, settings: Setting
     """The request of a command line. Raises `UnknownName` for a baseline that is no arm, and what a device raises."""
     names = [arm.name for arm in arms]
     check_baseline(baseline, names)
-    use_threads(int(value_of(settings, "run.threads", "0")))
+    use_threads(value_of(settings, "run.threads", 0))
     device = device_for(value_of(settings, "run.device", "auto"))
     return Request(arms=arms, baseline=baseline or names[0], settings=settings, device=device, **given)
 

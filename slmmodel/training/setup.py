@@ -55,9 +55,10 @@ MAX_LAG_SECONDS = 30.0
 """Until a network file system shows other machines a new folder."""
 
 
-def value_of(settings: Settings, name: str, default: str) -> str:
-    """One setting as a word."""
-    return str(settings[name].value) if name in settings else default
+def value_of(settings: Settings, name: str, default: Any) -> Any:
+    """One setting outside `model`, parsed: `4.0` threads are 4. Raises `InvalidConfig`."""
+    section, option = name.split(".")
+    return configs.validate({name: settings[name]})[section][option] if name in settings else default
 
 
 @contextmanager

@@ -288,3 +288,11 @@ def test_documents_that_are_numbered_beyond_the_model_are_refused(data, tmp_path
     with pytest.raises(InvalidConfig, match=r"data\.positions true"):
         train(settings, output=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("threads", ["1.0", "1e0", 1.0])
+def test_a_whole_number_in_any_spelling_is_a_number_of_threads(data, tmp_path, threads):
+    settings = small.settings(data, run__threads=threads, run__budget__steps=1)
+    assert dry_run(settings)["steps"] == 1
+    assert train(settings, output=tmp_path / "run").finished
+    assert RunFolder.open(tmp_path / "run").config["run"]["threads"] == 1
