@@ -87,7 +87,7 @@ def train(
         notes += setup.notes_on_ranks(config, world)
         for text in notes if world.is_main else ():
             note(text)
-        trainer = Trainer(run, config, data, world, report)
+        trainer = Trainer(run, config, data, world, report, note)
         trainer.notes += notes
         if verify:
             # It notices files that change while the run reads them.
@@ -160,9 +160,15 @@ class Trainer:
     """One process's part in a run: model, optimizer, data and state, and the loop over steps."""
 
     def __init__(
-        self, folder: RunFolder, config: RunConfig, data: RunData, world: World, report: Report | None
+        self,
+        folder: RunFolder,
+        config: RunConfig,
+        data: RunData,
+        world: World,
+        report: Report | None,
+        note: Callable[[str], None],
     ) -> None:
-        self.folder, self.config, self.data = folder, config, data
+        self.folder, self.config, self.data, self._note = folder, config, data, note
         self.report = report if world.is_main else None
         self.stages = DataStages(data, config, pin=world.device.type == "cuda")
         setup.check_run(config, data, self.loader, world)
@@ -177,6 +183,12 @@ class Trainer:
         self.lost_lines = self.run_digest = ""
         self.data_guard: DataGuard | None = None
         self.notes: list[str] = []
+
+    def _add_notes(self, notes: Collection[str]) -> None:
+        """Shows remarks for people, on the main rank, and keeps them for the result."""
+        self.notes += notes
+        for text in notes if self.world.is_main else ():
+            self._note(text)
 
     @property
     def loader(self) -> Loader:
@@ -205,7 +217,7 @@ class Trainer:
         setup.check_ranks_agree(fingerprint, self.world)
         if fingerprint_before is not None:
             where = str(self.folder.path / checkpoint.FINGERPRINT)
-            self.notes += setup.check_fingerprint(fingerprint_before, fingerprint, allow_mismatch, where=where)
+            self._add_notes(setup.check_fingerprint(fingerprint_before, fingerprint, allow_mismatch, where=where))
         return fingerprint
 
     def _build(self) -> None:
@@ -226,7 +238,7 @@ class Trainer:
         seconds = train_step.seconds_per_step(PROBE_SECONDS) if is_probed else 0.0
         state.steps = before.get("steps") or setup.steps_of(options.budget, self.cost.per_step, seconds)
         self.schedule, warning = resolve_schedule(self.config.optim.schedule, state.steps)
-        self.notes += [warning] if warning else []
+        self._add_notes([warning] if warning else [])
 
     def _create_or_resume(self, before: Mapping[str, Any] | None, fingerprint: dict[str, Any]) -> None:
         """Writes the folder of a new run, or loads the newest checkpoint of one that is continued."""
@@ -463,6 +475,7 @@ class Trainer:
         """The result of the run; a finished run also writes its weights, card and `result.json`."""
         state, train_step, last = self.state, self.train_step, self.last_result
         counters, validation = state.counters, state.validation
+        self._add_notes(self._verdict())
         finished = reason in FINISHED
         # Collective: every rank gathers and writes its part of `model.safetensors`.
         weights_sha256 = self.folder.finish(train_step.model.state_dict(), self.world) if finished else None
@@ -482,7 +495,7 @@ class Trainer:
             device=self.world.device.type,
             weights_sha256=weights_sha256,
             resumed_from=self.resumed_from,
-            notes=(*self.notes, *self._verdict()),
+            notes=tuple(self.notes),
             **asdict(counters),
         )
         if finished and self.world.is_main:

@@ -296,3 +296,21 @@ def test_a_whole_number_in_any_spelling_is_a_number_of_threads(data, tmp_path, t
     assert dry_run(settings)["steps"] == 1
     assert train(settings, output=tmp_path / "run").finished
     assert RunFolder.open(tmp_path / "run").config["run"]["threads"] == 1
+
+
+def test_remarks_that_arise_during_training_are_shown_as_the_first_ones_are(data, tmp_path):
+    shown = []
+    settings = small.settings(data, optim__lr=1.0, run__budget__steps=6, optim__schedule__decay=9)
+    result = train(settings, output=tmp_path / "run", note=shown.append)
+    assert "lower optim.lr if it diverged" in shown[-1]
+    assert shown[-2] == "the decay of 9 steps was shortened to 6: warm-up and decay exceed 6 steps"
+    assert tuple(shown) == result.notes
+
+
+def test_what_may_differ_is_shown_where_a_run_continues(data, tmp_path):
+    settings, shown = small.settings(data), []
+    train(settings, output=tmp_path / "run", report=small.stop_at(4))
+    changed = {**settings, "run.threads": 2}
+    result = train(changed, output=tmp_path / "run", note=shown.append, allow_mismatch=["threads"])
+    assert shown[:2] == ["continues with another threads than it began with", "continuing at step 4 of 12"]
+    assert result.notes == (shown[0],)
