@@ -171,7 +171,7 @@ class RunSection(Section):
 
 
 class RunConfig(Section):
-    """A resolved configuration. `model` is the flat table that `shape` parses."""
+    """A resolved configuration. `model` is the flat table that `architecture` parses."""
 
     preset: str | None = option(
         None, "Shape and settings to start from; by default chosen by the size of the data.", exclude=True
@@ -183,7 +183,7 @@ class RunConfig(Section):
     run: RunSection = RunSection()
 
     @property
-    def shape(self) -> ModelConfig:
+    def architecture(self) -> ModelConfig:
         """The configuration of the model."""
         return config_from_dict(self.model)
 

@@ -27,7 +27,7 @@ FINGERPRINT_FIELDS = {
 World size and micro-batch are not compared: they change the order of sums and, with dropout, its random numbers.
 """
 VALIDATION, VALIDATING, SAVED = "validation", "validating", "saved"
-"""Stages of a progress report, besides those of a `Heartbeat`."""
+"""Phases of a progress report, besides those of a `Heartbeat`, where their key is `stage`."""
 _Version = Annotated[int, exactly(VERSION)]
 _Scaler = Literal["scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"]
 _Tensors = Annotated[str, Field(pattern=r"^[a-z]+-\d{5}-of-\d{5}\.safetensors$")]

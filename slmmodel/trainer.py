@@ -63,9 +63,10 @@ def train(
 ) -> RunResult:
     """Trains a model and returns how the run ended, also after SIGTERM or SIGINT with a checkpoint saved.
 
-    `settings`: sections of a configuration, nested or dotted. `data`: sources that are already open; else `data.train`
-    is opened. `force` replaces a run. `report` takes (stage, done, total, text), where a stage is what is being done,
-    such as training or validating; `note` takes remarks for people.
+    `settings`: sections of a configuration, nested or dotted. `data`: the data of the run, open; else `data.train` is
+    opened. `force` replaces a run. `allow_mismatch`: names of what may differ from the record of a run that continues
+    (`FINGERPRINT_FIELDS`). `report` takes (phase, done, total, text), such as ("training", 3, 100, "loss 4.2");
+    `note` takes remarks for people.
     Raises any error of this package; what can be known before the first step is raised before it.
     """
     given = settings_of(settings)
@@ -77,6 +78,7 @@ def train(
         # restarts, so one rank is enough.
         force = force and not world.reduce("max", [is_restart()])[0]
         run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch, settings=given)
+        # The folder, kept open: writes check that no other folder has taken its place.
         run.handle = run.checkpoints.handle = handle
         world.barrier()
         continued = setup.exists_on_all_ranks(run, world) and not force
@@ -93,7 +95,7 @@ def train(
             # It notices files that change while the run reads them.
             trainer.data_guard = DataGuard(data, world)
             verify_data(data, world, trainer.report)
-        # Inside the heartbeat too, which records why the process left the run.
+        # The heartbeat, a thread that writes `heartbeat.json`, also records why the process left the run.
         with trainer.heartbeat, rank_failures():
             trainer.prepare(run.fingerprint if continued else None, allow_mismatch)
             if continued and world.is_main:
@@ -192,15 +194,17 @@ class Trainer:
 
     @property
     def loader(self) -> Loader:
-        """That of the present stage of the data."""
+        """That of the present stage of the data (`data.stages`)."""
         return self.stages.loader
 
     def prepare(self, fingerprint_before: Mapping[str, Any] | None, allow_mismatch: Collection[str]) -> None:
         """Makes everything ready for `fit`; each part needs those before it.
 
-        `fingerprint_before` is that of a run that is continued; another one now raises `Mismatch`.
+        A fingerprint (`fingerprint.json`) has the digests of data, settings and versions. `fingerprint_before` is that
+        of a run that is continued; another one now raises `Mismatch`.
         """
         fingerprint = self._check_fingerprint(fingerprint_before, allow_mismatch)
+        # Ties the checkpoints to this run.
         self.run_digest = checkpoint.run_digest(fingerprint_before or fingerprint)
         self._build()
         self._plan_steps(fingerprint_before or {})
@@ -380,6 +384,7 @@ class Trainer:
             f"loss or gradient was not finite in {self.train_step.loss_guard.consecutive} steps in a row",
             where=f"step {step}, sequences (epoch/block/index) {named}" + (" …" if len(keys) > 8 else ""),
             limit=f"the state is saved in {self.folder.checkpoints.folder}/step-{step}-bad",
+            # `Argument`: `run.precision=fp32` in Python, `--precision fp32` on the command line.
             fix=("lower optim.lr, ", Argument("run.precision", "fp32"), ", or inspect these sequences: slm batches"),
         )
 
@@ -406,7 +411,8 @@ class Trainer:
         return state.best_bpb is not None and state.evals_since_best == 0 and state.validation is not None
 
     def _mark_and_prune_checkpoints(self) -> None:
-        """Marks the newest checkpoint, which holds the present state, and removes old ones."""
+        """Writes the name of the newest checkpoint, which holds the present state, into `latest`, and into `best` if it
+        is the best; removes old ones."""
         if self.world.is_main:
             self.writer.mark_and_prune(self.state.counters.step, is_best=self._is_best)
         self.world.barrier()
@@ -445,7 +451,8 @@ class Trainer:
         if self.state.decay_steps is not None:
             self.schedule = replace(self.schedule, steps=self.state.steps, decay=self.state.decay_steps)
         if not self.state.replanned:
-            # A branch plans its steps anew: those of the fingerprint count, not those of the checkpoint.
+            # The number of steps in the fingerprint counts, until a time budget was replanned. A branch (a new run that
+            # began at a checkpoint of another: `slm resume --step`) plans its steps anew.
             self.state.steps = steps
             if steps < newest:
                 raise setup.no_step_left(self.config.run.budget, newest)

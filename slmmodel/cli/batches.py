@@ -204,7 +204,7 @@ def _batch_dict(batch: Batch, to_words: ToWords, max_rows: int) -> dict[str, Any
         "targets": batch.n_targets,
         "bytes": batch.n_bytes,
         "padding": int((batch.document_ids < 0).sum()),
-        "single_doc": batch.plain_causal,
+        "single_doc": batch.one_document_per_row,
         "shown": [_row_dict(batch, index, to_words) for index in range(min(count, max_rows or count))],
     }
 

@@ -121,7 +121,7 @@ def config(
     return Outcome({"preset": preset, "yaml": text}, lambda: write_text(text))
 
 
-def _check(file: str, given: dict[str, Any], data: str | None, tokenizer: str | None) -> Outcome:
+def _check(file: str, given: Settings, data: str | None, tokenizer: str | None) -> Outcome:
     """What `slm train` would do with these settings, and the first sequence that it would train on."""
     from slmmodel.data import Cursor
     from slmmodel.hardware import device_for

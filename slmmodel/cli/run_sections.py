@@ -250,7 +250,7 @@ def _mask(subject: Subject, batch: Batch) -> tuple[NDArray[np.bool_], str] | Non
     if model.recurrent:
         return None
     ids = batch.document_ids[:1, :MAX_MASK]
-    isolated = subject.config.data.doc_mask and not batch.plain_causal
+    isolated = subject.config.data.doc_mask and not batch.one_document_per_row
     window = getattr(model, "window", None)
     allowed = evaluate(mask_function(ids if isolated else None, window), 1, 0, ids.shape[1], torch.device("cpu"))[0, 0]
     words = "attention of the first row" + (", inside each document" if isolated else "")

@@ -52,11 +52,13 @@ from slmtok.cli.output import INTERRUPTED, Outcome, Row, note, print_rows, setti
 from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
+    from slmmodel.config import Settings
     from slmmodel.data import RunData
     from slmmodel.trainer import RunResult
     from slmtok.options import ReadOptions
 
 
+# `habits`: options of other trainers, each with the advice that its error gives.
 @command("train", example="slm train data -o run", habits=TRAIN_HABITS)
 @argument("data", metavar="[DATA]", required=False,
           help="Packed data, as slmtok pack wrote it; or text, with -t. By default data.train.")  # fmt: skip
@@ -127,7 +129,7 @@ def train(
 
 
 def named_data(
-    given: dict[str, Any], data: str | None, tokenizer: str | None, read: ReadOptions | None = None
+    given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions | None = None
 ) -> tuple[str | None, str | None]:
     """Training data and tokenizer of the command line, else of the settings; the data are put into `given`.
 
@@ -182,17 +184,15 @@ _NAMING = ("-t", "--tokenizer", "--set", "-o", "--output", "--config", "--val")
 """Options whose value may be the name of the data."""
 
 
-def _has_stages(given: dict[str, Any]) -> bool:
+def _has_stages(given: Settings) -> bool:
     """Whether the data change during training."""
     return "data.stages" in given and bool(given["data.stages"].value)
 
 
-def open_text_or_mixture(
-    given: dict[str, Any], data: str | None, tokenizer: str | None, read: ReadOptions
-) -> RunData | None:
+def open_text_or_mixture(given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions) -> RunData | None:
     """What the settings train on: text, several sources read together (a mixture), or generated tasks (passkeys).
 
-    None for plain packed data, which `trainer.train` opens.
+    A passkey is a number hidden in filler text, to be found. None for plain packed data, which `trainer.train` opens.
     """
     from slmmodel.cli.recorded import needs_mixture
     from slmmodel.config import resolve, validate
@@ -251,14 +251,14 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
     )
 
 
-def _dry_run(given: dict[str, Any], data: RunData | None, **options: Any) -> Outcome:
+def _dry_run(given: Settings, data: RunData | None, **options: Any) -> Outcome:
     """The result of `--dry-run`."""
     numbers, rows = dry_run_rows(given, data, **options)
     warnings = tuple(numbers.pop("notes"))
     return Outcome(numbers, summary=lambda: print_rows(rows, title="would train"), warnings=warnings)
 
 
-def dry_run_rows(given: dict[str, Any], data: RunData | None, **options: Any) -> tuple[dict[str, Any], list[Row]]:
+def dry_run_rows(given: Settings, data: RunData | None, **options: Any) -> tuple[dict[str, Any], list[Row]]:
     """What would be trained, as numbers and as a table; `options` are those of `trainer.dry_run`."""
     from slmmodel.trainer import dry_run
 
@@ -473,9 +473,7 @@ def _removed_if_refused(folder: RunFolder) -> Iterator[None]:
 # Shared by train, resume and demo.
 
 
-def read_settings(
-    config: str | None, sets: Sequence[str], budget: str | None, values: dict[str, Any]
-) -> dict[str, Any]:
+def read_settings(config: str | None, sets: Sequence[str], budget: str | None, values: dict[str, Any]) -> Settings:
     """All settings that were given; `--set` and single options override the file. None is not given.
 
     Names and values are checked here, before torch is imported. Raises `InvalidConfig`, `UnknownName`, and
@@ -542,7 +540,7 @@ def _refuse_other_file(config: str) -> None:
 
 
 def _train(
-    given: dict[str, Any],
+    given: Settings,
     data: RunData | None,
     output: str | Path,
     evaluate: bool,
@@ -602,7 +600,7 @@ class TrainProgress(Progress):
             super().__call__(stage, done, total, text)
 
 
-def _finished_without_score(given: dict[str, Any], data: RunData | None, output: Path) -> RunResult | None:
+def _finished_without_score(given: Settings, data: RunData | None, output: Path) -> RunResult | None:
     """The result of a finished run of these settings and data whose scoring was interrupted; None for any other.
 
     What a process that was killed at the end of training has left is removed.

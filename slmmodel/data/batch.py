@@ -42,14 +42,14 @@ class Batch:
     document_ids: Tensor
     """int32 [B, T]: number of the document (its span) within the sequence, 0, 1, 2, ...; -1 at padding."""
     position_ids: Tensor
-    """int64 [B, T]: what the positional encoding of the model sees; 0 at padding."""
+    """int64 [B, T]: what the positional encoding of the model sees; at padding 0, with `row` the column."""
     row_targets: Ints
     """[B]: scored targets of each sequence."""
     row_bytes: Ints
     """[B]: bytes of the scored targets of each sequence, by the bytes of each id in `vocab.json`."""
     sequence_keys: Ints
     """[B, 3]: epoch, block and index of each sequence, so that any batch can be rebuilt and named in an error."""
-    plain_causal: bool
+    one_document_per_row: bool
     """Each sequence is one document with padding only at its end, so attention needs no document mask."""
     counts_from_zero: bool
     """The position ids of each sequence are 0, 1, 2, ... up to its padding, as a model counts without any."""
@@ -98,10 +98,10 @@ def assemble(
     pad_id = vocab.pad_id
     dtypes = dict(zip(TENSORS, (np.int64, np.int64, np.bool_, np.int32, np.int64), strict=True))
     arrays: dict[str, NDArray[Any]] = {name: np.empty(shape, dtype) for name, dtype in dtypes.items()}
-    row, plain_causal = 0, True
+    row, one_document_per_row = 0, True
     for part in parts:
         rows = slice(row, row := row + len(part.indices))
-        plain_causal &= _fill({name: array[rows] for name, array in arrays.items()}, part, positions, pad_id)
+        one_document_per_row &= _fill({name: array[rows] for name, array in arrays.items()}, part, positions, pad_id)
     targets, mask = arrays["targets"], arrays["target_mask"]
     if mask.all():
         row_targets = np.full(shape[0], shape[1], dtype=np.int64)
@@ -121,7 +121,7 @@ def assemble(
         row_targets=row_targets,
         row_bytes=row_bytes,
         sequence_keys=keys,
-        plain_causal=plain_causal,
+        one_document_per_row=one_document_per_row,
         counts_from_zero=counts_from_zero,
     )
 
@@ -151,7 +151,9 @@ def _layout_of(spans: Spans, seq_len: int, n_columns: int) -> _Layout:
 
 
 def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None, pad_id: int) -> bool:
-    """Writes the sequences of a part to arrays [n, T] (targets: where they are scored); returns `Batch.plain_causal`.
+    """Writes the sequences of a part to arrays [n, T] (targets: where they are scored).
+
+    Returns `Batch.one_document_per_row`.
 
     Only ids are copied span by span, all else is computed for whole rows: a numpy call costs several times the copy
     of a span. A row of 8 columns with the inputs 5 to 7 of one document, and 0 to 3 of another:
@@ -165,10 +167,10 @@ def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None,
     layout = _layout_of(spans, seq_len, ids.size)
     has_target = _copy_ids(ids, targets, block, spans, layout.starts, pad_id)
     number_in_row = np.arange(len(spans.row)) - np.searchsorted(spans.row, spans.row)
+    # `stream` with `joined`: all documents of a row are one text, with one id.
     numbers = 0 * number_in_row if packing.joins_documents else number_in_row
     document_ids[:] = layout.fill_runs(-1, numbers.astype(np.int32))
-    numbering = positions or packing.default_numbering
-    _number_positions(arrays["position_ids"], numbering, spans, layout, document_ids)
+    _number_positions(arrays["position_ids"], positions or packing.default_positions, spans, layout, document_ids)
     _mark_scored(arrays["target_mask"], packing, spans, layout, document_ids, has_target)
     # Padding behind the document is harmless: in a causal model later columns influence nothing.
     n_spans = np.bincount(spans.row, minlength=n_rows)
@@ -177,13 +179,13 @@ def _fill(arrays: Mapping[str, NDArray[Any]], part: Part, positions: str | None,
 
 
 def _number_positions(
-    position_ids: NDArray[Any], numbering: str, spans: Spans, layout: _Layout, document_ids: NDArray[Any]
+    position_ids: NDArray[Any], positions: str, spans: Spans, layout: _Layout, document_ids: NDArray[Any]
 ) -> None:
     """Writes the position ids [n, T] of `reset`, `true` or `row`."""
-    if numbering == "row":
+    if positions == "row":
         position_ids[:] = np.arange(position_ids.shape[1])
         return
-    flat, firsts = position_ids.reshape(-1), spans.start if numbering == "true" else 0
+    flat, firsts = position_ids.reshape(-1), spans.start if positions == "true" else 0
     np.add(_columns(flat.size), layout.fill_runs(0, firsts - layout.starts), out=flat)
     flat[document_ids < 0] = 0
 
@@ -241,6 +243,6 @@ def make_batch(
     block: DocumentBlock, packing: Packing, vocab: VocabMeta, indices: Ints, *, positions: str | None = None
 ) -> Batch:
     """The batch of sequences `indices` [B] of one packing: for validation, inspection and tests."""
-    check_choice("positions", positions or packing.default_numbering)
+    check_choice("positions", positions or packing.default_positions)
     keys = np.stack([np.zeros_like(indices), np.zeros_like(indices), indices], axis=1)
     return assemble([Part(block, packing, indices)], keys, vocab, positions=positions)

@@ -3,7 +3,7 @@
 `global_batch(cursor)` chooses sequences by the lengths of documents: of shards it reads no ids, text is tokenized for
 them. `batch(sequence_keys)` assembles the tensors of any sequences.
 Two permutations: of the documents of a block before packing (`shuffle`), of its sequences after it (always, but for
-`stateful`).
+`stateful`: truncated BPTT).
 All state is a `Cursor` of three integers that the caller keeps. The sequences of a step depend on data, packing and
 seed alone, not on world size, micro-batch, threads or interruptions. A step may straddle blocks and epochs. One thread
 assembles prefetched batches and reads the next block of a source with several; it changes no result.
@@ -40,7 +40,10 @@ _CHUNK = 1 << 12
 
 
 class Cursor(NamedTuple):
-    """Where the next step begins: epoch, block, and sequences (`bucket`: batches) of that block already taken."""
+    """Where the next step begins: epoch, block, and sequences (`bucket`: batches) of that block already taken.
+
+    A block is the documents that are read and shuffled together; packed data have one.
+    """
 
     epoch: int = 0
     block: int = 0
@@ -96,7 +99,7 @@ class Loader:
         **options: Any,
     ) -> None:
         strategy = strategy_of(pack)
-        check_choice("positions", positions or strategy.default_numbering)
+        check_choice("positions", positions or strategy.default_positions)
         check_choice("crop_offset", crop_offset)
         check_range("batch_size", batch_size, 1, fix="raise run.batch_tokens or lower model.seq_len")
         self.source, self.vocab, self.seq_len, self.batch_size = source, vocab, seq_len, batch_size
@@ -139,7 +142,7 @@ class Loader:
 
     @property
     def groups_per_step(self) -> int:
-        """Groups of sequences that a step takes: `Packing.forms_batches`."""
+        """Groups that a step takes. A group is a sequence; of `bucket` a batch (`Packing.forms_batches`)."""
         return 1 if self.strategy.forms_batches else self.batch_size
 
     @property

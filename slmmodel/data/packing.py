@@ -81,11 +81,11 @@ class Packing(ABC):
     """Whether a group is a whole batch (`bucket`), so that a step takes one group; else a sequence is a group."""
     carries_state: ClassVar[bool] = False
     """Whether row `r` of each batch continues row `r` of the one before (truncated BPTT)."""
-    validates_as: ClassVar[str] = "concat"
+    validation_pack: ClassVar[str] = "concat"
     """The packing of validation documents in a run that trains with this one."""
     has_offset: ClassVar[bool] = False
     """Whether cuts may be shifted by `offset` inputs."""
-    default_numbering: ClassVar[str] = "reset"
+    default_positions: ClassVar[str] = "reset"
     """What `data.positions: auto` stands for; `slmmodel.data.batch` defines the three values."""
     joins_documents = False
     """True: the documents of a sequence are one text for the model, with one document id."""

@@ -74,7 +74,7 @@ class Stateful(EndToEnd):
     OPTIONS: ClassVar = {"batch_size": 32}
     permutes_sequences = False
     carries_state = True
-    validates_as = "bucket"
+    validation_pack = "bucket"
 
     def __len__(self) -> int:
         return -(-self._stream_length // self.seq_len) * int(self.options["batch_size"])
@@ -295,7 +295,7 @@ class Bucket(BinPacking):
     name = "bucket"
     OPTIONS: ClassVar = {"batch_size": 32, "long": "split"}
     forms_batches = True
-    validates_as = "bucket"
+    validation_pack = "bucket"
 
     def _arrange(self) -> None:
         items, batch_size = self._items(), int(self.options["batch_size"])

@@ -34,7 +34,7 @@ class DocumentWindows(Packing):
     """
 
     OPTIONS: ClassVar = {"loss_on": "all"}
-    default_numbering = "row"
+    default_positions = "row"
 
     def _arrange(self) -> None:
         first, last = OFFSETS[self.name](self.n_inputs, self.seq_len)
@@ -96,7 +96,7 @@ class Stream(EndToEnd):
 
     name = "stream"
     OPTIONS: ClassVar = {"stride": 1, "joined": False, "loss_on": "all"}
-    default_numbering = "row"
+    default_positions = "row"
 
     def _arrange(self) -> None:
         self.stride, joined = int(self.options["stride"]), bool(self.options["joined"])

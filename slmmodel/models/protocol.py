@@ -80,10 +80,10 @@ class Model(nn.Module):
     The head has V' rows and is sliced to V before the product, so padded ids have no logit and no gradient.
 
     Names and dimensions of parameters decide their initial values (`initial_value`) and their optimizer group
-    (`optim.optimizer.split`). Of vectors, those named `gain` start at 1, all others at 0, also the `weight` of an
-    `nn.RMSNorm`. `nn.Embedding` and names such as `head` and `positions` are embeddings, `beta` is a gate; other 2-D
-    parameters are matrices. What has neither two dimensions nor such a name, such as stacked experts, counts as a
-    vector: it is not decayed. FSDP2 shards each block of the attribute `blocks`.
+    (`optim.optimizer.split`). Of vectors, those named `gain` start at 1, all others at 0: use `gpt.RMSNorm`, since the
+    `weight` of an `nn.RMSNorm` would start at 0. `nn.Embedding` and names such as `head` and `positions` are
+    embeddings, `beta` is a gate; other 2-D parameters are matrices. What has neither two dimensions nor such a name,
+    such as stacked experts, counts as a vector: it is not decayed. FSDP2 shards each block of the attribute `blocks`.
     """
 
     __call__: Callable[..., Output]

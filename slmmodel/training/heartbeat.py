@@ -24,7 +24,6 @@ from slmmodel.run_files import Heartbeat as Content
 FILE = "heartbeat.json"
 INTERVAL = 5.0
 """Seconds between two writes."""
-STAGES = ("preparing", "training", "validation", "saving")
 
 
 class Heartbeat:
@@ -47,10 +46,11 @@ class Heartbeat:
             self._thread = threading.Thread(target=self._beat, name="slm-heartbeat", daemon=True)
             self._thread.start()
 
-    def progress(self, stage: str, step: int, steps: int) -> None:
-        """Records that a stage has begun or a step is done; written with the next beat."""
+    def progress(self, phase: str, step: int, steps: int) -> None:
+        """Records that a phase has begun (preparing, training, validation, saving) or a step is done; written with the
+        next beat."""
         # One assignment, because the thread reads the whole table.
-        self._content = {**self._content, "stage": stage, "step": step, "steps": steps, "progress_time": time.time()}
+        self._content = {**self._content, "stage": phase, "step": step, "steps": steps, "progress_time": time.time()}
 
     def __enter__(self) -> Heartbeat:
         return self

@@ -77,7 +77,7 @@ class Loss:
 
     def _arguments(self, batch: Batch) -> dict[str, Any]:
         """`position_ids` and `document_ids`: both None where causal attention and positions from 0 are enough."""
-        if batch.plain_causal and self.doc_mask:
+        if batch.one_document_per_row and self.doc_mask:
             return {"position_ids": None if batch.counts_from_zero else batch.position_ids, "document_ids": None}
         return {"position_ids": batch.position_ids, "document_ids": batch.document_ids if self.doc_mask else None}
 
@@ -160,7 +160,7 @@ class Validator:
         loader, scored = self.loader, 0
         seq_len = self.seq_len or loader.seq_len
         size = max(1, min(loader.batch_size * loader.seq_len, VALIDATION_TOKENS) // seq_len)
-        pack = loader.strategy.validates_as
+        pack = loader.strategy.validation_pack
         options: dict[str, Any] = {"batch_size": size} if "batch_size" in strategy_of(pack).OPTIONS else {}
         for block in blocks_of(self.source):
             packing = make_packing(pack, block.lengths(), seq_len, shuffle=False, **options)

@@ -30,7 +30,7 @@ from slmmodel.training.step import StepResult
 from slmmodel.training.trackers import Tracker, tagged
 
 Report = Callable[[str, int, int, str], None]
-"""Progress: (stage, done, total, text). The stages `VALIDATION` and `SAVED` are events, their text is the result; while
+"""Progress: (phase, done, total, text). The phases `VALIDATION` and `SAVED` are events, their text is the result; while
 `VALIDATING` goes on, `done` stays the step."""
 
 

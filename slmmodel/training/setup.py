@@ -263,7 +263,7 @@ def _absolute_sources(train: str | tuple[DataSource, ...]) -> str | tuple[DataSo
 def make_loader(data: RunData, config: RunConfig, *, stage: StageData | None = None, pin: bool = False) -> Loader:
     """The loader of a run, or of one of its stages. Raises what packings raise."""
     # `loss_on`: whether all targets of a window are scored or its last one; `crop_offset`: where an epoch cuts first;
-    # `positions`: how ids are numbered, from each document's start or from the row's.
+    # `positions`: how ids are numbered, from the start of each span (`reset`), of the document (`true`) or of the row.
     settings, seq_len = config.data, config.seq_len if stage is None else stage.seq_len or config.seq_len
     loss_on = {} if settings.loss_on == "all" else {"loss_on": settings.loss_on}
     own = {
@@ -331,7 +331,7 @@ class RunCost:
 
 def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> None:
     """Raises `InvalidConfig` where data, batch or ranks do not allow a run, and `OutOfMemory`."""
-    sharded = needs_sharding(config.run.parallel, count(config.shape).parameters, world)
+    sharded = needs_sharding(config.run.parallel, count(config.architecture).parameters, world)
     if loader.batch_size < world.size:
         raise InvalidConfig(
             f"a batch of {loader.batch_size} sequences is smaller than world size {world.size}",
@@ -371,7 +371,7 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
 
 def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
     """The cost of a run that `check_run` has accepted."""
-    counts = count(config.shape)
+    counts = count(config.architecture)
     sharded = needs_sharding(config.run.parallel, counts.parameters, world)
     packing = loader.packing(epoch=0, block=0)
     stats = packing.stats()
@@ -396,7 +396,7 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
 
 def _check_positions(config: RunConfig, loader: Loader) -> None:
     """Raises `InvalidConfig` where documents are numbered beyond the positions of the model."""
-    model, longest = config.shape, int(loader.document_block(0).lengths().max(initial=0))
+    model, longest = config.architecture, int(loader.document_block(0).lengths().max(initial=0))
     if config.data.positions == "true" and not model.recurrent and longest - 1 > config.seq_len:
         raise InvalidConfig(
             f"data.positions true numbers the ids of a document of {longest:,} ids to its end",
@@ -409,13 +409,14 @@ def _check_positions(config: RunConfig, loader: Loader) -> None:
 def min_memory_of(config: RunConfig, loader: Loader, device: torch.device, sharding_ranks: int = 1) -> int:
     """Bytes that a step of one sequence takes at least, a lower bound that refuses little that fits.
 
+    `microbatch.estimated` is an upper bound; `estimate.sequence_bytes` counts by shapes.
     The parameters are shared by `sharding_ranks` ranks (FSDP2).
 
     Weights, gradients and AdamW's two moments, though Muon keeps one of matrices; per layer and token `_MIN_VECTORS`
     vectors of d_model, or one with activation checkpointing; the logits of one chunk; outside CUDA the dense attention
     mask of sequences that are cut from several documents.
     """
-    model, seq_len = config.shape, config.seq_len
+    model, seq_len = config.architecture, config.seq_len
     width = 2 if device.type == "cuda" or config.run.precision in ("bf16", "fp16") else 4
     vectors = 1 if getattr(model, "activation_checkpointing", False) else _MIN_VECTORS
     activations = width * vectors * seq_len * model.d_model * model.n_layers

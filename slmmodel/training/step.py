@@ -1,8 +1,8 @@
 """`TrainStep`: one optimizer step: micro-batches accumulate the gradient of the global batch, which is then applied.
 
-The gradient is that of the mean cross-entropy, in nats per scored target of the global batch, for any micro-batch and
-world size. Out of memory on one process replays the same sequences with the next smaller micro-batch;
-on several ranks it ends the run.
+The gradient is that of the mean cross-entropy, in nats per scored target of the global batch (all targets but padding
+and the first id of each document), for any micro-batch and world size. Out of memory on one process replays the same
+sequences with the next smaller micro-batch; on several ranks it ends the run.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class StepResult(NamedTuple):
 
     @property
     def bpb(self) -> float | None:
-        """Bits per byte of the scored ids (by `vocab.json`); None for targets without bytes."""
+        """Bits per byte of the scored ids, whose lengths `vocab.json` has (specials: 0); None without bytes."""
         return self.sum_nats / (math.log(2) * self.bytes) if self.bytes else None
 
 
@@ -89,8 +89,8 @@ class LossGuard:
     """Decides for each step whether it may change weights, and whether its loss is a spike.
 
     A step whose loss or gradient is not finite changes no weight; three in a row end the run. An overflow of fp16 in
-    the gradient alone does not count: the loss scale is halved. The guard is part of a checkpoint, so a resumed run
-    decides as an uninterrupted one does. `run_files.Guard` is its schema.
+    the gradient alone is none of the three: the loss scale is halved. The guard is part of a checkpoint, so a resumed
+    run decides as an uninterrupted one does. `run_files.Guard` is its schema.
     """
 
     skipped: int = 0
@@ -135,7 +135,7 @@ class TrainStep:
         self.precision = resolve_precision(run.precision, device)
         dtype = torch.float64 if self.precision == "fp64" else torch.float32
         # A model that is to be sharded is initialised in main memory and moved shard by shard.
-        self.model = build(config.shape, seed=run.seed, device="cpu" if world.sharded else device)
+        self.model = build(config.architecture, seed=run.seed, device="cpu" if world.sharded else device)
         self.model.to(dtype)
         if world.sharded:
             shard(self.model, world, SHORT_TYPES.get(self.precision))
@@ -143,9 +143,9 @@ class TrainStep:
         self.loss, self.loss_guard = Loss(doc_mask=config.data.doc_mask), LossGuard()
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
         self._seq_len = config.seq_len
-        self.micro_batch = -(-loader.batch_size // self._sequences_per_seq_len // world.size)
-        """Sequences in a forward pass; in a stage of the data with `model.seq_len` / k, k times as many."""
-        # Truncated BPTT, with a model whose state can be carried: `init_hidden` of others is empty.
+        self.micro_batch = -(-loader.batch_size // self._sequences_per_full_length // world.size)
+        """Full-length sequences in a forward pass. A stage of the data (`data.stages`) may have shorter ones."""
+        # `stateful` (truncated BPTT), with a model whose state can be carried: `init_hidden` of others is empty.
         stateful = loader.strategy.carries_state and bool(self.model.init_hidden(1, device))
         # The ids that open and close each document, BOS and EOS.
         delimiters = loader.document_block(0).delimiters
@@ -178,15 +178,15 @@ class TrainStep:
         return self._update(totals, global_batch.n_targets)
 
     @property
-    def _sequences_per_seq_len(self) -> int:
-        """Sequences of the present stage that are as long as one of `model.seq_len`: 2 at half its length."""
+    def _sequences_per_full_length(self) -> int:
+        """Sequences of the present stage in the space of one of `model.seq_len`: 2 at half its length."""
         return max(self._seq_len // self.loader.seq_len, 1)
 
     def _lower_micro_batch(self, batch_size: int) -> None:
         """Drops partial gradients and lowers the micro-batch; on several ranks, ends the run."""
         self.optimizer.zero_grad()
         smaller = microbatch.next_smaller(
-            self.micro_batch, -(-batch_size // self._sequences_per_seq_len // self.world.size)
+            self.micro_batch, -(-batch_size // self._sequences_per_full_length // self.world.size)
         )
         if self.world.size > 1:
             raise OutOfMemory(
@@ -203,7 +203,7 @@ class TrainStep:
         """
         own = sequence_keys[self.world.rank :: self.world.size]
         max_share = -(-len(sequence_keys) // self.world.size)
-        size = self.micro_batch * self._sequences_per_seq_len
+        size = self.micro_batch * self._sequences_per_full_length
         slices = (own[first : first + size] for first in range(0, max_share, size))
         return [MicroBatch(keys, False) if len(keys) else MicroBatch(sequence_keys[:1], True) for keys in slices]
 
@@ -219,8 +219,8 @@ class TrainStep:
         n_bytes = documents = 0
         for index, (sequence_keys, is_dummy) in enumerate(micro_batches):
             batch = self.loader.batch(sequence_keys)
-            for next_micro_batch in following[index : index + 1]:
-                self.loader.prefetch(next_micro_batch.sequence_keys)
+            if index < len(following):
+                self.loader.prefetch(following[index].sequence_keys)
             with sync_gradients(self._ddp_or_model, self.world, index + 1 == len(micro_batches)):
                 nats = self._backward(batch, 0.0 if is_dummy else loss_scale, step)
             if not is_dummy:
@@ -317,7 +317,7 @@ class TrainStep:
         """Forward and backward of the first `size` sequences at once, on this rank alone."""
         keys, n_targets, _ = self.loader.global_batch(Cursor())
         with sync_gradients(self._ddp_or_model, self.world, False):
-            self._backward(self.loader.batch(keys[: size * self._sequences_per_seq_len]), 1 / max(n_targets, 1), 0)
+            self._backward(self.loader.batch(keys[: size * self._sequences_per_full_length]), 1 / max(n_targets, 1), 0)
         self.optimizer.zero_grad()
 
     def probe_micro_batch(self) -> int:

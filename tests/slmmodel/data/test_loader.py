@@ -35,7 +35,7 @@ def test_a_batch_by_hand() -> None:
     assert batch.document_ids.tolist() == [[0, 0, 0, 1], [0, 0, -1, -1]]
     assert batch.position_ids.tolist() == [[0, 1, 2, 0], [0, 1, 0, 0]]
     assert batch.target_mask.tolist() == [[True] * 4, [True, True, False, False]]
-    assert (batch.n_targets, batch.n_bytes, batch.plain_causal) == (6, 3, False)
+    assert (batch.n_targets, batch.n_bytes, batch.one_document_per_row) == (6, 3, False)
     assert batch.sequence_keys.tolist() == [[0, 0, 0], [0, 0, 1]]
     kinds = [
         tensor.dtype for tensor in (batch.ids, batch.targets, batch.target_mask, batch.document_ids, batch.position_ids)
@@ -59,13 +59,13 @@ def test_single_doc_means_no_boundary_and_no_padding_in_front() -> None:
     packing = make_packing("concat", block.lengths(), 7, shuffle=False)
     assert [len(packing.spans(row)) for row in range(len(packing))] == [1, 1, 1, 1, 1]
     assert packing.stats().padding_share > 0
-    assert make_batch(block, packing, VOCAB, np.arange(5)).plain_causal
+    assert make_batch(block, packing, VOCAB, np.arange(5)).one_document_per_row
     crossing = make_packing("concat", block.lengths(), 10, shuffle=False)
-    single = [make_batch(block, crossing, VOCAB, np.array([row])).plain_causal for row in range(len(crossing))]
+    single = [make_batch(block, crossing, VOCAB, np.array([row])).one_document_per_row for row in range(len(crossing))]
     assert single == [True, True, False, True]
-    assert not make_batch(block, crossing, VOCAB, np.array([0, 2])).plain_causal
+    assert not make_batch(block, crossing, VOCAB, np.array([0, 2])).one_document_per_row
     padded = make_packing("left_pad", block.lengths(), 7)
-    assert not make_batch(block, padded, VOCAB, np.array([0])).plain_causal
+    assert not make_batch(block, padded, VOCAB, np.array([0])).one_document_per_row
 
 
 def test_a_batch_of_several_blocks_equals_the_batches_of_its_parts() -> None:

@@ -261,7 +261,7 @@ def test_joined_text_masks_the_pair_between_documents(seq_len: int, stride: int,
         assert set(batch.document_ids[row, :size].tolist()) == {0}
         scored += sum(mask)
     assert scored == packing.n_targets(np.arange(len(packing))) == packing.stats().targets
-    assert batch.plain_causal
+    assert batch.one_document_per_row
 
 
 @pytest.mark.parametrize("name", [*PACKS, *WINDOWS])

@@ -74,7 +74,9 @@ def test_the_line_before_a_stage_shows_a_sequence_of_its_own_stage(data: Path, t
     train(settings, output=tmp_path / "stopped", data=opened, report=small.stop_at(2))
     train(settings, output=tmp_path / "stopped", data=opened)
     assert small.weights(tmp_path / "stopped") == small.weights(tmp_path / "run")
-    assert [line["memory_norm"] for line in small.lines(tmp_path / "stopped")] == [line["memory_norm"] for line in lines]
+    assert [line["memory_norm"] for line in small.lines(tmp_path / "stopped")] == [
+        line["memory_norm"] for line in lines
+    ]
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
