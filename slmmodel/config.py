@@ -443,6 +443,9 @@ def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
                 kind, amount = budget_of(str(given.value)).split("=", 1)
                 in_file = f"write budget: {{{kind}: {amount}}} in that line"
                 error.fix = in_file if ", line " in given.where else (Argument(f"{_BUDGET}{kind}", amount),)
+            inside = [each for each in (_PRESET, *known) if each.startswith(f"{name}.")]
+            if inside and f"{name}." != _BUDGET and ", line " not in given.where:
+                error.fix = ("name a setting of it, such as ", Argument(inside[0], given.value))
             raise error
 
 
@@ -520,8 +523,9 @@ def _fix_of(name: str, value: Any) -> Fix:
         kind = name.removeprefix(_BUDGET)
         # `1MB` of tokens.
         amount = str(value).rstrip("bB")
-        is_meant = amount != str(value) and _is_valid(name, amount)
-        return (Argument("budget", f"{kind}={amount if is_meant else BUDGET_EXAMPLES[kind]}"),)
+        if amount != str(value) and _is_valid(name, amount):
+            return (Argument("budget", f"{kind}={amount}"),)
+        return (Argument("budget", f"{kind}={BUDGET_EXAMPLES[kind]}"), ", for instance")
     if name not in OPTIONS:
         return "correct it"
     if isinstance(value, str) and len(joined := _JOINED.findall(f"{name}={value}")) > 1:

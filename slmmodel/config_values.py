@@ -14,20 +14,23 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from slmmodel.sizes import parse_count, parse_share, parse_size, parse_time
 
 
-def _parsed(parse: Callable[[str], Any], example: str, kind: str = "expected a value ") -> BeforeValidator:
+def _parsed(parse: Callable[[str], Any], expected: str) -> BeforeValidator:
     def read(value: Any) -> Any:
         number = None if isinstance(value, bool) else parse(str(value))
         if number is None:
-            raise ValueError(f"{kind}such as {example}")
+            raise ValueError(expected)
         return number
 
     return BeforeValidator(read)
 
 
 def share_of_percent(value: object, limit: str) -> float | None:
-    """The share that a number of per cents stands for, where the limit is that of a share; None for other numbers."""
+    """The share that a number of per cents stands for, where the limit is that of a share; None for other numbers.
+
+    A number below 2 may be a share with a wrong digit, so it stands for none.
+    """
     number = parse_share(str(value))
-    if limit not in ("less than 1", "less than or equal to 1") or number is None or not 1 < number <= 100:
+    if limit not in ("less than 1", "less than or equal to 1") or number is None or not 2 <= number <= 100:
         return None
     share = round(number / 100, 6)
     return share if share < 1 or "equal" in limit else None
@@ -89,12 +92,12 @@ def _text(value: Any) -> str:
     return os.fspath(value)
 
 
-Count = Annotated[int, _parsed(parse_count, "65536 or 328M", "an integer >= 0, "), Field(ge=0, lt=1 << 63)]
-PositiveCount = Annotated[int, _parsed(parse_count, "65536 or 328M", "an integer >= 1, "), Field(ge=1, lt=1 << 63)]
+Count = Annotated[int, _parsed(parse_count, "an integer >= 0"), Field(ge=0, lt=1 << 63)]
+PositiveCount = Annotated[int, _parsed(parse_count, "an integer >= 1"), Field(ge=1, lt=1 << 63)]
 AutoCount = Annotated[Count, BeforeValidator(lambda value: 0 if value in ("auto", None) else value)]
-Size = Annotated[int, _parsed(parse_size, "2GB or 1MiB")]
-Seconds = Annotated[float, _parsed(parse_time, "130s or 2h")]
-Share = Annotated[float, _parsed(parse_share, "5% or 0.05"), Field(ge=0, le=0.9)]
+Size = Annotated[int, _parsed(parse_size, "a size such as 2GB or 1MiB")]
+Seconds = Annotated[float, _parsed(parse_time, "a time such as 130s or 2h")]
+Share = Annotated[float, _parsed(parse_share, "a share such as 5% or 0.05"), Field(ge=0, le=0.9)]
 Number = Annotated[float, Field(ge=0)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 """Decay of a running mean of AdamW."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slmmodel.foreign_names import BATCH_TOKENS, BATCH_UNIT, VOCAB_SIZES, own_setting
+from slmmodel.foreign_names import UNITS, VOCAB_SIZES, own_setting
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -251,7 +251,7 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
         f"unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""),
         where=where,
         limit=f"known: {', '.join(of_section or ['model', 'data', 'optim', 'run'])}",
-        fix=f"write {near}{BATCH_UNIT * (near == BATCH_TOKENS)}" if near else "remove it",
+        fix=f"write {near}{UNITS.get(near, '')}" if near else "remove it",
         option=name,
     )
 
@@ -259,8 +259,8 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
 def of_another_trainer(names: Iterable[str], known: Collection[str]) -> str:
     """The settings that mean what those of another trainer do, as the beginning of a fix; empty for other names."""
     pairs = [(name, own_setting(name)) for name in names]
-    unit = f" ({BATCH_UNIT.removeprefix(', which is ')})"
-    written = [f"{ours} for {name}" + unit * (ours == BATCH_TOKENS) for name, ours in pairs if ours in known]
+    units = {ours: f" ({unit.removeprefix(', which is ')})" for ours, unit in UNITS.items()}
+    written = [f"{ours} for {name}{units.get(str(ours), '')}" for name, ours in pairs if ours in known]
     return f"write {', '.join(written[:MAX_NAMED])}, each in its section; " if written else ""
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 BATCH_TOKENS, BATCH_UNIT = "run.batch_tokens", ", which is in ids: sequences times ids of a sequence"
+UNITS = {BATCH_TOKENS: BATCH_UNIT, "optim.schedule.final": ", which is a share of optim.lr"}
+"""Settings that other trainers have in another unit, each with what it is in."""
 VOCAB_SIZES = ("model.n_vocab", "model.padded_vocab")
 """Options of a model that the data decide."""
 FOREIGN_SETTINGS = {

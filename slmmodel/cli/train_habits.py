@@ -14,7 +14,9 @@ from pathlib import Path
 from slmmodel.cli.options import BUDGET_HABITS, flag_of, set_in_two
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
+from slmmodel.models import MODELS
 from slmmodel.models.presets import PRESETS, nearest_in_size
+from slmmodel.sizes import parse_share
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import Habit, instead
 from slmtok.foreign_options import VALIDATION_FILES, VALIDATION_SHARES
@@ -25,14 +27,43 @@ _DEFAULT_SEQ_LEN, _DEFAULT_BATCH_SIZE = 256, 16
 _LENGTHS = ("--context", "--block-size", "--max-seq-len")
 """What other trainers call `model.seq_len`."""
 _ACCUMULATION = ("--gradient-accumulation-steps", "--grad-accum-steps")
+_RATES = ("--lr", "--learning-rate")
+_BETAS = (("--beta1", "--adam-beta1"), ("--beta2", "--adam-beta2"))
 _BATCH = ("--batch-size", "--batch", "--per-device-train-batch-size")
 
 
-def _number(flags: Sequence[str], arguments: Sequence[str]) -> int | None:
-    """The number that follows one of the flags of another trainer; None without one."""
+def _given(flags: Sequence[str], arguments: Sequence[str]) -> str | None:
+    """The word that follows one of the flags of another trainer, or the setting of that name; None without one."""
     words = [part for text in arguments for part in text.split("=", 1)]
-    given = (text for flag, text in pairwise(words) if flag.replace("_", "-") in flags and text.isdecimal())
-    return next(map(int, given), None)
+    return next((text for flag, text in pairwise(words) if flag.replace("_", "-") in flags), None)
+
+
+def _number(flags: Sequence[str], arguments: Sequence[str]) -> int | None:
+    """The whole number that follows one of the flags; None without one."""
+    text = _given(flags, arguments) or ""
+    return int(text) if text.isdecimal() else None
+
+
+def _final_factor(value: str | None, arguments: Sequence[str]) -> str:
+    """`optim.schedule.final` for a last learning rate: its share of the one that the arguments set."""
+    peak, last = parse_share(_given((*_RATES, "optim.lr"), arguments) or ""), parse_share(value or "")
+    if peak and last is not None and 0 <= last <= peak:
+        return f"--set optim.schedule.final={last / peak:.6g}, the share of the learning rate at the end"
+    return "--set optim.schedule.final=SHARE, the learning rate at the end divided by optim.lr"
+
+
+def _betas(value: str | None, arguments: Sequence[str]) -> str:
+    """`optim.betas` for one of both, with the other one of the arguments, else with its default."""
+    defaults = OPTIONS["optim.betas"].default
+    both = [_given(flags, arguments) or str(default) for flags, default in zip(_BETAS, defaults, strict=True)]
+    return f"--set {shlex.quote('optim.betas=' + ','.join(both))}"
+
+
+def _flag(name: str) -> bool:
+    """Whether a setting is a truth value."""
+    section, _, last = name.partition(".")
+    fields = [arch.config.model_fields for arch in MODELS.values()] if section == "model" else []
+    return any(last in each and each[last].annotation is bool for each in fields)
 
 
 def _batch_tokens(value: str | None, arguments: Sequence[str]) -> str:
@@ -57,11 +88,11 @@ def _accumulation(value: str | None, arguments: Sequence[str]) -> str:
 
 def _setting(name: str) -> Habit:
     """Names the setting with the value that was given, in our words, else with its default."""
-    default = OPTIONS[name].default if name in OPTIONS else None
+    default = OPTIONS[name].default if name in OPTIONS else True if _flag(name) else None
     ours = FOREIGN_VALUES.get(name, {})
-    return lambda value, arguments: instead(f"--set {name}={{}}", "VALUE" if default in (None, ()) else str(default))(
-        value if value is None else ours.get(value.lower(), value), arguments
-    )
+    return lambda value, arguments: instead(
+        f"--set {name}={{}}", "VALUE" if default in (None, ()) else str(default).lower()
+    )(value if value is None else ours.get(value.lower(), value), arguments)
 
 
 def _assigned(command: str) -> Habit:
@@ -148,7 +179,13 @@ _HABITS = {
     ),
     **dict.fromkeys(("--compile", "--torch-compile", "--compile-model"), _compile),
     "--no-compile": instead("--set run.compile=off"),
-    **dict.fromkeys(("--lr", "--learning-rate"), instead("--set optim.lr={}", "0.003")),
+    **dict.fromkeys(_RATES, instead("--set optim.lr={}", "0.003")),
+    "--min-lr": _final_factor,
+    **dict.fromkeys((*_BETAS[0], *_BETAS[1]), _betas),
+    **dict.fromkeys(
+        ("--workers", "--num-workers", "--dataloader-num-workers"),
+        instead("leave it out: the data are read without worker processes"),
+    ),
     **dict.fromkeys(_BATCH, _batch_tokens),
     **BUDGET_HABITS,
     **{f"--{name.replace('_', '-')}": _divided for name in VALIDATION_SHARES},

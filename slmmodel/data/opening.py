@@ -98,25 +98,38 @@ class RunData:
     stages: tuple[StageData, ...] = ()
     """Of a run whose data change on the way; `train` is that of the first."""
 
+    def __post_init__(self) -> None:
+        """Raises `Mismatch` where training and validation data were made with different tokenizers."""
+        held_out = None if self.val is None else self.val.vocab
+        if self.val is not None and held_out is not None and held_out.fingerprint != self.vocab.fingerprint:
+            files = self.val.files()
+            train, val = self.name or "the training data", files[0][0].parent if files else "the validation data"
+            raise Mismatch(
+                "training and validation data were made with different tokenizers",
+                where=f"{train}: {self.vocab.fingerprint[:8]}…, {val}: {held_out.fingerprint[:8]}…",
+                fix="pack the validation text with the tokenizer of the training data: "
+                f"slmtok pack TEXT -t {_tokenizer_of(self.name)} --val none -o NEW",
+            )
+
     @property
     def tokens(self) -> int:
         """Training ids of one epoch; of text that comes in several blocks, those of the first."""
         return int(self.train.block(0).lengths().sum())
 
 
+def _tokenizer_of(data: str) -> str:
+    """The tokenizer file in a folder of packed data, for a shell; `TOK` where there is none."""
+    file = Path(data) / "tok.json"
+    return shlex.quote(str(file)) if file.is_file() else "TOK"
+
+
 def open_data(train: str, val: str = "auto") -> RunData:
     """Packed data by path. `val` is `auto` (the split `val` of the same data, where it has one), `none`, or a path.
 
-    Raises what `open_source` raises, and `Mismatch` where the two were made with different tokenizers.
+    Raises what `open_source` and `RunData` raise.
     """
     source = open_source(train, "train")
     held_out = _open_validation(train, val)
-    if held_out is not None and held_out.vocab.fingerprint != source.vocab.fingerprint:
-        raise Mismatch(
-            "training and validation data were made with different tokenizers",
-            where=f"{train} has {source.vocab.fingerprint[:8]}…, {val} has {held_out.vocab.fingerprint[:8]}…",
-            fix="pack the validation text with the tokenizer of the training data",
-        )
     folder = Path(train) if Path(train).is_dir() else Path(train).parent
     tokenizer, vocab = folder / "tok.json", folder / "vocab.json"
     vocab_json = _read(vocab)

@@ -155,12 +155,14 @@ class ShardSource(DocumentBlock, TokenSource):
         entries = [entry for entry in manifest.shards if entry.split == split]
         if not entries:
             splits = sorted({entry.split for entry in manifest.shards})
-            meant = "val" if split.lower() in _NAMES_OF_VAL else None
+            named = ["val"] if split.lower() in _NAMES_OF_VAL and "val" in splits else splits
+            fix = [part for each in named for part in (Argument("split", each), ", or ")]
+            fix = fix[:-1] if "val" in splits else [*fix, "pack with --val"]
             raise NoSuchSplitError(
                 f"{folder} has no split {split!r}",
                 where=str(folder / MANIFEST),
                 limit=f"splits: {', '.join(splits) or 'none'}",
-                fix=(Argument("split", "val"),) if meant in splits else "name one of them, or pack with --val",
+                fix=tuple(fix),
             )
         self.paths = [folder / f"{entry.name}.bin" for entry in entries]
         try:

@@ -69,10 +69,13 @@ def candidate_layers(layers: str, n_layers: int) -> list[int]:
     halves = {"low": range(1, max(2, n_layers // 2)), "high": range(max(1, n_layers // 2), n_layers)}
     words = layers.replace(" ", "").split(",")
     chosen = list(halves.get(layers, map(int, words) if all(word.isdecimal() for word in words) else ()))
+    example = ",".join(map(str, range(1, min(n_layers, 3))))
     if n_layers < 2 or not chosen or not all(1 <= layer < n_layers for layer in chosen):
         raise OptionError(
             f"dola is {layers!r}, and the model has {n_layers} layers",
-            limit=f"low, high, or layers from 1 to {n_layers - 1} such as 1,2" if n_layers > 1 else "2 layers or more",
+            limit=f"low, high, or layers from 1 to {n_layers - 1} such as {example}"
+            if n_layers > 1
+            else "2 layers or more",
             fix=(Argument("dola", "high"),) if n_layers > 1 else "leave out dola",
             option="--dola",
         )

@@ -232,7 +232,7 @@ def test_a_model_that_diverged_is_named(inside: Path, tmp_path: Path) -> None:
 
 
 def test_numbers_below_zero(inside: Path) -> None:
-    with pytest.raises(OptionError, match=r"limit: an integer >= 0, such as"):
+    with pytest.raises(OptionError, match=r"limit: an integer >= 0"):
         slmmodel.load("run").generate([1], top_k=-3)
 
 

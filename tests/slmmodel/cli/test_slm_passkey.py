@@ -287,7 +287,7 @@ def test_what_training_with_passkeys_refuses(folder, slm):
     def sources(share: str) -> str:
         return f"data.train=[{folder / 'data'}, {{passkey: {share}}}]"
 
-    assert "expected a value such as 5% or 0.05" in slm("train", "--set", sources("lots")).err
+    assert "a share such as 5% or 0.05" in slm("train", "--set", sources("lots")).err
     err = slm("train", "--set", sources("5%"), "--set", "model.seq_len=64", code=1).err
     assert "the passkey task does not fit into 62 ids" in err
     from slmmodel.trainer import train

@@ -154,10 +154,24 @@ CASES = {
     "eval --model hf --model_args pretrained=run --tasks lambada": (2, "run: slm eval run; for tasks slm pairs"),
     "eval --model hf --model_args dtype=fp32,pretrained=run": (2, "fix:   slm eval run\n"),
     "eval --model_args pretrained=run": (2, "use an argument for the run: slm eval run\n"),
-    "train data -o r --seed -1": (2, "  limit: an integer >= 0, such as 65536 or 328M\n"),
-    "train data -o r --threads -1": (2, "  limit: an integer >= 0, such as"),
+    "train data -o r --seed -1": (2, "  limit: an integer >= 0\n"),
+    "train data -o r --threads -1": (2, "  limit: an integer >= 0\n"),
     "status run --follow": (2, "fix:   use --watch\n"),
     "demo a.txt -o d --vocab 8k": (2, "fix:   --vocab 8000, or --vocab 8192\n"),
+    "train data -o r --threads auto": (2, "  limit: an integer >= 0\n"),
+    "train data -o r --budget time=2h30": (
+        2,
+        "  limit: a time such as 130s or 2h\n  fix:   --budget time=130s, for instance",
+    ),
+    "train data -o r --set model.dropout=1.5": (2, "fix:   set it within the limit, or leave it to the preset\n"),
+    "train data -o r --set optim.schedule=cosine": (2, "setting of it, such as --set optim.schedule.kind=cosine\n"),
+    "train data -o r --set min_lr=1e-5": (2, "fix:   write optim.schedule.final, which is a share of optim.lr\n"),
+    "train data -o r --min-lr 1e-5": (2, "final=SHARE, the learning rate at the end divided by optim.lr\n"),
+    "train data -o r --num-workers 4": (2, "fix:   leave it out: the data are read without worker processes\n"),
+    "train data -o r --tie-word-embeddings": (2, "fix:   use --set model.tie_embeddings=true\n"),
+    "train data -o r --beta2 0.99": (2, "fix:   use --set optim.betas=0.9,0.99\n"),
+    "sample run --dola 1,2": (2, "and the model has "),
+    "eval run --split test": (1, "fix:   --split train, or --split val\n"),
 }
 
 
@@ -189,6 +203,47 @@ def test_the_message_names_the_cause(slm, made, tmp_path, line):
     ran = slm(*line.split(), code=status)
     assert message in ran.err, ran.err
     assert {path: path.stat().st_size for path in sorted(tmp_path.rglob("*"))} == before
+
+
+PASTED = {
+    "--lr 1e-3 --min-lr 1e-4 --beta1 0.8 --beta2 0.99": ("optim", {"betas": [0.8, 0.99], "lr": 1e-3}),
+    "--gradient-checkpointing --beta1 0.8": ("model", {"activation_checkpointing": True}),
+}
+
+
+@pytest.mark.parametrize("options", PASTED)
+def test_the_command_in_the_fix_sets_what_was_meant(slm, made, options):
+    import shlex
+
+    import yaml
+
+    line = ["train", made / "data", "-o", "new", "--preset=cpu-demo", "--budget=steps=1", *options.split()]
+    fix = shlex.split(slm(*line, code=2).err.rpartition("fix:   slm ")[2])
+    slm(*fix, "--no-eval", code=0)
+    section, values = PASTED[options]
+    recorded = yaml.safe_load(Path("new/config.yaml").read_text())
+    assert recorded[section].items() >= values.items()
+    if section == "optim":
+        assert recorded["optim"]["schedule"]["final"] == 0.1
+
+
+def test_validation_data_of_another_tokenizer_are_refused(slm, made, tmp_path):
+    """Packed data beside text, whose ids the model need not have."""
+    import slmtok
+    from slmmodel import app
+    from slmmodel.errors import Mismatch
+
+    slmtok.train(made / "a.txt", vocab_size=280).save("small.json")
+    line = ["train", made / "a.txt", "-t", "small.json", "--val", made / "data", "-o", "new", "--budget=steps=1"]
+    err = slm(*line, code=1).err
+    assert "training and validation data were made with different tokenizers" in err and f"{made / 'data'}: " in err
+    fix = err.rpartition("fix:   ")[2]
+    assert "slmtok pack TEXT -t TOK --val none -o NEW" in fix and not Path("new").exists()
+    settings = {"data.val": str(made / "data")}
+    with pytest.raises(Mismatch, match="different tokenizers"):
+        app.train(made / "a.txt", tokenizer="small.json", settings=settings, output="new")
+    slmtok.pack(made / "a.txt", slmtok.load("small.json"), "val", val="none")
+    slm(*line[:4], "--val", "val", *line[6:], code=0)
 
 
 def test_wrong_settings_of_the_model_do_not_import_torch(made):
