@@ -49,6 +49,8 @@ FOREIGN_OPTIONS = {
     ),
     "steps": ("budget", "budget='steps=%s'"),
 }
+_OF_TEXT = ("tokenizer", "reading")
+"""Options of `slmmodel.app`, whose calls take text."""
 """Options of other libraries: ours that means the same, and the fix, with `%` for the value."""
 
 
@@ -148,6 +150,8 @@ def unknown_option(call: str, option: str, value: object, options: Iterable[str]
     else:
         text = repr(value) if isinstance(value, str | int | float | list | tuple | None) else "..."
         instead = f"{meant}={text}" if meant else "leave it out"
+        if option in _OF_TEXT and not meant:
+            instead = f"slmmodel.app.{call}(..., {option}={text}), which takes text; packed data have a tokenizer"
     return WrongType(
         f"{call}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else ""),
         limit=f"options: {', '.join(known)}",

@@ -263,6 +263,10 @@ def read_yaml(path: str) -> Settings:
         if value is None and any(option.startswith(f"{name}.") for option in ("model.", *OPTIONS)):
             # A section whose settings are all comments.
             continue
+        section, _, inside = name.partition(".")
+        if section in _SECTIONS and inside.partition(".")[0] in _SECTIONS and name not in OPTIONS:
+            # A whole name such as `model.n_layers` in the block of a section.
+            name = inside
         if name in settings:
             raise InvalidConfig(f"{name!r} is set twice", where=f"{path}, line {number}", fix="remove one of them")
         settings[name] = Setting(value, f"{path}, line {number}")
@@ -367,7 +371,10 @@ def naming_origin(settings: Settings) -> Iterator[None]:
     """Lets an error about one of these settings, or about the file it names, say where that was given."""
     try:
         yield
-    except SlmmodelError as error:
+    except Exception as raised:
+        if not hasattr(raised, "fields"):
+            raise
+        error = cast("SlmmodelError", raised)  # or one of slmtok, which has the same parts
         path = error.fields.get("path")
         named = next((each for each in settings.values() if path is not None and each.value == path), None)
         given = settings.get(str(error.fields.get("option")))
@@ -434,19 +441,29 @@ def affects_weights(name: str) -> bool:
 
 
 def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
-    """Raises `InvalidConfig` for the first setting that does not exist, with the nearest one that does."""
-    known = list(names)
-    for name, given in settings.items():
-        if name not in known and not name.startswith(("data.options.", "data.read.")):
-            error = unknown_setting(name, [_PRESET, *known, *model_options()], given.where)
-            if f"{name}." == _BUDGET and given.value:
-                kind, amount = budget_of(str(given.value)).split("=", 1)
-                in_file = f"write budget: {{{kind}: {amount}}} in that line"
-                error.fix = in_file if ", line " in given.where else (Argument(f"{_BUDGET}{kind}", amount),)
-            inside = [each for each in (_PRESET, *known) if each.startswith(f"{name}.")]
-            if inside and f"{name}." != _BUDGET and ", line " not in given.where:
-                error.fix = ("name a setting of it, such as ", Argument(inside[0], given.value))
-            raise error
+    """Raises `InvalidConfig` for the first setting that does not exist, with what to write for all of them."""
+    valid = dict.fromkeys(names)
+    known = list(dict.fromkeys([_PRESET, *valid, *model_options()]))
+    unknown = [name for name in settings if name not in valid and not name.startswith(("data.options.", "data.read."))]
+    errors = [_unknown(name, settings[name], known) for name in unknown]
+    if not errors:
+        return
+    if len(errors) > 1 and all(str(error.fix).startswith("write ") for error in errors):
+        errors[0].fix = "; ".join(f"{error.fix} for {name}" for name, error in zip(unknown, errors, strict=True))
+    raise errors[0]
+
+
+def _unknown(name: str, given: Setting, known: list[str]) -> InvalidConfig:
+    """The error for a setting that does not exist, with the nearest one that does."""
+    error = unknown_setting(name, known, given.where)
+    if f"{name}." == _BUDGET and given.value:
+        kind, amount = budget_of(str(given.value)).split("=", 1)
+        in_file = f"write budget: {{{kind}: {amount}}} in that line"
+        error.fix = in_file if ", line " in given.where else (Argument(f"{_BUDGET}{kind}", amount),)
+    inside = [each for each in known if each.startswith(f"{name}.")]
+    if inside and f"{name}." != _BUDGET and ", line " not in given.where:
+        error.fix = ("name a setting of it, such as ", Argument(inside[0], given.value))
+    return error
 
 
 def model_options() -> dict[str, None]:
@@ -639,7 +656,9 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
         if settings:
             named = settings.get(str(error.fields.get("option")).removeprefix("model."))
             # Sizes that do not fit each other: one of the given ones.
-            given = [named] if named else [each for name, each in settings.items() if name != "preset"]
+            words = re.findall(r"\w+", f"{error.fact} {error.limit}")
+            alike = [each for name, each in settings.items() if name in words]
+            given = [named] if named else alike or [each for name, each in settings.items() if name != "preset"]
             error.where = ", ".join(dict.fromkeys(each.where for each in given)) or error.where
             option = str(error.fields.setdefault("option", f"model.{next(iter(settings))}"))
             usual = {"seq_len": base.seq_len, **shape}.get(option.removeprefix("model."))
@@ -662,10 +681,7 @@ def check_without_data(settings: Settings) -> dict[str, Any]:
     Raises what `validate` raises, and `InvalidConfig` for settings of `model` that fit no preset which a run may take.
     The sizes of the vocabulary are those of the data, and are compared with them later.
     """
-    of_models = model_options()
-    for name, given in settings.items():
-        if name.startswith("model.") and name != _PRESET and name not in of_models:
-            raise unknown_setting(name, [_PRESET, *of_models, *OPTIONS], given.where)
+    check_names(settings, [_PRESET, *model_options(), *OPTIONS])
     sections, others = _sections_of(settings)
     own = {name: setting for name, setting in sections.items() if name not in ("n_vocab", "padded_vocab")}
     defaults = [name for names in _DEFAULT_PRESETS.values() for name in names.values()]

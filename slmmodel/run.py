@@ -105,6 +105,10 @@ class Run:
         ended = summary_of(self.result) if self.result else [("ended", "not finished")]
         return html_table(repr(self), [("shape", shape), *ended])
 
+    def __call__(self, *args: object, **keywords: object) -> None:
+        """A run is not a module. Raises `WrongType`."""
+        raise WrongType("a Run is not callable", limit="its module is run.model", fix="run.model(ids)")
+
     def generate(
         self,
         ids: Sequence[int] = (),

@@ -17,7 +17,6 @@ from slmmodel.cli.options import (
     run_argument,
     run_as_argument,
     run_tokenizer_option,
-    seed_option,
     step_option,
     threads_option,
 )
@@ -63,7 +62,7 @@ _HABITS: dict[str, Habit] = {
 @field_option("top_k", SampleConfig.model_fields["top_k"])
 @option("--max-new", "--max-new-tokens", "max_new_tokens", metavar="N", type=COUNT, default=128,
         help="Maximum number of new ids of an answer.")  # fmt: skip
-@seed_option
+@option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the random choices.")
 @option("--transcript", metavar="FILE", panel=OUTPUT, help="Write the transcript here at the end.")
 @option("--force", is_flag=True, panel=OUTPUT, help="Replace a transcript that exists.")
 @step_option

@@ -310,16 +310,20 @@ def open_any(
         _note_on(corpus)
         return text_source(corpus, vocab, split or ALL, rule)
     from slmmodel.data.opening import open_source
+    from slmmodel.data.source import NoSuchSplitError
 
     if any(map(str.isspace, path)) and not Path(path).exists():
         instead = "for text itself name - and pipe it in"
         raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=instead, path=path)
     try:
         return open_source(path, split or "val", vocab=vocab)
-    except MissingInput:
+    except MissingInput as error:
         if split is not None:
             raise
-        return open_source(path, "train", vocab=vocab)
+        source = open_source(path, "train", vocab=vocab)
+        if isinstance(error, NoSuchSplitError):
+            note_of_command(f"{path} has no split val: all its documents, the split train, are taken")
+        return source
 
 
 def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOptions) -> RunData | None:

@@ -106,10 +106,20 @@ def write_into(run: RunFolder, name: str, data: bytes, *, option: str) -> str:
     """
     target = run.path / EVALUATIONS / name
     target.parent.mkdir(exist_ok=True)
-    if target.exists() and target.read_bytes() != data and not settings().quiet:
+    if target.exists() and not settings().quiet and not _adds_to(data, target.read_bytes()):
         note(f"{target} had another result, which is replaced; {option} FILE keeps both")
     atomic.write(target, data, force=True)
     return str(target)
+
+
+def _adds_to(data: bytes, earlier: bytes) -> bool:
+    """Whether a result has all values of an earlier one, and perhaps more, such as baselines."""
+    try:
+        now, before = json.loads(data), json.loads(earlier)
+        kept = ((name, value) for name, value in before["payload"].items() if value is not None)
+        return data == earlier or all(now["payload"].get(name) == value for name, value in kept)
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
+        return False
 
 
 def load_result(path: str, kind: str) -> dict[str, Any]:

@@ -64,11 +64,13 @@ def open_source(
             )
     if file is not None:
         if layout is None and file.suffix not in ID_SUFFIXES:
+            # Training data are divided; validation data are scored as a whole.
+            whole = "" if split == "train" else " --val none"
             raise UnsupportedFormat(
                 f"{file.name} is not a file of ids",
                 where=str(file),
                 limit=f"packed data, or {', '.join(ID_SUFFIXES)}",
-                fix=f"name packed data: slmtok pack {shlex.quote(str(file))} -t TOK --val none -o DIR, if it is text",
+                fix=f"name packed data: slmtok pack {shlex.quote(str(file))} -t TOK{whole} -o DIR, if it is text",
             )
         return open_foreign(file, layout=layout, vocab=vocab, dtype=dtype, delimiter=delimiter)
     return ShardSource(folder, split)

@@ -73,6 +73,18 @@ class _Split(_Totals):
     shards: Count
 
 
+_PACK_DEFAULTS = ("auto", "file", "text")
+"""Values of options of `slmtok pack` that go without saying."""
+
+
+def _quoted(text: str) -> str:
+    """A word for a shell, line ends and tabs escaped."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    for character, escape in {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.items():
+        escaped = escaped.replace(character, escape)
+    return quote(text) if text.isprintable() else f"$'{escaped}'"
+
+
 class _Manifest(Strict):
     """A manifest. Names of shards become paths, so only the expected ones are valid."""
 
@@ -94,6 +106,18 @@ class _Manifest(Strict):
     def inference(self) -> str:
         """How the tokenizer cut the text."""
         return str(self.plan.get("options", {}).get("inference", "merges"))
+
+    def pack_flags(self) -> str:
+        """The options of `slmtok pack` that cut the documents, for a shell; empty for its defaults."""
+        options = self.plan.get("options", {})
+        words = [] if self.frame == "bos_eos" else [f"--no-{name}" for name in ("bos", "eos") if name not in self.frame]
+        for name, value in {**options.get("read", {}), "val": options.get("val")}.items():
+            flag = f"--{name.replace('_', '-')}"
+            if value is True:
+                words.append(flag)
+            elif isinstance(value, str | int | float) and value is not False and value not in _PACK_DEFAULTS:
+                words += [flag, _quoted(str(value))]
+        return " ".join(words)
 
     @model_validator(mode="after")
     def _check(self) -> _Manifest:
@@ -184,7 +208,7 @@ class ShardSource(DocumentBlock, TokenSource):
         self._unchecked = set(range(len(shards)))
         self.documents_digest = next(found.digest for name, found in manifest.splits.items() if name == split)
         self.domain_names = tuple(manifest.domains)
-        self.inference = manifest.inference
+        self.inference, self.pack_flags = manifest.inference, manifest.pack_flags()
         self._digests: list[dict[Any, str]] = [entry.sha256 for entry in entries]
 
     def _read_header(self, number: int, entry: _Entry) -> Header:

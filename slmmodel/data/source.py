@@ -50,6 +50,8 @@ class TokenSource(ABC):
     domain_names: tuple[str, ...] = ()
     inference = "merges"
     """How the tokenizer cut the text: `merges`, `longest`, or `dropout:P`."""
+    pack_flags = ""
+    """Options of `slmtok pack` that made the data, for a shell."""
 
     @property
     @abstractmethod

@@ -7,6 +7,7 @@ certificate, and anybody can compute it again.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -100,12 +101,14 @@ def check_run(run: RunFolder, source: TokenSource, stateful: bool) -> None:
     """Raises `Mismatch` for documents of another tokenizer, `OptionError` for a model without a state to carry."""
     theirs, arch = source.vocab, run.config["model"]["arch"]
     if theirs is not None and theirs.fingerprint != run.vocab.fingerprint:
+        again = " ".join(
+            filter(None, ("slmtok pack CORPUS -t", shlex.quote(str(run.tokenizer or "TOK")), source.pack_flags))
+        )
         raise Mismatch(
             f"the data were made with another tokenizer than the model of {run.path}",
             where=str(run.path),
             limit=f"fingerprints: of the data {theirs.fingerprint[:16]}…, of the run {run.vocab.fingerprint[:16]}…",
-            fix="pack its text again with the tokenizer of the run, and the options of the packing that slmtok info "
-            f"shows: slmtok pack CORPUS -t {run.tokenizer or 'TOK'} OPTIONS -o DATA",
+            fix=f"pack its text again with the tokenizer of the run: {again} -o NEW",
         )
     if stateful and not arch_of(arch).config.unbounded:
         names = [name for name, entry in MODELS.items() if entry.config.unbounded]

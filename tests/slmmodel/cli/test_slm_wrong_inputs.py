@@ -246,6 +246,74 @@ def test_validation_data_of_another_tokenizer_are_refused(slm, made, tmp_path):
     slm(*line[:4], "--val", "val", *line[6:], code=0)
 
 
+def test_a_configuration_of_another_trainer_is_mended_in_one_go(slm, made):
+    """Each name that the fix gives stands where the wrong one stood."""
+    import re
+
+    file = Path("nano.yaml")
+    file.write_text("model:\n  n_layer: 1\n  n_embd: 64\noptim: {lr: 1e-3}\nmax_iters: 20\n")
+    line = ["train", made / "data", "--config", file, "-o", "new", "--preset=cpu-demo", "--dry-run"]
+    fix = slm(*line, code=2).err.rpartition("fix:   ")[2]
+    text = file.read_text()
+    for ours, other in re.findall(r"([\w.]+) for ([\w.]+)", fix):
+        text = text.replace(f"{other.rpartition('.')[2]}:", f"{ours}:")
+    file.write_text(text)
+    assert "peak learning rate 0.001" in slm(*line, code=0).out
+
+
+def test_a_configuration_names_the_line_at_fault(slm, made):
+    file = Path("c.yaml")
+    file.write_text("model:\n  n_layers: 2\n  n_heads: 2\n  n_kv_heads: 4\n  dropout: 0.1\n")
+    line = ["train", made / "data", "--config", file, "-o", "new", "--preset=cpu-demo", "--dry-run"]
+    err = slm(*line, code=2).err
+    assert "where: c.yaml, line 3, c.yaml, line 4\n" in err
+    assert "would train" in slm(*line, *err.rpartition("fix:   ")[2].partition(";")[0].split(), code=0).out
+    file.write_text(f"data: {{train: corpus/, tokenizer: {made / 'tok.json'}}}\n")
+    for command in (["train", "--config", file, "-o", "new"], ["config", "--check", file]):
+        assert "named in c.yaml, line 1\n" in slm(*command, code=1).err
+
+
+def test_data_of_another_tokenizer_are_packed_again_with_their_options(slm, made, tmp_path):
+    import shlex
+
+    import slmtok
+
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    slmtok.train("a.txt", vocab_size=280).save("small.json")
+    slmtok.pack("a.txt", slmtok.load("small.json"), "other", separator="dog.\n", val="tail:10%", eos=False)
+    err = slm("eval", "run", "--on", "other", code=1).err
+    fix = err.rpartition("slmtok pack CORPUS ")[2].strip()
+    assert fix == r"-t run/tok.json --no-eos --separator $'dog.\n' --val tail:10% -o NEW"
+    words = shlex.split(fix.replace(r"$'dog.\n'", "'dog.\n'"))
+    from slmtok.cli import main
+
+    assert main(["pack", "a.txt", *words]) == 0
+    slm("eval", "run", "--on", "NEW", "--no-baselines", code=0)
+    slmtok.pack("a.txt", slmtok.load("tok.json"), "whole", val="none")
+    note = "note: whole has no split val: all its documents, the split train, are taken\n"
+    assert note in slm("eval", "run", "--on", "whole", "--no-baselines", code=0).err
+
+
+def test_baselines_are_not_another_result(slm, made, tmp_path):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    assert "had another result" not in slm("eval", "run", code=0).err
+    assert "had another result" in slm("eval", "run", "--no-baselines", code=0).err
+
+
+def test_calls_of_python_name_the_call_that_was_meant(made, monkeypatch):
+    import slmmodel
+    from slmmodel.errors import UnsupportedFormat, WrongType
+
+    monkeypatch.chdir(made)
+    with pytest.raises(WrongType, match=r"fix:   slmmodel.app.train\(..., tokenizer='tok.json'\), which takes text"):
+        slmmodel.train("a.txt", tokenizer="tok.json")
+    assert callable(slmmodel.app.train)
+    with pytest.raises(WrongType, match=r"fix:   run.model\(ids\)"):
+        slmmodel.load("run")([1, 2])
+    with pytest.raises(UnsupportedFormat, match=r"slmtok pack a\.txt -t TOK -o DIR, if it is text"):
+        slmmodel.train("a.txt")
+
+
 def test_wrong_settings_of_the_model_do_not_import_torch(made):
     import subprocess
     import sys
