@@ -46,6 +46,7 @@ const LAYERS: [(&str, &[&str]); 23] = [
         &[
             "error",
             "threads",
+            "interrupt",
             "mem",
             "utf8",
             "fork_safe_once",
