@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
 from slmtok.corpus.streams import COMPRESSED, document_too_large
-from slmtok.corpus.template import located, template_of
+from slmtok.corpus.template import located, repeated_column, template_of
 from slmtok.corpus.text_columns import TextColumn
 from slmtok.errors import (
     DocumentTooLarge,
@@ -480,12 +480,7 @@ def _kinds(schema: Any, template: Template, source: str) -> dict[str, object]:
     """The type of each column of a schema of Arrow, by name. Raises `MalformedRecord` for one that is there twice."""
     twice = next((name for name in template.fields if schema.names.count(name) > 1), None)
     if twice is not None:
-        raise MalformedRecord(
-            f"the column {twice!r} is there {schema.names.count(twice)} times",
-            where=source,
-            limit="columns of different names",
-            fix=("write the file again with other names, or name another column with ", Setting("text_key")),
-        )
+        raise repeated_column(twice, schema.names.count(twice), source)
     return dict(zip(schema.names, schema.types, strict=True))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slmtok.corpus.template import LIKELY_FIELDS, SKIP, Template
+from slmtok.corpus.template import LIKELY_FIELDS, SKIP, Template, repeated_column
 from slmtok.errors import MalformedRecord, Setting, suggestion
 
 
@@ -19,7 +19,7 @@ class Header:
 
     @classmethod
     def of(cls, names: Sequence[bytes], template: Template, where: str) -> Header:
-        """The header with these names. Raises `MalformedRecord` for a field of the template that it does not have."""
+        """The header with these names. Raises `MalformedRecord` for a field of the template that is not there once."""
         if template.numbered:
             columns = [int(name) - 1 for name in template.fields]
             if max(columns) >= len(names):
@@ -29,8 +29,11 @@ class Header:
                     fix=(Setting("text_key", f"{len(names)}"),),
                 )
             return cls(template, len(names), tuple(columns))
-        known = {name.decode("utf-8", "replace"): index for index, name in enumerate(names)}
+        read = [name.decode("utf-8", "replace") for name in names]
+        known = {name: index for index, name in enumerate(read)}
         for name in template.fields:
+            if read.count(name) > 1:
+                raise repeated_column(name, read.count(name), where)
             if name not in known:
                 shown = ", ".join(text if len(text) <= 24 else text[:23] + "…" for text in known)
                 likely = next((each for each in LIKELY_FIELDS if each in known and each not in template.fields), None)

@@ -141,6 +141,16 @@ def located(error: MalformedRecord, source: str, **place: int) -> MalformedRecor
     return error
 
 
+def repeated_column(name: str, times: int, source: str) -> MalformedRecord:
+    """The error for a field of a template that several columns of a table are called."""
+    return MalformedRecord(
+        f"the column {name!r} is there {times} times",
+        where=source,
+        limit="columns of different names",
+        fix=("write the file again with other names, or name another column with ", Setting("text_key")),
+    )
+
+
 def template_of(options: ReadOptions) -> Template:
     """What the text of a record is made of."""
     if options.text_template is None:

@@ -188,8 +188,12 @@ def test_a_million_rows_stream_in_little_memory(tmp_path: Path) -> None:
 def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), path)
-    with pytest.raises(errors.MalformedRecord, match="the column 'text' is there 2 times"):
-        list(read(find([str(path)], ReadOptions()), ReadOptions()))
+    for name, separator in (("a.csv", ","), ("a.tsv", "\t")):
+        (tmp_path / name).write_text(f"text{separator}text\na{separator}b\n")
+    for each in (path, tmp_path / "a.csv", tmp_path / "a.tsv"):
+        options = ReadOptions(text_key="text")
+        with pytest.raises(errors.MalformedRecord, match="the column 'text' is there 2 times"):
+            list(read(find([str(each)], options), options))
 
 
 def test_a_file_of_json_takes_memory_for_its_size_and_not_for_the_limit(tmp_path: Path) -> None:
