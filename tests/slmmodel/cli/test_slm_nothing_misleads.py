@@ -336,7 +336,7 @@ WRONG_SETTINGS = {
     "model.n_embd=32": "write model.d_model\n",
     "steps=5": "write run.budget.steps\n",
     "run.budget=steps=5": "--set run.budget.steps=5\n",
-    "optim.schedule=cosine": "name a setting of it: optim.schedule.kind\n",
+    "optim.schedule=cosine": "name a setting of it, such as --set optim.schedule.kind=cosine\n",
     "run.precision=float32": "--precision fp32\n",
     "run.device=CPU": "--device cpu\n",
     "run.device=gpu": f"--device {meant_device('gpu')}\n",
