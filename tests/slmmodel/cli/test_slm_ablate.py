@@ -381,16 +381,13 @@ def test_questions_of_the_study_are_valid_commands(study: ModuleType, slm) -> No
         assert f"{question.corpus}.jsonl.zst" in ran.err.splitlines()[0]
 
 
-def test_page_of_the_study(finished: Path, tmp_path: Path, study: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    reports = []
-    # `slm report` has its own tests.
-    monkeypatch.setattr("page._report", lambda names, out, place: reports.append(names) or ())
+def test_page_of_the_study(finished: Path, tmp_path: Path, study: ModuleType) -> None:
     done, waiting = (replace(study.QUESTIONS[0], name=name, title=f"Question {name}") for name in (finished.name, "x"))
     result = load_ablation(str(finished / "ablation.json"))
     for _ in ("without a kept result", "with one"):
         assert study.write_page([done, waiting], finished.parent, tmp_path) == []
     page = (tmp_path / "README.md").read_text()
-    assert "Answered: 1 of 2 questions, by 8 runs." in page and reports == [[finished.name]] * 2
+    assert "Answered: 1 of 2 questions, by 8 runs." in page and f"`slm report {finished.name}`" in page
     assert "| [Question x](#question-x) | | not yet run | |" in page
     for view in result["views"]:
         assert f"| {view['match']} | nothing | same, b |" in page, "two seeds decide nothing"
