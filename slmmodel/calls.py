@@ -49,9 +49,9 @@ FOREIGN_OPTIONS = {
     ),
     "steps": ("budget", "budget='steps=%s'"),
 }
+"""Options of other libraries: ours that means the same, and the fix, with `%` for the value."""
 _OF_TEXT = ("tokenizer", "reading")
 """Options of `slmmodel.app`, whose calls take text."""
-"""Options of other libraries: ours that means the same, and the fix, with `%` for the value."""
 
 
 def explains_calls(target: Target) -> Target:
