@@ -3,7 +3,7 @@
 //! Matching a custom pattern and merging a piece of megabytes take long between two batches, so such loops call [`check`].
 //! The flag is thread-local: the layers that loop do not know the calls that they serve. Without a flag, [`check`] succeeds.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -25,6 +25,22 @@ pub struct Interrupt {
 
 thread_local! {
     static CURRENT: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
+    /// Checks of a deadline until the clock is read.
+    static CHECKS_LEFT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Checks of a deadline for each reading of the clock, which takes up to half as long as a search by a custom pattern.
+const CHECKS_PER_READING: u32 = 16;
+
+/// Makes the next check of a deadline read the clock: after work that may have taken much longer than others.
+pub fn read_clock_next() {
+    CHECKS_LEFT.set(0);
+}
+
+fn is_past(deadline: Instant) -> bool {
+    let is_due = CHECKS_LEFT.get() == 0;
+    CHECKS_LEFT.set(if is_due { CHECKS_PER_READING } else { CHECKS_LEFT.get() } - 1);
+    is_due && Instant::now() >= deadline
 }
 
 /// Restores the flag of the outer scope, also after a panic.
@@ -43,7 +59,7 @@ impl Interrupt {
     }
 
     fn is_requested(&self) -> bool {
-        self.requested.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.requested.load(Ordering::Relaxed) || self.deadline.is_some_and(is_past)
     }
 
     /// Runs `work` in the scope of this flag.

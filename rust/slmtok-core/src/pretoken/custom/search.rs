@@ -8,6 +8,7 @@ use fancy_regex::RegexBuilder;
 use regex_automata::{Input, meta};
 
 use super::{Custom, Engine};
+use crate::interrupt::read_clock_next;
 use crate::pretoken::char_class::char_len;
 
 /// Limits on the backtracking steps of one search.
@@ -113,6 +114,7 @@ impl Searcher {
                         return Ok(Found::Slow);
                     }
                     if limit > STEP_LIMITS[0] {
+                        read_clock_next();
                         let Some(left) = self.steps_left.checked_sub(limit) else {
                             let reason = "the segment takes more backtracking steps than its length allows";
                             return Err(format!("{reason} ({BASE_STEPS}, and {STEPS_PER_BYTE} for each byte)"));
