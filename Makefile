@@ -16,6 +16,8 @@ export PYO3_PYTHON := $(PY)
 export VIRTUAL_ENV := $(VENV)
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without bytecode, each of the hundreds of commands that the tests start would compile the packages again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Feature of the engine that exposes internals to tests and instruction counts.
 TESTING := slmtok-core/testing
