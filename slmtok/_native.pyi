@@ -125,6 +125,9 @@ class Counts:
     def items(self) -> list[tuple[builtins.bytes, int]]:
         """(piece, count), sorted by piece."""
 
+    def visit_items(self, visit: Callable[[list[tuple[builtins.bytes, int]]], object], n: int) -> None:
+        """Calls `visit` with up to `n` of the items at a time, so that they need not all be in memory."""
+
     def occurrences(self, needle: builtins.bytes) -> int:
         """How often `needle` occurs in the corpus, occurrences that cross pieces not counted."""
 

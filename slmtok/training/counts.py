@@ -39,6 +39,9 @@ from slmtok.vocabulary import PatternSpec
 if TYPE_CHECKING:
     from slmtok.aliases import Token
 
+BLOCK_PIECES = 1 << 16
+"""Pieces that are looked at together: as Python objects each takes about 200 bytes."""
+
 _Path: TypeAlias = "str | os.PathLike[str]"
 
 
@@ -143,7 +146,7 @@ class PretokenCounts:
         return self.native.merge_memory
 
     def items(self) -> list[tuple[Token, int]]:
-        """(piece, count), sorted by piece."""
+        """(piece, count), sorted by piece. Takes about 200 bytes for each."""
         return self.native.items()
 
     @cached_property

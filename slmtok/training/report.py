@@ -16,6 +16,7 @@ from slmtok.errors import CorpusTooSmall, Message, Setting
 from slmtok.schemes import Learned, internal_merges
 from slmtok.specials import FIRST_LEARNED
 from slmtok.token_text import escape_token
+from slmtok.training.counts import BLOCK_PIECES
 
 if TYPE_CHECKING:
     from slmtok.aliases import Token
@@ -249,8 +250,18 @@ class MergeStep:
 def explain(trained: Trained, steps: int, *, example: bytes | None = None) -> list[MergeStep]:
     """The first `steps` merges of a run with their public ids; none for a scheme that does not merge."""
     merges, ids, _ = internal_merges(trained.learned.merges)
-    pieces = trained.counts.items()
-    return explain_merges(pieces, merges, trained.learned.counts, steps=steps, example=example, ids=ids[256:])
+    frequent: list[tuple[bytes, int]] = []
+
+    def keep(items: list[tuple[bytes, int]]) -> None:
+        frequent[:] = most_frequent([*frequent, *items])
+
+    trained.counts.native.visit_items(keep, BLOCK_PIECES)
+    return explain_merges(frequent, merges, trained.learned.counts, steps=steps, example=example, ids=ids[256:])
+
+
+def most_frequent(pieces: Iterable[tuple[bytes, int]]) -> list[tuple[bytes, int]]:
+    """The `TRACKED_PIECES` most frequent pieces, the first by their bytes where counts are equal."""
+    return nsmallest(TRACKED_PIECES, pieces, key=lambda item: (-item[1], item[0]))
 
 
 def explain_merges(
@@ -269,7 +280,7 @@ def explain_merges(
     and all if None, are shown on the most frequent piece that has the pair at that moment. ids: the public id that each
     merge makes; 256 + k if None.
     """
-    tracked = [piece for piece, _ in nsmallest(TRACKED_PIECES, pieces, key=lambda item: (-item[1], item[0]))]
+    tracked = [piece for piece, _ in most_frequent(pieces)]
     words = [(piece, list(piece)) for piece in (*(() if example is None else (example,)), *tracked)]
     token = [bytes([byte]) for byte in range(256)]
     made: list[MergeStep] = []

@@ -21,7 +21,7 @@ from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED
 from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
 from slmtok.training.api import count, require_text
-from slmtok.training.counts import PretokenCounts
+from slmtok.training.counts import BLOCK_PIECES, PretokenCounts
 from slmtok.training.learn import learn_more
 from slmtok.vocabulary import part_of_size, vocabulary_too_small
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from slmtok.training.ingest import CorpusLike
     from slmtok.vocabulary import Merge, Vocabulary
 
-_BLOCK_PIECES = 1 << 17
 _MAX_LISTED_IDS = 10
 _CUT = ", pattern=tok.pattern.regex"
 """In a call that counts text: the pattern of a tokenizer."""
@@ -161,27 +160,32 @@ def check_larger(n_vocab: int, present: int) -> None:
 def compare_segmentation(before: Tokenizer, after: Tokenizer, counts: PretokenCounts) -> SegmentationChanges:
     """Compares two tokenizers on the pieces of counts. The merges of the second begin with those of the first."""
     found = [0, 0, 0, 0]
-    for texts, numbers in _blocks(counts):
+
+    def compare(items: list[tuple[bytes, int]]) -> None:
+        texts, numbers = _columns(items)
         old, new = before.count_tokens(texts), after.count_tokens(texts)
         # A piece changes if and only if it has fewer ids.
         parts = numbers, numbers[old != new], numbers * old.astype(np.uint64), numbers * new.astype(np.uint64)
-        found = [total + int(part.sum()) for total, part in zip(found, parts, strict=True)]
+        found[:] = [total + int(part.sum()) for total, part in zip(found, parts, strict=True)]
+
+    counts.native.visit_items(compare, BLOCK_PIECES)
     return SegmentationChanges(*found)
 
 
-def _blocks(counts: PretokenCounts) -> Iterable[tuple[list[bytes], NDArray[np.uint64]]]:
-    items = counts.items()
-    for start in range(0, len(items), _BLOCK_PIECES):
-        block = items[start : start + _BLOCK_PIECES]
-        yield [piece for piece, _ in block], np.array([number for _, number in block], dtype=np.uint64)
+def _columns(items: list[tuple[bytes, int]]) -> tuple[list[bytes], NDArray[np.uint64]]:
+    return [piece for piece, _ in items], np.array([number for _, number in items], dtype=np.uint64)
 
 
 def usage(tokenizer: Tokenizer, counts: PretokenCounts) -> NDArray[np.uint64]:
     """Occurrences of each id in the encoding of the counted text, shape (n_vocab,), uint64."""
     used = np.zeros(tokenizer.n_vocab, dtype=np.uint64)
-    for texts, numbers in _blocks(counts):
+
+    def add(items: list[tuple[bytes, int]]) -> None:
+        texts, numbers = _columns(items)
         rows = tokenizer.encode_batch(texts)
         np.add.at(used, rows.ids, np.repeat(numbers, np.diff(rows.offsets)))
+
+    counts.native.visit_items(add, BLOCK_PIECES)
     return used
 
 

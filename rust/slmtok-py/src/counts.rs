@@ -5,12 +5,13 @@ use std::sync::Mutex;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use slmtok_core::Error;
 use slmtok_core::corpus::Digest;
 use slmtok_core::count;
 use slmtok_core::file_blocks::DocumentUnit;
 use slmtok_core::train::merge_memory;
 
-use crate::bridge::{lock, run, run_reporting, run_with_callback};
+use crate::bridge::{lock, run, run_holding_gil, run_reporting, run_with_callback};
 use crate::bytes_object::bytes_object;
 use crate::documents::Documents;
 use crate::pattern::Pattern;
@@ -102,6 +103,20 @@ impl Counts {
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyBytes>, u64)>> {
         let sorted = run(py, || Ok(self.inner.sorted()))?;
         sorted.into_iter().map(|(piece, count)| Ok((bytes_object(py, &piece)?, count))).collect()
+    }
+
+    fn visit_items(&self, py: Python<'_>, visit: &Bound<'_, PyAny>, n: usize) -> PyResult<()> {
+        let mut raised = None;
+        let outcome = run_holding_gil(py, || {
+            self.inner.blocks(n, &mut |block| {
+                let items = block.iter().map(|(piece, count)| Ok((bytes_object(py, piece)?, *count)));
+                items.collect::<PyResult<Vec<_>>>().and_then(|items| visit.call1((items,))).map(drop).map_err(|error| {
+                    raised = Some(error);
+                    Error::Interrupted
+                })
+            })
+        });
+        raised.map_or(outcome, Err)
     }
 
     fn occurrences(&self, py: Python<'_>, needle: Vec<u8>) -> PyResult<u64> {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -111,6 +113,27 @@ def test_usage_is_what_encoding_counts(counts, texts):
         for id in tok.encode_list(text):
             plain[id] += 1
     assert usage(tok, counts).tolist() == plain.tolist()
+
+
+def test_items_are_visited_in_blocks_and_not_held_together(counts):
+    blocks = []
+    counts.native.visit_items(blocks.append, 100)
+    assert [item for block in blocks for item in block] == counts.items()
+    assert {len(block) for block in blocks[:-1]} == {100} and 0 < len(blocks[-1]) <= 100
+    with pytest.raises(ZeroDivisionError):
+        counts.native.visit_items(lambda block: 1 // 0, 100)
+
+    words = " ".join(f"{number:x}" for number in range(0x80000, 0x80000 + 200_000))
+    many = slmtok.count(slmtok.Texts([words.translate(str.maketrans("0123456789", "ghijklmnop"))]))
+    tok = slmtok.train(counts, vocab_size=500)
+    tracemalloc.start()
+    try:
+        used = usage(tok, many)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # All items together take more than 30 MB.
+    assert many.distinct > 190_000 and used.sum() > many.pieces and peak < 20_000_000
 
 
 def test_pruned_what_a_text_does_not_use(trained, texts):

@@ -84,6 +84,25 @@ impl Counts {
         items
     }
 
+    /// Calls `visit` with up to `n` pieces and their counts at a time, in ascending order of the bytes.
+    ///
+    /// # Errors
+    /// Errors of `visit`.
+    pub fn blocks(&self, n: usize, visit: &mut dyn FnMut(&[(Vec<u8>, u64)]) -> Result<()>) -> Result<()> {
+        let (mut block, mut outcome) = (Vec::new(), Ok(()));
+        self.for_each(|piece, count| {
+            if outcome.is_ok() {
+                block.push((piece.to_vec(), count));
+                if block.len() >= n {
+                    outcome = visit(&block);
+                    block.clear();
+                }
+            }
+        });
+        outcome?;
+        if block.is_empty() { Ok(()) } else { visit(&block) }
+    }
+
     /// Canonical serialisation: for each piece in order its length (u32), its bytes and its count (u64), little-endian.
     #[must_use]
     #[expect(
