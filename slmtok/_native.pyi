@@ -190,7 +190,7 @@ def write_counts(columns: Sequence[Counts], write: Callable[[bytes], object]) ->
 def merge_counts(files: Sequence[_Body], columns: int, min_count: int, write: Callable[[bytes], object]) -> _Sums:
     """The same for the sum of files. Pieces that occur less than `min_count` times in all columns are left out."""
 
-def read_counts(files: Sequence[_Body], columns: int, pattern: Pattern) -> list[Counts]:
+def read_counts(files: Sequence[_Body], columns: int, pattern: Pattern, max_bytes: int) -> list[Counts]:
     """The columns of the sum of files; of their totals only `pieces` is set. Raises `CorruptFile`, `CountOverflow`."""
 
 def weighted_counts(pattern: Pattern, parts: Sequence[tuple[Counts, int]]) -> Counts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -17,8 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from slmtok import _engine, atomic
 from slmtok._engine import UNICODE_VERSION, Counts
 from slmtok.calls import argument_text, explains_calls
-from slmtok.checks import check_int, check_path
-from slmtok.errors import MissingInput, OptionError, Setting, WrongType
+from slmtok.checks import U64, check_int, check_path
+from slmtok.errors import MissingInput, NotEnoughMemory, OptionError, Setting, WrongType
+from slmtok.sizes import format_bytes
 from slmtok.training.counts_format import (
     Domain,
     Head,
@@ -33,6 +35,7 @@ from slmtok.training.counts_format import (
     write_file,
 )
 from slmtok.training.ingest import CorpusStats
+from slmtok.training.memory import free_memory
 from slmtok.training.mixing import common_denominator, domain_weights
 from slmtok.vocabulary import PatternSpec
 
@@ -219,7 +222,7 @@ class PretokenCounts:
         files = _open_all(paths, allow_duplicate)
         head = merge_heads([file.head for file in files])
         pattern = _engine.Pattern(head.pattern.regex)
-        columns = _engine.read_counts(_bodies(files, head), len(head.domains), pattern)
+        columns = _read(files, head, pattern)
         named = zip(head.domains, columns, strict=True)
         parts = tuple(DomainCounts(domain.name, domain.documents, domain.bytes, column) for domain, column in named)
         digest = head.corpus_digest
@@ -387,6 +390,28 @@ def _check_duplicates(files: Sequence[CountsFile]) -> None:
 
 def _lineage(files: Sequence[CountsFile]) -> tuple[str, ...]:
     return tuple(leaf for file in files for leaf in file.layout.leaves)
+
+
+def _read(files: Sequence[CountsFile], head: Head, pattern: _engine.Pattern) -> list[Counts]:
+    """The columns of `head`. A small file may hold much: a piece that begins as the one before takes a few bytes there.
+
+    Raises `NotEnoughMemory` where the pieces take more than a quarter of the free memory; while they grow, twice.
+    """
+    free = free_memory()
+    limit = U64 if free is None else free // 4
+    try:
+        return _engine.read_counts(_bodies(files, head), len(head.domains), pattern, limit)
+    except NotEnoughMemory as error:
+        if int(str(error.fields["bytes"])) > limit:
+            paths = [file.layout.path for file in files]
+            raise NotEnoughMemory(
+                f"the pieces of {' and '.join(paths)} take more than {format_bytes(limit)} of memory",
+                limit=f"a quarter of the memory that is free, {format_bytes(free or 0)}",
+                fix="a machine with more memory, or counts without rare pieces: "
+                f"slmtok merge {shlex.join(paths)} --min-count 2 -o frequent.counts",
+                bytes=error.fields["bytes"],
+            ) from None
+        raise
 
 
 def _bodies(files: Sequence[CountsFile], head: Head) -> list[tuple[str, int, int, Sequence[int]]]:

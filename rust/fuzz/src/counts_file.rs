@@ -62,7 +62,7 @@ fn written(columns: &[Counts]) -> Option<Vec<u8>> {
 }
 
 fn loaded(body: &[u8], columns: usize) -> Option<Vec<Counts>> {
-    on_disk(body, columns, |file| read(&[file], columns, &pattern()).ok())
+    on_disk(body, columns, |file| read(&[file], columns, &pattern(), u64::MAX).ok())
 }
 
 fn merged(body: &[u8], columns: usize) -> Option<Vec<u8>> {

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use slmtok_core::count;
 use slmtok_core::count::counts_file::{self, Input, Sums};
 
-use crate::bridge::{run, run_with_callback};
+use crate::bridge::{run, run_supervised, run_with_callback};
 use crate::counts::Counts;
 use crate::pattern::Pattern;
 
@@ -43,9 +43,16 @@ pub fn merge_counts(
 
 /// Reads the sum of bodies of files.
 #[pyfunction]
-pub fn read_counts(py: Python<'_>, files: Vec<InputTuple>, columns: usize, pattern: &Pattern) -> PyResult<Vec<Counts>> {
+pub fn read_counts(
+    py: Python<'_>,
+    files: Vec<InputTuple>,
+    columns: usize,
+    pattern: &Pattern,
+    max_bytes: u64,
+) -> PyResult<Vec<Counts>> {
     let inputs = inputs(files);
-    let read = run(py, || counts_file::read(&inputs, columns, &pattern.inner))?;
+    let read =
+        run_supervised(py, None, ("read", 0), |_| counts_file::read(&inputs, columns, &pattern.inner, max_bytes))?;
     Ok(read.into_iter().map(|inner| Counts { inner }).collect())
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import slmtok
-from slmtok.errors import CorruptFile, MissingInput, OptionError, OutputExists, UnsupportedVersion
+from slmtok.errors import CorruptFile, MissingInput, NotEnoughMemory, OptionError, OutputExists, UnsupportedVersion
 from slmtok.training import counts_format
 from slmtok.training.counts import open_counts
 
@@ -217,3 +217,21 @@ def test_numbers_beyond_32_bits_survive(tmp_path):
     counts = dataclasses.replace(slmtok.count(slmtok.Texts(["a"])), native=native)
     counts.save(tmp_path / "large.counts")
     assert slmtok.PretokenCounts.load(tmp_path / "large.counts").items() == [(b"abc", 3_000_000_000), (b"xyz", 1 << 40)]
+
+
+def test_a_small_file_does_not_unpack_beyond_the_memory(tmp_path, monkeypatch):
+    from slmtok import _engine
+    from slmtok.training import counts as module
+
+    pieces = [(b"ab" * 10_000 + number.to_bytes(2, "big"), 3) for number in range(2000)]
+    native = _engine.Counts.from_items(_engine.Pattern("whole"), pieces)
+    path = tmp_path / "small.counts"
+    dataclasses.replace(slmtok.count(slmtok.Texts(["a"]), pattern="whole"), native=native).save(path)
+    # The first piece, then some bytes for each of the others.
+    assert path.stat().st_size < 60_000
+    assert slmtok.PretokenCounts.load(path).items() == pieces
+
+    monkeypatch.setattr(module, "free_memory", lambda: 80_000_000)
+    with pytest.raises(NotEnoughMemory, match=r"more than 20\.0 MB") as raised:
+        slmtok.PretokenCounts.load(path)
+    assert raised.value.fields["bytes"] < 20_100_000 and str(path) in str(raised.value.fix)

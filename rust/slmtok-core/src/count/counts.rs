@@ -6,7 +6,8 @@ use super::Totals;
 use super::sorted::{Record, Source, head_bytes, merge};
 use super::spill::SpillStats;
 use super::table::CountTable;
-use crate::mem::reserve;
+use crate::cache::short_key::MAX_KEY_BYTES;
+use crate::mem::try_reserve;
 use crate::pretoken::Pattern;
 use crate::{Error, Result};
 
@@ -44,11 +45,7 @@ impl Counts {
         }
         let mut pieces = SortedPieces::default();
         let sorted: Box<dyn Source> = Box::new(table.sort());
-        let mut push = |record: &_| {
-            pieces.push(record);
-            Ok(())
-        };
-        merge(vec![sorted], &mut push, &mut |_| Ok(()))?;
+        merge(vec![sorted], &mut |record| pieces.push(record), &mut |_| Ok(()))?;
         let totals = Totals { documents, bytes, pieces: number, ..Totals::default() };
         Ok(Self { pattern, totals, spills: SpillStats::default(), pieces })
     }
@@ -176,19 +173,30 @@ pub(super) struct SortedPieces {
 
 impl SortedPieces {
     /// Appends a record that is greater than all before it.
-    pub fn push(&mut self, record: &Record) {
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`].
+    pub fn push(&mut self, record: &Record) -> Result<()> {
         if record.is_short() {
-            reserve(&mut self.short, 1);
+            try_reserve(&mut self.short, 1)?;
             self.short.push(Short { head: halves(record.head), count: record.count });
         } else {
-            reserve(&mut self.arena, record.tail.len() + 16);
+            try_reserve(&mut self.arena, record.tail.len() + 16)?;
+            try_reserve(&mut self.long, 1)?;
             record.append_to(&mut self.arena);
             self.long.push(Long { end: self.arena.len(), count: record.count });
         }
+        Ok(())
     }
 
-    pub fn push_piece(&mut self, piece: &[u8], count: u64) {
-        self.push(&Record::new(piece, count));
+    /// Memory that a piece takes.
+    pub fn bytes_of(piece: &[u8]) -> u64 {
+        let is_short = piece.len() <= MAX_KEY_BYTES;
+        (if is_short { size_of::<Short>() } else { piece.len() + size_of::<Long>() }) as u64
+    }
+
+    pub fn push_piece(&mut self, piece: &[u8], count: u64) -> Result<()> {
+        self.push(&Record::new(piece, count))
     }
 
     pub fn len(&self) -> usize {
@@ -277,7 +285,7 @@ mod tests {
         #[test]
         fn sorted_pieces_round_trip(pieces in prop::collection::btree_map(prop::collection::vec(0u8..3, 1..24), 1u64..9, 0..400)) {
             let mut all = SortedPieces::default();
-            pieces.iter().for_each(|(piece, count)| all.push(&Record::new(piece, *count)));
+            pieces.iter().for_each(|(piece, count)| all.push(&Record::new(piece, *count)).unwrap());
             let mut read = Vec::new();
             all.for_each(|piece, count| read.push((piece.to_vec(), count)));
             prop_assert_eq!(all.len(), pieces.len());

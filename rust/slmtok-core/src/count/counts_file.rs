@@ -16,7 +16,7 @@ use super::front_coding::{BlockReader, BlockWriter};
 use super::table::OVERFLOW;
 use super::{Counts, Totals};
 use crate::pretoken::Pattern;
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// A block is complete when it reaches this size, so it exceeds it by less than one row.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -71,17 +71,24 @@ pub fn merge_files(inputs: &[Input], domains: usize, min_count: u64, sink: Sink<
 /// Reads the sum of files into memory: the counts of each of `domains` columns.
 ///
 /// # Errors
-/// As [`merge_files`].
-pub fn read(inputs: &[Input], domains: usize, pattern: &Pattern) -> Result<Vec<Counts>> {
+/// As [`merge_files`]; [`Error::NoMemory`] where the pieces take more than `max_bytes`, of which the size of a file says
+/// nothing: a row of 8 bytes adds a byte to the piece before it. Interruption.
+pub fn read(inputs: &[Input], domains: usize, pattern: &Pattern, max_bytes: u64) -> Result<Vec<Counts>> {
     let mut sources: Vec<Box<dyn Rows>> = Vec::with_capacity(inputs.len());
     for input in inputs {
         sources.push(Box::new(FileRows::open(input)?));
     }
     let mut columns: Vec<(SortedPieces, u64)> = (0..domains).map(|_| (SortedPieces::default(), 0)).collect();
+    let mut held = 0;
     merge(sources, domains, &mut |piece, row| {
+        interrupt::check()?;
         for (&count, (pieces, sum)) in row.iter().zip(&mut columns) {
             if count > 0 {
-                pieces.push_piece(piece, count);
+                held += SortedPieces::bytes_of(piece);
+                if held > max_bytes {
+                    return Err(Error::NoMemory { bytes: held });
+                }
+                pieces.push_piece(piece, count)?;
                 add(sum, count)?;
             }
         }
@@ -99,7 +106,7 @@ pub fn weighted(pattern: &Pattern, parts: &[(&Counts, u64)]) -> Result<Counts> {
     let sources = sources.map(|(counts, weight)| Box::new(PieceRows::new(&counts.pieces, 0, *weight)) as Box<dyn Rows>);
     let (mut pieces, mut sum) = (SortedPieces::default(), 0);
     merge(sources.collect(), 1, &mut |piece, row| {
-        pieces.push_piece(piece, row[0]);
+        pieces.push_piece(piece, row[0])?;
         add(&mut sum, row[0])
     })?;
     Ok(counts_of(pattern, pieces, sum))

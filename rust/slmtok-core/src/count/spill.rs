@@ -164,11 +164,7 @@ pub(super) fn merge_workers(
     workers.iter().for_each(|(_, runs)| spills += runs.stats);
     let tables = workers.iter().map(|(table, _)| Box::new(table.sorted()) as Box<dyn Source>);
     let sources = tables.chain(workers.iter().flat_map(|(_, runs)| runs.sources())).collect();
-    let mut push = |record: &_| {
-        pieces.push(record);
-        Ok(())
-    };
-    merge(sources, &mut push, report)?;
+    merge(sources, &mut |record| pieces.push(record), report)?;
     Ok((pieces, spills))
 }
 

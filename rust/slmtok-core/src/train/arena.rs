@@ -4,6 +4,8 @@
 //! began a token and now lies inside one. So neighbours need no links: the token at `s` is followed by `s + len` and preceded
 //! by `s - len_of[cells[s - 1].token]`, because `s - 1` is the last byte of the previous token.
 
+use std::cmp::Reverse;
+
 use crate::count::Counts;
 use crate::mem::try_with_capacity;
 use crate::merges::TokenBytes;
@@ -16,8 +18,8 @@ pub(super) const DEAD: u32 = u32::MAX - 1;
 
 /// Positions are `u32`.
 const MAX_BYTES: u64 = u32::MAX as u64;
-/// Words between two checks for an interrupt.
-const CHECK_INTERVAL: usize = 1 << 12;
+/// Cells between two checks for an interrupt.
+const CHECK_INTERVAL: usize = 1 << 20;
 
 /// One byte of a word. Every occurrence reads both fields, so they share a cache line.
 #[derive(Clone, Copy)]
@@ -46,15 +48,15 @@ impl Arena {
                 text.extend_from_slice(piece);
             }
         });
-        order.sort_unstable_by(|a, b| {
-            let bytes = |&(_, start, length): &(u64, usize, usize)| &text[start..start + length];
-            b.0.cmp(&a.0).then_with(|| bytes(a).cmp(bytes(b)))
-        });
+        // Words of one count stay in ascending order of their bytes, as the counts have them.
+        order.sort_unstable_by_key(|&(count, start, _)| (Reverse(count), start));
         let mut arena = Self { cells: try_with_capacity(bytes + words + 1)?, weight: try_with_capacity(words)? };
         arena.push_end();
-        for (index, &(count, start, length)) in order.iter().enumerate() {
-            if index.is_multiple_of(CHECK_INTERVAL) {
+        let mut next_check = 0;
+        for &(count, start, length) in &order {
+            if arena.cells.len() >= next_check {
                 interrupt::check()?;
+                next_check = arena.cells.len() + CHECK_INTERVAL;
             }
             arena.push_word(&text[start..start + length], count);
         }

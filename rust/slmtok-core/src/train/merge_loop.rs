@@ -18,6 +18,8 @@ use crate::{Error, Result, interrupt};
 
 /// Merges between two progress reports.
 const REPORT_INTERVAL: u32 = 256;
+/// Postings between two checks for an interrupt.
+const CHECK_INTERVAL: usize = 1 << 20;
 
 /// Learns merges from `counts`. `report` receives (merges learned, merges wanted); its error ends the run.
 ///
@@ -105,8 +107,8 @@ impl<'a> Run<'a> {
             interrupt::check()?;
             match self.required.find(left, right) {
                 Some(pair) => {
-                    let bound = self.recount(pair);
-                    self.merge(Candidate { bound, rank: 0, pair, left, right }, Some(special));
+                    let bound = self.recount(pair)?;
+                    self.merge(Candidate { bound, rank: 0, pair, left, right }, Some(special))?;
                 }
                 None => {
                     self.new_token(left, right, 0, Some(special));
@@ -127,26 +129,26 @@ impl<'a> Run<'a> {
             if self.required.must_start(total - self.slots, &self.arena, &self.tokens) && self.merge_required()? {
                 continue;
             }
-            let Some(best) = self.next() else {
+            let Some(best) = self.next()? else {
                 if self.merge_required()? {
                     continue;
                 }
                 self.outcome.stop = if self.best_remaining() > 0 { Stop::MinCount } else { Stop::NoPairs };
                 break;
             };
-            self.merge(best, None);
+            self.merge(best, None)?;
         }
         report(u64::from(self.slots), u64::from(total))
     }
 
     /// The next pair to merge: recounted, allowed, and with compacted postings.
-    fn next(&mut self) -> Option<Candidate> {
+    fn next(&mut self) -> Result<Option<Candidate>> {
         loop {
             let Self { queue, order, tokens, .. } = self;
-            let top = queue.pop(|a, b| order.before(a, b, tokens))?;
+            let Some(top) = queue.pop(|a, b| order.before(a, b, tokens)) else { return Ok(None) };
             self.outcome.stats.pops += 1;
             let length = tokens.len_of[top.left as usize] + tokens.len_of[top.right as usize];
-            let count = self.recount(top.pair);
+            let count = self.recount(top.pair)?;
             if count < top.bound {
                 if count >= self.min_count {
                     self.push(Candidate { bound: count, ..top });
@@ -155,7 +157,7 @@ impl<'a> Run<'a> {
             }
             match self.refusal(top, length) {
                 Some(refusal) => self.outcome.refused.push(refusal),
-                None => return Some(top),
+                None => return Ok(Some(top)),
             }
         }
     }
@@ -175,24 +177,27 @@ impl<'a> Run<'a> {
     }
 
     /// Keeps the live postings of a pair and returns the sum of their weights. A dead posting never becomes live again.
-    fn recount(&mut self, pair: u32) -> u64 {
+    fn recount(&mut self, pair: u32) -> Result<u64> {
         let entry = &mut self.pairs.list[pair as usize];
         let step = self.tokens.len_of[entry.left as usize] as usize;
         let postings = &mut self.pairs.postings[entry.offset..entry.offset + entry.len];
         self.outcome.stats.visited += postings.len() as u64;
         let (mut kept, mut count) = (0, 0);
-        for at in 0..postings.len() {
-            let pos = postings[at];
-            let start = pos as usize;
-            let cell = self.arena.cells[start];
-            if cell.token == entry.left && self.arena.cells[start + step].token == entry.right {
-                count += self.arena.weight[cell.word as usize];
-                postings[kept] = pos;
-                kept += 1;
+        for block in (0..postings.len()).step_by(CHECK_INTERVAL) {
+            interrupt::check()?;
+            for at in block..postings.len().min(block + CHECK_INTERVAL) {
+                let pos = postings[at];
+                let start = pos as usize;
+                let cell = self.arena.cells[start];
+                if cell.token == entry.left && self.arena.cells[start + step].token == entry.right {
+                    count += self.arena.weight[cell.word as usize];
+                    postings[kept] = pos;
+                    kept += 1;
+                }
             }
         }
         entry.len = kept;
-        count
+        Ok(count)
     }
 
     /// Creates the token of a pair. `known` is the special whose id it takes, if a replay has decided that.
@@ -216,10 +221,10 @@ impl<'a> Run<'a> {
     }
 
     /// Merges a pair right after its recount.
-    fn merge(&mut self, best: Candidate, known: Option<Option<u32>>) {
+    fn merge(&mut self, best: Candidate, known: Option<Option<u32>>) -> Result<()> {
         let Candidate { left, right, .. } = best;
         let new = self.new_token(left, right, best.bound, known);
-        self.apply(best.pair, left, right, new);
+        self.apply(best.pair, left, right, new)?;
         let Self { new_pairs, pairs, queue, order, tokens, required, min_count, .. } = self;
         new_pairs.flush(pairs, required.posting_threshold(*min_count), |pair, left, right, bound| {
             required.add_pair(pair, left, right);
@@ -228,17 +233,21 @@ impl<'a> Run<'a> {
                 queue.push(candidate, |a, b| order.before(a, b, tokens));
             }
         });
+        Ok(())
     }
 
     /// Rewrites every live occurrence and records the new pairs.
-    fn apply(&mut self, pair: u32, left: u32, right: u32, new: u32) {
+    fn apply(&mut self, pair: u32, left: u32, right: u32, new: u32) -> Result<()> {
         let Self { arena, tokens, pairs, new_pairs, .. } = self;
         let Arena { cells, weight } = arena;
         let len_of = &tokens.len_of[..];
         let (left_len, right_len) = (len_of[left as usize], len_of[right as usize]);
         let mut applied = 0;
         new_pairs.reserve(pairs.slice(pair).len());
-        for &pos in pairs.slice(pair) {
+        for (index, &pos) in pairs.slice(pair).iter().enumerate() {
+            if index.is_multiple_of(CHECK_INTERVAL) {
+                interrupt::check()?;
+            }
             let (start, middle) = (pos as usize, (pos + left_len) as usize);
             if cells[start].token != left || cells[middle].token != right {
                 continue; // overlapped by the occurrence before it, in a run
@@ -262,6 +271,7 @@ impl<'a> Run<'a> {
             }
         }
         self.outcome.stats.applied += applied;
+        Ok(())
     }
 
     /// Merges one pair of a required token; false if all required tokens exist.
@@ -269,8 +279,8 @@ impl<'a> Run<'a> {
         let next = self.required.next_pair(&self.arena, &self.tokens, &self.options.limits)?;
         let Some((left, right)) = next else { return Ok(false) };
         let pair = self.required.pair(left, right);
-        let bound = self.recount(pair);
-        self.merge(Candidate { bound, rank: self.order.rank(left, right), pair, left, right }, None);
+        let bound = self.recount(pair)?;
+        self.merge(Candidate { bound, rank: self.order.rank(left, right), pair, left, right }, None)?;
         self.outcome.required_merges += 1;
         Ok(true)
     }

@@ -72,7 +72,7 @@ proptest! {
     #[test]
     fn reading_inverts_writing(a in maps(), b in maps()) {
         let file = BodyFile::new(&body(&[&a, &b]));
-        let back = read(&[file.input(&[0, 1])], 2, &pattern()).unwrap();
+        let back = read(&[file.input(&[0, 1])], 2, &pattern(), u64::MAX).unwrap();
         prop_assert_eq!(back[0].sorted().into_iter().collect::<Map>(), a.clone());
         prop_assert_eq!(back[1].sorted().into_iter().collect::<Map>(), b.clone());
         prop_assert_eq!(back[1].totals.pieces, b.values().sum::<u64>());
@@ -104,18 +104,18 @@ proptest! {
         let file = BodyFile::new(&bytes);
         let again = merged(&[file.input(&[0])], 1, 0);
         prop_assert_eq!(again, (bytes.clone(), sums));
-        let back = read(&[file.input(&[0])], 1, &pattern()).unwrap();
+        let back = read(&[file.input(&[0])], 1, &pattern(), u64::MAX).unwrap();
         prop_assert_eq!(back[0].sorted().into_iter().collect::<Map>(), kept);
     }
 
     #[test]
     fn no_bytes_cause_a_panic(noise in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..400, to in any::<u8>()) {
-        let _ = read(&[BodyFile::new(&noise).input(&[0])], 1, &pattern());
+        let _ = read(&[BodyFile::new(&noise).input(&[0])], 1, &pattern(), u64::MAX);
         let map: Map = (0..40u64).map(|n| (format!("piece {n:03}").into_bytes(), n + 1)).collect();
         let mut bytes = body(&[&map]);
         let at = at % bytes.len();
         bytes[at] = to;
-        let _ = read(&[BodyFile::new(&bytes).input(&[0])], 1, &pattern());
+        let _ = read(&[BodyFile::new(&bytes).input(&[0])], 1, &pattern(), u64::MAX);
     }
 }
 
@@ -124,9 +124,9 @@ fn damaged_bodies_are_errors() {
     let map: Map = (0..60_000u64).map(|n| (format!("{:x}", n * n).into_bytes(), n + 1)).collect();
     let whole = body(&[&map]);
     let file = BodyFile::new(&whole);
-    let back = read(&[file.input(&[0])], 1, &pattern()).unwrap();
+    let back = read(&[file.input(&[0])], 1, &pattern(), u64::MAX).unwrap();
     assert_eq!(back[0].sorted().into_iter().collect::<Map>(), map);
-    let reason = |bytes: &[u8]| match read(&[BodyFile::new(bytes).input(&[0])], 1, &pattern()) {
+    let reason = |bytes: &[u8]| match read(&[BodyFile::new(bytes).input(&[0])], 1, &pattern(), u64::MAX) {
         Err(Error::CorruptCounts { reason, .. }) => reason,
         other => panic!("{:?}", other.map(|counts| counts.len())),
     };
@@ -155,7 +155,7 @@ fn sums_beyond_64_bits_are_an_error() {
     let huge: Map = BTreeMap::from([(b"ab".to_vec(), u64::MAX)]);
     let file = BodyFile::new(&body(&[&huge]));
     let twice = [file.input(&[0]), file.input(&[0])];
-    assert!(matches!(read(&twice, 1, &pattern()), Err(Error::CountOverflow { .. })));
+    assert!(matches!(read(&twice, 1, &pattern(), u64::MAX), Err(Error::CountOverflow { .. })));
     assert!(matches!(merge_files(&twice, 1, 0, &mut |_| Ok(())), Err(Error::CountOverflow { .. })));
     let apart = [file.input(&[0]), file.input(&[1])];
     assert!(matches!(merge_files(&apart, 2, 0, &mut |_| Ok(())), Err(Error::CountOverflow { .. })));
