@@ -13,9 +13,9 @@ use crate::{Error, Result};
 /// An internal id: the position of a token in merge order. A newtype, because the encoder handles public ids beside it; below
 /// the encoder every id is internal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank(pub u32);
+pub struct InternalId(pub u32);
 
-impl Rank {
+impl InternalId {
     /// The position as an index.
     pub fn index(self) -> usize {
         self.0 as usize
@@ -60,15 +60,15 @@ impl Model {
         }
     }
 
-    /// All ranks.
-    pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + use<> {
-        self.tokens().ids().map(Rank)
+    /// All internal ids.
+    pub fn internal_ids(&self) -> impl ExactSizeIterator<Item = InternalId> + use<> {
+        self.tokens().ids().map(InternalId)
     }
 
     /// The bytes of a token.
     #[must_use]
-    pub fn token(&self, rank: Rank) -> &[u8] {
-        self.tokens().get(rank.0)
+    pub fn token(&self, id: InternalId) -> &[u8] {
+        self.tokens().get(id.0)
     }
 
     fn tokens(&self) -> &TokenBytes {
@@ -81,20 +81,20 @@ impl Model {
 
     /// The two tokens that a token was merged from.
     #[must_use]
-    pub fn halves(&self, rank: Rank) -> Option<(Rank, Rank)> {
-        self.merges()?.halves(rank.0).map(|(left, right)| (Rank(left), Rank(right)))
+    pub fn halves(&self, id: InternalId) -> Option<(InternalId, InternalId)> {
+        self.merges()?.halves(id.0).map(|(left, right)| (InternalId(left), InternalId(right)))
     }
 
     /// Tokens that encoding never returns.
     ///
     /// # Errors
     /// Lack of memory and interruption.
-    pub fn unreachable(&self) -> Result<impl Iterator<Item = Rank>> {
+    pub fn unreachable(&self) -> Result<impl Iterator<Item = InternalId>> {
         let ids = match self {
             Self::Merge { merger, .. } => merger.unreachable()?,
             Self::Longest(_) | Self::Lookup { .. } => &[],
         };
-        Ok(ids.iter().copied().map(Rank))
+        Ok(ids.iter().copied().map(InternalId))
     }
 
     /// Where pieces may be split before they are merged.
