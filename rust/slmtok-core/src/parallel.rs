@@ -161,7 +161,7 @@ pub fn available_threads() -> usize {
 }
 
 /// Progress callback: called between batches with the number of bytes done. An error stops the work.
-pub type Report<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
+pub type ReportProgress<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 
 /// Runs `work(worker, batch index)` over all batches of `plan`, one thread per worker. Only the calling thread calls `report`,
 /// between batches, or regularly if the plan is slow.
@@ -171,7 +171,7 @@ pub type Report<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 pub fn for_each_batch<W: Send>(
     plan: &WorkPlan,
     workers: &mut [W],
-    report: Report<'_>,
+    report: ReportProgress<'_>,
     work: impl Fn(&mut W, usize) -> Result<()> + Sync,
 ) -> Result<()> {
     if !plan.is_slow {
@@ -192,11 +192,11 @@ pub fn for_each_batch<W: Send>(
 fn run_batches<W: Send>(
     plan: &WorkPlan,
     workers: &mut [W],
-    report: Report<'_>,
+    report: ReportProgress<'_>,
     work: &(impl Fn(&mut W, usize) -> Result<()> + Sync),
 ) -> Result<()> {
     let (next, done, stop) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-    let serve = |worker: &mut W, report: Option<Report<'_>>| -> std::result::Result<(), (usize, Error)> {
+    let serve = |worker: &mut W, report: Option<ReportProgress<'_>>| -> std::result::Result<(), (usize, Error)> {
         let mut report = report;
         let _guard = StopOnPanic(&stop);
         while !stop.load(Ordering::Relaxed) {
@@ -246,7 +246,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// A [`Report`] that ignores progress.
+/// A [`ReportProgress`] that ignores progress.
 pub fn no_progress(_: u64) -> Result<()> {
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{TrySendError, sync_channel};
 
 use super::transcode::{MixedTexts, Utf8Buffer};
-use crate::parallel::{BATCH_BYTES, Report, lock};
+use crate::parallel::{BATCH_BYTES, ReportProgress, lock};
 use crate::threads::spawn;
 use crate::{Error, Result};
 
@@ -125,7 +125,7 @@ impl<'a> Iterator for Portions<'a, '_> {
 pub(crate) fn pipeline<'a, W: Send>(
     workers: &mut [W],
     mut portions: Portions<'a, '_>,
-    report: Report<'_>,
+    report: ReportProgress<'_>,
     encode: impl Fn(&mut W, &Portion<'a>) -> Result<()> + Sync,
 ) -> Result<()> {
     let Some((mine, others)) = workers.split_first_mut() else { return Ok(()) };

@@ -7,7 +7,7 @@
 use super::Counter;
 use super::limits::{Limits, Truncation};
 use crate::mem::try_reserve;
-use crate::parallel::{Report, WorkPlan};
+use crate::parallel::{ReportProgress, WorkPlan};
 use crate::utf8::count_chars;
 use crate::{Error, Result};
 
@@ -37,7 +37,7 @@ impl Counter {
     ///
     /// # Errors
     /// See [`Counter::feed`].
-    pub fn feed_part(&mut self, text: &[u8], last: bool, report: Report<'_>) -> Result<bool> {
+    pub fn feed_part(&mut self, text: &[u8], last: bool, report: ReportProgress<'_>) -> Result<bool> {
         if self.limits.is_reached() {
             self.stream = DocumentStream::default();
             return Ok(false);
@@ -59,7 +59,7 @@ impl Counter {
     }
 
     /// Counts the pieces that start in the first `length` bytes, and drops these bytes.
-    fn count_part(&mut self, length: usize, last: bool, report: Report<'_>) -> Result<()> {
+    fn count_part(&mut self, length: usize, last: bool, report: ReportProgress<'_>) -> Result<()> {
         let text = std::mem::take(&mut self.stream.text);
         let kept = self.take_part(&text[..length]);
         // If a limit cuts the document here, the pieces must not depend on the text after the cut.

@@ -24,7 +24,7 @@ use std::ops::Range;
 use crate::Result;
 use crate::cache::hash::KEY_BATCH_LEN;
 use crate::corpus::Documents;
-use crate::parallel::{Report, WorkPlan, available_threads, count_ends_up_to, for_each_batch, thread_count};
+use crate::parallel::{ReportProgress, WorkPlan, available_threads, count_ends_up_to, for_each_batch, thread_count};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
 use crate::threads::spawn;
 use document_stream::DocumentStream;
@@ -195,7 +195,7 @@ impl Counter {
     /// # Errors
     /// A custom pattern that exceeds its limits, a document with too much text to hold at once, a count that exceeds 64 bits, a
     /// failure to write a temporary file, or an error of `report`.
-    pub fn feed(&mut self, documents: &[&[u8]], report: Report<'_>) -> Result<bool> {
+    pub fn feed(&mut self, documents: &[&[u8]], report: ReportProgress<'_>) -> Result<bool> {
         let mut kept = Vec::new();
         let documents = if self.limits.is_unlimited() {
             documents
@@ -221,7 +221,7 @@ impl Counter {
     ///
     /// # Errors
     /// See [`Counter::feed`].
-    pub fn feed_batch(&mut self, batch: &Documents, report: Report<'_>) -> Result<bool> {
+    pub fn feed_batch(&mut self, batch: &Documents, report: ReportProgress<'_>) -> Result<bool> {
         if batch.continued > 0 || batch.partial {
             return self.feed_part(&batch.bytes, !batch.partial, report);
         }
@@ -236,7 +236,13 @@ impl Counter {
 
     /// Counts the spans of `plan`. `first` is (index of the first document in the corpus, bytes of it counted by earlier
     /// calls).
-    fn count(&mut self, plan: &WorkPlan, documents: &[&[u8]], first: (u64, u64), report: Report<'_>) -> Result<()> {
+    fn count(
+        &mut self,
+        plan: &WorkPlan,
+        documents: &[&[u8]],
+        first: (u64, u64),
+        report: ReportProgress<'_>,
+    ) -> Result<()> {
         let threads = thread_count(self.threads, plan.batches.len());
         self.workers.resize_with(self.workers.len().max(threads), Worker::default);
         let (pattern, budget) = (&self.pattern, self.budget.as_ref());
@@ -257,7 +263,7 @@ impl Counter {
     /// # Errors
     /// A count that exceeds 64 bits, a failure to write or read a temporary file, or an error of `report`, which receives
     /// the number of merged records.
-    pub fn finish(mut self, report: Report<'_>) -> Result<Counts> {
+    pub fn finish(mut self, report: ReportProgress<'_>) -> Result<Counts> {
         let mut workers = std::mem::take(&mut self.workers);
         workers.resize_with(workers.len().max(1), Worker::default);
         let (mut totals, mut invalid, mut tables) = (self.totals, InvalidUtf8::default(), Vec::new());

@@ -13,7 +13,7 @@ use super::batch::{EncodedDocuments, Frame, offset};
 use super::{Encoder, TokenId};
 use crate::merge::merge_with_dropout;
 use crate::merge::pair_table::PairTable;
-use crate::parallel::{Report, WorkPlan, for_each_batch, lock, thread_count};
+use crate::parallel::{ReportProgress, WorkPlan, for_each_batch, lock, thread_count};
 use crate::{Error, Result};
 
 /// Pieces that are scanned at once.
@@ -74,7 +74,7 @@ impl Encoder {
         dropout: Dropout,
         threads: usize,
         frame: Frame,
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<EncodedDocuments<I>> {
         self.check_frame(frame)?;
         let wrong = rates.iter().find(|rate| !(0.0..=1.0).contains(*rate)).map(f64::to_string);

@@ -10,7 +10,7 @@ use std::io::{BufWriter, Write};
 use super::batch::Frame;
 use super::{Encoder, IdWidth};
 use crate::file_blocks::{Block, DocumentUnit, SizedFile};
-use crate::parallel::{BATCH_BYTES, Report, WorkPlan};
+use crate::parallel::{BATCH_BYTES, ReportProgress, WorkPlan};
 use crate::threads::spawn;
 use crate::{Error, Result};
 
@@ -54,7 +54,7 @@ impl Encoder {
         paths: &[String],
         out: &str,
         options: FileOptions,
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<Vec<i64>> {
         self.check_frame(options.frame)?;
         let file = File::create_new(out).map_err(|error| Error::io(out, "create", &error))?;
@@ -80,7 +80,7 @@ impl Encoder {
         file: &SizedFile,
         options: FileOptions,
         writer: &mut IdWriter<'_>,
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<()> {
         let mut block = Block::read(file, 0, options.block_bytes, Block::default())?;
         let mut end = block.text().len() as u64;
