@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::encode::Encoder;
 use crate::fork_safe_once::get_or_init;
-use crate::mem::try_with_capacity;
+use crate::mem::try_with_capacity_huge;
 use crate::parallel::thread_count;
 use crate::threads::spawn;
 use crate::{Error, Result};
@@ -78,7 +78,7 @@ impl Decoder {
             let (start, end) = self.bounds(id.into(), position)?;
             length = length.saturating_add(end - start);
         }
-        let mut out = try_with_capacity(length.saturating_add(COPY_BYTES))?;
+        let mut out = try_with_capacity_huge(length.saturating_add(COPY_BYTES))?;
         out.resize(length + COPY_BYTES, 0);
         let mut at = 0;
         for (position, &id) in ids.iter().enumerate() {

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 #[cfg(target_arch = "x86_64")]
 use super::transcode_avx512::Avx512;
 use crate::cache::bloom::BloomFilter;
-use crate::mem::{reserve, with_capacity};
+use crate::mem::{reserve_huge, with_capacity_huge};
 use crate::parallel::lock;
 
 /// Code points that are encoded together, through an array that stays in the L1 cache.
@@ -49,7 +49,7 @@ impl Utf8Buffer {
     /// Room for `points` code points, if they are mostly ASCII; more are possible.
     #[must_use]
     pub fn with_capacity(points: usize) -> Self {
-        Self(with_capacity(points + points / 8))
+        Self(with_capacity_huge(points + points / 8))
     }
 
     /// All bytes.
@@ -66,7 +66,7 @@ impl Utf8Buffer {
         let mut window = [0; MAX_CHAR_BYTES * WINDOW_LEN];
         for (begin, points) in (0_usize..).step_by(WINDOW_LEN).zip(points.chunks(WINDOW_LEN)) {
             let len = encode_window(points, &mut window).map_err(|index| begin + index)?;
-            reserve(&mut self.0, len);
+            reserve_huge(&mut self.0, len);
             self.0.extend_from_slice(&window[..len]);
         }
         Ok(())

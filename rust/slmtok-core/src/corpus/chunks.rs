@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::decompress::{SeekPoint, Source, failure, is_interruption};
 use super::digest::Digest;
-use crate::mem::try_reserve;
+use crate::mem::try_reserve_huge;
 use crate::{Error, Result};
 
 /// Size of a chunk: large enough to hide the hand-over between threads, small enough to balance them.
@@ -277,7 +277,7 @@ impl SeekPoints {
 fn grow(buffer: &mut Vec<u8>, kept: usize, length: usize) -> Result<()> {
     if buffer.len() < length {
         buffer.truncate(kept);
-        try_reserve(buffer, length - kept)?;
+        try_reserve_huge(buffer, length - kept)?;
         buffer.resize(length, 0);
     }
     Ok(())

@@ -6,7 +6,7 @@ use super::Totals;
 use super::sorted::{Record, Source, head_bytes, merge};
 use super::spill::SpillStats;
 use super::table::CountTable;
-use crate::mem::reserve;
+use crate::mem::reserve_huge;
 use crate::pretoken::Pattern;
 use crate::{Error, Result};
 
@@ -159,10 +159,10 @@ impl SortedPieces {
     /// Appends a record that is greater than all before it.
     pub fn push(&mut self, record: &Record) {
         if record.is_short() {
-            reserve(&mut self.short, 1);
+            reserve_huge(&mut self.short, 1);
             self.short.push(Short { head: halves(record.head), count: record.count });
         } else {
-            reserve(&mut self.arena, record.tail.len() + 16);
+            reserve_huge(&mut self.arena, record.tail.len() + 16);
             record.append_to(&mut self.arena);
             self.long.push(Long { end: self.arena.len(), count: record.count });
         }

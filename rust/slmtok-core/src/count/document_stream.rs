@@ -6,7 +6,7 @@
 
 use super::Counter;
 use super::limits::{Limits, Truncation};
-use crate::mem::try_reserve;
+use crate::mem::try_reserve_huge;
 use crate::parallel::{ReportProgress, WorkPlan};
 use crate::utf8::count_chars;
 use crate::{Error, Result};
@@ -42,7 +42,7 @@ impl Counter {
             self.stream = DocumentStream::default();
             return Ok(false);
         }
-        try_reserve(&mut self.stream.text, text.len())?;
+        try_reserve_huge(&mut self.stream.text, text.len())?;
         self.stream.text.extend_from_slice(text);
         let length = self.stream.text.len();
         if last {

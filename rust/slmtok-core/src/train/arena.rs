@@ -5,7 +5,7 @@
 //! by `s - len_of[cells[s - 1].token]`, because `s - 1` is the last byte of the previous token.
 
 use crate::count::Counts;
-use crate::mem::try_with_capacity;
+use crate::mem::try_with_capacity_huge;
 use crate::merges::TokenBytes;
 use crate::{Error, Result, interrupt};
 
@@ -38,8 +38,8 @@ impl Arena {
     /// weight 0. Returns the arena and the start of each extra word.
     pub fn new(counts: &Counts, extra: &[&[u8]]) -> Result<(Self, Vec<u32>)> {
         let (bytes, words) = checked_size(counts, extra, MAX_BYTES)?;
-        let mut text = try_with_capacity(bytes)?;
-        let mut order: Vec<(u64, usize, usize)> = try_with_capacity(words)?;
+        let mut text = try_with_capacity_huge(bytes)?;
+        let mut order: Vec<(u64, usize, usize)> = try_with_capacity_huge(words)?;
         counts.for_each(|piece, count| {
             if piece.len() > 1 {
                 order.push((count, text.len(), piece.len()));
@@ -50,7 +50,8 @@ impl Arena {
             let bytes = |&(_, start, length): &(u64, usize, usize)| &text[start..start + length];
             b.0.cmp(&a.0).then_with(|| bytes(a).cmp(bytes(b)))
         });
-        let mut arena = Self { cells: try_with_capacity(bytes + words + 1)?, weight: try_with_capacity(words)? };
+        let mut arena =
+            Self { cells: try_with_capacity_huge(bytes + words + 1)?, weight: try_with_capacity_huge(words)? };
         arena.push_end();
         for (index, &(count, start, length)) in order.iter().enumerate() {
             if index.is_multiple_of(CHECK_INTERVAL) {
