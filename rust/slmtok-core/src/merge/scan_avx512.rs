@@ -13,7 +13,7 @@ use std::arch::x86_64::{
 use std::is_x86_feature_detected as has;
 
 use super::pair_table::{NONE, PairTable, SENTINEL};
-use crate::simd_limit::{SimdSet, allows};
+use crate::simd_limit::{SimdSet, test_limit_allows};
 
 /// The longest piece: one symbol a lane.
 pub const MAX_SYMBOLS_AVX512: usize = 1 << LANE_BITS;
@@ -30,7 +30,7 @@ impl Avx512 {
     /// The proof, if the machine has them.
     #[inline]
     pub fn detect() -> Option<Self> {
-        let avx512 = allows(SimdSet::Avx512) && has!("avx512f") && has!("avx512bw") && has!("avx512vl");
+        let avx512 = test_limit_allows(SimdSet::Avx512) && has!("avx512f") && has!("avx512bw") && has!("avx512vl");
         (avx512 && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt")).then_some(Self(()))
     }
 

@@ -12,7 +12,7 @@ use super::classes::Ascii;
 use super::common_multibyte::{ByteMatcher, CommonMultibyte};
 use super::level::Backend;
 use super::{BitmaskRules, Scan, WIDTH};
-use crate::simd_limit::{SimdSet, allows};
+use crate::simd_limit::{SimdSet, test_limit_allows};
 
 /// Proof that the machine has AVX2, and BMI 1 and 2.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Avx2(());
 
 impl Avx2 {
     pub(super) fn detect() -> Option<Self> {
-        let all = allows(SimdSet::Avx2OrNeon)
+        let all = test_limit_allows(SimdSet::Avx2AesOrNeon)
             && has!("avx2")
             && has!("bmi1")
             && has!("bmi2")

@@ -14,7 +14,7 @@ use super::classes::Ascii;
 use super::common_multibyte::CommonMultibyte;
 use super::level::Backend;
 use super::{BitmaskRules, Scan, WIDTH};
-use crate::simd_limit::{SimdSet, allows};
+use crate::simd_limit::{SimdSet, test_limit_allows};
 
 /// Proof that the machine has AVX-512 F, BW, VL, VBMI and VBMI2, and BMI 1 and 2. Older machines with AVX-512 take AVX2.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Avx512(());
 
 impl Avx512 {
     pub(super) fn detect() -> Option<Self> {
-        let all = allows(SimdSet::Avx512)
+        let all = test_limit_allows(SimdSet::Avx512)
             && has!("avx512f")
             && has!("avx512bw")
             && has!("avx512vl")

@@ -13,7 +13,7 @@ use super::classes::Ascii;
 use super::common_multibyte::{ByteMatcher, CommonMultibyte};
 use super::level::Backend;
 use super::{BitmaskRules, Scan, WIDTH};
-use crate::simd_limit::{SimdSet, allows};
+use crate::simd_limit::{SimdSet, test_limit_allows};
 
 /// The bit kept by each of eight neighbours.
 const BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
@@ -24,7 +24,7 @@ pub(super) struct Neon(());
 
 impl Neon {
     pub(super) fn detect() -> Option<Self> {
-        (allows(SimdSet::Avx2OrNeon) && has!("neon")).then_some(Self(()))
+        (test_limit_allows(SimdSet::Avx2AesOrNeon) && has!("neon")).then_some(Self(()))
     }
 
     pub(super) fn run<R: BitmaskRules>(self, scan: Scan<'_, R>) -> usize {
