@@ -5,8 +5,8 @@
 
 use super::Scanner;
 use super::char_class::{
-    CASELESS, END, LETTERS, LOWERISH, MARK, N, NUMBERS, OTHERS, SPACES, Set, UPPERISH, W, char_len, class_at, is,
-    letters, lowerish, run_end,
+    CASELESS, END, LETTERS, LOWERISH, MARK, NUMBER, NUMBERS, OTHERS, SPACES, Set, UPPERISH, WHITE, char_len, class_at,
+    is, letters, lowerish, run_end,
 };
 use crate::Result;
 
@@ -60,7 +60,7 @@ pub(super) fn white_space<const NEWLINES: bool, const WHOLE_END: bool>(bytes: &[
     let (mut end, mut last, mut after_newline) = (at, at, 0);
     let next = loop {
         let (class, length) = class_at(bytes, end);
-        if class != W {
+        if class != WHITE {
             break class;
         }
         last = end;
@@ -94,9 +94,9 @@ impl ScalarRules for Gpt2 {
     #[inline(always)]
     fn piece_end(&self, bytes: &[u8], at: usize) -> usize {
         let (here, length) = class_at(bytes, at);
-        if here == W {
+        if here == WHITE {
             let (after, more) = class_at(bytes, at + 1);
-            if bytes[at] != b' ' || after == W || after == END {
+            if bytes[at] != b' ' || after == WHITE || after == END {
                 return white_space::<false, true>(bytes, at);
             }
             return class_run(bytes, at + 1 + more, after);
@@ -116,7 +116,7 @@ impl ScalarRules for Gpt2 {
 fn class_run(bytes: &[u8], at: usize, class: u8) -> usize {
     if is(class, LETTERS) {
         letters(bytes, at)
-    } else if class == N {
+    } else if class == NUMBER {
         run_end(bytes, at, NUMBERS)
     } else {
         run_end(bytes, at, OTHERS)
@@ -143,14 +143,14 @@ impl<const GROUP: usize, const WHOLE_END: bool> ScalarRules for Cl100k<GROUP, WH
                 return at + length;
             }
         }
-        if here == N {
+        if here == NUMBER {
             return digit_group::<GROUP>(bytes, next);
         }
         let (after, more) = class_at(bytes, next);
         if is(after, LETTERS) && !is_newline(byte) {
             return letters(bytes, next + more);
         }
-        if here != W || (byte == b' ' && is(after, OTHERS)) {
+        if here != WHITE || (byte == b' ' && is(after, OTHERS)) {
             return newlines(bytes, run_end(bytes, next, OTHERS));
         }
         white_space::<true, WHOLE_END>(bytes, at)
@@ -194,16 +194,16 @@ impl ScalarRules for O200k {
     fn piece_end(&self, bytes: &[u8], at: usize) -> usize {
         let (here, length) = class_at(bytes, at);
         let byte = bytes[at];
-        let prefix = if is(here, LETTERS) || here == N || is_newline(byte) { 0 } else { length };
+        let prefix = if is(here, LETTERS) || here == NUMBER || is_newline(byte) { 0 } else { length };
         let end = word(bytes, at, prefix);
         if end > 0 {
             return end + suffix(bytes, end);
         }
         let next = at + length;
-        if here == N {
+        if here == NUMBER {
             return digit_group::<3>(bytes, next);
         }
-        if here != W || (byte == b' ' && is(class_at(bytes, next).0, OTHERS)) {
+        if here != WHITE || (byte == b' ' && is(class_at(bytes, next).0, OTHERS)) {
             return newlines_and_slashes(bytes, run_end(bytes, next, OTHERS));
         }
         white_space::<true, false>(bytes, at)
@@ -294,7 +294,7 @@ impl ScalarRules for Char {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word;
 
-const WORD: Set = LETTERS | 1 << MARK | 1 << N;
+const WORD: Set = LETTERS | 1 << MARK | 1 << NUMBER;
 
 impl ScalarRules for Word {
     fn piece_end(&self, bytes: &[u8], at: usize) -> usize {

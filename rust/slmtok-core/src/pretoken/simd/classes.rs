@@ -124,10 +124,10 @@ impl Classes {
         self.lower |= of(char_class::LOWER);
         self.caseless |= of(char_class::CASELESS);
         self.mark |= of(char_class::MARK);
-        self.number |= of(char_class::N);
-        self.multibyte_number |= of(char_class::N);
-        self.blank |= of(char_class::W);
-        self.other |= of(char_class::O);
+        self.number |= of(char_class::NUMBER);
+        self.multibyte_number |= of(char_class::NUMBER);
+        self.blank |= of(char_class::WHITE);
+        self.other |= of(char_class::OTHER);
         self.inside |= rare.inside;
     }
 

@@ -167,7 +167,7 @@ mod tests {
                 (common.upper, char_class::UPPER),
                 (common.lower, char_class::LOWER),
                 (common.caseless, char_class::CASELESS),
-                (common.other, char_class::O),
+                (common.other, char_class::OTHER),
             ];
             for (set, of) in sets {
                 assert!(set & bytes == 0 || (set & bytes == bytes && of == class), "{} in {block:X?}", at);
