@@ -3,7 +3,7 @@
 //! `w << 1` marks the bytes after `w`, `w >> 1` the bytes before: `w & !(w << 1)` are the first bytes of the runs of `w`.
 
 use super::super::scalar::{Cl100k, Gpt2, O200k, contraction};
-use super::bitmask::{below, group_starts, lowest, spread_down, spread_up};
+use super::bitmask::{below, extend_downwards, extend_upwards, group_starts, lowest};
 use super::classes::Classes;
 use super::{BitmaskRules, PieceStarts, WIDTH, WordMasks};
 
@@ -31,7 +31,7 @@ impl<const GROUP: usize, const WHOLE_END: bool> BitmaskRules for Cl100k<GROUP, W
     fn starts(&self, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
         let letter = c.upper | c.lower | c.caseless;
         let other = c.other | c.mark;
-        let tail = spread_up(c.newline & other << 1, c.newline);
+        let tail = extend_upwards(c.newline & other << 1, c.newline);
         let starts = common_starts::<GROUP>(c, letter, other, tail);
         let found = starts.before(c.multibyte_number);
         contractions::<true>(found, c, block)
@@ -48,7 +48,7 @@ impl BitmaskRules for O200k {
     fn starts(&self, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
         let letter = c.upper | c.lower | c.caseless | c.mark;
         let newline_or_slash = c.newline | c.slash;
-        let tail = spread_up(c.newline & c.other << 1, newline_or_slash);
+        let tail = extend_upwards(c.newline & c.other << 1, newline_or_slash);
         let other = c.other & !tail;
         let mut found = common_starts::<3>(c, letter, other, tail);
         found.starts |= c.upper & !c.inside & c.lower << 1;
@@ -81,7 +81,8 @@ fn common_starts<const GROUP: usize>(c: &Classes, letter: u64, other: u64, tail:
     let blank = c.space | c.blank;
     let white = blank | newline;
     // White space up to the last newline of its run is one piece.
-    let up_to_newline = if newline & (white << 1 | white >> 1) == 0 { newline } else { spread_down(newline, white) };
+    let up_to_newline =
+        if newline & (white << 1 | white >> 1) == 0 { newline } else { extend_downwards(newline, white) };
     let last = c.first_bytes(white & !(white >> 1));
     let mut starts = white & (!(white << 1) | !up_to_newline & (up_to_newline << 1 | last));
     let other_starts = other & !(other << 1) & !(c.space << 1) & !c.inside;
