@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 #[cfg(target_arch = "x86_64")]
-use super::transcode_avx512::Avx512;
+use super::transcode_avx512::Utf8Avx512;
 use crate::cache::bloom::BloomFilter;
 use crate::mem::{reserve_huge, with_capacity_huge};
 use crate::parallel::lock;
@@ -77,7 +77,7 @@ impl Utf8Buffer {
 /// code point without UTF-8.
 pub(super) fn encode_window(points: &[u32], out: &mut Window) -> Result<usize, usize> {
     #[cfg(target_arch = "x86_64")]
-    if let Some(avx512) = Avx512::detect() {
+    if let Some(avx512) = Utf8Avx512::detect() {
         return avx512.encode_window(points, out);
     }
     encode_window_portably(points, out)

@@ -20,9 +20,9 @@ const BYTES: usize = 64;
 
 /// Proof that the machine has AVX-512 F, BW and VBMI2, BMI 1 and 2 and POPCNT.
 #[derive(Clone, Copy, Debug)]
-pub struct Avx512(());
+pub struct Utf8Avx512(());
 
-impl Avx512 {
+impl Utf8Avx512 {
     /// The proof, if the machine has them.
     #[inline]
     pub fn detect() -> Option<Self> {

@@ -7,7 +7,7 @@
 
 use super::pair_table::{NONE, PairTable, SENTINEL};
 #[cfg(target_arch = "x86_64")]
-use super::scan_avx512::{Avx512, MAX_SYMBOLS_AVX512};
+use super::scan_avx512::{MAX_SYMBOLS_AVX512, ScanAvx512};
 
 /// The longest piece.
 pub const MAX_SYMBOLS: usize = 126;
@@ -25,7 +25,7 @@ const _: () = assert!(MAX_SYMBOLS + 2 == 1 << POSITION_BITS);
 pub fn merge_by_scan(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
     #[cfg(target_arch = "x86_64")]
     if (1..=MAX_SYMBOLS_AVX512).contains(&piece.len())
-        && let Some(avx512) = Avx512::detect()
+        && let Some(avx512) = ScanAvx512::detect()
     {
         return avx512.merge(pairs, piece, ids);
     }

@@ -24,9 +24,9 @@ const POSITIONS: usize = 32;
 
 /// Proof that the machine has AVX-512 F, BW and VL, BMI 1 and 2, LZCNT and POPCNT.
 #[derive(Clone, Copy, Debug)]
-pub struct Avx512(());
+pub struct ScanAvx512(());
 
-impl Avx512 {
+impl ScanAvx512 {
     /// The proof, if the machine has them.
     #[inline]
     pub fn detect() -> Option<Self> {
