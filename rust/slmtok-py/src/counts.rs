@@ -166,7 +166,7 @@ impl Counter {
         let limits = count::Limits { max_doc_chars, chars_left: max_chars, bytes_left: max_bytes };
         let mut counter = count::Counter::new(pattern.inner.clone(), threads, limits);
         if let Some((bytes, folder)) = budget {
-            counter = counter.within(&count::Budget::new(bytes, folder));
+            counter = counter.with_budget(&count::Budget::new(bytes, folder));
         }
         Self { inner: Mutex::new(State::Ready(Box::new(counter))) }
     }

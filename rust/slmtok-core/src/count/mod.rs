@@ -183,7 +183,7 @@ impl Counter {
     /// Bounds the memory of the tables, and of text that no sync point divides: a document with more of it is an error. Otherwise
     /// the result does not change.
     #[must_use]
-    pub fn within(self, budget: &Budget) -> Self {
+    pub fn with_budget(self, budget: &Budget) -> Self {
         // Threads beyond four per hardware thread rarely have work, so the budget is not divided further.
         let share = budget.share(thread_count(self.threads, 4 * available_threads()));
         let max_held_bytes = (share.bytes / 4).clamp(MIN_HELD_BYTES, MAX_HELD_BYTES);

@@ -90,7 +90,7 @@ impl Classes {
         // Everything that takes a reference to `classes` is inlined, so that the masks stay in registers.
         let non_ascii = non_ascii & u64::MAX >> (WIDTH - width);
         if non_ascii != 0 {
-            let common = level.common_multibyte(block).within(width);
+            let common = level.common_multibyte(block).truncated(width);
             classes.add_common(common);
             let rest = non_ascii & !common.all();
             if let Some(length) = incomplete_end(block, rest, width) {
