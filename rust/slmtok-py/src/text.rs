@@ -14,8 +14,8 @@ use slmtok_core::encode::Document;
 use crate::bridge::invalid_text;
 use crate::code_points::{code_points, length};
 
-/// Code points that are read together: they stay in the L2 cache.
-const WINDOW_LEN: usize = 1 << 15;
+/// Most code points that are read together: they stay in the L2 cache.
+const MAX_READ_POINTS: usize = 1 << 15;
 
 /// Texts of one call.
 pub struct Texts<'py>(Vec<Text<'py>>);
@@ -140,9 +140,9 @@ pub fn transcode(
     utf8: &mut Utf8Buffer,
 ) -> PyResult<()> {
     let (mut begin, end) = (0, length(text));
-    window.resize(window.len().max(end.min(WINDOW_LEN)), 0);
+    window.resize(window.len().max(end.min(MAX_READ_POINTS)), 0);
     while begin < end {
-        let points = &mut window[..(end - begin).min(WINDOW_LEN)];
+        let points = &mut window[..(end - begin).min(MAX_READ_POINTS)];
         code_points(text, begin, points)?;
         utf8.push(points).map_err(|index| invalid_text(text.py(), document, begin + index))?;
         begin += points.len();

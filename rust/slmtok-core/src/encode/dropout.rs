@@ -86,7 +86,7 @@ impl Encoder {
                 limit,
             });
         }
-        let Some(merges) = self.model.merges() else {
+        let Some(merges) = self.piece_encoder.merges() else {
             let limit = "a vocabulary with merges".to_owned();
             return Err(Error::InvalidOption {
                 option: "dropout",

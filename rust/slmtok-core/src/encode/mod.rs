@@ -5,7 +5,7 @@
 mod batch;
 mod dropout;
 mod files;
-mod model;
+mod piece_encoder;
 pub mod rank_file;
 mod split_points;
 #[cfg(feature = "testing")]
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 pub use batch::{EncodedDocuments, Frame};
 pub use dropout::Dropout;
 pub use files::FileOptions;
-use model::{InternalId, Model};
+use piece_encoder::{InternalId, PieceEncoder};
 use rank_file::merges_from_ranks;
 pub use worker::Worker;
 pub use worker_pool::IdWidth;
@@ -38,7 +38,8 @@ const NO_INTERNAL_ID: InternalId = InternalId(u32::MAX);
 /// Turns text into ids. Immutable but for caches, which change the speed and never a result.
 pub struct Encoder {
     pattern: Pattern,
-    model: Model,
+    /// From a piece to internal ids.
+    piece_encoder: PieceEncoder,
     /// Public id of each internal id.
     public_ids: Vec<u32>,
     /// Merges that spell a special token: each is replaced by its halves. Ascending.
@@ -63,7 +64,7 @@ impl Encoder {
         specials: Vec<(u32, Vec<u8>)>,
         non_emitting: Vec<u32>,
     ) -> Result<Self> {
-        Self::new(pattern, Model::merging(Merger::new(merges)), public_ids, specials, non_emitting)
+        Self::new(pattern, PieceEncoder::merging(Merger::new(merges)), public_ids, specials, non_emitting)
     }
 
     /// An encoder by tiktoken's rule: `tokens` in the order of their ranks, `ids` the public id of each.
@@ -78,7 +79,7 @@ impl Encoder {
         let (merges, rank_of) = merges_from_ranks(tokens)?;
         let public_ids = rank_of.into_iter().map(|rank| ids[rank]).collect();
         // `merges_from_ranks` has encoded each token up to its own merge: all of them encode to themselves.
-        Self::new(pattern, Model::merging(Merger::reachable(merges)), public_ids, specials, Vec::new())
+        Self::new(pattern, PieceEncoder::merging(Merger::reachable(merges)), public_ids, specials, Vec::new())
     }
 
     /// An encoder for which a piece is a token or its bytes.
@@ -91,18 +92,18 @@ impl Encoder {
         public_ids: Vec<u32>,
         specials: Vec<(u32, Vec<u8>)>,
     ) -> Result<Self> {
-        Self::new(pattern, Model::looking_up(tokens)?, public_ids, specials, Vec::new())
+        Self::new(pattern, PieceEncoder::looking_up(tokens)?, public_ids, specials, Vec::new())
     }
 
     fn new(
         pattern: Pattern,
-        model: Model,
+        piece_encoder: PieceEncoder,
         public_ids: Vec<u32>,
         specials: Vec<(u32, Vec<u8>)>,
         non_emitting: Vec<u32>,
     ) -> Result<Self> {
         let invalid = |option, value: String, limit| Err(Error::InvalidOption { option, value, limit });
-        let all = model.internal_ids();
+        let all = piece_encoder.internal_ids();
         if public_ids.len() != all.len() {
             let limit = format!("{} public ids, one for each internal id", all.len());
             return invalid("public_ids", public_ids.len().to_string(), limit);
@@ -110,7 +111,8 @@ impl Encoder {
         let mut non_emitting: Vec<InternalId> = non_emitting.into_iter().map(InternalId).collect();
         non_emitting.sort_unstable();
         non_emitting.dedup();
-        if let Some(internal_id) = non_emitting.iter().find(|&&internal_id| model.halves(internal_id).is_none()) {
+        if let Some(internal_id) = non_emitting.iter().find(|&&internal_id| piece_encoder.halves(internal_id).is_none())
+        {
             return invalid("non_emitting", internal_id.0.to_string(), "internal ids of merges".to_owned());
         }
         let special: HashMap<u32, Vec<u8>> = specials.iter().cloned().collect();
@@ -128,7 +130,8 @@ impl Encoder {
                 continue;
             }
             if internal_ids[id as usize] != NO_INTERNAL_ID || special.contains_key(&id) {
-                let (token, reason) = (model.token(internal_id).to_vec(), format!("has id {id}, which is taken"));
+                let (token, reason) =
+                    (piece_encoder.token(internal_id).to_vec(), format!("has id {id}, which is taken"));
                 return Err(Error::InvalidTokens { index: internal_id.index(), token, reason });
             }
             internal_ids[id as usize] = internal_id;
@@ -136,7 +139,7 @@ impl Encoder {
         let workers = WorkerPool::default();
         Ok(Self {
             pattern,
-            model,
+            piece_encoder,
             public_ids,
             non_emitting,
             internal_ids,
@@ -151,10 +154,10 @@ impl Encoder {
     #[must_use]
     pub fn longest_match(&self) -> Option<Self> {
         let contains = |id: u32| self.non_emitting.binary_search(&InternalId(id)).is_err();
-        let longest = LongestMatch::new(self.model.merges()?.clone(), contains);
+        let longest = LongestMatch::new(self.piece_encoder.merges()?.clone(), contains);
         Some(Self {
             pattern: self.pattern.clone(),
-            model: Model::Longest(Box::new(longest)),
+            piece_encoder: PieceEncoder::Longest(Box::new(longest)),
             public_ids: self.public_ids.clone(),
             non_emitting: self.non_emitting.clone(),
             internal_ids: self.internal_ids.clone(),
@@ -186,7 +189,7 @@ impl Encoder {
     #[must_use]
     pub fn token(&self, id: u32) -> Option<&[u8]> {
         match self.internal_id(id) {
-            Some(internal_id) => Some(self.model.token(internal_id)),
+            Some(internal_id) => Some(self.piece_encoder.token(internal_id)),
             None => self.specials.get(&id).map(Vec::as_slice),
         }
     }
@@ -200,13 +203,13 @@ impl Encoder {
     /// Every public id that is no special, with its bytes.
     pub fn ordinary_tokens(&self) -> impl Iterator<Item = (u32, &[u8])> {
         let ids = self.internal_ids.iter().zip(0..).filter(|(internal_id, _)| **internal_id != NO_INTERNAL_ID);
-        ids.map(|(&internal_id, id)| (id, self.model.token(internal_id)))
+        ids.map(|(&internal_id, id)| (id, self.piece_encoder.token(internal_id)))
     }
 
     /// The two public ids that a merge joined; `None` for other ids, and where a half is non-emitting.
     #[must_use]
     pub fn halves(&self, id: u32) -> Option<(u32, u32)> {
-        let (left, right) = self.model.halves(self.internal_id(id)?)?;
+        let (left, right) = self.piece_encoder.halves(self.internal_id(id)?)?;
         let emitted = |half: InternalId| self.non_emitting.binary_search(&half).is_err().then(|| self.public_id(half));
         Some((emitted(left)?, emitted(right)?))
     }
@@ -216,7 +219,8 @@ impl Encoder {
     /// # Errors
     /// Lack of memory and interruption.
     pub fn unreachable(&self) -> Result<Vec<u32>> {
-        let mut ids: Vec<u32> = self.model.unreachable()?.map(|internal_id| self.public_id(internal_id)).collect();
+        let mut ids: Vec<u32> =
+            self.piece_encoder.unreachable()?.map(|internal_id| self.public_id(internal_id)).collect();
         ids.sort_unstable();
         Ok(ids)
     }
@@ -243,7 +247,7 @@ impl Encoder {
         }
         let mut stack: Vec<InternalId> = internal.iter().rev().copied().map(InternalId).collect();
         while let Some(internal_id) = stack.pop() {
-            match self.model.halves(internal_id) {
+            match self.piece_encoder.halves(internal_id) {
                 Some((left, right)) if self.non_emitting.binary_search(&internal_id).is_ok() => {
                     stack.extend([right, left])
                 }

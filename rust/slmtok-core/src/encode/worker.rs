@@ -202,18 +202,18 @@ impl<I: TokenId> Worker<I> {
         n
     }
 
-    /// Encodes a piece that no cache has: a clause part by part, through the caches; any other by its model. The caller has flushed
+    /// Encodes a piece that no cache has: a clause part by part, through the caches; any other by the encoder of pieces. The caller has flushed
     /// what is pending.
     fn encode_missed(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> usize {
         let piece = &text[range.clone()];
-        let split_points = if is_clause(piece) { encoder.model.split_points() } else { None };
+        let split_points = if is_clause(piece) { encoder.piece_encoder.split_points() } else { None };
         if let Some(split_points) = split_points
             && split_points.next(piece, 0) < piece.len()
         {
             return self.encode_clause(encoder, split_points, text, range, out);
         }
         self.misses += 1;
-        if let Err(error) = encoder.model.encode(piece, &mut self.internal) {
+        if let Err(error) = encoder.piece_encoder.encode(piece, &mut self.internal) {
             self.failure = Some(error);
             return 0;
         }

@@ -168,23 +168,23 @@ mod tests {
         #[test]
         fn kernels_agree(merges in trained_merges(), letters in prop::collection::vec(0usize..9, 1..300)) {
             let piece: Vec<u8> = letters.iter().map(|&at| b"abcdefghz"[at.min(8)]).collect();
-            let model = Merger::new(merges);
-            let want = merge_by_definition(&model.pairs, &piece);
+            let merger = Merger::new(merges);
+            let want = merge_by_definition(&merger.pairs, &piece);
             let bytes = |piece: &[u8]| piece.iter().map(|&byte| u32::from(byte)).collect::<Vec<_>>();
             let (mut heap, mut long) = (bytes(&piece), Vec::new());
             for length in [0, 1, 2, 3, 7, 13, 14, 15, 16, 17, 29, 30, 31, 125, 126] {
                 let some = &piece[..length.min(piece.len())];
                 let mut small = Vec::new();
                 for merge in [merge_by_scan, merge_by_scan_portable] {
-                    merge(&model.pairs, some, &mut small);
-                    prop_assert_eq!(&small, &merge_by_definition(&model.pairs, some));
+                    merge(&merger.pairs, some, &mut small);
+                    prop_assert_eq!(&small, &merge_by_definition(&merger.pairs, some));
                 }
             }
-            merge_by_heap(&model.pairs, &mut heap).unwrap();
-            Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long).unwrap();
+            merge_by_heap(&merger.pairs, &mut heap).unwrap();
+            Backtrack::new(&merger.merges).encode(&merger.merges, &merger.pairs, &piece, &mut long).unwrap();
             prop_assert_eq!(&heap, &want);
             prop_assert_eq!(&long, &want);
-            prop_assert!(model.unreachable().unwrap().is_empty(), "a trained token does not encode to itself");
+            prop_assert!(merger.unreachable().unwrap().is_empty(), "a trained token does not encode to itself");
         }
 
         #[test]
@@ -194,11 +194,11 @@ mod tests {
                 let id = if tokens.len() > 256 { 256 + pick.index(tokens.len() - 256) } else { pick.index(256) };
                 tokens.get(id as u32).to_vec()
             }).collect();
-            let model = Merger::new(merges);
+            let merger = Merger::new(merges);
             let (mut ids, mut long) = (Vec::new(), Vec::new());
-            model.encode(&piece, &mut ids).unwrap();
-            Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long).unwrap();
-            prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
+            merger.encode(&piece, &mut ids).unwrap();
+            Backtrack::new(&merger.merges).encode(&merger.merges, &merger.pairs, &piece, &mut long).unwrap();
+            prop_assert_eq!(&ids, &merge_by_definition(&merger.pairs, &piece));
             prop_assert_eq!(&long, &ids);
         }
     }
@@ -225,19 +225,19 @@ mod tests {
         #[test]
         fn kernels_agree_on_random_merges(merges in random_merges(), letters in prop::collection::vec(0usize..3, 1..300)) {
             let piece: Vec<u8> = letters.iter().map(|&at| b"abc"[at]).collect();
-            let model = Merger::new(merges);
+            let merger = Merger::new(merges);
             let mut ids: Vec<u32> = piece.iter().map(|&byte| u32::from(byte)).collect();
-            merge_by_heap(&model.pairs, &mut ids).unwrap();
-            prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
-            if model.unreachable().unwrap().is_empty() {
-                Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut ids).unwrap();
-                prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
+            merge_by_heap(&merger.pairs, &mut ids).unwrap();
+            prop_assert_eq!(&ids, &merge_by_definition(&merger.pairs, &piece));
+            if merger.unreachable().unwrap().is_empty() {
+                Backtrack::new(&merger.merges).encode(&merger.merges, &merger.pairs, &piece, &mut ids).unwrap();
+                prop_assert_eq!(&ids, &merge_by_definition(&merger.pairs, &piece));
             }
             for length in [2, 7, 16, 17, 30, 31, 126] {
                 let some = &piece[..length.min(piece.len())];
                 for merge in [merge_by_scan, merge_by_scan_portable] {
-                    merge(&model.pairs, some, &mut ids);
-                    prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, some));
+                    merge(&merger.pairs, some, &mut ids);
+                    prop_assert_eq!(&ids, &merge_by_definition(&merger.pairs, some));
                 }
             }
         }
@@ -247,11 +247,11 @@ mod tests {
     fn an_unreachable_token_switches_backtracking_off() {
         // (a, b) merges first, so "bc" never forms inside "abc", and (a, bc) never merges.
         let merges = Merges::new(vec![(97, 98), (98, 99), (97, 257)]).unwrap();
-        let model = Merger::new(merges);
-        assert_eq!(model.unreachable().unwrap(), [258]);
+        let merger = Merger::new(merges);
+        assert_eq!(merger.unreachable().unwrap(), [258]);
         let piece = b"abc".repeat(100);
         let mut ids = Vec::new();
-        model.encode(&piece, &mut ids).unwrap();
-        assert_eq!(ids, merge_by_definition(&model.pairs, &piece));
+        merger.encode(&piece, &mut ids).unwrap();
+        assert_eq!(ids, merge_by_definition(&merger.pairs, &piece));
     }
 }

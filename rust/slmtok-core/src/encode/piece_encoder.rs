@@ -23,7 +23,7 @@ impl InternalId {
 }
 
 /// A vocabulary, and how it encodes a piece.
-pub enum Model {
+pub enum PieceEncoder {
     /// `bpe`: merge by rank.
     Merge { merger: Box<Merger>, split_points: OnceLock<SplitPoints> },
     /// `bpe` with the longest token first.
@@ -32,7 +32,7 @@ pub enum Model {
     Lookup { tokens: TokenBytes, id_of: HashMap<Vec<u8>, u32> },
 }
 
-impl Model {
+impl PieceEncoder {
     /// Merging.
     #[must_use]
     pub fn merging(merger: Merger) -> Self {
