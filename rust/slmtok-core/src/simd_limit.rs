@@ -1,7 +1,7 @@
 //! A limit on SIMD instructions, for tests: with the feature `testing`, `SLMTOK_SIMD=portable` or `SLMTOK_SIMD=avx2` makes a
 //! machine run the code of machines with less. Without the feature no environment variable is read, and nothing is limited.
 
-/// Optional instruction sets, of which code asks the machine; each includes the ones before it.
+/// Levels of the limit; each includes the ones before it. Code also asks the machine for the instructions that it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SimdSet {
     /// Only a limit: code that needs nothing does not ask.
@@ -12,14 +12,14 @@ pub enum SimdSet {
     Avx512,
 }
 
-/// Whether instructions of `set` may be used where the machine has them.
+/// Whether instructions of `set` may be used where the machine has them; only tests limit them.
 #[cfg(not(feature = "testing"))]
 #[inline(always)]
 pub const fn test_limit_allows(_set: SimdSet) -> bool {
     true
 }
 
-/// Whether instructions of `set` may be used where the machine has them.
+/// Whether instructions of `set` may be used where the machine has them; only tests limit them.
 #[cfg(feature = "testing")]
 #[inline]
 pub fn test_limit_allows(set: SimdSet) -> bool {

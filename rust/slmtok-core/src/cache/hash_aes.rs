@@ -18,7 +18,7 @@ use super::short_key::{MAX_KEY_BYTES, short_key};
 use crate::mem::prefetch;
 use crate::simd_limit::{SimdSet, test_limit_allows};
 
-/// For each length a mask for its first bytes of sixteen, and the length in the top byte.
+/// The masks of `short_key` for vector registers: for each length its first bytes of sixteen, and the length in the top byte.
 #[repr(align(64))]
 struct Masks([[[u8; 16]; 2]; 16]);
 

@@ -11,7 +11,8 @@ pub const MAX_KEY_BYTES: usize = 15;
 /// The key of a piece that is too long for one.
 pub const NO_KEY: u128 = 0;
 
-/// Masks for the low `n` bytes of a 16-byte load, in two halves, and the length in the top byte; index `n`.
+/// Masks for the low `n` bytes of a 16-byte load, in two halves, and the length in the top byte; index `n`. `hash_aes` has the
+/// same for vector registers.
 const MASKS: [[u64; 3]; MAX_KEY_BYTES + 1] = masks();
 
 const fn masks() -> [[u64; 3]; MAX_KEY_BYTES + 1] {

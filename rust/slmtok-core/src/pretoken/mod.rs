@@ -61,12 +61,13 @@ pub trait Scanner: Send {
 struct Named {
     name: &'static str,
     regex: &'static str,
-    /// Whether users may choose it; the others belong to the schemes of the same name.
+    /// Whether users may choose it; the others split text for vocabularies of whole words or characters.
     public: bool,
     sync_points: SyncPoints,
     scanner: fn() -> Box<dyn Scanner>,
 }
 
+/// The parameters of [`Cl100k`]: the most digits in a piece, and whether white space at the end of a text is one piece.
 static NAMED: [Named; 8] = [
     named("slm", regexes::SLM, true, SyncPoints::Words, || Box::new(SimdScanner::new(Cl100k::<2, true>))),
     named("gpt2", regexes::GPT2, true, SyncPoints::Words, || Box::new(SimdScanner::new(Gpt2))),

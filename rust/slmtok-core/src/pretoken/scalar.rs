@@ -35,16 +35,21 @@ impl<R: ScalarRules> Scanner for ScalarScanner<R> {
     }
 }
 
-/// Length of the contraction at the apostrophe `at`; 0 if there is none. `FOLD`: ignore case, with U+017F as `s`.
+/// For [`contraction`]: only `'s`, `'ll` and others in lower case.
+pub(super) const EXACT_CASE: bool = false;
+/// For [`contraction`]: also `'S`, `'Ll` and others, and U+017F as `s`.
+pub(super) const ANY_CASE: bool = true;
+
+/// Length of the contraction at the apostrophe `at`; 0 if there is none. `CASE` is [`EXACT_CASE`] or [`ANY_CASE`].
 #[inline(always)]
-pub(super) fn contraction<const FOLD: bool>(bytes: &[u8], at: usize) -> usize {
-    let fold = |byte: u8| if FOLD { byte | 0x20 } else { byte };
+pub(super) fn contraction<const CASE: bool>(bytes: &[u8], at: usize) -> usize {
+    let fold = |byte: u8| if CASE == ANY_CASE { byte | 0x20 } else { byte };
     let tail = bytes.get(at + 1..).unwrap_or_default();
     match *tail {
         [first, ..] if matches!(fold(first), b's' | b'd' | b'm' | b't') => 2,
         [first, second, ..] => match (fold(first), fold(second)) {
             (b'l', b'l') | (b'v' | b'r', b'e') => 3,
-            _ if FOLD && (first, second) == (0xC5, 0xBF) => 3,
+            _ if CASE == ANY_CASE && (first, second) == (0xC5, 0xBF) => 3,
             _ => 0,
         },
         _ => 0,
@@ -102,7 +107,7 @@ impl ScalarRules for Gpt2 {
             return class_run(bytes, at + 1 + more, after);
         }
         if bytes[at] == b'\'' {
-            let length = contraction::<false>(bytes, at);
+            let length = contraction::<EXACT_CASE>(bytes, at);
             if length > 0 {
                 return at + length;
             }
@@ -138,7 +143,7 @@ impl<const GROUP: usize, const WHOLE_END: bool> ScalarRules for Cl100k<GROUP, WH
         }
         let byte = bytes[at];
         if byte == b'\'' {
-            let length = contraction::<true>(bytes, at);
+            let length = contraction::<ANY_CASE>(bytes, at);
             if length > 0 {
                 return at + length;
             }
@@ -258,7 +263,7 @@ fn upper_word(bytes: &[u8], at: usize) -> usize {
 /// Length of the contraction that follows a word; 0 if there is none.
 #[inline(always)]
 fn suffix(bytes: &[u8], at: usize) -> usize {
-    if bytes.get(at) == Some(&b'\'') { contraction::<true>(bytes, at) } else { 0 }
+    if bytes.get(at) == Some(&b'\'') { contraction::<ANY_CASE>(bytes, at) } else { 0 }
 }
 
 /// End of the newlines and slashes at `at`.

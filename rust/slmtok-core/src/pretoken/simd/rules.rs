@@ -2,7 +2,7 @@
 //!
 //! `w << 1` marks the bytes after `w`, `w >> 1` the bytes before: `w & !(w << 1)` are the first bytes of the runs of `w`.
 
-use super::super::scalar::{Cl100k, Gpt2, O200k, contraction};
+use super::super::scalar::{ANY_CASE, Cl100k, EXACT_CASE, Gpt2, O200k, contraction};
 use super::bitmask::{below, extend_downwards, extend_upwards, group_starts, lowest};
 use super::classes::Classes;
 use super::{BitmaskRules, PieceStarts, WIDTH, WordMasks};
@@ -17,7 +17,7 @@ impl BitmaskRules for Gpt2 {
         let runs = letter & !(letter << 1) | c.number & !(c.number << 1) | other & !(other << 1);
         let starts = (white & (!(white << 1) | last) | runs & !(c.space << 1)) & !c.inside;
         let found = PieceStarts { starts: starts & before_trailing_white(white, c.top), unresolved: 0 };
-        contractions::<false>(found, c, block)
+        contractions::<EXACT_CASE>(found, c, block)
     }
 
     #[inline(always)]
@@ -31,10 +31,11 @@ impl<const GROUP: usize, const WHOLE_END: bool> BitmaskRules for Cl100k<GROUP, W
     fn starts(&self, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
         let letter = c.upper | c.lower | c.caseless;
         let other = c.other | c.mark;
+        // Newlines that directly follow others belong to their run.
         let tail = extend_upwards(c.newline & other << 1, c.newline);
         let starts = common_starts::<GROUP>(c, letter, other, tail);
         let found = starts.before(c.multibyte_number);
-        contractions::<true>(found, c, block)
+        contractions::<ANY_CASE>(found, c, block)
     }
 
     #[inline(always)]
@@ -113,7 +114,7 @@ impl PieceStarts {
 
 /// Apostrophes that begin a piece may be contractions, which end after their letters.
 #[inline(always)]
-fn contractions<const FOLD: bool>(found: PieceStarts, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
+fn contractions<const CASE: bool>(found: PieceStarts, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
     let PieceStarts { mut starts, unresolved } = found;
     starts |= 1;
     let mut rest = c.apostrophe & starts;
@@ -125,7 +126,7 @@ fn contractions<const FOLD: bool>(found: PieceStarts, c: &Classes, block: &[u8; 
             starts &= below(apostrophe) | apostrophe;
             break;
         }
-        starts = end_contraction(starts, apostrophe, contraction::<FOLD>(block, apostrophe.trailing_zeros() as usize));
+        starts = end_contraction(starts, apostrophe, contraction::<CASE>(block, apostrophe.trailing_zeros() as usize));
     }
     PieceStarts { starts: starts & below(unresolved), unresolved }
 }
@@ -153,7 +154,7 @@ fn suffixes(found: PieceStarts, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts
             starts &= below(apostrophe);
             break;
         }
-        let length = contraction::<true>(block, apostrophe.trailing_zeros() as usize);
+        let length = contraction::<ANY_CASE>(block, apostrophe.trailing_zeros() as usize);
         if length > 0 {
             starts = end_contraction(starts, apostrophe, length) & !apostrophe;
             rest &= !(apostrophe << length);
