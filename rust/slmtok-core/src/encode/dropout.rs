@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::batch::{EncodedDocuments, Frame, offset};
 use super::{Encoder, TokenId};
-use crate::merge::merge_with_dropout;
 use crate::merge::pair_table::PairTable;
+use crate::merge::{byte_ids, merge_with_dropout};
 use crate::parallel::{ReportProgress, WorkPlan, for_each_batch, lock, thread_count};
 use crate::{Error, Result};
 
@@ -133,10 +133,7 @@ impl Encoder {
         while start < text.len() {
             let scanned = scanner.fill(text, start, &mut ends)?;
             for &end in &ends[..scanned] {
-                let piece = &text[start..end];
-                ids.clear();
-                ids.try_reserve(piece.len()).map_err(|_| Error::NoMemory { bytes: 4 * piece.len() as u64 })?;
-                ids.extend(piece.iter().map(|&byte| u32::from(byte)));
+                byte_ids(&text[start..end], &mut ids)?;
                 merge_with_dropout(pairs, &mut ids, || random.uniform() < rate)?;
                 self.to_public_ids(&ids, out);
                 start = end;

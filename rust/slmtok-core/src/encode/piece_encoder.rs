@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::split_points::SplitPoints;
+use crate::Result;
 use crate::fork_safe_once::get_or_init;
-use crate::merge::Merger;
 use crate::merge::longest::LongestMatch;
+use crate::merge::{Merger, byte_ids};
 use crate::merges::{Merges, TokenBytes};
-use crate::{Error, Result};
 
 /// An internal id: the position of a token in merge order. A newtype, because the encoder handles public ids beside it; below
 /// the encoder every id is internal.
@@ -116,18 +116,14 @@ impl PieceEncoder {
         match self {
             Self::Merge { merger, .. } => merger.encode(piece, ids),
             Self::Longest(longest) => longest.encode(piece, ids),
-            Self::Lookup { id_of, .. } => {
-                ids.clear();
-                match id_of.get(piece) {
-                    Some(&id) => ids.push(id),
-                    None => {
-                        let bytes = 4 * piece.len() as u64;
-                        ids.try_reserve(piece.len()).map_err(|_| Error::NoMemory { bytes })?;
-                        ids.extend(piece.iter().map(|&byte| u32::from(byte)));
-                    }
+            Self::Lookup { id_of, .. } => match id_of.get(piece) {
+                Some(&id) => {
+                    ids.clear();
+                    ids.push(id);
+                    Ok(())
                 }
-                Ok(())
-            }
+                None => byte_ids(piece, ids),
+            },
         }
     }
 }

@@ -134,10 +134,19 @@ pub(crate) fn merge_by_pairs(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>
         merge_by_scan(pairs, piece, ids);
         return Ok(());
     }
+    byte_ids(piece, ids)?;
+    merge_by_heap(pairs, ids)
+}
+
+/// Encodes `piece` into `ids` without merges: the ids of its bytes.
+///
+/// # Errors
+/// [`Error::NoMemory`].
+pub(crate) fn byte_ids(piece: &[u8], ids: &mut Vec<u32>) -> Result<()> {
     ids.clear();
     ids.try_reserve(piece.len()).map_err(|_| Error::NoMemory { bytes: 4 * piece.len() as u64 })?;
     ids.extend(piece.iter().map(|&byte| u32::from(byte)));
-    merge_by_heap(pairs, ids)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ struct Named {
     scanner: fn() -> Box<dyn Scanner>,
 }
 
-/// The parameters of [`Cl100k`]: the most digits in a piece, and whether white space at the end of a text is one piece.
+/// The registered patterns. Parameters of [`Cl100k`]: the most digits in a piece, and whether white space at the end of a text is one piece.
 static NAMED: [Named; 8] = [
     named("slm", regexes::SLM, true, SyncPoints::Words, || Box::new(SimdScanner::new(Cl100k::<2, true>))),
     named("gpt2", regexes::GPT2, true, SyncPoints::Words, || Box::new(SimdScanner::new(Gpt2))),
