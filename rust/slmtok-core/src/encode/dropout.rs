@@ -135,7 +135,7 @@ impl Encoder {
             for &end in &ends[..scanned] {
                 byte_ids(&text[start..end], &mut ids)?;
                 merge_with_dropout(pairs, &mut ids, || random.uniform() < rate)?;
-                self.to_public_ids(&ids, out);
+                self.to_public_ids(&ids, |id| out.push(id));
                 start = end;
             }
         }

@@ -239,11 +239,10 @@ impl Encoder {
         self.public_ids[internal_id.index()]
     }
 
-    /// Appends the public ids of internal ids.
-    fn to_public_ids<I: TokenId>(&self, internal: &[u32], out: &mut Vec<I>) {
+    /// Passes the public ids of internal ids to `push`, in order.
+    fn to_public_ids<I: TokenId>(&self, internal: &[u32], mut push: impl FnMut(I)) {
         if self.non_emitting.is_empty() {
-            out.extend(internal.iter().map(|&id| I::from_id(self.public_id(InternalId(id)))));
-            return;
+            return internal.iter().for_each(|&id| push(I::from_id(self.public_id(InternalId(id)))));
         }
         let mut stack: Vec<InternalId> = internal.iter().rev().copied().map(InternalId).collect();
         while let Some(internal_id) = stack.pop() {
@@ -251,7 +250,7 @@ impl Encoder {
                 Some((left, right)) if self.non_emitting.binary_search(&internal_id).is_ok() => {
                     stack.extend([right, left])
                 }
-                _ => out.push(I::from_id(self.public_id(internal_id))),
+                _ => push(I::from_id(self.public_id(internal_id))),
             }
         }
     }
