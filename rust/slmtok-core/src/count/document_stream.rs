@@ -66,7 +66,8 @@ impl Counter {
         let visible = if last || kept < length { &text[..kept] } else { &text[..] };
         let first = (self.totals.documents - 1, self.stream.offset);
         if kept > 0 {
-            let plan = WorkPlan::for_part(&self.pattern, visible, 0..kept, last && kept == length, BATCH_BYTES);
+            let (begins, ends) = (self.stream.offset == 0, last && kept == length);
+            let plan = WorkPlan::for_part(&self.pattern, visible, kept, begins, ends, BATCH_BYTES);
             self.count(&plan, &[visible], first, report)?;
         }
         self.totals.bytes += kept as u64;

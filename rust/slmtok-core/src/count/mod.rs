@@ -249,7 +249,7 @@ impl Counter {
         for_each_batch(plan, &mut self.workers[..threads], report, |worker, batch| {
             let spans = &plan.spans[plan.batches[batch].clone()];
             for span in spans {
-                let whole = span.first() && span.last && first.1 == 0;
+                let whole = span.first && span.last;
                 let position = (first.0 + span.document as u64, first.1);
                 worker.count(pattern, documents[span.document], span.range.clone(), budget)?;
                 worker.check_utf8(documents[span.document], span.range.clone(), position, whole);

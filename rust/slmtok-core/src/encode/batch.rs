@@ -67,7 +67,7 @@ impl<'a, I: IdWidth> Output<'a, I> {
     /// Appends the ids of one batch.
     fn append(&mut self, encoder: &Encoder, worker: &mut Worker<I>, job: Job<'_>, batch: usize) -> Result<()> {
         for span in &job.plan.spans[job.plan.batches[batch].clone()] {
-            if span.first() {
+            if span.first {
                 self.push(job.frame.bos);
             }
             let out = &mut self.ids[self.len..];
