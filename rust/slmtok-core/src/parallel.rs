@@ -215,24 +215,30 @@ fn run_batches<W: Send>(
         Ok(())
     };
     let Some((own, others)) = workers.split_first_mut() else { return Ok(()) };
-    let interrupt = Interrupt::current();
-    let mut failures: Vec<(usize, Error)> = std::thread::scope(|scope| {
-        let handles: Vec<_> = others
-            .iter_mut()
-            // The threads that start do the work of one that does not.
-            .map_while(|worker| spawn(scope, || in_scope_of(interrupt.as_ref(), || serve(worker, None))).ok())
-            .collect();
-        let mut failures: Vec<_> = serve(own, Some(report)).err().into_iter().collect();
-        for handle in handles {
-            match handle.join() {
-                Ok(outcome) => failures.extend(outcome.err()),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        failures
-    });
+    let outcomes = run_threads(|| serve(own, Some(report)), others, |worker| serve(worker, None));
+    let mut failures: Vec<(usize, Error)> = outcomes.into_iter().filter_map(std::result::Result::err).collect();
     failures.sort_by_key(|(batch, _)| *batch);
     failures.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Runs `own_work` on this thread, and meanwhile `work` for each worker of `others` on a thread of its own, in the scope of the
+/// interrupt of this thread. Returns all outcomes; that of `own_work` is the first. A panic of a thread is raised here.
+pub(crate) fn run_threads<W: Send, T: Send>(
+    own_work: impl FnOnce() -> T,
+    others: &mut [W],
+    work: impl Fn(&mut W) -> T + Sync,
+) -> Vec<T> {
+    let (interrupt, work) = (Interrupt::current(), &work);
+    std::thread::scope(|scope| {
+        let start = |worker| spawn(scope, || in_scope_of(interrupt.as_ref(), move || work(worker))).ok();
+        // The threads that start do the work of one that does not.
+        let handles: Vec<_> = others.iter_mut().map_while(start).collect();
+        let own = own_work();
+        let join = |handle: std::thread::ScopedJoinHandle<'_, T>| {
+            handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        std::iter::once(own).chain(handles.into_iter().map(join)).collect()
+    })
 }
 
 /// Stops the other threads when this one panics.

@@ -171,8 +171,6 @@ pub(super) fn offset(ids: usize) -> i64 {
 const MAX_INSTANT_BYTES: usize = 1 << 10;
 /// Texts up to this size are encoded faster than a user expects Ctrl-C to work.
 const MAX_SILENT_BYTES: usize = 4 << 20;
-/// Longer documents are transcoded before the first is encoded.
-const MAX_PORTION_BYTES: usize = 32 << 20;
 
 impl Encoder {
     /// The ids of one text, on the calling thread.
@@ -354,9 +352,7 @@ impl Encoder {
         transcode: Transcode<'_>,
         report: ReportProgress<'_>,
     ) -> Result<EncodedDocuments<I>> {
-        // A portion is encoded as one batch, during which nothing is reported.
-        let is_slow = self.pattern.is_custom() || documents.iter().any(|text| text.max_bytes() > MAX_PORTION_BYTES);
-        if is_slow || !is_lazy(documents) {
+        if !is_lazy(&self.pattern, documents) {
             return self.encode_transcoded(documents, threads, frame, transcode, report);
         }
         self.check_frame(frame)?;

@@ -40,7 +40,7 @@ const LAYERS: [(&str, &[&str]); 23] = [
         ],
     ),
     ("train", &["error", "interrupt", "mem", "utf8", "pretoken", "merges", "count"]),
-    ("accel", &["error", "threads", "mem", "simd_limit", "parallel", "cache"]),
+    ("accel", &["error", "mem", "simd_limit", "pretoken", "parallel", "cache"]),
     (
         "encode",
         &[
