@@ -166,9 +166,21 @@ impl TokenIndex {
 #[derive(Clone, Debug, Default)]
 pub struct StreamDecoder {
     pending: Vec<u8>,
+    /// Ids that were decoded, for errors.
+    position: usize,
 }
 
 impl StreamDecoder {
+    /// Adds the next id, and returns the text that is complete. `decoder` must be the same in all calls.
+    ///
+    /// # Errors
+    /// An id that is not in the vocabulary, with its position. It is not added.
+    pub fn push_id(&mut self, decoder: &Decoder, id: i64) -> Result<String> {
+        let token = decoder.token(id, self.position)?;
+        self.position += 1;
+        Ok(self.push(token))
+    }
+
     /// Adds the bytes of a token and returns the text that is complete.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend_from_slice(bytes);

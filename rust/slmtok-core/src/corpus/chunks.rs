@@ -37,6 +37,13 @@ impl Position {
     /// The start of a file.
     pub const START: Self = Self { offset: 0, line: 1, seek_point: SeekPoint { compressed: 0, uncompressed: 0 } };
 
+    /// The position with these values. `None` for line 0, a seek point after the position, and 2^63 bytes or lines.
+    #[must_use]
+    pub fn new(offset: u64, line: u64, seek_point: SeekPoint) -> Option<Self> {
+        let is_valid = line > 0 && seek_point.uncompressed <= offset && offset.max(line) <= i64::MAX.cast_unsigned();
+        is_valid.then_some(Self { offset, line, seek_point })
+    }
+
     /// The same position, reached from the start of the file: a stream cannot seek.
     #[must_use]
     pub fn without_seek(self) -> Self {

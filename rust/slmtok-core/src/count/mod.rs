@@ -10,12 +10,14 @@ mod document_stream;
 mod file;
 mod front_coding;
 mod limits;
+mod shared;
 mod sorted;
 mod spill;
 mod table;
 
 pub use counts::Counts;
 pub use limits::{Limits, Truncation};
+pub use shared::{SharedCounter, Unusable};
 pub use spill::{Budget, SpillStats};
 pub use table::CountTable;
 

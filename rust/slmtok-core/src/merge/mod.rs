@@ -10,9 +10,6 @@
 //! Building the tables of `backtrack` takes longer than encoding some long pieces by `heap`. They are built when `heap` has
 //! taken about as long as that; the number of bytes that it has encoded decides, which changes the time and never a result.
 //!
-//! Tables are computed outside their `OnceLock`: its `get_or_init` cannot return an error, and may hang after a fork
-//! (`fork_safe_once`).
-//!
 //! `longest` is another inference method, which ignores the order of the merges. BPE-dropout is `heap` with a condition.
 //!
 //! [`mod@reference`] is the definition; every kernel is tested against it. A new kernel is one file here and one line in
@@ -38,6 +35,7 @@ use pair_table::PairTable;
 use run::{is_run, merge_run};
 pub(crate) use scan::{MAX_SYMBOLS, merge_by_scan};
 
+use crate::fork_safe_once::get_or_try_init;
 use crate::merges::Merges;
 use crate::{Error, Result};
 
@@ -103,12 +101,11 @@ impl Merger {
     }
 
     fn backtrack(&self) -> Result<Option<&Backtrack>> {
-        if self.backtrack.get().is_none() {
+        let backtrack = get_or_try_init(&self.backtrack, || {
             let pays = self.merges.tokens().total_bytes() <= MAX_BACKTRACK_BYTES && self.unreachable()?.is_empty();
-            // An error means that another thread stored an equal value first.
-            let _ = self.backtrack.set(pays.then(|| Backtrack::new(&self.merges)));
-        }
-        Ok(self.backtrack.get().and_then(Option::as_ref))
+            Ok(pays.then(|| Backtrack::new(&self.merges)))
+        })?;
+        Ok(backtrack.as_ref())
     }
 
     /// Tokens that do not encode to themselves. Training makes none; other lists may have some.
@@ -116,15 +113,15 @@ impl Merger {
     /// # Errors
     /// Lack of memory and interruption.
     pub fn unreachable(&self) -> Result<&[u32]> {
-        if self.unreachable.get().is_none() {
+        let unreachable = get_or_try_init(&self.unreachable, || {
             let (mut found, mut ids) = (Vec::new(), Vec::new());
             for id in self.merges.tokens().ids().skip(256) {
                 merge_by_pairs(&self.pairs, self.merges.tokens().get(id), &mut ids)?;
                 found.extend((ids != [id]).then_some(id));
             }
-            let _ = self.unreachable.set(found);
-        }
-        Ok(self.unreachable.get().map_or(&[], Vec::as_slice))
+            Ok(found)
+        })?;
+        Ok(unreachable)
     }
 }
 
