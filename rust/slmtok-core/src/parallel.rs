@@ -66,8 +66,8 @@ impl WorkPlan {
         Self::divided(pattern, documents, BATCH_BYTES, |text, _| text.len())
     }
 
-    /// The plan for the pieces of a part of a document that start in the first `length` bytes of `text`, which end at a sync point
-    /// or with the text, in batches of about `batch_bytes`. `begins` and `ends` say whether the document begins and ends there.
+    /// The plan for a part of a document, in batches of about `batch_bytes`: the pieces that start in the first `length` bytes of
+    /// `text`, which end at a sync point or with it. `begins` and `ends` say whether the document begins and ends with the part.
     #[must_use]
     pub fn for_part(
         pattern: &Pattern,

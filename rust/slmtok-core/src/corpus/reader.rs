@@ -158,8 +158,8 @@ impl Reader {
         }
     }
 
-    /// As [`Reader::next_chunk`]; `poll` is called regularly while it may take long, as a compressed file that holds few bytes does, and
-    /// an error of `poll` ends it.
+    /// As [`Reader::next_chunk`]; `poll` is called regularly while it may take long, as with a compressed file of few bytes, and an
+    /// error of `poll` ends it.
     ///
     /// # Errors
     /// As [`Reader::next_chunk`], and errors of `poll`.

@@ -47,8 +47,8 @@ pub struct Worker<I> {
     clause_keys: KeyBatch,
     /// Internal ids of the piece that is merged.
     internal_ids: Vec<u32>,
-    /// The first error of merging. From then on ids may be incomplete, so no piece is cached; the call returns the error at the end
-    /// of the key batch.
+    /// The first error of merging. From then on ids may be incomplete, so no piece is cached; the call returns the error after
+    /// the key batch.
     failure: Option<Error>,
     pub(super) buffers: BufferPool<I>,
     pub(super) sharing: CacheSharing<I>,
@@ -160,7 +160,8 @@ impl<I: TokenId> Worker<I> {
         len + self.merge_long(encoder, pieces.text, range, hash, &mut out[len..])
     }
 
-    /// Copies the ids of pending overflow entries to their positions. Must precede every insertion, which may clear the table and with it the overflow arena.
+    /// Copies the ids of pending overflow entries to their positions. Must precede every insertion, which may clear the table and
+    /// with it the overflow arena.
     fn flush_pending(&mut self, out: &mut [I]) {
         for (at, entry) in self.pending_overflow.drain(..) {
             self.table.copy_overflow(entry, &mut out[at..]);
@@ -205,8 +206,8 @@ impl<I: TokenId> Worker<I> {
         n
     }
 
-    /// Encodes a piece that no cache has: a clause part by part, through the caches; any other by the encoder of pieces. The caller
-    /// has flushed what is pending.
+    /// Encodes a piece that no cache has: a clause part by part, through the caches; any other by the encoder of pieces. Nothing
+    /// may be pending.
     fn encode_missed(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> usize {
         let piece = &text[range.clone()];
         let split_points = if is_clause(piece) { encoder.piece_encoder.split_points() } else { None };
