@@ -80,7 +80,7 @@ fn counted_by_map(pattern: &Pattern, documents: &[&[u8]]) -> Words {
 fn count(pattern: &Pattern, documents: &[&[u8]], threads: usize, max_pieces: Option<usize>) -> Counts {
     let mut counter = Counter::new(pattern.clone(), threads, Limits::default());
     if let Some(max_pieces) = max_pieces {
-        counter = counter.within(&Budget { max_pieces, ..Budget::new(usize::MAX, std::env::temp_dir()) });
+        counter = counter.with_budget(&Budget { max_pieces, ..Budget::new(usize::MAX, std::env::temp_dir()) });
     }
     for some in documents.chunks(2) {
         counter.feed(some, &mut |_| Ok(())).expect("a named pattern");

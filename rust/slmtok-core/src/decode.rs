@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::encode::Encoder;
 use crate::fork_safe_once::get_or_init;
-use crate::mem::try_with_capacity;
+use crate::mem::try_with_capacity_huge;
 use crate::parallel::thread_count;
 use crate::threads::spawn;
 use crate::{Error, Result};
@@ -78,7 +78,7 @@ impl Decoder {
             let (start, end) = self.bounds(id.into(), position)?;
             length = length.saturating_add(end - start);
         }
-        let mut out = try_with_capacity(length.saturating_add(COPY_BYTES))?;
+        let mut out = try_with_capacity_huge(length.saturating_add(COPY_BYTES))?;
         out.resize(length + COPY_BYTES, 0);
         let mut at = 0;
         for (position, &id) in ids.iter().enumerate() {
@@ -166,9 +166,21 @@ impl TokenIndex {
 #[derive(Clone, Debug, Default)]
 pub struct StreamDecoder {
     pending: Vec<u8>,
+    /// Ids that were decoded, for errors.
+    position: usize,
 }
 
 impl StreamDecoder {
+    /// Adds the next id, and returns the text that is complete. `decoder` must be the same in all calls.
+    ///
+    /// # Errors
+    /// An id that is not in the vocabulary, with its position. It is not added.
+    pub fn push_id(&mut self, decoder: &Decoder, id: i64) -> Result<String> {
+        let token = decoder.token(id, self.position)?;
+        self.position += 1;
+        Ok(self.push(token))
+    }
+
     /// Adds the bytes of a token and returns the text that is complete.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend_from_slice(bytes);

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io;
 
-use crate::mem::try_reserve;
+use crate::mem::try_reserve_huge;
 use crate::{Error, Result};
 
 /// Which part of a text file is one document.
@@ -122,7 +122,7 @@ fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
 
 /// Makes `buffer` `length` bytes long; what it had stays, and the rest is zero.
 fn resize(buffer: &mut Vec<u8>, length: usize) -> Result<()> {
-    try_reserve(buffer, length.saturating_sub(buffer.len()))?;
+    try_reserve_huge(buffer, length.saturating_sub(buffer.len()))?;
     buffer.resize(length, 0);
     Ok(())
 }
@@ -162,7 +162,7 @@ impl Block {
     pub fn prepend(&mut self, head: &[u8]) -> Result<()> {
         if head.len() > self.start {
             let extra = head.len() - self.start;
-            try_reserve(&mut self.buffer, extra)?;
+            try_reserve_huge(&mut self.buffer, extra)?;
             self.buffer.splice(..0, std::iter::repeat_n(0, extra));
             self.start += extra;
         }

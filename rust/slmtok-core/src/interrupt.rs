@@ -90,6 +90,18 @@ pub fn check() -> Result<()> {
     if requested { Err(Error::Interrupted) } else { Ok(()) }
 }
 
+/// Steps of a loop between two checks by [`check_at`].
+const CHECK_INTERVAL: usize = 1 << 16;
+
+/// As [`check`], for a loop with short steps: checks only at some of them, by the number of the `step`.
+///
+/// # Errors
+/// As [`check`].
+#[inline(always)]
+pub fn check_at(step: usize) -> Result<()> {
+    if step.is_multiple_of(CHECK_INTERVAL) { check() } else { Ok(()) }
+}
+
 /// Runs `work` on another thread, while this one calls `poll` every [`POLL_INTERVAL`]. An error of `poll` interrupts `work`.
 ///
 /// # Errors

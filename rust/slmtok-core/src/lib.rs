@@ -36,7 +36,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`error`], `threads`, [`interrupt`], `mem`, `fork_safe_once`, `simd_limit`, `utf8`, [`byte_hash`] | errors, starting threads, cancellation, memory hints, lazy initialisation, limit of SIMD in tests, UTF-8, hashing |
+//! | [`error`], `threads`, [`interrupt`], `mem`, [`fork_safe_once`], `simd_limit`, `utf8`, [`byte_hash`] | errors, starting threads, cancellation, memory hints, lazy initialisation, limit of SIMD in tests, UTF-8, hashing |
 //! | [`pretoken`] | text to pieces |
 //! | [`byte_automaton`] | a regular expression as an automaton over bytes |
 //! | [`cache`] | tables keyed by pieces |
@@ -58,7 +58,7 @@ pub mod decode;
 pub mod encode;
 pub mod error;
 pub mod file_blocks;
-mod fork_safe_once;
+pub mod fork_safe_once;
 pub mod interrupt;
 mod mem;
 pub mod merge;

@@ -54,36 +54,36 @@ pub fn zeroed<T: Zeroable>(n: usize) -> Option<Vec<T>> {
 
 /// A vector of `n` copies of `value`, in huge pages where `n` is large.
 #[must_use]
-pub fn filled<T: Clone>(value: T, n: usize) -> Vec<T> {
-    let mut array = with_capacity(n);
+pub fn filled_huge<T: Clone>(value: T, n: usize) -> Vec<T> {
+    let mut array = with_capacity_huge(n);
     array.resize(n, value);
     array
 }
 
 /// An empty vector with capacity `n`, in huge pages where `n` is large.
 #[must_use]
-pub fn with_capacity<T>(n: usize) -> Vec<T> {
+pub fn with_capacity_huge<T>(n: usize) -> Vec<T> {
     let mut array = Vec::with_capacity(n);
     advise_huge(array.spare_capacity_mut());
     array
 }
 
-/// As [`with_capacity`], for a size that the input determines.
+/// As [`with_capacity_huge`], for a size that the input determines.
 ///
 /// # Errors
 /// [`Error::NoMemory`].
-pub fn try_with_capacity<T>(n: usize) -> Result<Vec<T>> {
+pub fn try_with_capacity_huge<T>(n: usize) -> Result<Vec<T>> {
     let mut array = Vec::new();
-    try_reserve(&mut array, n)?;
+    try_reserve_huge(&mut array, n)?;
     Ok(array)
 }
 
-/// As [`reserve`], for a size that the input determines; the capacity grows by half at least.
+/// As [`reserve_huge`], for a size that the input determines; the capacity grows by half at least.
 ///
 /// # Errors
 /// [`Error::NoMemory`].
 #[inline]
-pub fn try_reserve<T>(array: &mut Vec<T>, extra: usize) -> Result<()> {
+pub fn try_reserve_huge<T>(array: &mut Vec<T>, extra: usize) -> Result<()> {
     if array.capacity() - array.len() < extra {
         let grown = extra.max(array.len() / 2);
         let reserved = array.try_reserve_exact(grown).or_else(|_| array.try_reserve_exact(extra));
@@ -95,7 +95,7 @@ pub fn try_reserve<T>(array: &mut Vec<T>, extra: usize) -> Result<()> {
 
 /// Reserves capacity for `extra` more elements, in huge pages where the array is large.
 #[inline]
-pub fn reserve<T>(array: &mut Vec<T>, extra: usize) {
+pub fn reserve_huge<T>(array: &mut Vec<T>, extra: usize) {
     if array.capacity() - array.len() < extra {
         array.reserve(extra);
         advise_huge(array.spare_capacity_mut());
@@ -154,7 +154,7 @@ mod tests {
             assert!(fresh.iter().all(|&word| word == 0));
             let mut filled: Vec<u64> = (0..size as u64).collect();
             advise_huge(&mut filled[size / 3..]);
-            reserve(&mut filled, size);
+            reserve_huge(&mut filled, size);
             filled.extend(size as u64..2 * size as u64);
             assert!(filled.iter().zip(0..).all(|(&word, k)| word == k) && filled.len() == 2 * size);
         }

@@ -24,16 +24,10 @@ pub struct Span {
     pub document: usize,
     /// Bytes of the document; both ends are sync points or ends of the document.
     pub range: Range<usize>,
-    /// Whether the span ends at the end of the document.
+    /// Whether the document begins at the start of the span.
+    pub first: bool,
+    /// Whether the document ends at the end of the span.
     pub last: bool,
-}
-
-impl Span {
-    /// Whether the span begins at the start of the document.
-    #[must_use]
-    pub fn first(&self) -> bool {
-        self.range.start == 0
-    }
 }
 
 /// The spans of some documents, grouped into batches.
@@ -62,13 +56,38 @@ impl WorkPlan {
     /// As [`WorkPlan::new`], in batches of about `batch_bytes`; tests use small batches to get many spans from short texts.
     #[must_use]
     pub fn with_batch_bytes(pattern: &Pattern, documents: &[&[u8]], batch_bytes: usize) -> Self {
-        Self::divided(pattern, documents, batch_bytes, |text, start| span_end(pattern, text, start, batch_bytes))
+        let end = |text: &[u8], start| span_end(pattern, text, start, batch_bytes);
+        Self::divided(pattern, documents, batch_bytes, end)
     }
 
     /// As [`WorkPlan::new`], with each document in one span, for work that cannot begin inside a document.
     #[must_use]
     pub fn of_whole_documents(pattern: &Pattern, documents: &[&[u8]]) -> Self {
         Self::divided(pattern, documents, BATCH_BYTES, |text, _| text.len())
+    }
+
+    /// The plan for a part of a document, in batches of about `batch_bytes`: the pieces that start in the first `length` bytes of
+    /// `text`, which end at a sync point or with it. `begins` and `ends` say whether the document begins and ends with the part.
+    #[must_use]
+    pub fn for_part(
+        pattern: &Pattern,
+        text: &[u8],
+        length: usize,
+        begins: bool,
+        ends: bool,
+        batch_bytes: usize,
+    ) -> Self {
+        let end = |part: &[u8], start| {
+            pattern.next_sync_point(text, start + batch_bytes).filter(|&next| next < length).unwrap_or(part.len())
+        };
+        let mut plan = Self::divided(pattern, &[&text[..length]], batch_bytes, end);
+        if let [first, ..] = &mut plan.spans[..] {
+            first.first = begins;
+        }
+        if let [.., last] = &mut plan.spans[..] {
+            last.last = ends;
+        }
+        plan
     }
 
     /// Divides `documents` where `end` of (document, start of a span) says.
@@ -80,17 +99,18 @@ impl WorkPlan {
     ) -> Self {
         let mut plan =
             Self { spans: Vec::with_capacity(documents.len()), batches: Vec::new(), bytes: 0, is_slow: false };
-        let (mut first, mut filled) = (0, 0);
+        let (mut batch_start, mut batch_len) = (0, 0);
         for (document, text) in documents.iter().enumerate() {
             let mut start = 0;
             loop {
                 let end = end(text, start);
-                filled += end - start;
+                batch_len += end - start;
                 plan.is_slow |= end - start > MAX_QUICK_SPAN_BYTES;
-                plan.spans.push(Span { document, range: start..end, last: end == text.len() });
-                if filled >= batch_bytes {
-                    plan.batches.push(first..plan.spans.len());
-                    (first, filled) = (plan.spans.len(), 0);
+                let (first, last) = (start == 0, end == text.len());
+                plan.spans.push(Span { document, range: start..end, first, last });
+                if batch_len >= batch_bytes {
+                    plan.batches.push(batch_start..plan.spans.len());
+                    (batch_start, batch_len) = (plan.spans.len(), 0);
                 }
                 start = end;
                 if start == text.len() {
@@ -99,28 +119,8 @@ impl WorkPlan {
             }
             plan.bytes += text.len();
         }
-        if first < plan.spans.len() {
-            plan.batches.push(first..plan.spans.len());
-        }
-        plan.is_slow |= pattern.is_slow_for(plan.bytes);
-        plan
-    }
-}
-
-impl WorkPlan {
-    /// The plan for the pieces of the document `text` that start in `range`, whose ends are sync points or ends of the text, in
-    /// batches of about `batch_bytes`. `ends` says whether the document ends at the end of the range.
-    #[must_use]
-    pub fn for_part(pattern: &Pattern, text: &[u8], range: Range<usize>, ends: bool, batch_bytes: usize) -> Self {
-        let mut plan = Self { spans: Vec::new(), batches: Vec::new(), bytes: range.len(), is_slow: false };
-        let mut start = range.start;
-        while start < range.end {
-            let next = pattern.next_sync_point(text, start + batch_bytes).filter(|&next| next < range.end);
-            let end = next.unwrap_or(range.end);
-            plan.is_slow |= end - start > MAX_QUICK_SPAN_BYTES;
-            plan.batches.push(plan.spans.len()..plan.spans.len() + 1);
-            plan.spans.push(Span { document: 0, range: start..end, last: ends && end == range.end });
-            start = end;
+        if batch_start < plan.spans.len() {
+            plan.batches.push(batch_start..plan.spans.len());
         }
         plan.is_slow |= pattern.is_slow_for(plan.bytes);
         plan
@@ -161,7 +161,7 @@ pub fn available_threads() -> usize {
 }
 
 /// Progress callback: called between batches with the number of bytes done. An error stops the work.
-pub type Report<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
+pub type ReportProgress<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 
 /// Runs `work(worker, batch index)` over all batches of `plan`, one thread per worker. Only the calling thread calls `report`,
 /// between batches, or regularly if the plan is slow.
@@ -171,7 +171,7 @@ pub type Report<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 pub fn for_each_batch<W: Send>(
     plan: &WorkPlan,
     workers: &mut [W],
-    report: Report<'_>,
+    report: ReportProgress<'_>,
     work: impl Fn(&mut W, usize) -> Result<()> + Sync,
 ) -> Result<()> {
     if !plan.is_slow {
@@ -192,11 +192,11 @@ pub fn for_each_batch<W: Send>(
 fn run_batches<W: Send>(
     plan: &WorkPlan,
     workers: &mut [W],
-    report: Report<'_>,
+    report: ReportProgress<'_>,
     work: &(impl Fn(&mut W, usize) -> Result<()> + Sync),
 ) -> Result<()> {
     let (next, done, stop) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-    let serve = |worker: &mut W, report: Option<Report<'_>>| -> std::result::Result<(), (usize, Error)> {
+    let serve = |worker: &mut W, report: Option<ReportProgress<'_>>| -> std::result::Result<(), (usize, Error)> {
         let mut report = report;
         let _guard = StopOnPanic(&stop);
         while !stop.load(Ordering::Relaxed) {
@@ -215,24 +215,30 @@ fn run_batches<W: Send>(
         Ok(())
     };
     let Some((own, others)) = workers.split_first_mut() else { return Ok(()) };
-    let interrupt = Interrupt::current();
-    let mut failures: Vec<(usize, Error)> = std::thread::scope(|scope| {
-        let handles: Vec<_> = others
-            .iter_mut()
-            // The threads that start do the work of one that does not.
-            .map_while(|worker| spawn(scope, || in_scope_of(interrupt.as_ref(), || serve(worker, None))).ok())
-            .collect();
-        let mut failures: Vec<_> = serve(own, Some(report)).err().into_iter().collect();
-        for handle in handles {
-            match handle.join() {
-                Ok(outcome) => failures.extend(outcome.err()),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        failures
-    });
+    let outcomes = run_threads(|| serve(own, Some(report)), others, |worker| serve(worker, None));
+    let mut failures: Vec<(usize, Error)> = outcomes.into_iter().filter_map(std::result::Result::err).collect();
     failures.sort_by_key(|(batch, _)| *batch);
     failures.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Runs `own_work` on this thread, and meanwhile `work` for each worker of `others` on a thread of its own, in the scope of the
+/// interrupt of this thread. Returns all outcomes; that of `own_work` is the first. A panic of a thread is raised here.
+pub(crate) fn run_threads<W: Send, T: Send>(
+    own_work: impl FnOnce() -> T,
+    others: &mut [W],
+    work: impl Fn(&mut W) -> T + Sync,
+) -> Vec<T> {
+    let (interrupt, work) = (Interrupt::current(), &work);
+    std::thread::scope(|scope| {
+        let start = |worker| spawn(scope, || in_scope_of(interrupt.as_ref(), move || work(worker))).ok();
+        // The threads that start do the work of one that does not.
+        let handles: Vec<_> = others.iter_mut().map_while(start).collect();
+        let own = own_work();
+        let join = |handle: std::thread::ScopedJoinHandle<'_, T>| {
+            handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        std::iter::once(own).chain(handles.into_iter().map(join)).collect()
+    })
 }
 
 /// Stops the other threads when this one panics.
@@ -246,7 +252,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// A [`Report`] that ignores progress.
+/// A [`ReportProgress`] that ignores progress.
 pub fn no_progress(_: u64) -> Result<()> {
     Ok(())
 }

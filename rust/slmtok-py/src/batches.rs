@@ -3,7 +3,7 @@
 use numpy::Element;
 use pyo3::prelude::*;
 use slmtok_core::Error;
-use slmtok_core::encode::{Document, Dropout, Encoder, Frame, IdWidth, Transcode};
+use slmtok_core::encode::{Document, Dropout, EncodedDocuments, Encoder, Frame, Transcode};
 
 use crate::arrays::read_only;
 use crate::bridge::run_reporting;
@@ -11,6 +11,24 @@ use crate::text::{Texts, transcode};
 
 /// Ids and offsets.
 pub type Batch<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// Evaluates an expression with the type of the ids of an encoder: `u32` where the vocabulary needs it, else `u16`.
+macro_rules! by_width {
+    ($encoder:expr, $I:ident => $result:expr) => {
+        if $encoder.wide() {
+            type $I = u32;
+            $result
+        } else {
+            type $I = u16;
+            $result
+        }
+    };
+}
+pub(crate) use by_width;
+
+fn arrays<I: Element>(py: Python<'_>, encoded: EncodedDocuments<I>) -> PyResult<Batch<'_>> {
+    Ok((read_only(py, encoded.ids)?, read_only(py, encoded.offsets)?))
+}
 
 /// The ids of documents, in the width of the vocabulary.
 pub fn encode<'py>(
@@ -21,87 +39,14 @@ pub fn encode<'py>(
     frame: Frame,
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Batch<'py>> {
-    if encoder.wide() {
-        encode_as::<u32>(py, encoder, documents, threads, frame, progress)
-    } else {
-        encode_as::<u16>(py, encoder, documents, threads, frame, progress)
-    }
+    let total = documents.iter().map(|text| text.len() as u64).sum();
+    by_width!(encoder, I => arrays(py, run_reporting(py, progress, "encode", |report| {
+        encoder.encode_batch::<I>(documents, threads, frame, &mut |done| report(done, total))
+    })?))
 }
 
 /// As [`encode`], for texts of which some are transcoded meanwhile.
 pub fn encode_texts<'py>(
-    py: Python<'py>,
-    encoder: &Encoder,
-    texts: &Texts<'py>,
-    threads: usize,
-    frame: Frame,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Batch<'py>> {
-    if encoder.wide() {
-        encode_texts_as::<u32>(py, encoder, texts, threads, frame, progress)
-    } else {
-        encode_texts_as::<u16>(py, encoder, texts, threads, frame, progress)
-    }
-}
-
-/// The dropout rate of each document, and what decides the random numbers.
-#[derive(Clone, Copy)]
-pub struct Sampling<'a> {
-    /// Probabilities.
-    pub rates: &'a [f64],
-    /// Seed and epoch.
-    pub dropout: Dropout,
-}
-
-/// As [`encode`], with BPE-dropout.
-pub fn encode_with_dropout<'py>(
-    py: Python<'py>,
-    encoder: &Encoder,
-    documents: &[&[u8]],
-    sampling: Sampling<'_>,
-    threads: usize,
-    frame: Frame,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Batch<'py>> {
-    if encoder.wide() {
-        sample_as::<u32>(py, encoder, documents, sampling, threads, frame, progress)
-    } else {
-        sample_as::<u16>(py, encoder, documents, sampling, threads, frame, progress)
-    }
-}
-
-fn sample_as<'py, I: IdWidth + Element>(
-    py: Python<'py>,
-    encoder: &Encoder,
-    documents: &[&[u8]],
-    Sampling { rates, dropout }: Sampling<'_>,
-    threads: usize,
-    frame: Frame,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Batch<'py>> {
-    let total = documents.iter().map(|text| text.len() as u64).sum();
-    let batch = run_reporting(py, progress, "encode", |report| {
-        encoder.encode_with_dropout::<I>(documents, rates, dropout, threads, frame, &mut |done| report(done, total))
-    })?;
-    Ok((read_only(py, batch.ids)?, read_only(py, batch.offsets)?))
-}
-
-fn encode_as<'py, I: IdWidth + Element>(
-    py: Python<'py>,
-    encoder: &Encoder,
-    documents: &[&[u8]],
-    threads: usize,
-    frame: Frame,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Batch<'py>> {
-    let total = documents.iter().map(|text| text.len() as u64).sum();
-    let batch = run_reporting(py, progress, "encode", |report| {
-        encoder.encode_batch::<I>(documents, threads, frame, &mut |done| report(done, total))
-    })?;
-    Ok((read_only(py, batch.ids)?, read_only(py, batch.offsets)?))
-}
-
-fn encode_texts_as<'py, I: IdWidth + Element>(
     py: Python<'py>,
     encoder: &Encoder,
     texts: &Texts<'py>,
@@ -120,9 +65,33 @@ fn encode_texts_as<'py, I: IdWidth + Element>(
             Error::Interrupted
         })
     };
-    let batch = run_reporting(py, progress, "encode", |report| {
+    let batch = by_width!(encoder, I => run_reporting(py, progress, "encode", |report| {
         encoder.encode_lazily::<I>(&documents, threads, frame, transcode, &mut |done| report(done, total))
-    });
-    let batch = raised.map_or(batch, Err)?;
-    Ok((read_only(py, batch.ids)?, read_only(py, batch.offsets)?))
+    }).and_then(|encoded| arrays(py, encoded)));
+    raised.map_or(batch, Err)
+}
+
+/// The dropout rate of each document, and what decides the random numbers.
+#[derive(Clone, Copy)]
+pub struct Sampling<'a> {
+    /// Probabilities.
+    pub rates: &'a [f64],
+    /// Seed and epoch.
+    pub dropout: Dropout,
+}
+
+/// As [`encode`], with BPE-dropout.
+pub fn encode_with_dropout<'py>(
+    py: Python<'py>,
+    encoder: &Encoder,
+    documents: &[&[u8]],
+    Sampling { rates, dropout }: Sampling<'_>,
+    threads: usize,
+    frame: Frame,
+    progress: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Batch<'py>> {
+    let total = documents.iter().map(|text| text.len() as u64).sum();
+    by_width!(encoder, I => arrays(py, run_reporting(py, progress, "encode", |report| {
+        encoder.encode_with_dropout::<I>(documents, rates, dropout, threads, frame, &mut |done| report(done, total))
+    })?))
 }

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 use slmtok_core::corpus::{Fallback, Parsed};
 use slmtok_core::interrupt::supervised;
+use slmtok_core::parallel::ReportProgress;
 use slmtok_core::{Error, Result, parallel};
 
 use crate::bytes_object::bytes_object;
@@ -68,13 +69,18 @@ pub fn run_reporting<T: Send>(
     }
 }
 
+/// As [`run_reporting`], for work without a progress callback: its report only checks for signals.
+pub fn run_polling<T: Send>(py: Python<'_>, work: impl FnOnce(ReportProgress<'_>) -> Result<T> + Send) -> PyResult<T> {
+    run_reporting(py, None, "", |report| work(&mut |done| report(done, u64::MAX)))
+}
+
 /// As [`run_reporting`], for work that may take long between two reports: it runs on another thread, while this one checks for
 /// signals. `total` is that of the report.
 pub fn run_supervised<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
     (stage, total): (&str, u64),
-    work: impl FnOnce(&mut dyn FnMut(u64) -> Result<()>) -> Result<T> + Send,
+    work: impl FnOnce(ReportProgress<'_>) -> Result<T> + Send,
 ) -> PyResult<T> {
     run_reporting(py, progress, stage, |report| {
         let done = AtomicU64::new(0);

@@ -1,17 +1,15 @@
 //! `Counts` and `Counter`.
 
-use std::sync::Mutex;
-
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use slmtok_core::Error;
-use slmtok_core::corpus::Digest;
-use slmtok_core::count;
+use slmtok_core::accel::transcode::TranscodePolicy;
+use slmtok_core::count::{self, SharedCounter, Unusable};
 use slmtok_core::file_blocks::DocumentUnit;
 use slmtok_core::train::merge_memory;
 
-use crate::bridge::{lock, run, run_holding_gil, run_reporting, run_with_callback};
+use crate::bridge::{run, run_holding_gil, run_polling, run_reporting, run_with_callback};
 use crate::bytes_object::bytes_object;
 use crate::documents::Documents;
 use crate::pattern::Pattern;
@@ -151,13 +149,7 @@ impl Counts {
 #[pyclass(frozen, module = "slmtok._native")]
 pub struct Counter {
     // Calls may overlap, because the GIL is released.
-    inner: Mutex<State>,
-}
-
-/// A counter, or the reason why it cannot be used.
-enum State {
-    Ready(Box<count::Counter>),
-    Unusable(&'static str),
+    inner: SharedCounter,
 }
 
 /// The document unit with this option value.
@@ -181,36 +173,27 @@ impl Counter {
         let limits = count::Limits { max_doc_chars, chars_left: max_chars, bytes_left: max_bytes };
         let mut counter = count::Counter::new(pattern.inner.clone(), threads, limits);
         if let Some((bytes, folder)) = budget {
-            counter = counter.within(&count::Budget::new(bytes, folder));
+            counter = counter.with_budget(&count::Budget::new(bytes, folder));
         }
-        Self { inner: Mutex::new(State::Ready(Box::new(counter))) }
+        Self { inner: SharedCounter::new(counter) }
     }
 
     fn feed(&self, documents: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let texts = Texts::many(documents, None)?;
+        let texts = Texts::many(documents, &TranscodePolicy::without_memory())?;
         let held = texts.bytes()?;
         let slices = held.slices();
-        self.with_counter(documents.py(), |counter| {
-            run_reporting(documents.py(), None, "count", |report| {
-                counter.feed(&slices, &mut |done| report(done, u64::MAX))
-            })
-        })
+        let fed = run_polling(documents.py(), |report| self.inner.feed(|counter| counter.feed(&slices, report)))?;
+        fed.map_err(unusable)
     }
 
     #[getter]
     fn documents(&self, py: Python<'_>) -> PyResult<u64> {
-        match &*lock(py, &self.inner)? {
-            State::Ready(counter) => Ok(counter.documents()),
-            State::Unusable(reason) => Err(unusable(reason)),
-        }
+        run_holding_gil(py, || self.inner.documents())?.map_err(unusable)
     }
 
     fn feed_documents(&self, py: Python<'_>, documents: &Documents) -> PyResult<bool> {
-        self.with_counter(py, |counter| {
-            run_reporting(py, None, "count", |report| {
-                counter.feed_batch(&documents.inner, &mut |done| report(done, u64::MAX))
-            })
-        })
+        let batch = &documents.inner;
+        run_polling(py, |report| self.inner.feed(|counter| counter.feed_batch(batch, report)))?.map_err(unusable)
     }
 
     #[pyo3(signature = (path, *, progress=None))]
@@ -220,48 +203,20 @@ impl Counter {
         path: String,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(bool, Bound<'py, PyBytes>)> {
-        let mut digest = Digest::default();
-        let more = self.with_counter(py, |counter| {
-            run_reporting(py, progress, "count", |report| {
-                let (more, found) = counter.feed_hashed(&path, report)?;
-                digest = found;
-                Ok(more)
-            })
+        let fed = run_reporting(py, progress, "count", |report| {
+            self.inner.feed(|counter| counter.feed_hashed(&path, report))
         })?;
+        let (more, digest) = fed.map_err(unusable)?;
         Ok((more, PyBytes::new(py, &digest)))
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<Counts> {
-        let counter = self.take(py, "finished")?;
-        let inner = run_reporting(py, None, "count", |report| counter.finish(&mut |done| report(done, u64::MAX)))?;
+        let counter = run_holding_gil(py, || self.inner.take())?.map_err(unusable)?;
+        let inner = run_polling(py, |report| counter.finish(report))?;
         Ok(Counts { inner })
     }
 }
 
-impl Counter {
-    /// Runs `feed` on the counter. An error makes the counter unusable, because part of the documents is counted.
-    fn with_counter(&self, py: Python<'_>, feed: impl FnOnce(&mut count::Counter) -> PyResult<bool>) -> PyResult<bool> {
-        let mut counter = self.take(py, "in use by another call")?;
-        let outcome = feed(&mut counter);
-        let state =
-            if outcome.is_ok() { State::Ready(Box::new(counter)) } else { State::Unusable("aborted by an error") };
-        *lock(py, &self.inner)? = state;
-        outcome
-    }
-
-    /// Takes the counter out; later calls fail with `reason`.
-    fn take(&self, py: Python<'_>, reason: &'static str) -> PyResult<count::Counter> {
-        let mut state = lock(py, &self.inner)?;
-        match std::mem::replace(&mut *state, State::Unusable(reason)) {
-            State::Ready(counter) => Ok(*counter),
-            State::Unusable(reason) => {
-                *state = State::Unusable(reason);
-                Err(unusable(reason))
-            }
-        }
-    }
-}
-
-fn unusable(reason: &str) -> PyErr {
+fn unusable(reason: Unusable) -> PyErr {
     PyRuntimeError::new_err(format!("the counter is {reason}; create one for each corpus"))
 }

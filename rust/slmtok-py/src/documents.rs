@@ -9,13 +9,14 @@ use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyString};
+use slmtok_core::accel::transcode::TranscodePolicy;
 use slmtok_core::corpus::{self, COMPRESSIONS, Chunk, Compression, Format, Position, Reader, SeekPoint};
 use slmtok_core::encode::Frame;
 use slmtok_core::ordered::{Next, OrderedMap};
 
 use crate::arrays::{read_only, read_only_copy};
 use crate::batches;
-use crate::bridge::{POLL_INTERVAL, lock, run, run_holding_gil, run_supervised, run_with_fallback};
+use crate::bridge::{POLL_INTERVAL, lock, run, run_holding_gil, run_polling, run_with_fallback};
 use crate::bytes_object::bytes_object;
 use crate::encoder::Encoder;
 use crate::text::Texts;
@@ -40,7 +41,7 @@ pub struct Documents {
 impl Documents {
     #[new]
     fn new(texts: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let owners = Texts::many(texts, None)?;
+        let owners = Texts::many(texts, &TranscodePolicy::without_memory())?;
         let held = owners.bytes()?;
         let slices = held.slices();
         Ok(Self { inner: run(texts.py(), || corpus::Documents::of(&slices))?, error: None })
@@ -161,8 +162,6 @@ pub struct DocumentReader {
 /// A reader with its callbacks into Python.
 struct FileReader {
     reader: Reader,
-    /// Whether reading a chunk may take long, since a compressed file may hold few bytes.
-    is_compressed: bool,
     fallback: Py<PyAny>,
     /// What the stream raised.
     raised: Raised,
@@ -204,8 +203,7 @@ impl DocumentReader {
             reader.with_max_doc_bytes(max_doc_bytes.unwrap_or(usize::MAX))
         })?;
         let fallback = fallback.unwrap_or_else(|| py.None());
-        let (reader, is_compressed) = (reader.from_chunk(first_chunk), compression != Compression::Plain);
-        Ok(Self { inner: Arc::new(FileReader { reader, is_compressed, fallback, raised }) })
+        Ok(Self { inner: Arc::new(FileReader { reader: reader.from_chunk(first_chunk), fallback, raised }) })
     }
 
     #[getter]
@@ -227,11 +225,7 @@ impl DocumentReader {
 
 impl FileReader {
     fn next_chunk(&self, py: Python<'_>) -> PyResult<Option<Chunk>> {
-        let outcome = if self.is_compressed {
-            run_supervised(py, None, ("read", 0), |_| self.reader.next_chunk())
-        } else {
-            run(py, || self.reader.next_chunk())
-        };
+        let outcome = run_polling(py, |report| self.reader.next_chunk_polling(&mut || report(0)));
         match lock(py, &self.raised)?.take() {
             Some(error) => Err(error),
             None => outcome,
@@ -391,11 +385,8 @@ fn parse_format(name: &str, terminator: Option<Vec<u8>>, key: Option<Vec<u8>>) -
 }
 
 fn parse_position((offset, line, compressed, uncompressed): PositionTuple) -> PyResult<Position> {
-    if line == 0 || uncompressed > offset || offset.max(line) > i64::MAX as u64 {
-        let message = "start is not a position: line 0, a seek point after it, or 2^63 bytes";
-        return Err(PyValueError::new_err(message));
-    }
-    Ok(Position { offset, line, seek_point: SeekPoint { compressed, uncompressed } })
+    Position::new(offset, line, SeekPoint { compressed, uncompressed })
+        .ok_or_else(|| PyValueError::new_err("start is not a position: line 0, a seek point after it, or 2^63 bytes"))
 }
 
 fn parse_compression(name: &str) -> PyResult<Compression> {

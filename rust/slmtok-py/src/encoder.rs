@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use numpy::{Element, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use slmtok_core::Result;
@@ -12,11 +11,13 @@ use slmtok_core::accel::transcode::TranscodePolicy;
 use slmtok_core::decode::{Decoder, TokenIndex, byte_lengths};
 use slmtok_core::encode::{self, Dropout, FileOptions, Frame, IdWidth};
 use slmtok_core::file_blocks::total_bytes;
+use slmtok_core::fork_safe_once::get_or_try_init;
+use slmtok_core::interrupt::supervised;
 use slmtok_core::merges::Merges;
 
 use crate::arrays::{Ids, copied, numbers, pairs, read_only, read_only_copy};
-use crate::batches::{self, Batch, Sampling};
-use crate::bridge::{run, run_holding_gil, run_reporting, run_supervised};
+use crate::batches::{self, Batch, Sampling, by_width};
+use crate::bridge::{run, run_holding_gil, run_polling, run_reporting};
 use crate::bytes_object::bytes_object;
 use crate::code_points::length;
 use crate::counts::document_unit;
@@ -38,7 +39,7 @@ pub struct Encoder {
 
 impl From<encode::Encoder> for Encoder {
     fn from(inner: encode::Encoder) -> Self {
-        Self { inner, decoder: OnceLock::new(), index: TokenIndex::default(), policy: TranscodePolicy::default() }
+        Self { inner, decoder: OnceLock::new(), index: TokenIndex::default(), policy: TranscodePolicy::with_memory() }
     }
 }
 
@@ -49,12 +50,10 @@ impl Encoder {
 
     /// The decoder, built at first use.
     pub fn decoder(&self, py: Python<'_>) -> PyResult<&Decoder> {
-        if self.decoder.get().is_none() {
-            let decoder = run(py, || Decoder::new(&self.inner))?;
-            // An error means that another thread stored an equal decoder first.
-            let _ = self.decoder.set(decoder);
+        match self.decoder.get() {
+            Some(decoder) => Ok(decoder),
+            None => run(py, || get_or_try_init(&self.decoder, || Decoder::new(&self.inner))),
         }
-        self.decoder.get().ok_or_else(|| PyValueError::new_err("the decoder is missing"))
     }
 
     /// Result of `take` on the ids of a short string, encoded without releasing the GIL, which would take longer. `None` for
@@ -81,12 +80,10 @@ impl Encoder {
     }
 
     fn one<I: IdWidth>(&self, text: &Bound<'_, PyAny>) -> PyResult<Vec<I>> {
-        let texts = Texts::one(text, Some(&self.policy))?;
+        let texts = Texts::one(text, &self.policy)?;
         let held = texts.bytes()?;
         let bytes = held.slices()[0];
-        run_reporting(text.py(), None, "encode", |report| {
-            self.inner.encode_reporting(bytes, &mut |done| report(done, u64::MAX))
-        })
+        run_polling(text.py(), |report| self.inner.encode_reporting(bytes, report))
     }
 }
 
@@ -157,11 +154,11 @@ impl Encoder {
     }
 
     fn encode<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        if self.inner.wide() { self.array::<u32>(text) } else { self.array::<u16>(text) }
+        by_width!(self.inner, I => self.array::<I>(text))
     }
 
     fn encode_list<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        if self.inner.wide() { self.list::<u32>(text) } else { self.list::<u16>(text) }
+        by_width!(self.inner, I => self.list::<I>(text))
     }
 
     #[pyo3(signature = (documents, *, threads=0, bos=None, eos=None, progress=None))]
@@ -173,7 +170,7 @@ impl Encoder {
         eos: Option<u32>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Batch<'py>> {
-        let texts = Texts::many(documents, Some(&self.policy))?;
+        let texts = Texts::many(documents, &self.policy)?;
         batches::encode_texts(documents.py(), &self.inner, &texts, threads, Frame { bos, eos }, progress)
     }
 
@@ -211,17 +208,13 @@ impl Encoder {
 
     #[pyo3(signature = (documents, *, threads=0))]
     fn count_batch<'py>(&self, documents: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
-        let texts = Texts::many(documents, Some(&self.policy))?;
+        let texts = Texts::many(documents, &self.policy)?;
         let held = texts.bytes()?;
         let slices = held.slices();
-        let counts = run_reporting(documents.py(), None, "count", |progress| {
-            let report = &mut |done| progress(done, u64::MAX);
-            if self.inner.wide() {
-                self.inner.count_batch::<u32>(&slices, threads, report)
-            } else {
-                self.inner.count_batch::<u16>(&slices, threads, report)
-            }
-        })?;
+        let counts = run_polling(
+            documents.py(),
+            |report| by_width!(self.inner, I => self.inner.count_batch::<I>(&slices, threads, report)),
+        )?;
         read_only(documents.py(), counts)
     }
 
@@ -244,11 +237,7 @@ impl Encoder {
         let total = total_bytes(&paths);
         let offsets = run_reporting(py, progress, "encode", |progress| {
             let report = &mut |done| progress(done, total);
-            if self.inner.wide() {
-                self.inner.encode_files::<u32>(&paths, &out, options, report)
-            } else {
-                self.inner.encode_files::<u16>(&paths, &out, options, report)
-            }
+            by_width!(self.inner, I => self.inner.encode_files::<I>(&paths, &out, options, report))
         })?;
         read_only(py, offsets)
     }
@@ -294,7 +283,7 @@ impl Encoder {
     }
 
     fn unreachable(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        run_supervised(py, None, ("unreachable", 1), |_| self.inner.unreachable())
+        run_polling(py, |report| supervised(&mut || report(0), || self.inner.unreachable()))
     }
 
     fn stats(&self) -> HashMap<&'static str, u64> {

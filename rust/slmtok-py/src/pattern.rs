@@ -1,11 +1,12 @@
 //! `Pattern`, `pattern_names` and `byte_automaton`.
 
 use pyo3::prelude::*;
+use slmtok_core::accel::transcode::TranscodePolicy;
 use slmtok_core::byte_automaton::ByteAutomaton;
 use slmtok_core::pretoken::{self, Gaps};
 
 use crate::arrays::{read_only, read_only_copy};
-use crate::bridge::{run, run_reporting};
+use crate::bridge::{run, run_polling};
 use crate::text::Texts;
 
 /// A compiled split pattern.
@@ -46,10 +47,10 @@ impl Pattern {
 
 impl Pattern {
     fn split_text(&self, text: &Bound<'_, PyAny>) -> PyResult<(Vec<u64>, Gaps)> {
-        let texts = Texts::one(text, None)?;
+        let texts = Texts::one(text, &TranscodePolicy::without_memory())?;
         let held = texts.bytes()?;
         let bytes = held.slices()[0];
-        run_reporting(text.py(), None, "split", |report| self.inner.split_polling(bytes, &mut || report(0, u64::MAX)))
+        run_polling(text.py(), |report| self.inner.split_polling(bytes, &mut || report(0)))
     }
 }
 

@@ -13,33 +13,24 @@ use crate::encoder::Encoder;
 #[pyclass(frozen, module = "slmtok._native")]
 pub struct StreamDecoder {
     encoder: Py<Encoder>,
-    /// The decoder and the number of ids so far.
-    state: Mutex<(decode::StreamDecoder, usize)>,
+    inner: Mutex<decode::StreamDecoder>,
 }
 
 #[pymethods]
 impl StreamDecoder {
     #[new]
     fn new(encoder: Py<Encoder>) -> Self {
-        Self { encoder, state: Mutex::default() }
+        Self { encoder, inner: Mutex::default() }
     }
 
     fn push(&self, py: Python<'_>, id: i64) -> PyResult<String> {
         let decoder = self.encoder.get().decoder(py)?;
-        self.push_token(decoder, id).map_err(|error| exception(py, &error))
+        // Calls no Python while it holds the lock: that could switch to a thread that holds the GIL and waits for the lock.
+        let text = parallel::lock(&self.inner).and_then(|mut inner| inner.push_id(decoder, id));
+        text.map_err(|error| exception(py, &error))
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(lock(py, &self.state)?.0.finish())
-    }
-}
-
-impl StreamDecoder {
-    /// Calls no Python while it holds the lock: that could switch to a thread that holds the GIL and waits for the lock.
-    fn push_token(&self, decoder: &decode::Decoder, id: i64) -> slmtok_core::Result<String> {
-        let mut state = parallel::lock(&self.state)?;
-        let token = decoder.token(id, state.1)?;
-        state.1 += 1;
-        Ok(state.0.push(token))
+        Ok(lock(py, &self.inner)?.finish())
     }
 }

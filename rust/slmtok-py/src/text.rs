@@ -8,33 +8,33 @@ use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
-use slmtok_core::accel::transcode::{MAX_SHORT_CHARS, MixedTexts, TranscodePolicy, Utf8Buffer};
+use slmtok_core::accel::transcode::{MixedTexts, TranscodePolicy, Utf8Buffer};
 use slmtok_core::encode::Document;
 
 use crate::bridge::invalid_text;
 use crate::code_points::{code_points, length};
 
-/// Code points that are read together: they stay in the L2 cache.
-const WINDOW_LEN: usize = 1 << 15;
+/// Most code points that are read together: they stay in the L2 cache.
+const MAX_READ_POINTS: usize = 1 << 15;
 
 /// Texts of one call.
 pub struct Texts<'py>(Vec<Text<'py>>);
 
 enum Text<'py> {
-    /// Has its bytes, or Python makes them.
+    /// Has its bytes, or Python has made them.
     Bytes(Bound<'py, PyAny>),
-    /// Is transcoded here.
+    /// Is transcoded here, or has a lone surrogate.
     Transcode(Bound<'py, PyString>),
 }
 
 impl<'py> Texts<'py> {
     /// One text. `policy` is that of the encoder that receives it.
-    pub fn one(text: &Bound<'py, PyAny>, policy: Option<&TranscodePolicy>) -> PyResult<Self> {
+    pub fn one(text: &Bound<'py, PyAny>, policy: &TranscodePolicy) -> PyResult<Self> {
         Self::of(vec![bytes_owner(text, 0)?], policy)
     }
 
     /// A sequence of texts.
-    pub fn many(documents: &Bound<'py, PyAny>, policy: Option<&TranscodePolicy>) -> PyResult<Self> {
+    pub fn many(documents: &Bound<'py, PyAny>, policy: &TranscodePolicy) -> PyResult<Self> {
         if documents.is_instance_of::<PyString>() || documents.is_instance_of::<PyBytes>() {
             return Err(PyTypeError::new_err("expected a sequence of texts, not one text: put it into a list"));
         }
@@ -42,9 +42,9 @@ impl<'py> Texts<'py> {
         Self::of(objects.collect::<PyResult<_>>()?, policy)
     }
 
-    fn of(objects: Vec<Bound<'py, PyAny>>, policy: Option<&TranscodePolicy>) -> PyResult<Self> {
+    fn of(objects: Vec<Bound<'py, PyAny>>, policy: &TranscodePolicy) -> PyResult<Self> {
         let text = |object: Bound<'py, PyAny>| match object.cast_into::<PyString>() {
-            Ok(text) if is_transcoded(&text, policy)? => Ok(Text::Transcode(text)),
+            Ok(text) if is_transcoded(&text, policy)? || has_surrogate(&text)? => Ok(Text::Transcode(text)),
             Ok(text) => Ok(Text::Bytes(text.into_any())),
             Err(error) => Ok(Text::Bytes(error.into_inner())),
         };
@@ -53,26 +53,13 @@ impl<'py> Texts<'py> {
 
     /// The bytes of each text, or the number of code points that are to be transcoded.
     pub fn documents(&self) -> PyResult<Vec<Document<'_>>> {
-        let texts = self.0.iter().enumerate();
+        let texts = self.0.iter();
         texts
-            .map(|(index, text)| match text {
-                Text::Bytes(object) => {
-                    let bytes = bytes_of(object, index);
-                    bytes.map(Document::Bytes).map_err(|error| self.first_error(index).unwrap_or(error))
-                }
+            .map(|text| match text {
+                Text::Bytes(object) => bytes_of(object).map(Document::Bytes),
                 Text::Transcode(text) => Ok(Document::CodePoints(length(text))),
             })
             .collect()
-    }
-
-    /// The error of a string before `index` that is to be transcoded.
-    fn first_error(&self, index: usize) -> Option<PyErr> {
-        let texts = self.0[..index].iter().enumerate();
-        let mut errors = texts.filter_map(|(index, text)| match text {
-            Text::Bytes(_) => None,
-            Text::Transcode(text) => transcode(text, index, &mut Vec::new(), &mut Utf8Buffer::default()).err(),
-        });
-        errors.next()
     }
 
     /// The strings that are to be transcoded, with their indices, ascending.
@@ -91,7 +78,7 @@ impl<'py> Texts<'py> {
         let (mut texts, mut window) = (MixedTexts::with_capacity(points), Vec::new());
         for (index, text) in self.0.iter().enumerate() {
             match text {
-                Text::Bytes(object) => texts.push_bytes(bytes_of(object, index)?),
+                Text::Bytes(object) => texts.push_bytes(bytes_of(object)?),
                 Text::Transcode(text) => texts.push_transcoded(|utf8| transcode(text, index, &mut window, utf8))?,
             };
         }
@@ -112,10 +99,17 @@ fn bytes_owner<'py>(text: &Bound<'py, PyAny>, document: usize) -> PyResult<Bound
     Err(PyTypeError::new_err(format!("document {document} is {kind}, expected str or bytes{hint}")))
 }
 
-fn is_transcoded(text: &Bound<'_, PyString>, policy: Option<&TranscodePolicy>) -> PyResult<bool> {
-    let (address, chars) = (text.as_ptr() as usize, length(text));
-    let transcodes = policy.map_or(chars > MAX_SHORT_CHARS, |policy| policy.transcodes(address, chars));
-    Ok(transcodes && !is_ascii(text)?)
+fn is_transcoded(text: &Bound<'_, PyString>, policy: &TranscodePolicy) -> PyResult<bool> {
+    Ok(policy.transcodes(text.as_ptr() as usize, length(text)) && !is_ascii(text)?)
+}
+
+/// Whether the text has no UTF-8. Transcoding then says where, in the order of the documents.
+fn has_surrogate(text: &Bound<'_, PyString>) -> PyResult<bool> {
+    match text.to_str() {
+        Ok(_) => Ok(false),
+        Err(error) if error.is_instance_of::<PyUnicodeEncodeError>(text.py()) => Ok(true),
+        Err(error) => Err(error),
+    }
 }
 
 /// `str.isascii`, even for a subclass that overrides it.
@@ -140,9 +134,9 @@ pub fn transcode(
     utf8: &mut Utf8Buffer,
 ) -> PyResult<()> {
     let (mut begin, end) = (0, length(text));
-    window.resize(window.len().max(end.min(WINDOW_LEN)), 0);
+    window.resize(window.len().max(end.min(MAX_READ_POINTS)), 0);
     while begin < end {
-        let points = &mut window[..(end - begin).min(WINDOW_LEN)];
+        let points = &mut window[..(end - begin).min(MAX_READ_POINTS)];
         code_points(text, begin, points)?;
         utf8.push(points).map_err(|index| invalid_text(text.py(), document, begin + index))?;
         begin += points.len();
@@ -150,16 +144,9 @@ pub fn transcode(
     Ok(())
 }
 
-fn bytes_of<'a>(object: &'a Bound<'_, PyAny>, document: usize) -> PyResult<&'a [u8]> {
-    if let Ok(bytes) = object.cast::<PyBytes>() {
-        return Ok(bytes.as_bytes());
+fn bytes_of<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
+    match object.cast::<PyBytes>() {
+        Ok(bytes) => Ok(bytes.as_bytes()),
+        Err(_) => object.cast::<PyString>()?.to_str().map(str::as_bytes),
     }
-    object.cast::<PyString>()?.to_str().map(str::as_bytes).map_err(|error| {
-        let py = object.py();
-        let index = error.value(py).getattr("start").and_then(|start| start.extract());
-        match index {
-            Ok(index) if error.is_instance_of::<PyUnicodeEncodeError>(py) => invalid_text(py, document, index),
-            _ => error,
-        }
-    })
 }

@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{TrySendError, sync_channel};
 
 use super::transcode::{MixedTexts, Utf8Buffer};
-use crate::parallel::{BATCH_BYTES, Report, lock};
-use crate::threads::spawn;
+use crate::parallel::{BATCH_BYTES, ReportProgress, lock, run_threads};
+use crate::pretoken::Pattern;
 use crate::{Error, Result};
 
 /// A longer document in code points is shared among threads, which needs all of its bytes.
-const MAX_LAZY_DOCUMENT: usize = 4 * BATCH_BYTES;
+const MAX_LAZY_DOCUMENT_POINTS: usize = 4 * BATCH_BYTES;
+/// A longer document in bytes would delay the reports: a portion is encoded as one batch.
+const MAX_LAZY_DOCUMENT_BYTES: usize = 32 << 20;
 /// Output buffers for more code points would take more than 4 GiB of address space.
 const MAX_LAZY_POINTS: usize = 1 << 28;
 
@@ -49,11 +51,16 @@ impl Document<'_> {
     }
 }
 
-/// Whether to transcode portion by portion: some document is in code points, none has more than [`MAX_LAZY_DOCUMENT`] of them,
-/// and all together have at most [`MAX_LAZY_POINTS`].
-pub(crate) fn is_lazy(documents: &[Document<'_>]) -> bool {
+/// Whether to transcode portion by portion: some document is in code points, and neither the pattern nor a document nor all of
+/// them together make it slow or large.
+pub(crate) fn is_lazy(pattern: &Pattern, documents: &[Document<'_>]) -> bool {
+    let is_short = |document: &Document<'_>| match document {
+        Document::Bytes(bytes) => bytes.len() <= MAX_LAZY_DOCUMENT_BYTES,
+        Document::CodePoints(points) => *points <= MAX_LAZY_DOCUMENT_POINTS,
+    };
     let points = |document: &Document<'_>| if let Document::CodePoints(points) = document { *points } else { 0 };
-    documents.iter().all(|document| points(document) <= MAX_LAZY_DOCUMENT)
+    !pattern.is_custom()
+        && documents.iter().all(is_short)
         && (1..=MAX_LAZY_POINTS).contains(&documents.iter().map(points).sum())
 }
 
@@ -125,7 +132,7 @@ impl<'a> Iterator for Portions<'a, '_> {
 pub(crate) fn pipeline<'a, W: Send>(
     workers: &mut [W],
     mut portions: Portions<'a, '_>,
-    report: Report<'_>,
+    report: ReportProgress<'_>,
     encode: impl Fn(&mut W, &Portion<'a>) -> Result<()> + Sync,
 ) -> Result<()> {
     let Some((mine, others)) = workers.split_first_mut() else { return Ok(()) };
@@ -174,34 +181,13 @@ pub(crate) fn pipeline<'a, W: Send>(
         }
         Ok(())
     };
-    run_threads(mine, others, produce, serve)?;
+    // The sender ends with `produce`, so that the other threads end too, also after a panic.
+    let outcomes = run_threads(|| produce(mine).and(serve(mine)), others, serve);
+    outcomes.into_iter().collect::<Result<()>>()?;
     if let Some((_, error)) = failure.into_inner().map_err(|_| Error::Poisoned)? {
         return Err(error);
     }
     report(done.into_inner())
-}
-
-/// Runs `produce` and then `serve` on this thread while each other worker runs `serve` on a thread of its own.
-fn run_threads<W: Send>(
-    mine: &mut W,
-    others: &mut [W],
-    produce: impl FnOnce(&mut W) -> Result<()>,
-    serve: impl Fn(&mut W) -> Result<()> + Sync,
-) -> Result<()> {
-    let serve = &serve;
-    std::thread::scope(|scope| {
-        // The threads that start do the work of one that does not.
-        let start = |worker| spawn(scope, move || serve(worker)).ok();
-        let handles: Vec<_> = others.iter_mut().map_while(start).collect();
-        // Ends with the sender, so that the other threads end too, also after a panic.
-        let produced = produce(mine);
-        let served = serve(mine);
-        let joined = handles.into_iter().map(|handle| match handle.join() {
-            Ok(outcome) => outcome,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        joined.chain([produced, served]).collect()
-    })
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 #[cfg(target_arch = "x86_64")]
-use super::transcode_avx512::Avx512;
+use super::transcode_avx512::Utf8Avx512;
 use crate::cache::bloom::BloomFilter;
-use crate::mem::{reserve, with_capacity};
+use crate::mem::{reserve_huge, with_capacity_huge};
 use crate::parallel::lock;
 
 /// Code points that are encoded together, through an array that stays in the L1 cache.
@@ -19,16 +19,28 @@ const ASCII_RUN_LEN: usize = 32;
 pub(super) type Window = [u8; MAX_CHAR_BYTES * WINDOW_LEN];
 
 /// Strings of up to this many characters are faster through the UTF-8 that their owner keeps.
-pub const MAX_SHORT_CHARS: usize = 1 << 10;
+const MAX_SHORT_CHARS: usize = 1 << 10;
 
 /// Decides which strings are transcoded here. A string that occurs again uses the UTF-8 that its owner keeps, so that repeated
 /// encoding transcodes it once.
-#[derive(Default)]
 pub struct TranscodePolicy {
-    encoded: Mutex<BloomFilter>,
+    /// Strings that were encoded; `None` for calls that forget them.
+    encoded: Option<Mutex<BloomFilter>>,
 }
 
 impl TranscodePolicy {
+    /// The policy of one encoder, for all its calls.
+    #[must_use]
+    pub fn with_memory() -> Self {
+        Self { encoded: Some(Mutex::default()) }
+    }
+
+    /// A policy for strings that are not expected to occur again.
+    #[must_use]
+    pub const fn without_memory() -> Self {
+        Self { encoded: None }
+    }
+
     /// Whether to transcode a string of `chars` characters at `address`, unless it is ASCII. Records the string. A string at the
     /// address of an earlier one may be taken for it, which costs memory only.
     #[must_use]
@@ -36,8 +48,9 @@ impl TranscodePolicy {
         if chars <= MAX_SHORT_CHARS {
             return false;
         }
+        let Some(encoded) = &self.encoded else { return true };
         let hash = (address as u64 ^ (chars as u64) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        !lock(&self.encoded).is_ok_and(|mut filter| filter.insert(hash))
+        !lock(encoded).is_ok_and(|mut filter| filter.insert(hash))
     }
 }
 
@@ -49,7 +62,7 @@ impl Utf8Buffer {
     /// Room for `points` code points, if they are mostly ASCII; more are possible.
     #[must_use]
     pub fn with_capacity(points: usize) -> Self {
-        Self(with_capacity(points + points / 8))
+        Self(with_capacity_huge(points + points / 8))
     }
 
     /// All bytes.
@@ -66,7 +79,7 @@ impl Utf8Buffer {
         let mut window = [0; MAX_CHAR_BYTES * WINDOW_LEN];
         for (begin, points) in (0_usize..).step_by(WINDOW_LEN).zip(points.chunks(WINDOW_LEN)) {
             let len = encode_window(points, &mut window).map_err(|index| begin + index)?;
-            reserve(&mut self.0, len);
+            reserve_huge(&mut self.0, len);
             self.0.extend_from_slice(&window[..len]);
         }
         Ok(())
@@ -77,7 +90,7 @@ impl Utf8Buffer {
 /// code point without UTF-8.
 pub(super) fn encode_window(points: &[u32], out: &mut Window) -> Result<usize, usize> {
     #[cfg(target_arch = "x86_64")]
-    if let Some(avx512) = Avx512::detect() {
+    if let Some(avx512) = Utf8Avx512::detect() {
         return avx512.encode_window(points, out);
     }
     encode_window_portably(points, out)
@@ -200,6 +213,16 @@ mod tests {
         for point in [0x7F, 0x7FF, 0xFFFF, 0x10_FFFF] {
             check(&[point; WINDOW_LEN]);
         }
+    }
+
+    #[test]
+    fn a_long_string_is_transcoded_here_unless_it_occurs_again() {
+        let (long, policy) = (MAX_SHORT_CHARS + 1, TranscodePolicy::with_memory());
+        assert!(policy.transcodes(4096, long) && policy.transcodes(8192, long));
+        assert!(!policy.transcodes(4096, long) && !policy.transcodes(1 << 20, MAX_SHORT_CHARS));
+        let policy = TranscodePolicy::without_memory();
+        assert!(policy.transcodes(4096, long) && policy.transcodes(4096, long));
+        assert!(!policy.transcodes(4096, MAX_SHORT_CHARS));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::arch::x86_64::{
 use std::is_x86_feature_detected as has;
 
 use super::transcode::Window;
-use crate::simd_limit::{SimdSet, allows};
+use crate::simd_limit::{SimdSet, test_limit_allows};
 
 /// Code points in a register.
 const LANES: usize = 16;
@@ -20,13 +20,13 @@ const BYTES: usize = 64;
 
 /// Proof that the machine has AVX-512 F, BW and VBMI2, BMI 1 and 2 and POPCNT.
 #[derive(Clone, Copy, Debug)]
-pub struct Avx512(());
+pub struct Utf8Avx512(());
 
-impl Avx512 {
+impl Utf8Avx512 {
     /// The proof, if the machine has them.
     #[inline]
     pub fn detect() -> Option<Self> {
-        let avx512 = allows(SimdSet::Avx512) && has!("avx512f") && has!("avx512bw") && has!("avx512vbmi2");
+        let avx512 = test_limit_allows(SimdSet::Avx512) && has!("avx512f") && has!("avx512bw") && has!("avx512vbmi2");
         (avx512 && has!("bmi1") && has!("bmi2") && has!("popcnt")).then_some(Self(()))
     }
 

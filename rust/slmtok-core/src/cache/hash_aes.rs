@@ -16,9 +16,9 @@ use super::hash::{KeyBatch, KeyLoop, Pieces};
 use super::hash_table::home_shift;
 use super::short_key::{MAX_KEY_BYTES, short_key};
 use crate::mem::prefetch;
-use crate::simd_limit::{SimdSet, allows};
+use crate::simd_limit::{SimdSet, test_limit_allows};
 
-/// For each length a mask for its first bytes of sixteen, and the length in the top byte.
+/// The masks of `short_key` for vector registers: for each length its first bytes of sixteen, and the length in the top byte.
 #[repr(align(64))]
 struct Masks([[[u8; 16]; 2]; 16]);
 
@@ -44,7 +44,8 @@ pub(super) struct Aes(());
 
 impl Aes {
     pub(super) fn detect() -> Option<Self> {
-        (allows(SimdSet::Avx2OrNeon) && has!("aes") && has!("avx") && has!("bmi1") && has!("bmi2")).then_some(Self(()))
+        (test_limit_allows(SimdSet::Avx2AesOrNeon) && has!("aes") && has!("avx") && has!("bmi1") && has!("bmi2"))
+            .then_some(Self(()))
     }
 
     #[inline]

@@ -9,7 +9,7 @@
 use std::ops::{Deref, DerefMut};
 
 use super::hash::KeyHash;
-use crate::mem::filled;
+use crate::mem::filled_huge;
 
 /// A slot with a key.
 pub trait Keyed: Copy + Default {
@@ -29,7 +29,7 @@ impl<S: Keyed> LineSlots<S> {
     /// `slots` empty slots, an even number.
     #[must_use]
     pub fn new(slots: usize) -> Self {
-        Self(filled(Line::default(), slots / 2))
+        Self(filled_huge(Line::default(), slots / 2))
     }
 
     /// Shrinks to `n` slots, rounded up to an even number.

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use super::packed_ids::TokenId;
 use super::short_key::equal_long;
 use crate::byte_hash::{hash_bytes, random_seed};
-use crate::mem::{filled, prefetch, reserve};
+use crate::mem::{filled_huge, prefetch, reserve_huge};
 
 /// Bytes of slots and records together.
 const MAX_BYTES: usize = 48 << 20;
@@ -120,7 +120,7 @@ impl<I: TokenId> LongCache<I> {
         let at = self.find(piece, low_32(hash));
         self.slots[at] = Slot { hash: low_32(hash), offset: self.records.len() as u32 };
         self.used += 1;
-        reserve(&mut self.records, record_bytes(piece, ids));
+        reserve_huge(&mut self.records, record_bytes(piece, ids));
         self.records.extend_from_slice(&(piece.len() as u32).to_ne_bytes());
         self.records.extend_from_slice(&(ids.len() as u32).to_ne_bytes());
         self.records.extend_from_slice(piece);
@@ -158,7 +158,7 @@ impl<I: TokenId> LongCache<I> {
     }
 
     fn grow(&mut self) {
-        let mut slots = filled(Slot::default(), self.slots.len() * 2);
+        let mut slots = filled_huge(Slot::default(), self.slots.len() * 2);
         for slot in self.slots.iter().filter(|slot| slot.hash != 0) {
             let mut at = home(&slots, slot.hash);
             while slots[at].hash != 0 {

@@ -11,7 +11,8 @@ pub const MAX_KEY_BYTES: usize = 15;
 /// The key of a piece that is too long for one.
 pub const NO_KEY: u128 = 0;
 
-/// Masks for the low `n` bytes of a 16-byte load, in two halves, and the length in the top byte; index `n`.
+/// Masks for the low `n` bytes of a 16-byte load, in two halves, and the length in the top byte; index `n`. `hash_aes` has the
+/// same for vector registers.
 const MASKS: [[u64; 3]; MAX_KEY_BYTES + 1] = masks();
 
 const fn masks() -> [[u64; 3]; MAX_KEY_BYTES + 1] {
@@ -25,14 +26,14 @@ const fn masks() -> [[u64; 3]; MAX_KEY_BYTES + 1] {
     masks
 }
 
-/// The key of `segment[start..end]`, which must be 1 to 15 bytes long.
+/// The key of `text[start..end]`, which must be 1 to 15 bytes long.
 #[inline(always)]
 #[must_use]
-fn key(segment: &[u8], start: usize, end: usize) -> u128 {
+fn key(text: &[u8], start: usize, end: usize) -> u128 {
     let length = end - start;
     debug_assert!((1..=MAX_KEY_BYTES).contains(&length));
-    let Some(loaded) = segment.get(start..start + 16).and_then(<[u8]>::first_chunk::<16>) else {
-        return padded(&segment[start..end]) | (length as u128) << 120;
+    let Some(loaded) = text.get(start..start + 16).and_then(<[u8]>::first_chunk::<16>) else {
+        return padded(&text[start..end]) | (length as u128) << 120;
     };
     // In halves: the multiplicative hash would have to split a vector again.
     let loaded = u128::from_le_bytes(*loaded);
@@ -40,11 +41,11 @@ fn key(segment: &[u8], start: usize, end: usize) -> u128 {
     u128::from(low_half(loaded) & low) | u128::from(low_half(loaded >> 64) & high | top) << 64
 }
 
-/// The key of `segment[start..end]`, which must not be empty, or [`NO_KEY`].
+/// The key of `text[start..end]`, which must not be empty, or [`NO_KEY`].
 #[inline(always)]
 #[must_use]
-pub fn short_key(segment: &[u8], start: usize, end: usize) -> u128 {
-    if end - start <= MAX_KEY_BYTES { key(segment, start, end) } else { NO_KEY }
+pub fn short_key(text: &[u8], start: usize, end: usize) -> u128 {
+    if end - start <= MAX_KEY_BYTES { key(text, start, end) } else { NO_KEY }
 }
 
 /// The bytes of a key, and how many of the 16 belong to the piece.

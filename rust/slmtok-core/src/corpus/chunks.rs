@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::decompress::{SeekPoint, Source, failure, is_interruption};
 use super::digest::Digest;
-use crate::mem::try_reserve;
+use crate::mem::try_reserve_huge;
 use crate::{Error, Result};
 
 /// Size of a chunk: large enough to hide the hand-over between threads, small enough to balance them.
@@ -36,6 +36,13 @@ pub struct Position {
 impl Position {
     /// The start of a file.
     pub const START: Self = Self { offset: 0, line: 1, seek_point: SeekPoint { compressed: 0, uncompressed: 0 } };
+
+    /// The position with these values. `None` for line 0, a seek point after the position, and 2^63 bytes or lines.
+    #[must_use]
+    pub fn new(offset: u64, line: u64, seek_point: SeekPoint) -> Option<Self> {
+        let is_valid = line > 0 && seek_point.uncompressed <= offset && offset.max(line) <= i64::MAX.cast_unsigned();
+        is_valid.then_some(Self { offset, line, seek_point })
+    }
 
     /// The same position, reached from the start of the file: a stream cannot seek.
     #[must_use]
@@ -277,7 +284,7 @@ impl SeekPoints {
 fn grow(buffer: &mut Vec<u8>, kept: usize, length: usize) -> Result<()> {
     if buffer.len() < length {
         buffer.truncate(kept);
-        try_reserve(buffer, length - kept)?;
+        try_reserve_huge(buffer, length - kept)?;
         buffer.resize(length, 0);
     }
     Ok(())

@@ -9,7 +9,7 @@ use memchr::memmem::Finder;
 use super::chunks::Position;
 use super::digest::{Digest, add, sha256};
 use crate::Result;
-use crate::mem::{try_with_capacity, with_capacity};
+use crate::mem::{try_with_capacity_huge, with_capacity_huge};
 
 /// Documents in one buffer, without an allocation for each: a million of them cost little more than their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Documents {
             chunk,
             begin: Position::START,
             end: Position::START,
-            bytes: with_capacity(bytes),
+            bytes: with_capacity_huge(bytes),
             offsets: vec![0],
             numbers: Vec::new(),
             digests: OnceLock::from(Vec::new()),
@@ -59,7 +59,7 @@ impl Documents {
     /// # Errors
     /// Lack of memory.
     pub fn try_with_capacity(chunk: u64, bytes: usize) -> Result<Self> {
-        Ok(Self { bytes: try_with_capacity(bytes)?, ..Self::with_capacity(chunk, 0) })
+        Ok(Self { bytes: try_with_capacity_huge(bytes)?, ..Self::with_capacity(chunk, 0) })
     }
 
     /// Copies of `texts`, numbered from 1. They are not hashed yet.

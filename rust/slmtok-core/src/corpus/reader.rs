@@ -11,6 +11,7 @@ use super::chunks::{CHUNK_BYTES, Chunk, Chunks, Position};
 use super::decompress::{Compression, Source, decompress, failure, open};
 use super::documents::Documents;
 use super::json_record;
+use crate::interrupt::supervised;
 use crate::parallel::lock;
 use crate::{Error, Result};
 
@@ -62,6 +63,7 @@ pub type Fallback<'a> = &'a mut dyn FnMut(&[u8], u64) -> Result<Parsed>;
 pub struct Reader {
     /// For errors.
     path: String,
+    is_compressed: bool,
     chunks: Mutex<Chunks>,
     format: Format,
     /// Most bytes of a document, or of the line of a record.
@@ -86,12 +88,14 @@ impl Reader {
     pub fn open(path: &Path, compression: Compression, format: Format, size: usize, start: Position) -> Result<Self> {
         let bytes_read = Arc::default();
         let source = open(path, compression, &bytes_read, start.seek_point)?;
-        Ok(Self::of(source, path.to_string_lossy().into_owned(), format, size, start, bytes_read))
+        let path = path.to_string_lossy().into_owned();
+        Ok(Self::of(source, path, compression, format, size, start, bytes_read))
     }
 
     fn of(
         source: Box<dyn Source>,
         path: String,
+        compression: Compression,
         format: Format,
         size: usize,
         start: Position,
@@ -99,7 +103,8 @@ impl Reader {
     ) -> Self {
         let chunks = Mutex::new(Chunks::new(source, path.clone(), format.terminator(), size, start));
         let (max_doc_bytes, free_buffers) = (usize::MAX, Mutex::default());
-        Self { path, chunks, format, max_doc_bytes, first_chunk: 0, bytes_read, free_buffers }
+        let is_compressed = compression != Compression::Plain;
+        Self { path, is_compressed, chunks, format, max_doc_bytes, first_chunk: 0, bytes_read, free_buffers }
     }
 
     /// The same for a stream, positioned at its start, which errors call `name`.
@@ -118,7 +123,7 @@ impl Reader {
         let start = start.without_seek();
         let source = decompress(source, compression, &bytes_read, start.seek_point)
             .map_err(|error| failure(name, "read", &error))?;
-        Ok(Self::of(source, name.to_owned(), format, size, start, bytes_read))
+        Ok(Self::of(source, name.to_owned(), compression, format, size, start, bytes_read))
     }
 
     /// The same with a limit on the bytes of a document, or of the line of a record. The parts of a file that is one document
@@ -151,6 +156,15 @@ impl Reader {
                 chunk => return Ok(chunk),
             }
         }
+    }
+
+    /// As [`Reader::next_chunk`]; `poll` is called regularly while it may take long, as with a compressed file of few bytes, and an
+    /// error of `poll` ends it.
+    ///
+    /// # Errors
+    /// As [`Reader::next_chunk`], and errors of `poll`.
+    pub fn next_chunk_polling(&self, poll: &mut dyn FnMut() -> Result<()>) -> Result<Option<Chunk>> {
+        if self.is_compressed { supervised(poll, || self.next_chunk()) } else { self.next_chunk() }
     }
 
     /// The documents of a chunk. Threads parse different chunks at the same time.

@@ -42,6 +42,16 @@ proptest! {
     }
 }
 
+#[test]
+fn positions_that_contradict_themselves_are_refused() {
+    let (largest, at) = (i64::MAX as u64, |uncompressed| SeekPoint { compressed: 9, uncompressed });
+    assert_eq!(Position::new(0, 1, SeekPoint::default()), Some(Position::START));
+    assert!(Position::new(5, 3, at(5)).is_some() && Position::new(5, 3, at(6)).is_none());
+    assert!(Position::new(5, 0, at(5)).is_none());
+    assert!(Position::new(largest, largest, at(0)).is_some());
+    assert!(Position::new(largest + 1, 1, at(0)).is_none() && Position::new(0, largest + 1, at(0)).is_none());
+}
+
 fn line_format() -> Format {
     Format::Terminated(b"\n".to_vec())
 }

@@ -7,7 +7,7 @@ use super::sorted::{Record, Source, head_bytes, merge};
 use super::spill::SpillStats;
 use super::table::CountTable;
 use crate::cache::short_key::MAX_KEY_BYTES;
-use crate::mem::try_reserve;
+use crate::mem::try_reserve_huge;
 use crate::pretoken::Pattern;
 use crate::{Error, Result};
 
@@ -178,11 +178,11 @@ impl SortedPieces {
     /// [`Error::NoMemory`].
     pub fn push(&mut self, record: &Record) -> Result<()> {
         if record.is_short() {
-            try_reserve(&mut self.short, 1)?;
+            try_reserve_huge(&mut self.short, 1)?;
             self.short.push(Short { head: halves(record.head), count: record.count });
         } else {
-            try_reserve(&mut self.arena, record.tail.len() + 16)?;
-            try_reserve(&mut self.long, 1)?;
+            try_reserve_huge(&mut self.arena, record.tail.len() + 16)?;
+            try_reserve_huge(&mut self.long, 1)?;
             record.append_to(&mut self.arena);
             self.long.push(Long { end: self.arena.len(), count: record.count });
         }

@@ -6,8 +6,8 @@
 
 use super::Counter;
 use super::limits::{Limits, Truncation};
-use crate::mem::try_reserve;
-use crate::parallel::{Report, WorkPlan};
+use crate::mem::try_reserve_huge;
+use crate::parallel::{ReportProgress, WorkPlan};
 use crate::utf8::count_chars;
 use crate::{Error, Result};
 
@@ -37,12 +37,12 @@ impl Counter {
     ///
     /// # Errors
     /// See [`Counter::feed`].
-    pub fn feed_part(&mut self, text: &[u8], last: bool, report: Report<'_>) -> Result<bool> {
+    pub fn feed_part(&mut self, text: &[u8], last: bool, report: ReportProgress<'_>) -> Result<bool> {
         if self.limits.is_reached() {
             self.stream = DocumentStream::default();
             return Ok(false);
         }
-        try_reserve(&mut self.stream.text, text.len())?;
+        try_reserve_huge(&mut self.stream.text, text.len())?;
         self.stream.text.extend_from_slice(text);
         let length = self.stream.text.len();
         if last {
@@ -59,14 +59,15 @@ impl Counter {
     }
 
     /// Counts the pieces that start in the first `length` bytes, and drops these bytes.
-    fn count_part(&mut self, length: usize, last: bool, report: Report<'_>) -> Result<()> {
+    fn count_part(&mut self, length: usize, last: bool, report: ReportProgress<'_>) -> Result<()> {
         let text = std::mem::take(&mut self.stream.text);
         let kept = self.take_part(&text[..length]);
         // If a limit cuts the document here, the pieces must not depend on the text after the cut.
         let visible = if last || kept < length { &text[..kept] } else { &text[..] };
         let first = (self.totals.documents - 1, self.stream.offset);
         if kept > 0 {
-            let plan = WorkPlan::for_part(&self.pattern, visible, 0..kept, last && kept == length, BATCH_BYTES);
+            let (begins, ends) = (self.stream.offset == 0, last && kept == length);
+            let plan = WorkPlan::for_part(&self.pattern, visible, kept, begins, ends, BATCH_BYTES);
             self.count(&plan, &[visible], first, report)?;
         }
         self.totals.bytes += kept as u64;

@@ -99,7 +99,7 @@ fn plan(size: u64) -> WorkPlan {
     let span = |block: usize| {
         let start = block as u64 * BLOCK_BYTES;
         let length = usize::try_from(BLOCK_BYTES.min(size - start)).unwrap_or(usize::MAX);
-        Span { document: 0, range: 0..length, last: false }
+        Span { document: 0, range: 0..length, first: false, last: false }
     };
     WorkPlan {
         spans: (0..blocks).map(span).collect(),

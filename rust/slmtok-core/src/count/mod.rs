@@ -10,12 +10,14 @@ mod document_stream;
 mod file;
 mod front_coding;
 mod limits;
+mod shared;
 mod sorted;
 mod spill;
 mod table;
 
 pub use counts::Counts;
 pub use limits::{Limits, Truncation};
+pub use shared::{SharedCounter, Unusable};
 pub use spill::{Budget, SpillStats};
 pub use table::CountTable;
 
@@ -24,7 +26,7 @@ use std::ops::Range;
 use crate::Result;
 use crate::cache::hash::KEY_BATCH_LEN;
 use crate::corpus::Documents;
-use crate::parallel::{Report, WorkPlan, available_threads, count_ends_up_to, for_each_batch, thread_count};
+use crate::parallel::{ReportProgress, WorkPlan, available_threads, count_ends_up_to, for_each_batch, thread_count};
 use crate::pretoken::{Gaps, Pattern, Scanner, invalid_bytes};
 use crate::threads::spawn;
 use document_stream::DocumentStream;
@@ -183,7 +185,7 @@ impl Counter {
     /// Bounds the memory of the tables, and of text that no sync point divides: a document with more of it is an error. Otherwise
     /// the result does not change.
     #[must_use]
-    pub fn within(self, budget: &Budget) -> Self {
+    pub fn with_budget(self, budget: &Budget) -> Self {
         // Threads beyond four per hardware thread rarely have work, so the budget is not divided further.
         let share = budget.share(thread_count(self.threads, 4 * available_threads()));
         let max_held_bytes = (share.bytes / 4).clamp(MIN_HELD_BYTES, MAX_HELD_BYTES);
@@ -195,7 +197,7 @@ impl Counter {
     /// # Errors
     /// A custom pattern that exceeds its limits, a document with too much text to hold at once, a count that exceeds 64 bits, a
     /// failure to write a temporary file, or an error of `report`.
-    pub fn feed(&mut self, documents: &[&[u8]], report: Report<'_>) -> Result<bool> {
+    pub fn feed(&mut self, documents: &[&[u8]], report: ReportProgress<'_>) -> Result<bool> {
         let mut kept = Vec::new();
         let documents = if self.limits.is_unlimited() {
             documents
@@ -221,7 +223,7 @@ impl Counter {
     ///
     /// # Errors
     /// See [`Counter::feed`].
-    pub fn feed_batch(&mut self, batch: &Documents, report: Report<'_>) -> Result<bool> {
+    pub fn feed_batch(&mut self, batch: &Documents, report: ReportProgress<'_>) -> Result<bool> {
         if batch.continued > 0 || batch.partial {
             return self.feed_part(&batch.bytes, !batch.partial, report);
         }
@@ -236,14 +238,20 @@ impl Counter {
 
     /// Counts the spans of `plan`. `first` is (index of the first document in the corpus, bytes of it counted by earlier
     /// calls).
-    fn count(&mut self, plan: &WorkPlan, documents: &[&[u8]], first: (u64, u64), report: Report<'_>) -> Result<()> {
+    fn count(
+        &mut self,
+        plan: &WorkPlan,
+        documents: &[&[u8]],
+        first: (u64, u64),
+        report: ReportProgress<'_>,
+    ) -> Result<()> {
         let threads = thread_count(self.threads, plan.batches.len());
         self.workers.resize_with(self.workers.len().max(threads), Worker::default);
         let (pattern, budget) = (&self.pattern, self.budget.as_ref());
         for_each_batch(plan, &mut self.workers[..threads], report, |worker, batch| {
             let spans = &plan.spans[plan.batches[batch].clone()];
             for span in spans {
-                let whole = span.first() && span.last && first.1 == 0;
+                let whole = span.first && span.last;
                 let position = (first.0 + span.document as u64, first.1);
                 worker.count(pattern, documents[span.document], span.range.clone(), budget)?;
                 worker.check_utf8(documents[span.document], span.range.clone(), position, whole);
@@ -257,7 +265,7 @@ impl Counter {
     /// # Errors
     /// A count that exceeds 64 bits, a failure to write or read a temporary file, or an error of `report`, which receives
     /// the number of merged records.
-    pub fn finish(mut self, report: Report<'_>) -> Result<Counts> {
+    pub fn finish(mut self, report: ReportProgress<'_>) -> Result<Counts> {
         let mut workers = std::mem::take(&mut self.workers);
         workers.resize_with(workers.len().max(1), Worker::default);
         let (mut totals, mut invalid, mut tables) = (self.totals, InvalidUtf8::default(), Vec::new());

@@ -6,7 +6,7 @@ use crate::byte_hash::{hash_bytes, random_seed};
 use crate::cache::hash::{KeyBatch, KeyHash, KeyLoop, Pieces};
 use crate::cache::hash_table::{Keyed, LineSlots, home_shift, probe_bounded, swap_to_home};
 use crate::cache::short_key::{NO_KEY, equal_long, short_key};
-use crate::mem::reserve;
+use crate::mem::reserve_huge;
 use crate::{Error, Result};
 
 const INITIAL_SLOTS: usize = 1 << 12;
@@ -207,7 +207,7 @@ impl CountTable {
             }
             at += 1;
         }
-        reserve(&mut self.arena, piece.len());
+        reserve_huge(&mut self.arena, piece.len());
         self.arena.extend_from_slice(piece);
         self.long_used += 1;
         if self.long_used * 4 > self.long_slots.len() * 3 {

@@ -8,7 +8,7 @@ use super::{Encoder, IdWidth, Worker};
 use crate::accel::lazy_batch::{Document, Portions, Transcode, is_lazy, pipeline, transcode_all};
 use crate::interrupt::supervised_if_slow;
 use crate::ordered::Reorder;
-use crate::parallel::{BATCH_BYTES, Report, WorkPlan, for_each_batch, lock, no_progress, thread_count};
+use crate::parallel::{BATCH_BYTES, ReportProgress, WorkPlan, for_each_batch, lock, no_progress, thread_count};
 use crate::{Error, Result};
 
 /// The ids of documents, end to end.
@@ -67,7 +67,7 @@ impl<'a, I: IdWidth> Output<'a, I> {
     /// Appends the ids of one batch.
     fn append(&mut self, encoder: &Encoder, worker: &mut Worker<I>, job: Job<'_>, batch: usize) -> Result<()> {
         for span in &job.plan.spans[job.plan.batches[batch].clone()] {
-            if span.first() {
+            if span.first {
                 self.push(job.frame.bos);
             }
             let out = &mut self.ids[self.len..];
@@ -171,8 +171,6 @@ pub(super) fn offset(ids: usize) -> i64 {
 const MAX_INSTANT_BYTES: usize = 1 << 10;
 /// Texts up to this size are encoded faster than a user expects Ctrl-C to work.
 const MAX_SILENT_BYTES: usize = 4 << 20;
-/// Longer documents are transcoded before the first is encoded.
-const MAX_PORTION_BYTES: usize = 32 << 20;
 
 impl Encoder {
     /// The ids of one text, on the calling thread.
@@ -201,7 +199,7 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`Encoder::encode`], and errors of `report`.
-    pub fn encode_reporting<I: IdWidth>(&self, text: &[u8], report: Report<'_>) -> Result<Vec<I>> {
+    pub fn encode_reporting<I: IdWidth>(&self, text: &[u8], report: ReportProgress<'_>) -> Result<Vec<I>> {
         if text.len() > MAX_SILENT_BYTES || self.pattern.is_slow_for(text.len()) {
             return Ok(self.encode_batch(&[text], 1, Frame::default(), report)?.ids);
         }
@@ -215,8 +213,8 @@ impl Encoder {
     pub(super) fn run_plan<T: Send>(
         &self,
         plan: &WorkPlan,
-        report: Report<'_>,
-        work: impl Fn(Report<'_>) -> Result<T> + Sync,
+        report: ReportProgress<'_>,
+        work: impl Fn(ReportProgress<'_>) -> Result<T> + Sync,
     ) -> Result<T> {
         if plan.is_slow || !self.pattern.is_custom() {
             return work(report);
@@ -247,7 +245,7 @@ impl Encoder {
         documents: &[&[u8]],
         threads: usize,
         frame: Frame,
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<EncodedDocuments<I>> {
         self.check_frame(frame)?;
         let plan = WorkPlan::new(&self.pattern, documents);
@@ -266,7 +264,7 @@ impl Encoder {
         documents: &[&[u8]],
         threads: usize,
         frame: Frame,
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<EncodedDocuments<I>> {
         let job = Job { plan, documents, frame };
         let mut workers = self.take_workers::<I>(thread_count(threads, plan.batches.len()), plan.bytes);
@@ -279,7 +277,7 @@ impl Encoder {
         &self,
         job: Job<'_>,
         workers: &mut [Worker<I>],
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<EncodedDocuments<I>> {
         let n: usize = job.plan.batches.iter().map(|spans| job.buffer_len::<I>(spans)).sum();
         let mut buffer = workers[0].buffers.take(n)?;
@@ -296,7 +294,7 @@ impl Encoder {
         job: Job<'_>,
         worker: &mut Worker<I>,
         out: &mut [I],
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<(usize, Vec<i64>)> {
         let output = Mutex::new(Output::new(out));
         for_each_batch(job.plan, std::slice::from_mut(worker), report, |worker, batch| {
@@ -312,7 +310,7 @@ impl Encoder {
         job: Job<'_>,
         workers: &mut [Worker<I>],
         out: &mut [I],
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<(usize, Vec<i64>)> {
         let joined = OrderedOutput::new(out);
         for_each_batch(job.plan, workers, report, |worker, batch| {
@@ -352,11 +350,9 @@ impl Encoder {
         threads: usize,
         frame: Frame,
         transcode: Transcode<'_>,
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<EncodedDocuments<I>> {
-        // A portion is encoded as one batch, during which nothing is reported.
-        let is_slow = self.pattern.is_custom() || documents.iter().any(|text| text.max_bytes() > MAX_PORTION_BYTES);
-        if is_slow || !is_lazy(documents) {
+        if !is_lazy(&self.pattern, documents) {
             return self.encode_transcoded(documents, threads, frame, transcode, report);
         }
         self.check_frame(frame)?;
@@ -390,7 +386,7 @@ impl Encoder {
         threads: usize,
         frame: Frame,
         transcode: Transcode<'_>,
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<EncodedDocuments<I>> {
         // The weight is the progress, in bytes or code points.
         let (texts, weight) = (transcode_all(documents, transcode)?, documents.iter().map(Document::weight).sum());
@@ -403,7 +399,12 @@ impl Encoder {
     ///
     /// # Errors
     /// A custom pattern that exceeds its backtracking limit, lack of memory, or an error of `report`.
-    pub fn count_batch<I: IdWidth>(&self, documents: &[&[u8]], threads: usize, report: Report<'_>) -> Result<Vec<i64>> {
+    pub fn count_batch<I: IdWidth>(
+        &self,
+        documents: &[&[u8]],
+        threads: usize,
+        report: ReportProgress<'_>,
+    ) -> Result<Vec<i64>> {
         let plan = WorkPlan::new(&self.pattern, documents);
         self.run_plan(&plan, report, |report| self.count_plan::<I>(&plan, documents, threads, report))
     }
@@ -413,7 +414,7 @@ impl Encoder {
         plan: &WorkPlan,
         documents: &[&[u8]],
         threads: usize,
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<Vec<i64>> {
         let mut workers = self.take_workers::<I>(thread_count(threads, plan.batches.len()), plan.bytes);
         let totals = Mutex::new(vec![0; documents.len()]);

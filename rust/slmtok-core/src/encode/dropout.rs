@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 
 use super::batch::{EncodedDocuments, Frame, offset};
 use super::{Encoder, TokenId};
-use crate::merge::merge_with_dropout;
 use crate::merge::pair_table::PairTable;
-use crate::parallel::{Report, WorkPlan, for_each_batch, lock, thread_count};
+use crate::merge::{byte_ids, merge_with_dropout};
+use crate::parallel::{ReportProgress, WorkPlan, for_each_batch, lock, thread_count};
 use crate::{Error, Result};
 
 /// Pieces that are scanned at once.
@@ -74,7 +74,7 @@ impl Encoder {
         dropout: Dropout,
         threads: usize,
         frame: Frame,
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<EncodedDocuments<I>> {
         self.check_frame(frame)?;
         let wrong = rates.iter().find(|rate| !(0.0..=1.0).contains(*rate)).map(f64::to_string);
@@ -86,7 +86,7 @@ impl Encoder {
                 limit,
             });
         }
-        let Some(merges) = self.model.merges() else {
+        let Some(merges) = self.piece_encoder.merges() else {
             let limit = "a vocabulary with merges".to_owned();
             return Err(Error::InvalidOption {
                 option: "dropout",
@@ -133,12 +133,9 @@ impl Encoder {
         while start < text.len() {
             let scanned = scanner.fill(text, start, &mut ends)?;
             for &end in &ends[..scanned] {
-                let piece = &text[start..end];
-                ids.clear();
-                ids.try_reserve(piece.len()).map_err(|_| Error::NoMemory { bytes: 4 * piece.len() as u64 })?;
-                ids.extend(piece.iter().map(|&byte| u32::from(byte)));
+                byte_ids(&text[start..end], &mut ids)?;
                 merge_with_dropout(pairs, &mut ids, || random.uniform() < rate)?;
-                self.to_public_ids(&ids, out);
+                self.to_public_ids(&ids, |id| out.push(id));
                 start = end;
             }
         }

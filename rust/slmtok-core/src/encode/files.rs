@@ -10,7 +10,7 @@ use std::io::{BufWriter, Write};
 use super::batch::Frame;
 use super::{Encoder, IdWidth};
 use crate::file_blocks::{Block, DocumentUnit, SizedFile};
-use crate::parallel::{BATCH_BYTES, Report, WorkPlan};
+use crate::parallel::{BATCH_BYTES, ReportProgress, WorkPlan};
 use crate::threads::spawn;
 use crate::{Error, Result};
 
@@ -54,7 +54,7 @@ impl Encoder {
         paths: &[String],
         out: &str,
         options: FileOptions,
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<Vec<i64>> {
         self.check_frame(options.frame)?;
         let file = File::create_new(out).map_err(|error| Error::io(out, "create", &error))?;
@@ -80,7 +80,7 @@ impl Encoder {
         file: &SizedFile,
         options: FileOptions,
         writer: &mut IdWriter<'_>,
-        report: Report<'_>,
+        report: ReportProgress<'_>,
     ) -> Result<()> {
         let mut block = Block::read(file, 0, options.block_bytes, Block::default())?;
         let mut end = block.text().len() as u64;
@@ -93,11 +93,11 @@ impl Encoder {
                 let ahead = (!at_end).then(|| spawn(scope, read_ahead)).transpose()?;
                 let mut encoded = 0;
                 let outcome = loop {
-                    let part = self.part(&block.text()[encoded..], options, at_end, is_first);
+                    let part = self.part(&block.text()[encoded..], options.unit, at_end, is_first);
                     let Some(part) = part else { break Ok(encoded) };
-                    let Part { documents, plan, frame, .. } = &part;
+                    let Part { documents, plan, .. } = &part;
                     let ids = self.run_plan(plan, &mut |now| report(done + now), |report| {
-                        self.encode_plan::<I>(plan, documents, options.threads, *frame, report)
+                        self.encode_plan::<I>(plan, documents, options.threads, options.frame, report)
                     });
                     if let Err(error) = ids.and_then(|batch| writer.write(&batch.ids, &batch.offsets)) {
                         break Err(error);
@@ -123,29 +123,19 @@ impl Encoder {
     }
 
     /// What of `text` can be encoded before the rest of the file is read; `None` if nothing.
-    fn part<'a>(&self, text: &'a [u8], options: FileOptions, at_end: bool, is_first: bool) -> Option<Part<'a>> {
-        let FileOptions { unit, frame, .. } = options;
+    fn part<'a>(&self, text: &'a [u8], unit: DocumentUnit, at_end: bool, is_first: bool) -> Option<Part<'a>> {
         if unit == DocumentUnit::Line {
             let (documents, length) = take_lines(text, at_end);
             let plan = WorkPlan::new(self.pattern(), &documents);
-            return (!documents.is_empty()).then_some(Part { documents, plan, length, frame });
+            return (!documents.is_empty()).then_some(Part { documents, plan, length });
         }
         let length = if at_end { text.len() } else { self.pattern().last_sync_point(text)? };
         // An empty file is an empty document; after the last part nothing is left.
         if length == 0 && !is_first {
             return None;
         }
-        let plan = if length == 0 {
-            WorkPlan::new(self.pattern(), &[text])
-        } else {
-            WorkPlan::for_part(self.pattern(), text, 0..length, at_end, BATCH_BYTES)
-        };
-        Some(Part {
-            documents: vec![text],
-            plan,
-            length,
-            frame: Frame { bos: frame.bos.filter(|_| is_first), ..frame },
-        })
+        let plan = WorkPlan::for_part(self.pattern(), text, length, is_first, at_end, BATCH_BYTES);
+        Some(Part { documents: vec![text], plan, length })
     }
 }
 
@@ -155,7 +145,6 @@ struct Part<'a> {
     plan: WorkPlan,
     /// Bytes of the text that it takes.
     length: usize,
-    frame: Frame,
 }
 
 /// The first lines of `text` without their line feeds, and their bytes with them. The last line of a file may lack one.

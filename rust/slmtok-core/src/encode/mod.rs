@@ -5,7 +5,7 @@
 mod batch;
 mod dropout;
 mod files;
-mod model;
+mod piece_encoder;
 pub mod rank_file;
 mod split_points;
 #[cfg(feature = "testing")]
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 pub use batch::{EncodedDocuments, Frame};
 pub use dropout::Dropout;
 pub use files::FileOptions;
-use model::{Model, Rank};
+use piece_encoder::{InternalId, PieceEncoder};
 use rank_file::merges_from_ranks;
 pub use worker::Worker;
 pub use worker_pool::IdWidth;
@@ -32,19 +32,20 @@ use crate::merges::{MAX_TOKENS, Merges};
 use crate::pretoken::Pattern;
 use crate::{Error, Result};
 
-/// The rank of a public id that is a special or has no token.
-const NO_TOKEN: Rank = Rank(u32::MAX);
+/// The internal id of a public id that is a special or has no token.
+const NO_INTERNAL_ID: InternalId = InternalId(u32::MAX);
 
 /// Turns text into ids. Immutable but for caches, which change the speed and never a result.
 pub struct Encoder {
     pattern: Pattern,
-    model: Model,
-    /// Public id of each rank.
+    /// From a piece to internal ids.
+    piece_encoder: PieceEncoder,
+    /// Public id of each internal id.
     public_ids: Vec<u32>,
-    /// Tokens that are replaced by their halves, ascending.
-    non_emitting: Vec<Rank>,
-    /// Rank of each public id, or [`NO_TOKEN`].
-    internal: Vec<Rank>,
+    /// Merges that spell a special token: each is replaced by its halves. Ascending.
+    non_emitting: Vec<InternalId>,
+    /// Internal id of each public id, or [`NO_INTERNAL_ID`].
+    internal_ids: Vec<InternalId>,
     specials: HashMap<u32, Vec<u8>>,
     n_vocab: u32,
     workers: WorkerPool,
@@ -63,7 +64,7 @@ impl Encoder {
         specials: Vec<(u32, Vec<u8>)>,
         non_emitting: Vec<u32>,
     ) -> Result<Self> {
-        Self::new(pattern, Model::merging(Merger::new(merges)), public_ids, specials, non_emitting)
+        Self::new(pattern, PieceEncoder::merging(Merger::new(merges)), public_ids, specials, non_emitting)
     }
 
     /// An encoder by tiktoken's rule: `tokens` in the order of their ranks, `ids` the public id of each.
@@ -75,10 +76,10 @@ impl Encoder {
             let limit = format!("{} public ids, one for each token", tokens.len());
             return Err(Error::InvalidOption { option: "ids", value: ids.len().to_string(), limit });
         }
-        let (merges, ranks) = merges_from_ranks(tokens)?;
-        let public_ids = ranks.into_iter().map(|rank| ids[rank]).collect();
+        let (merges, rank_of) = merges_from_ranks(tokens)?;
+        let public_ids = rank_of.into_iter().map(|rank| ids[rank]).collect();
         // `merges_from_ranks` has encoded each token up to its own merge: all of them encode to themselves.
-        Self::new(pattern, Model::merging(Merger::reachable(merges)), public_ids, specials, Vec::new())
+        Self::new(pattern, PieceEncoder::merging(Merger::reachable(merges)), public_ids, specials, Vec::new())
     }
 
     /// An encoder for which a piece is a token or its bytes.
@@ -91,27 +92,28 @@ impl Encoder {
         public_ids: Vec<u32>,
         specials: Vec<(u32, Vec<u8>)>,
     ) -> Result<Self> {
-        Self::new(pattern, Model::looking_up(tokens)?, public_ids, specials, Vec::new())
+        Self::new(pattern, PieceEncoder::looking_up(tokens)?, public_ids, specials, Vec::new())
     }
 
     fn new(
         pattern: Pattern,
-        model: Model,
+        piece_encoder: PieceEncoder,
         public_ids: Vec<u32>,
         specials: Vec<(u32, Vec<u8>)>,
         non_emitting: Vec<u32>,
     ) -> Result<Self> {
         let invalid = |option, value: String, limit| Err(Error::InvalidOption { option, value, limit });
-        let ranks = model.ranks();
-        if public_ids.len() != ranks.len() {
-            let limit = format!("{} public ids, one for each internal id", ranks.len());
+        let all = piece_encoder.internal_ids();
+        if public_ids.len() != all.len() {
+            let limit = format!("{} public ids, one for each internal id", all.len());
             return invalid("public_ids", public_ids.len().to_string(), limit);
         }
-        let mut non_emitting: Vec<Rank> = non_emitting.into_iter().map(Rank).collect();
+        let mut non_emitting: Vec<InternalId> = non_emitting.into_iter().map(InternalId).collect();
         non_emitting.sort_unstable();
         non_emitting.dedup();
-        if let Some(rank) = non_emitting.iter().find(|&&rank| model.halves(rank).is_none()) {
-            return invalid("non_emitting", rank.0.to_string(), "internal ids of merges".to_owned());
+        if let Some(internal_id) = non_emitting.iter().find(|&&internal_id| piece_encoder.halves(internal_id).is_none())
+        {
+            return invalid("non_emitting", internal_id.0.to_string(), "internal ids of merges".to_owned());
         }
         let special: HashMap<u32, Vec<u8>> = specials.iter().cloned().collect();
         if special.len() < specials.len() {
@@ -122,24 +124,25 @@ impl Encoder {
         if largest as usize >= 2 * MAX_TOKENS {
             return invalid("id", largest.to_string(), format!("ids below {}", 2 * MAX_TOKENS));
         }
-        let mut internal = vec![NO_TOKEN; largest as usize + 1];
-        for (rank, &id) in ranks.zip(&public_ids) {
-            if non_emitting.binary_search(&rank).is_ok() {
+        let mut internal_ids = vec![NO_INTERNAL_ID; largest as usize + 1];
+        for (internal_id, &id) in all.zip(&public_ids) {
+            if non_emitting.binary_search(&internal_id).is_ok() {
                 continue;
             }
-            if internal[id as usize] != NO_TOKEN || special.contains_key(&id) {
-                let (token, reason) = (model.token(rank).to_vec(), format!("has id {id}, which is taken"));
-                return Err(Error::InvalidTokens { index: rank.index(), token, reason });
+            if internal_ids[id as usize] != NO_INTERNAL_ID || special.contains_key(&id) {
+                let (token, reason) =
+                    (piece_encoder.token(internal_id).to_vec(), format!("has id {id}, which is taken"));
+                return Err(Error::InvalidTokens { index: internal_id.index(), token, reason });
             }
-            internal[id as usize] = rank;
+            internal_ids[id as usize] = internal_id;
         }
         let workers = WorkerPool::default();
         Ok(Self {
             pattern,
-            model,
+            piece_encoder,
             public_ids,
             non_emitting,
-            internal,
+            internal_ids,
             specials: special,
             n_vocab: largest + 1,
             workers,
@@ -150,14 +153,14 @@ impl Encoder {
     /// without merges.
     #[must_use]
     pub fn longest_match(&self) -> Option<Self> {
-        let contains = |id: u32| self.non_emitting.binary_search(&Rank(id)).is_err();
-        let longest = LongestMatch::new(self.model.merges()?.clone(), contains);
+        let contains = |id: u32| self.non_emitting.binary_search(&InternalId(id)).is_err();
+        let longest = LongestMatch::new(self.piece_encoder.merges()?.clone(), contains);
         Some(Self {
             pattern: self.pattern.clone(),
-            model: Model::Longest(Box::new(longest)),
+            piece_encoder: PieceEncoder::Longest(Box::new(longest)),
             public_ids: self.public_ids.clone(),
             non_emitting: self.non_emitting.clone(),
-            internal: self.internal.clone(),
+            internal_ids: self.internal_ids.clone(),
             specials: self.specials.clone(),
             n_vocab: self.n_vocab,
             workers: WorkerPool::default(),
@@ -185,8 +188,8 @@ impl Encoder {
     /// The bytes of a public id; those of a special are its spelling. `None` for an id without a token.
     #[must_use]
     pub fn token(&self, id: u32) -> Option<&[u8]> {
-        match self.rank(id) {
-            Some(rank) => Some(self.model.token(rank)),
+        match self.internal_id(id) {
+            Some(internal_id) => Some(self.piece_encoder.token(internal_id)),
             None => self.specials.get(&id).map(Vec::as_slice),
         }
     }
@@ -199,15 +202,15 @@ impl Encoder {
 
     /// Every public id that is no special, with its bytes.
     pub fn ordinary_tokens(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        let ids = self.internal.iter().zip(0..).filter(|(rank, _)| **rank != NO_TOKEN);
-        ids.map(|(&rank, id)| (id, self.model.token(rank)))
+        let ids = self.internal_ids.iter().zip(0..).filter(|(internal_id, _)| **internal_id != NO_INTERNAL_ID);
+        ids.map(|(&internal_id, id)| (id, self.piece_encoder.token(internal_id)))
     }
 
     /// The two public ids that a merge joined; `None` for other ids, and where a half is non-emitting.
     #[must_use]
     pub fn halves(&self, id: u32) -> Option<(u32, u32)> {
-        let (left, right) = self.model.halves(self.rank(id)?)?;
-        let emitted = |half: Rank| self.non_emitting.binary_search(&half).is_err().then(|| self.public_id(half));
+        let (left, right) = self.piece_encoder.halves(self.internal_id(id)?)?;
+        let emitted = |half: InternalId| self.non_emitting.binary_search(&half).is_err().then(|| self.public_id(half));
         Some((emitted(left)?, emitted(right)?))
     }
 
@@ -216,7 +219,8 @@ impl Encoder {
     /// # Errors
     /// Lack of memory and interruption.
     pub fn unreachable(&self) -> Result<Vec<u32>> {
-        let mut ids: Vec<u32> = self.model.unreachable()?.map(|rank| self.public_id(rank)).collect();
+        let mut ids: Vec<u32> =
+            self.piece_encoder.unreachable()?.map(|internal_id| self.public_id(internal_id)).collect();
         ids.sort_unstable();
         Ok(ids)
     }
@@ -227,25 +231,26 @@ impl Encoder {
         self.workers.stats()
     }
 
-    fn rank(&self, id: u32) -> Option<Rank> {
-        self.internal.get(id as usize).copied().filter(|&rank| rank != NO_TOKEN)
+    fn internal_id(&self, id: u32) -> Option<InternalId> {
+        self.internal_ids.get(id as usize).copied().filter(|&internal_id| internal_id != NO_INTERNAL_ID)
     }
 
-    fn public_id(&self, rank: Rank) -> u32 {
-        self.public_ids[rank.index()]
+    fn public_id(&self, internal_id: InternalId) -> u32 {
+        self.public_ids[internal_id.index()]
     }
 
-    /// Appends the public ids of internal ids.
-    fn to_public_ids<I: TokenId>(&self, internal: &[u32], out: &mut Vec<I>) {
+    /// Passes the public ids of internal ids to `push`, in order.
+    fn to_public_ids<I: TokenId>(&self, internal: &[u32], mut push: impl FnMut(I)) {
         if self.non_emitting.is_empty() {
-            out.extend(internal.iter().map(|&id| I::from_id(self.public_id(Rank(id)))));
-            return;
+            return internal.iter().for_each(|&id| push(I::from_id(self.public_id(InternalId(id)))));
         }
-        let mut stack: Vec<Rank> = internal.iter().rev().copied().map(Rank).collect();
-        while let Some(rank) = stack.pop() {
-            match self.model.halves(rank) {
-                Some((left, right)) if self.non_emitting.binary_search(&rank).is_ok() => stack.extend([right, left]),
-                _ => out.push(I::from_id(self.public_id(rank))),
+        let mut stack: Vec<InternalId> = internal.iter().rev().copied().map(InternalId).collect();
+        while let Some(internal_id) = stack.pop() {
+            match self.piece_encoder.halves(internal_id) {
+                Some((left, right)) if self.non_emitting.binary_search(&internal_id).is_ok() => {
+                    stack.extend([right, left])
+                }
+                _ => push(I::from_id(self.public_id(internal_id))),
             }
         }
     }

@@ -144,10 +144,10 @@ pub fn merges_from_ranks(tokens: &[&[u8]]) -> Result<(Merges, Vec<usize>)> {
             return fail(rank, token, "repeats an earlier token");
         }
     }
-    let mut ranks = Vec::with_capacity(tokens.len());
+    let mut rank_of = Vec::with_capacity(tokens.len());
     for (byte, rank) in (0..=255).zip(rank_of_byte) {
         match rank {
-            Some(rank) => ranks.push(rank),
+            Some(rank) => rank_of.push(rank),
             None => return fail(tokens.len(), &[byte], "is missing: all 256 bytes must be tokens"),
         }
     }
@@ -166,9 +166,9 @@ pub fn merges_from_ranks(tokens: &[&[u8]]) -> Result<(Merges, Vec<usize>)> {
         };
         table.insert(left, right, 256 + pairs.len() as u32);
         pairs.push((left, right));
-        ranks.push(rank);
+        rank_of.push(rank);
     }
-    Ok((Merges::new(pairs)?, ranks))
+    Ok((Merges::new(pairs)?, rank_of))
 }
 
 #[cfg(test)]

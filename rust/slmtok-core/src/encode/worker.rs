@@ -45,9 +45,10 @@ pub struct Worker<I> {
     clause_ends: Vec<usize>,
     /// Keys of the parts of a clause; swapped with `keys` while they are looked up.
     clause_keys: KeyBatch,
-    internal: Vec<u32>,
-    public: Vec<I>,
-    /// What ended the merging of a long piece; the ids of the call are then incomplete.
+    /// Internal ids of the piece that is merged.
+    internal_ids: Vec<u32>,
+    /// The first error of merging. From then on ids may be incomplete, so no piece is cached; the call returns the error after
+    /// the key batch.
     failure: Option<Error>,
     pub(super) buffers: BufferPool<I>,
     pub(super) sharing: CacheSharing<I>,
@@ -159,7 +160,8 @@ impl<I: TokenId> Worker<I> {
         len + self.merge_long(encoder, pieces.text, range, hash, &mut out[len..])
     }
 
-    /// Copies the ids of pending overflow entries to their positions. Must precede every insertion, which may clear the table and with it the overflow arena.
+    /// Copies the ids of pending overflow entries to their positions. Must precede every insertion, which may clear the table and
+    /// with it the overflow arena.
     fn flush_pending(&mut self, out: &mut [I]) {
         for (at, entry) in self.pending_overflow.drain(..) {
             self.table.copy_overflow(entry, &mut out[at..]);
@@ -178,8 +180,10 @@ impl<I: TokenId> Worker<I> {
     ) -> usize {
         let key = self.keys.keys[index];
         let n = self.encode_missed(encoder, text, range, out);
-        self.table.insert(key, &out[..n]);
-        self.sharing.record_short(key, &out[..n]);
+        if self.failure.is_none() {
+            self.table.insert(key, &out[..n]);
+            self.sharing.record_short(key, &out[..n]);
+        }
         n
     }
 
@@ -202,25 +206,27 @@ impl<I: TokenId> Worker<I> {
         n
     }
 
-    /// Encodes a piece that no cache has: a clause part by part, through the caches; any other by its model. The caller has flushed
-    /// what is pending.
+    /// Encodes a piece that no cache has: a clause part by part, through the caches; any other by the encoder of pieces. Nothing
+    /// may be pending.
     fn encode_missed(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> usize {
         let piece = &text[range.clone()];
-        let split_points = if is_clause(piece) { encoder.model.split_points() } else { None };
+        let split_points = if is_clause(piece) { encoder.piece_encoder.split_points() } else { None };
         if let Some(split_points) = split_points
             && split_points.next(piece, 0) < piece.len()
         {
             return self.encode_clause(encoder, split_points, text, range, out);
         }
         self.misses += 1;
-        if let Err(error) = encoder.model.encode(piece, &mut self.internal) {
-            self.failure = Some(error);
+        if let Err(error) = encoder.piece_encoder.encode(piece, &mut self.internal_ids) {
+            self.failure.get_or_insert(error);
             return 0;
         }
-        self.public.clear();
-        encoder.to_public_ids(&self.internal, &mut self.public);
-        out[..self.public.len()].copy_from_slice(&self.public);
-        self.public.len()
+        let mut n = 0;
+        encoder.to_public_ids(&self.internal_ids, |id| {
+            out[n] = id;
+            n += 1;
+        });
+        n
     }
 
     /// Encodes a clause part by part, through the caches. The parts cannot be split again, so this does not recurse.
@@ -270,8 +276,7 @@ impl<I: TokenId> Worker<I> {
             pending_overflow: Vec::new(),
             clause_ends: Vec::new(),
             clause_keys: KeyBatch::default(),
-            internal: Vec::new(),
-            public: Vec::new(),
+            internal_ids: Vec::new(),
             failure: None,
             buffers: BufferPool::default(),
             sharing: CacheSharing::default(),

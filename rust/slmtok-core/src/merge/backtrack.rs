@@ -11,9 +11,6 @@ use super::trie::Trie;
 use crate::merges::Merges;
 use crate::{Error, Result, interrupt};
 
-/// Ids between two checks for an interrupt.
-const CHECK_INTERVAL: usize = 1 << 16;
-
 /// Tables of the kernel, built once enough long pieces were encoded.
 pub struct Backtrack {
     trie: Trie,
@@ -55,9 +52,7 @@ impl Backtrack {
                     let bytes = size_of::<u32>() as u64 * 2 * ids.len() as u64;
                     ids.try_reserve(1).map_err(|_| Error::NoMemory { bytes })?;
                 }
-                if ids.len().is_multiple_of(CHECK_INTERVAL) {
-                    interrupt::check()?;
-                }
+                interrupt::check_at(ids.len())?;
                 token = self.trie.longest_match(&piece[pos..]);
                 continue;
             }

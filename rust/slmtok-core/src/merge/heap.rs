@@ -12,9 +12,6 @@ use crate::{Error, Result, interrupt};
 /// The successor of a symbol that was merged into its left neighbour.
 const REMOVED: usize = usize::MAX;
 
-/// Steps between two checks for an interrupt.
-const CHECK_INTERVAL: usize = 1 << 16;
-
 /// Merges the symbols in `ids` in place.
 ///
 /// # Errors
@@ -49,9 +46,8 @@ pub fn merge_with_dropout(pairs: &PairTable, ids: &mut Vec<u32>, mut is_dropped:
     let mut steps = 0_usize;
     while let Some(Reverse((merged, left))) = queue.pop() {
         steps += 1;
-        if steps.is_multiple_of(CHECK_INTERVAL) {
-            interrupt::check()?;
-        }
+        // Of the call that this thread works for.
+        interrupt::check_at(steps)?;
         let right = next[left];
         if right == REMOVED || right >= n || pairs.merged(ids[left], ids[right]) != merged {
             continue;

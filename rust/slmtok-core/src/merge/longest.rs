@@ -9,9 +9,6 @@ use super::trie::Trie;
 use crate::merges::Merges;
 use crate::{Error, Result, interrupt};
 
-/// Ids between two checks for an interrupt.
-const CHECK_INTERVAL: usize = 1 << 16;
-
 /// A vocabulary that encodes by longest match.
 pub struct LongestMatch {
     /// The merges, which say what the tokens are.
@@ -39,9 +36,7 @@ impl LongestMatch {
             let token = self.trie.longest_match(&piece[pos..]);
             ids.push(token);
             pos += self.merges.tokens().get(token).len();
-            if ids.len().is_multiple_of(CHECK_INTERVAL) {
-                interrupt::check()?;
-            }
+            interrupt::check_at(ids.len())?;
         }
         Ok(())
     }

@@ -10,9 +10,6 @@
 //! Building the tables of `backtrack` takes longer than encoding some long pieces by `heap`. They are built when `heap` has
 //! taken about as long as that; the number of bytes that it has encoded decides, which changes the time and never a result.
 //!
-//! Tables are computed outside their `OnceLock`: its `get_or_init` cannot return an error, and may hang after a fork
-//! (`fork_safe_once`).
-//!
 //! `longest` is another inference method, which ignores the order of the merges. BPE-dropout is `heap` with a condition.
 //!
 //! [`mod@reference`] is the definition; every kernel is tested against it. A new kernel is one file here and one line in
@@ -38,6 +35,7 @@ use pair_table::PairTable;
 use run::{is_run, merge_run};
 pub(crate) use scan::{MAX_SYMBOLS, merge_by_scan};
 
+use crate::fork_safe_once::get_or_try_init;
 use crate::merges::Merges;
 use crate::{Error, Result};
 
@@ -103,12 +101,11 @@ impl Merger {
     }
 
     fn backtrack(&self) -> Result<Option<&Backtrack>> {
-        if self.backtrack.get().is_none() {
+        let backtrack = get_or_try_init(&self.backtrack, || {
             let pays = self.merges.tokens().total_bytes() <= MAX_BACKTRACK_BYTES && self.unreachable()?.is_empty();
-            // An error means that another thread stored an equal value first.
-            let _ = self.backtrack.set(pays.then(|| Backtrack::new(&self.merges)));
-        }
-        Ok(self.backtrack.get().and_then(Option::as_ref))
+            Ok(pays.then(|| Backtrack::new(&self.merges)))
+        })?;
+        Ok(backtrack.as_ref())
     }
 
     /// Tokens that do not encode to themselves. Training makes none; other lists may have some.
@@ -116,15 +113,15 @@ impl Merger {
     /// # Errors
     /// Lack of memory and interruption.
     pub fn unreachable(&self) -> Result<&[u32]> {
-        if self.unreachable.get().is_none() {
+        let unreachable = get_or_try_init(&self.unreachable, || {
             let (mut found, mut ids) = (Vec::new(), Vec::new());
             for id in self.merges.tokens().ids().skip(256) {
                 merge_by_pairs(&self.pairs, self.merges.tokens().get(id), &mut ids)?;
                 found.extend((ids != [id]).then_some(id));
             }
-            let _ = self.unreachable.set(found);
-        }
-        Ok(self.unreachable.get().map_or(&[], Vec::as_slice))
+            Ok(found)
+        })?;
+        Ok(unreachable)
     }
 }
 
@@ -134,10 +131,19 @@ pub(crate) fn merge_by_pairs(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>
         merge_by_scan(pairs, piece, ids);
         return Ok(());
     }
+    byte_ids(piece, ids)?;
+    merge_by_heap(pairs, ids)
+}
+
+/// Encodes `piece` into `ids` without merges: the ids of its bytes.
+///
+/// # Errors
+/// [`Error::NoMemory`].
+pub(crate) fn byte_ids(piece: &[u8], ids: &mut Vec<u32>) -> Result<()> {
     ids.clear();
     ids.try_reserve(piece.len()).map_err(|_| Error::NoMemory { bytes: 4 * piece.len() as u64 })?;
     ids.extend(piece.iter().map(|&byte| u32::from(byte)));
-    merge_by_heap(pairs, ids)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -168,23 +174,23 @@ mod tests {
         #[test]
         fn kernels_agree(merges in trained_merges(), letters in prop::collection::vec(0usize..9, 1..300)) {
             let piece: Vec<u8> = letters.iter().map(|&at| b"abcdefghz"[at.min(8)]).collect();
-            let model = Merger::new(merges);
-            let want = merge_by_definition(&model.pairs, &piece);
+            let merger = Merger::new(merges);
+            let want = merge_by_definition(&merger.pairs, &piece);
             let bytes = |piece: &[u8]| piece.iter().map(|&byte| u32::from(byte)).collect::<Vec<_>>();
             let (mut heap, mut long) = (bytes(&piece), Vec::new());
             for length in [0, 1, 2, 3, 7, 13, 14, 15, 16, 17, 29, 30, 31, 125, 126] {
                 let some = &piece[..length.min(piece.len())];
                 let mut small = Vec::new();
                 for merge in [merge_by_scan, merge_by_scan_portable] {
-                    merge(&model.pairs, some, &mut small);
-                    prop_assert_eq!(&small, &merge_by_definition(&model.pairs, some));
+                    merge(&merger.pairs, some, &mut small);
+                    prop_assert_eq!(&small, &merge_by_definition(&merger.pairs, some));
                 }
             }
-            merge_by_heap(&model.pairs, &mut heap).unwrap();
-            Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long).unwrap();
+            merge_by_heap(&merger.pairs, &mut heap).unwrap();
+            Backtrack::new(&merger.merges).encode(&merger.merges, &merger.pairs, &piece, &mut long).unwrap();
             prop_assert_eq!(&heap, &want);
             prop_assert_eq!(&long, &want);
-            prop_assert!(model.unreachable().unwrap().is_empty(), "a trained token does not encode to itself");
+            prop_assert!(merger.unreachable().unwrap().is_empty(), "a trained token does not encode to itself");
         }
 
         #[test]
@@ -194,11 +200,11 @@ mod tests {
                 let id = if tokens.len() > 256 { 256 + pick.index(tokens.len() - 256) } else { pick.index(256) };
                 tokens.get(id as u32).to_vec()
             }).collect();
-            let model = Merger::new(merges);
+            let merger = Merger::new(merges);
             let (mut ids, mut long) = (Vec::new(), Vec::new());
-            model.encode(&piece, &mut ids).unwrap();
-            Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut long).unwrap();
-            prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
+            merger.encode(&piece, &mut ids).unwrap();
+            Backtrack::new(&merger.merges).encode(&merger.merges, &merger.pairs, &piece, &mut long).unwrap();
+            prop_assert_eq!(&ids, &merge_by_definition(&merger.pairs, &piece));
             prop_assert_eq!(&long, &ids);
         }
     }
@@ -225,19 +231,19 @@ mod tests {
         #[test]
         fn kernels_agree_on_random_merges(merges in random_merges(), letters in prop::collection::vec(0usize..3, 1..300)) {
             let piece: Vec<u8> = letters.iter().map(|&at| b"abc"[at]).collect();
-            let model = Merger::new(merges);
+            let merger = Merger::new(merges);
             let mut ids: Vec<u32> = piece.iter().map(|&byte| u32::from(byte)).collect();
-            merge_by_heap(&model.pairs, &mut ids).unwrap();
-            prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
-            if model.unreachable().unwrap().is_empty() {
-                Backtrack::new(&model.merges).encode(&model.merges, &model.pairs, &piece, &mut ids).unwrap();
-                prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, &piece));
+            merge_by_heap(&merger.pairs, &mut ids).unwrap();
+            prop_assert_eq!(&ids, &merge_by_definition(&merger.pairs, &piece));
+            if merger.unreachable().unwrap().is_empty() {
+                Backtrack::new(&merger.merges).encode(&merger.merges, &merger.pairs, &piece, &mut ids).unwrap();
+                prop_assert_eq!(&ids, &merge_by_definition(&merger.pairs, &piece));
             }
             for length in [2, 7, 16, 17, 30, 31, 126] {
                 let some = &piece[..length.min(piece.len())];
                 for merge in [merge_by_scan, merge_by_scan_portable] {
-                    merge(&model.pairs, some, &mut ids);
-                    prop_assert_eq!(&ids, &merge_by_definition(&model.pairs, some));
+                    merge(&merger.pairs, some, &mut ids);
+                    prop_assert_eq!(&ids, &merge_by_definition(&merger.pairs, some));
                 }
             }
         }
@@ -247,11 +253,11 @@ mod tests {
     fn an_unreachable_token_switches_backtracking_off() {
         // (a, b) merges first, so "bc" never forms inside "abc", and (a, bc) never merges.
         let merges = Merges::new(vec![(97, 98), (98, 99), (97, 257)]).unwrap();
-        let model = Merger::new(merges);
-        assert_eq!(model.unreachable().unwrap(), [258]);
+        let merger = Merger::new(merges);
+        assert_eq!(merger.unreachable().unwrap(), [258]);
         let piece = b"abc".repeat(100);
         let mut ids = Vec::new();
-        model.encode(&piece, &mut ids).unwrap();
-        assert_eq!(ids, merge_by_definition(&model.pairs, &piece));
+        merger.encode(&piece, &mut ids).unwrap();
+        assert_eq!(ids, merge_by_definition(&merger.pairs, &piece));
     }
 }

@@ -7,7 +7,7 @@
 //! 90 % of the pairs looked up do not exist. A one-hash Bloom filter, small enough for the L1 or L2 cache, answers
 //! for most of them without reading the slots.
 
-use crate::mem::{filled, prefetch};
+use crate::mem::{filled_huge, prefetch};
 use crate::merges::Merges;
 
 /// No id. Larger than every id, so a minimum needs no special case.
@@ -46,7 +46,7 @@ impl PairTable {
         let size = (pairs.max(8) * 5 / 4).next_power_of_two();
         Self {
             byte_pairs: vec![NONE; 1 << 16],
-            slots: filled(EMPTY, size),
+            slots: filled_huge(EMPTY, size),
             shift: 64 - size.trailing_zeros(),
             filter: vec![0; (size << FILTER_BITS_LOG2) / 64],
         }

@@ -7,7 +7,7 @@
 
 use super::pair_table::{NONE, PairTable, SENTINEL};
 #[cfg(target_arch = "x86_64")]
-use super::scan_avx512::{Avx512, MAX_SYMBOLS_AVX512};
+use super::scan_avx512::{MAX_SYMBOLS_AVX512, ScanAvx512};
 
 /// The longest piece.
 pub const MAX_SYMBOLS: usize = 126;
@@ -25,7 +25,7 @@ const _: () = assert!(MAX_SYMBOLS + 2 == 1 << POSITION_BITS);
 pub fn merge_by_scan(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
     #[cfg(target_arch = "x86_64")]
     if (1..=MAX_SYMBOLS_AVX512).contains(&piece.len())
-        && let Some(avx512) = Avx512::detect()
+        && let Some(avx512) = ScanAvx512::detect()
     {
         return avx512.merge(pairs, piece, ids);
     }
@@ -35,9 +35,9 @@ pub fn merge_by_scan(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
 /// As [`merge_by_scan`], on every machine.
 pub fn merge_by_scan_portable(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
     match piece.len() + 2 {
-        n if n <= SIZES[0] => merge_within::<{ SIZES[0] }>(pairs, piece, ids),
-        n if n <= SIZES[1] => merge_within::<{ SIZES[1] }>(pairs, piece, ids),
-        _ => merge_within::<{ SIZES[2] }>(pairs, piece, ids),
+        n if n <= SIZES[0] => merge_in_arrays::<{ SIZES[0] }>(pairs, piece, ids),
+        n if n <= SIZES[1] => merge_in_arrays::<{ SIZES[1] }>(pairs, piece, ids),
+        _ => merge_in_arrays::<{ SIZES[2] }>(pairs, piece, ids),
     }
 }
 
@@ -59,7 +59,7 @@ fn least_of<const N: usize>(priorities: &[u32]) -> u32 {
 
 /// Symbol `k` is at position `k + 1`.
 #[expect(clippy::cast_possible_truncation, reason = "positions are below 128")]
-fn merge_within<const N: usize>(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
+fn merge_in_arrays<const N: usize>(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32>) {
     let n = piece.len();
     let (mut symbols, mut priorities, mut next, mut previous) = ([SENTINEL; N], [NONE; N], [0_u8; N], [0_u8; N]);
     for (position, &byte) in (1..).zip(piece) {

@@ -13,7 +13,7 @@ use std::arch::x86_64::{
 use std::is_x86_feature_detected as has;
 
 use super::pair_table::{NONE, PairTable, SENTINEL};
-use crate::simd_limit::{SimdSet, allows};
+use crate::simd_limit::{SimdSet, test_limit_allows};
 
 /// The longest piece: one symbol a lane.
 pub const MAX_SYMBOLS_AVX512: usize = 1 << LANE_BITS;
@@ -24,13 +24,13 @@ const POSITIONS: usize = 32;
 
 /// Proof that the machine has AVX-512 F, BW and VL, BMI 1 and 2, LZCNT and POPCNT.
 #[derive(Clone, Copy, Debug)]
-pub struct Avx512(());
+pub struct ScanAvx512(());
 
-impl Avx512 {
+impl ScanAvx512 {
     /// The proof, if the machine has them.
     #[inline]
     pub fn detect() -> Option<Self> {
-        let avx512 = allows(SimdSet::Avx512) && has!("avx512f") && has!("avx512bw") && has!("avx512vl");
+        let avx512 = test_limit_allows(SimdSet::Avx512) && has!("avx512f") && has!("avx512bw") && has!("avx512vl");
         (avx512 && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt")).then_some(Self(()))
     }
 

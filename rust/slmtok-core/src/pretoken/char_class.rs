@@ -1,23 +1,23 @@
 //! Decoding of single characters, their classes, and runs of a class.
 //!
-//! An invalid byte (in no well-formed UTF-8 sequence) is one character of class [`O`].
+//! An invalid byte (in no well-formed UTF-8 sequence) is one character of class [`OTHER`].
 
 use super::unicode_table::{BLOCKS, DIRECT, STAGE};
 
 /// Other: punctuation, symbols, controls, unassigned, invalid bytes.
-pub(super) const O: u8 = 0;
+pub(super) const OTHER: u8 = 0;
 /// Upper or title case letter.
 pub(super) const UPPER: u8 = 1;
 /// Lower case letter.
 pub(super) const LOWER: u8 = 2;
 /// Letter without case, or modifier letter: matches both cases.
 pub(super) const CASELESS: u8 = 3;
-/// Mark. Patterns other than `o200k` treat it as [`O`].
+/// Mark. Patterns other than `o200k` treat it as [`OTHER`].
 pub(super) const MARK: u8 = 4;
 /// Number.
-pub(super) const N: u8 = 5;
+pub(super) const NUMBER: u8 = 5;
 /// White space.
-pub(super) const W: u8 = 6;
+pub(super) const WHITE: u8 = 6;
 /// In [`ASCII`] only: a byte of a multi-byte character.
 const MULTIBYTE: u8 = 7;
 /// Pseudo-class of the end of the segment.
@@ -26,9 +26,9 @@ pub(super) const END: u8 = 8;
 /// A set of classes, bit k for class k.
 pub(super) type Set = u16;
 pub(super) const LETTERS: Set = 1 << UPPER | 1 << LOWER | 1 << CASELESS;
-pub(super) const OTHERS: Set = 1 << O | 1 << MARK;
-pub(super) const NUMBERS: Set = 1 << N;
-pub(super) const SPACES: Set = 1 << W;
+pub(super) const OTHERS: Set = 1 << OTHER | 1 << MARK;
+pub(super) const NUMBERS: Set = 1 << NUMBER;
+pub(super) const SPACES: Set = 1 << WHITE;
 pub(super) const UPPERISH: Set = 1 << UPPER | 1 << CASELESS | 1 << MARK;
 pub(super) const LOWERISH: Set = 1 << LOWER | 1 << CASELESS | 1 << MARK;
 
@@ -92,13 +92,13 @@ fn decode(bytes: &[u8], at: usize) -> (Option<u32>, usize) {
     }
 }
 
-/// The class of a code point; [`O`] beyond the last one.
+/// The class of a code point; [`OTHER`] beyond the last one.
 pub(super) fn class_of(code: u32) -> u8 {
     let index = code as usize;
     if let Some(&class) = DIRECT.get(index) {
         return class;
     }
-    let Some(&block) = STAGE.get(index >> 8) else { return O };
+    let Some(&block) = STAGE.get(index >> 8) else { return OTHER };
     let pair = BLOCKS[usize::from(block)][(index & 0xFF) >> 1];
     if index & 1 == 0 { pair & 0x0F } else { pair >> 4 }
 }
@@ -133,7 +133,7 @@ pub(super) fn multibyte_at(bytes: &[u8], at: usize) -> (u8, usize) {
         }
         _ => {
             let (code, length) = decode(bytes, at);
-            (code.map_or(O, class_of), length)
+            (code.map_or(OTHER, class_of), length)
         }
     }
 }
@@ -232,9 +232,9 @@ mod tests {
             (LOWER, r"\p{Ll}+"),
             (CASELESS, r"[\p{Lm}\p{Lo}]+"),
             (MARK, r"\p{M}+"),
-            (N, r"\p{N}+"),
-            (W, r"\s+"),
-            (O, r"[^\p{L}\p{M}\p{N}\s]+"),
+            (NUMBER, r"\p{N}+"),
+            (WHITE, r"\s+"),
+            (OTHER, r"[^\p{L}\p{M}\p{N}\s]+"),
         ];
         let characters: String = ('\0'..=char::MAX).collect();
         let mut checked = 0;

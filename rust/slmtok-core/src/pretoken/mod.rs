@@ -61,12 +61,14 @@ pub trait Scanner: Send {
 struct Named {
     name: &'static str,
     regex: &'static str,
-    /// Whether users may choose it; the others belong to the schemes of the same name.
+    /// Whether users may choose it; the others split text for vocabularies of whole words or characters.
     public: bool,
     sync_points: SyncPoints,
     scanner: fn() -> Box<dyn Scanner>,
 }
 
+/// The registered patterns. Parameters of [`Cl100k`]: the most digits in a piece, and whether white space at the end of a text
+/// is one piece.
 static NAMED: [Named; 8] = [
     named("slm", regexes::SLM, true, SyncPoints::Words, || Box::new(SimdScanner::new(Cl100k::<2, true>))),
     named("gpt2", regexes::GPT2, true, SyncPoints::Words, || Box::new(SimdScanner::new(Gpt2))),
@@ -96,6 +98,9 @@ pub fn names() -> Vec<&'static str> {
 
 /// Most searches by a custom pattern in texts up to this size end within [`interrupt::POLL_INTERVAL`]; the slowest take minutes.
 const MAX_QUICK_CUSTOM_BYTES: usize = 16 << 10;
+
+/// Distance from the end at which the search for the last sync point starts.
+const SYNC_SEARCH_BYTES: usize = 1 << 16;
 
 /// A compiled split pattern: immutable, cheap to clone, shared by all workers.
 #[derive(Clone)]
@@ -196,12 +201,7 @@ impl Pattern {
             Kind::Custom(_) => None,
         }
     }
-}
 
-/// Distance from the end at which the search for the last sync point starts.
-const SYNC_SEARCH_BYTES: usize = 1 << 16;
-
-impl Pattern {
     /// Whether texts have sync points under this pattern.
     #[must_use]
     pub fn has_sync_points(&self) -> bool {

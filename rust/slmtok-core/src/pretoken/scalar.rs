@@ -5,8 +5,8 @@
 
 use super::Scanner;
 use super::char_class::{
-    CASELESS, END, LETTERS, LOWERISH, MARK, N, NUMBERS, OTHERS, SPACES, Set, UPPERISH, W, char_len, class_at, is,
-    letters, lowerish, run_end,
+    CASELESS, END, LETTERS, LOWERISH, MARK, NUMBER, NUMBERS, OTHERS, SPACES, Set, UPPERISH, WHITE, char_len, class_at,
+    is, letters, lowerish, run_end,
 };
 use crate::Result;
 
@@ -35,16 +35,21 @@ impl<R: ScalarRules> Scanner for ScalarScanner<R> {
     }
 }
 
-/// Length of the contraction at the apostrophe `at`; 0 if there is none. `FOLD`: ignore case, with U+017F as `s`.
+/// For [`contraction`]: only `'s`, `'ll` and others in lower case.
+pub(super) const EXACT_CASE: bool = false;
+/// For [`contraction`]: also `'S`, `'Ll` and others, and U+017F as `s`.
+pub(super) const ANY_CASE: bool = true;
+
+/// Length of the contraction at the apostrophe `at`; 0 if there is none. `CASE` is [`EXACT_CASE`] or [`ANY_CASE`].
 #[inline(always)]
-pub(super) fn contraction<const FOLD: bool>(bytes: &[u8], at: usize) -> usize {
-    let fold = |byte: u8| if FOLD { byte | 0x20 } else { byte };
+pub(super) fn contraction<const CASE: bool>(bytes: &[u8], at: usize) -> usize {
+    let fold = |byte: u8| if CASE == ANY_CASE { byte | 0x20 } else { byte };
     let tail = bytes.get(at + 1..).unwrap_or_default();
     match *tail {
         [first, ..] if matches!(fold(first), b's' | b'd' | b'm' | b't') => 2,
         [first, second, ..] => match (fold(first), fold(second)) {
             (b'l', b'l') | (b'v' | b'r', b'e') => 3,
-            _ if FOLD && (first, second) == (0xC5, 0xBF) => 3,
+            _ if CASE == ANY_CASE && (first, second) == (0xC5, 0xBF) => 3,
             _ => 0,
         },
         _ => 0,
@@ -60,7 +65,7 @@ pub(super) fn white_space<const NEWLINES: bool, const WHOLE_END: bool>(bytes: &[
     let (mut end, mut last, mut after_newline) = (at, at, 0);
     let next = loop {
         let (class, length) = class_at(bytes, end);
-        if class != W {
+        if class != WHITE {
             break class;
         }
         last = end;
@@ -94,15 +99,15 @@ impl ScalarRules for Gpt2 {
     #[inline(always)]
     fn piece_end(&self, bytes: &[u8], at: usize) -> usize {
         let (here, length) = class_at(bytes, at);
-        if here == W {
+        if here == WHITE {
             let (after, more) = class_at(bytes, at + 1);
-            if bytes[at] != b' ' || after == W || after == END {
+            if bytes[at] != b' ' || after == WHITE || after == END {
                 return white_space::<false, true>(bytes, at);
             }
             return class_run(bytes, at + 1 + more, after);
         }
         if bytes[at] == b'\'' {
-            let length = contraction::<false>(bytes, at);
+            let length = contraction::<EXACT_CASE>(bytes, at);
             if length > 0 {
                 return at + length;
             }
@@ -116,7 +121,7 @@ impl ScalarRules for Gpt2 {
 fn class_run(bytes: &[u8], at: usize, class: u8) -> usize {
     if is(class, LETTERS) {
         letters(bytes, at)
-    } else if class == N {
+    } else if class == NUMBER {
         run_end(bytes, at, NUMBERS)
     } else {
         run_end(bytes, at, OTHERS)
@@ -138,19 +143,19 @@ impl<const GROUP: usize, const WHOLE_END: bool> ScalarRules for Cl100k<GROUP, WH
         }
         let byte = bytes[at];
         if byte == b'\'' {
-            let length = contraction::<true>(bytes, at);
+            let length = contraction::<ANY_CASE>(bytes, at);
             if length > 0 {
                 return at + length;
             }
         }
-        if here == N {
+        if here == NUMBER {
             return digit_group::<GROUP>(bytes, next);
         }
         let (after, more) = class_at(bytes, next);
         if is(after, LETTERS) && !is_newline(byte) {
             return letters(bytes, next + more);
         }
-        if here != W || (byte == b' ' && is(after, OTHERS)) {
+        if here != WHITE || (byte == b' ' && is(after, OTHERS)) {
             return newlines(bytes, run_end(bytes, next, OTHERS));
         }
         white_space::<true, WHOLE_END>(bytes, at)
@@ -194,16 +199,16 @@ impl ScalarRules for O200k {
     fn piece_end(&self, bytes: &[u8], at: usize) -> usize {
         let (here, length) = class_at(bytes, at);
         let byte = bytes[at];
-        let prefix = if is(here, LETTERS) || here == N || is_newline(byte) { 0 } else { length };
+        let prefix = if is(here, LETTERS) || here == NUMBER || is_newline(byte) { 0 } else { length };
         let end = word(bytes, at, prefix);
         if end > 0 {
             return end + suffix(bytes, end);
         }
         let next = at + length;
-        if here == N {
+        if here == NUMBER {
             return digit_group::<3>(bytes, next);
         }
-        if here != W || (byte == b' ' && is(class_at(bytes, next).0, OTHERS)) {
+        if here != WHITE || (byte == b' ' && is(class_at(bytes, next).0, OTHERS)) {
             return newlines_and_slashes(bytes, run_end(bytes, next, OTHERS));
         }
         white_space::<true, false>(bytes, at)
@@ -258,7 +263,7 @@ fn upper_word(bytes: &[u8], at: usize) -> usize {
 /// Length of the contraction that follows a word; 0 if there is none.
 #[inline(always)]
 fn suffix(bytes: &[u8], at: usize) -> usize {
-    if bytes.get(at) == Some(&b'\'') { contraction::<true>(bytes, at) } else { 0 }
+    if bytes.get(at) == Some(&b'\'') { contraction::<ANY_CASE>(bytes, at) } else { 0 }
 }
 
 /// End of the newlines and slashes at `at`.
@@ -294,7 +299,7 @@ impl ScalarRules for Char {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word;
 
-const WORD: Set = LETTERS | 1 << MARK | 1 << N;
+const WORD: Set = LETTERS | 1 << MARK | 1 << NUMBER;
 
 impl ScalarRules for Word {
     fn piece_end(&self, bytes: &[u8], at: usize) -> usize {

@@ -4,7 +4,7 @@
 //! In every named pattern except `whole` these are white space after a letter or number, and a letter or number after a
 //! newline. UTF-8 is self-synchronising, so only the character before a position needs to be decoded.
 
-use super::char_class::{END, LETTERS, NUMBERS, Set, W, char_len, class_at, is};
+use super::char_class::{END, LETTERS, NUMBERS, Set, WHITE, char_len, class_at, is};
 use super::scalar::is_newline;
 
 /// The sync points of a pattern.
@@ -50,7 +50,7 @@ fn has_no_sync_point(block: &[u8]) -> bool {
 /// Whether `at`, which is inside the segment, is a sync point.
 fn is_sync_point(segment: &[u8], at: usize) -> bool {
     let after = class_at(segment, at).0;
-    (after == W && is(class_before(segment, at), WORD_CLASSES))
+    (after == WHITE && is(class_before(segment, at), WORD_CLASSES))
         || (is_newline(segment[at - 1]) && is(after, WORD_CLASSES))
 }
 
@@ -75,7 +75,7 @@ mod tests {
         for character in '\0'..=char::MAX {
             let mut text = [b'a'; 6];
             character.encode_utf8(&mut text[2..]);
-            if class_at(&text, 2).0 == W {
+            if class_at(&text, 2).0 == WHITE {
                 assert!(!has_no_sync_point(&text[..3]), "{character:?}");
                 assert_eq!(SyncPoints::Words.next(&text, 0), Some(2), "{character:?}");
                 found += 1;

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 
 use crate::count::Counts;
-use crate::mem::try_with_capacity;
+use crate::mem::try_with_capacity_huge;
 use crate::merges::TokenBytes;
 use crate::{Error, Result, interrupt};
 
@@ -40,8 +40,8 @@ impl Arena {
     /// weight 0. Returns the arena and the start of each extra word.
     pub fn new(counts: &Counts, extra: &[&[u8]]) -> Result<(Self, Vec<u32>)> {
         let (bytes, words) = checked_size(counts, extra, MAX_BYTES)?;
-        let mut text = try_with_capacity(bytes)?;
-        let mut order: Vec<(u64, usize, usize)> = try_with_capacity(words)?;
+        let mut text = try_with_capacity_huge(bytes)?;
+        let mut order: Vec<(u64, usize, usize)> = try_with_capacity_huge(words)?;
         counts.for_each(|piece, count| {
             if piece.len() > 1 {
                 order.push((count, text.len(), piece.len()));
@@ -50,7 +50,8 @@ impl Arena {
         });
         // Words of one count stay in ascending order of their bytes, as the counts have them.
         order.sort_unstable_by_key(|&(count, start, _)| (Reverse(count), start));
-        let mut arena = Self { cells: try_with_capacity(bytes + words + 1)?, weight: try_with_capacity(words)? };
+        let mut arena =
+            Self { cells: try_with_capacity_huge(bytes + words + 1)?, weight: try_with_capacity_huge(words)? };
         arena.push_end();
         let mut next_check = 0;
         for &(count, start, length) in &order {

@@ -5,7 +5,7 @@
 
 use super::arena::{Arena, END};
 use super::pair_queue::{Candidate, PairOrder};
-use crate::mem::{reserve, try_with_capacity};
+use crate::mem::{reserve_huge, try_with_capacity_huge};
 use crate::{Result, interrupt};
 
 /// A pair of tokens and its slice of the postings.
@@ -32,7 +32,7 @@ impl Pairs {
     /// Adds a pair with `len` postings, which the caller fills in; returns its index.
     fn add(&mut self, left: u32, right: u32, len: usize) -> u32 {
         self.list.push(Pair { left, right, offset: self.postings.len(), len });
-        reserve(&mut self.postings, len);
+        reserve_huge(&mut self.postings, len);
         self.postings.resize(self.postings.len() + len, 0);
         (self.list.len() - 1) as u32
     }
@@ -59,7 +59,7 @@ impl Pairs {
         }
         let (mut pairs, mut candidates) = (Self::default(), Vec::new());
         let kept = len.iter().zip(&count).filter(|(_, count)| **count >= min_count);
-        pairs.postings = try_with_capacity(kept.map(|(len, _)| len).sum())?;
+        pairs.postings = try_with_capacity_huge(kept.map(|(len, _)| len).sum())?;
         let mut cursor = vec![None; 1 << 16];
         for at in (0..1 << 16).filter(|&at| len[at] > 0 && count[at] >= min_count) {
             let (left, right) = ((at >> 8) as u32, (at & 255) as u32);
@@ -118,7 +118,7 @@ impl NewPairs {
 
     /// Reserves capacity for both neighbours of `merges` occurrences.
     pub fn reserve(&mut self, merges: usize) {
-        reserve(&mut self.occurrences, 2 * merges);
+        reserve_huge(&mut self.occurrences, 2 * merges);
     }
 
     /// Records the pair (left, new) at `pos`.

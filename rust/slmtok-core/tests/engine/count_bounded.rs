@@ -61,7 +61,7 @@ proptest! {
         let want = counted_by_map(&pattern, &calls.concat());
         let free = counted(Counter::new(pattern.clone(), threads, Limits::default()), &calls);
         for max_pieces in [1, 64] {
-            let bound = counted(Counter::new(pattern.clone(), threads, Limits::default()).within(&budget(max_pieces)), &calls);
+            let bound = counted(Counter::new(pattern.clone(), threads, Limits::default()).with_budget(&budget(max_pieces)), &calls);
             prop_assert_eq!(bound.sorted(), want.clone());
             prop_assert_eq!(bound.totals, free.totals);
             let texts = calls.iter().flatten().filter(|text| !text.is_empty()).count();
@@ -98,8 +98,8 @@ fn a_budget_in_bytes_is_kept_by_spilling() {
     let folder = tempfile::tempdir().unwrap();
     for (bytes, runs) in [(1 << 20, 10..), (4 << 20, 2..), (1 << 30, 0..)] {
         for threads in [1, 2, 3] {
-            let counter =
-                Counter::new(pattern.clone(), threads, Limits::default()).within(&Budget::new(bytes, folder.path()));
+            let counter = Counter::new(pattern.clone(), threads, Limits::default())
+                .with_budget(&Budget::new(bytes, folder.path()));
             let bound = counted(counter, &documents);
             assert!(bound.canonical() == free.canonical(), "{bytes} bytes, {threads} threads");
             assert!(
@@ -118,14 +118,14 @@ fn many_runs_are_merged_early() {
     let pattern = Pattern::new("gpt2").unwrap();
     let documents = vec![vec![many_words(1 << 20)]];
     let free = counted(Counter::new(pattern.clone(), 1, Limits::default()), &documents);
-    let bound = counted(Counter::new(pattern, 1, Limits::default()).within(&budget(1)), &documents);
+    let bound = counted(Counter::new(pattern, 1, Limits::default()).with_budget(&budget(1)), &documents);
     assert!(bound.spills.runs > 600 && bound.canonical() == free.canonical(), "{:?}", bound.spills);
 }
 
 #[test]
 fn an_error_names_a_missing_folder() {
     let budget = Budget { folder: "no/such/folder".into(), ..budget(1) };
-    let mut counter = Counter::new(Pattern::new("gpt2").unwrap(), 1, Limits::default()).within(&budget);
+    let mut counter = Counter::new(Pattern::new("gpt2").unwrap(), 1, Limits::default()).with_budget(&budget);
     let words = many_words(10_000);
     let error = counter.feed(&[&words], &mut no_progress).unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if path == "no/such/folder"), "{error}");

@@ -104,9 +104,9 @@ fn text_without_sync_points_is_held_up_to_the_budget() {
     ] {
         let (file, pattern) = (file(&text), Pattern::new(name).unwrap());
         let path = file.path().to_str().unwrap();
-        let mut counter = Counter::new(pattern.clone(), 1, Limits::default()).within(&budget);
+        let mut counter = Counter::new(pattern.clone(), 1, Limits::default()).with_budget(&budget);
         let outcome = counter.feed_hashed(path, &mut |_, _| Ok(()));
-        let mut counter = Counter::new(pattern, 1, Limits::default()).within(&budget);
+        let mut counter = Counter::new(pattern, 1, Limits::default()).with_budget(&budget);
         let parts =
             text.chunks(1 << 20).try_for_each(|part| counter.feed_part(part, false, &mut no_progress).map(drop));
         if fits {

@@ -21,7 +21,7 @@ const LAYERS: [(&str, &[&str]); 23] = [
     ("cache", &["error", "mem", "simd_limit", "byte_hash"]),
     ("token_set", &["byte_hash"]),
     ("merges", &["error", "token_set"]),
-    ("merge", &["error", "interrupt", "mem", "simd_limit", "merges"]),
+    ("merge", &["error", "interrupt", "mem", "fork_safe_once", "simd_limit", "merges"]),
     ("corpus", &["error", "interrupt", "mem", "parallel"]),
     (
         "count",
@@ -40,7 +40,7 @@ const LAYERS: [(&str, &[&str]); 23] = [
         ],
     ),
     ("train", &["error", "interrupt", "mem", "utf8", "pretoken", "merges", "count"]),
-    ("accel", &["error", "threads", "mem", "simd_limit", "parallel", "cache"]),
+    ("accel", &["error", "mem", "simd_limit", "pretoken", "parallel", "cache"]),
     (
         "encode",
         &[

@@ -12,7 +12,7 @@ use super::classes::Ascii;
 use super::common_multibyte::{ByteMatcher, CommonMultibyte};
 use super::level::Backend;
 use super::{BitmaskRules, Scan, WIDTH};
-use crate::simd_limit::{SimdSet, allows};
+use crate::simd_limit::{SimdSet, test_limit_allows};
 
 /// Proof that the machine has AVX2, and BMI 1 and 2.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Avx2(());
 
 impl Avx2 {
     pub(super) fn detect() -> Option<Self> {
-        let all = allows(SimdSet::Avx2OrNeon)
+        let all = test_limit_allows(SimdSet::Avx2AesOrNeon)
             && has!("avx2")
             && has!("bmi1")
             && has!("bmi2")
@@ -63,7 +63,7 @@ impl ByteMatcher for Bytes {
     #[inline(always)]
     fn among(self, first: u8, last: u8) -> u64 {
         // SAFETY: as above.
-        unsafe { bits(self.0, |bytes| within(bytes, first, last - first + 1)) }
+        unsafe { bits(self.0, |bytes| in_range(bytes, first, last - first + 1)) }
     }
 }
 
@@ -79,12 +79,12 @@ fn ascii(block: &[u8; WIDTH]) -> Ascii {
     let halves = load(block);
     let newline = bits(halves, |bytes| _mm256_or_si256(is(bytes, b'\n'), is(bytes, b'\r')));
     Ascii {
-        upper: bits(halves, |bytes| within(bytes, b'A', 26)),
-        lower: bits(halves, |bytes| within(bytes, b'a', 26)),
-        number: bits(halves, |bytes| within(bytes, b'0', 10)),
+        upper: bits(halves, |bytes| in_range(bytes, b'A', 26)),
+        lower: bits(halves, |bytes| in_range(bytes, b'a', 26)),
+        number: bits(halves, |bytes| in_range(bytes, b'0', 10)),
         space: bits(halves, |bytes| is(bytes, b' ')),
         newline,
-        blank: bits(halves, |bytes| within(bytes, 9, 5)) & !newline,
+        blank: bits(halves, |bytes| in_range(bytes, 9, 5)) & !newline,
         apostrophe: bits(halves, |bytes| is(bytes, b'\'')),
         slash: bits(halves, |bytes| is(bytes, b'/')),
         non_ascii: bits(halves, |bytes| bytes),
@@ -123,7 +123,7 @@ fn is(bytes: __m256i, byte: u8) -> __m256i {
 /// Bytes in `from..from + count`. The comparison is signed, so the range is shifted to start at the smallest value.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn within(bytes: __m256i, from: u8, count: u8) -> __m256i {
+fn in_range(bytes: __m256i, from: u8, count: u8) -> __m256i {
     let moved = _mm256_sub_epi8(bytes, splat(from.wrapping_add(0x80)));
     _mm256_cmpgt_epi8(splat(count.wrapping_add(0x80)), moved)
 }

@@ -14,15 +14,15 @@ use super::classes::Ascii;
 use super::common_multibyte::CommonMultibyte;
 use super::level::Backend;
 use super::{BitmaskRules, Scan, WIDTH};
-use crate::simd_limit::{SimdSet, allows};
+use crate::simd_limit::{SimdSet, test_limit_allows};
 
 /// Proof that the machine has AVX-512 F, BW, VL, VBMI and VBMI2, and BMI 1 and 2. Older machines with AVX-512 take AVX2.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Avx512(());
+pub(super) struct BlockAvx512(());
 
-impl Avx512 {
+impl BlockAvx512 {
     pub(super) fn detect() -> Option<Self> {
-        let all = allows(SimdSet::Avx512)
+        let all = test_limit_allows(SimdSet::Avx512)
             && has!("avx512f")
             && has!("avx512bw")
             && has!("avx512vl")
@@ -38,7 +38,7 @@ impl Avx512 {
     }
 }
 
-impl Backend for Avx512 {
+impl Backend for BlockAvx512 {
     #[inline(always)]
     fn ascii(self, block: &[u8; WIDTH]) -> Ascii {
         // SAFETY: as in `run`.
@@ -159,7 +159,7 @@ static CASED_TABLES: [Table; 3] = [
 ];
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn run<R: BitmaskRules>(scan: Scan<'_, R>, level: Avx512) -> usize {
+fn run<R: BitmaskRules>(scan: Scan<'_, R>, level: BlockAvx512) -> usize {
     scan.run(level)
 }
 

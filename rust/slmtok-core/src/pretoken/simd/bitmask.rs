@@ -1,16 +1,16 @@
 //! Operations on 64-bit masks of positions.
 
-/// `starts` and the bits of `within` that follow them without a gap.
+/// `starts` and the bits of `within` above them without a gap.
 #[inline(always)]
-pub(super) const fn spread_up(starts: u64, within: u64) -> u64 {
+pub(super) const fn extend_upwards(starts: u64, within: u64) -> u64 {
     // The addition carries from a seed through the adjacent ones above it and flips them.
     let starts = starts & within;
     ((within.wrapping_add(starts) ^ within) | starts) & within
 }
 
-/// `starts` and the bits of `within` that precede them without a gap.
+/// `starts` and the bits of `within` below them without a gap.
 #[inline(always)]
-pub(super) const fn spread_down(mut starts: u64, mut within: u64) -> u64 {
+pub(super) const fn extend_downwards(mut starts: u64, mut within: u64) -> u64 {
     let mut shift = 1;
     while shift < 64 {
         starts |= (starts >> shift) & within;
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     /// Reference: bit by bit, in the given order.
-    fn spread(starts: u64, within: u64, order: impl Iterator<Item = u32>) -> u64 {
+    fn extend(starts: u64, within: u64, order: impl Iterator<Item = u32>) -> u64 {
         let (mut out, mut on) = (0, false);
         for k in order {
             on = within >> k & 1 == 1 && (on || starts >> k & 1 == 1);
@@ -112,8 +112,8 @@ mod tests {
         #[test]
         fn masks_equal_bit_by_bit_operations(a in mask(), b in mask(), c in mask()) {
             let (starts, within) = (a & b & c, b | c);
-            prop_assert_eq!(spread_up(starts, within), spread(starts, within, 0..64));
-            prop_assert_eq!(spread_down(starts & within, within), spread(starts, within, (0..64).rev()));
+            prop_assert_eq!(extend_upwards(starts, within), extend(starts, within, 0..64));
+            prop_assert_eq!(extend_downwards(starts & within, within), extend(starts, within, (0..64).rev()));
             prop_assert_eq!(group_starts::<2>(within), grouped(within, 2));
             prop_assert_eq!(group_starts::<3>(a), grouped(a, 3));
             let mut out = [0; 64];

@@ -90,7 +90,7 @@ impl Classes {
         // Everything that takes a reference to `classes` is inlined, so that the masks stay in registers.
         let non_ascii = non_ascii & u64::MAX >> (WIDTH - width);
         if non_ascii != 0 {
-            let common = level.common_multibyte(block).within(width);
+            let common = level.common_multibyte(block).truncated(width);
             classes.add_common(common);
             let rest = non_ascii & !common.all();
             if let Some(length) = incomplete_end(block, rest, width) {
@@ -124,10 +124,10 @@ impl Classes {
         self.lower |= of(char_class::LOWER);
         self.caseless |= of(char_class::CASELESS);
         self.mark |= of(char_class::MARK);
-        self.number |= of(char_class::N);
-        self.multibyte_number |= of(char_class::N);
-        self.blank |= of(char_class::W);
-        self.other |= of(char_class::O);
+        self.number |= of(char_class::NUMBER);
+        self.multibyte_number |= of(char_class::NUMBER);
+        self.blank |= of(char_class::WHITE);
+        self.other |= of(char_class::OTHER);
         self.inside |= rare.inside;
     }
 

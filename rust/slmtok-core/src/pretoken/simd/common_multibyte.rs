@@ -64,7 +64,7 @@ impl CommonMultibyte {
 
     /// The characters that end within the first `width` bytes.
     #[inline(always)]
-    pub(super) const fn within(self, width: usize) -> Self {
+    pub(super) const fn truncated(self, width: usize) -> Self {
         if width == WIDTH {
             return self;
         }
@@ -167,7 +167,7 @@ mod tests {
                 (common.upper, char_class::UPPER),
                 (common.lower, char_class::LOWER),
                 (common.caseless, char_class::CASELESS),
-                (common.other, char_class::O),
+                (common.other, char_class::OTHER),
             ];
             for (set, of) in sets {
                 assert!(set & bytes == 0 || (set & bytes == bytes && of == class), "{} in {block:X?}", at);
@@ -230,7 +230,7 @@ mod tests {
             let whole = (0..=width).rev().find(|&end| end == WIDTH || !is_continuation(block[end])).unwrap();
             cut[..whole].copy_from_slice(&block[..whole]);
             assert_eq!(
-                CommonMultibyte::new(Reference(&block)).within(width),
+                CommonMultibyte::new(Reference(&block)).truncated(width),
                 CommonMultibyte::new(Reference(&cut)),
                 "width {width}"
             );

@@ -10,7 +10,7 @@ use super::{BitmaskRules, Scan, WIDTH};
 #[cfg(target_arch = "x86_64")]
 use super::avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
-use super::avx512::Avx512;
+use super::avx512::BlockAvx512;
 #[cfg(target_arch = "aarch64")]
 use super::neon::Neon;
 use super::portable::Portable;
@@ -37,7 +37,7 @@ pub(super) trait Backend: Copy {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SimdLevel {
     #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512),
+    Avx512(BlockAvx512),
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
     #[cfg(target_arch = "aarch64")]
@@ -50,7 +50,7 @@ impl SimdLevel {
     pub(super) fn all() -> impl Iterator<Item = Self> {
         let levels = [
             #[cfg(target_arch = "x86_64")]
-            Avx512::detect().map(Self::Avx512),
+            BlockAvx512::detect().map(Self::Avx512),
             #[cfg(target_arch = "x86_64")]
             Avx2::detect().map(Self::Avx2),
             #[cfg(target_arch = "aarch64")]

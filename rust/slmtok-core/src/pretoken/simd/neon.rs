@@ -13,7 +13,7 @@ use super::classes::Ascii;
 use super::common_multibyte::{ByteMatcher, CommonMultibyte};
 use super::level::Backend;
 use super::{BitmaskRules, Scan, WIDTH};
-use crate::simd_limit::{SimdSet, allows};
+use crate::simd_limit::{SimdSet, test_limit_allows};
 
 /// The bit kept by each of eight neighbours.
 const BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
@@ -24,7 +24,7 @@ pub(super) struct Neon(());
 
 impl Neon {
     pub(super) fn detect() -> Option<Self> {
-        (allows(SimdSet::Avx2OrNeon) && has!("neon")).then_some(Self(()))
+        (test_limit_allows(SimdSet::Avx2AesOrNeon) && has!("neon")).then_some(Self(()))
     }
 
     pub(super) fn run<R: BitmaskRules>(self, scan: Scan<'_, R>) -> usize {
@@ -61,7 +61,7 @@ impl ByteMatcher for Bytes {
     #[inline(always)]
     fn among(self, first: u8, last: u8) -> u64 {
         // SAFETY: as above.
-        unsafe { bits(self.0, |bytes| within(bytes, first, last - first + 1)) }
+        unsafe { bits(self.0, |bytes| in_range(bytes, first, last - first + 1)) }
     }
 }
 
@@ -76,15 +76,15 @@ fn ascii(block: &[u8; WIDTH]) -> Ascii {
     let quarters = load(block);
     let newline = bits(quarters, |bytes| vorrq_u8(is(bytes, b'\n'), is(bytes, b'\r')));
     Ascii {
-        upper: bits(quarters, |bytes| within(bytes, b'A', 26)),
-        lower: bits(quarters, |bytes| within(bytes, b'a', 26)),
-        number: bits(quarters, |bytes| within(bytes, b'0', 10)),
+        upper: bits(quarters, |bytes| in_range(bytes, b'A', 26)),
+        lower: bits(quarters, |bytes| in_range(bytes, b'a', 26)),
+        number: bits(quarters, |bytes| in_range(bytes, b'0', 10)),
         space: bits(quarters, |bytes| is(bytes, b' ')),
         newline,
-        blank: bits(quarters, |bytes| within(bytes, 9, 5)) & !newline,
+        blank: bits(quarters, |bytes| in_range(bytes, 9, 5)) & !newline,
         apostrophe: bits(quarters, |bytes| is(bytes, b'\'')),
         slash: bits(quarters, |bytes| is(bytes, b'/')),
-        non_ascii: bits(quarters, |bytes| within(bytes, 0x80, 0x80)),
+        non_ascii: bits(quarters, |bytes| in_range(bytes, 0x80, 0x80)),
     }
 }
 
@@ -120,6 +120,6 @@ fn is(bytes: uint8x16_t, byte: u8) -> uint8x16_t {
 /// Bytes in `from..from + count`.
 #[inline]
 #[target_feature(enable = "neon")]
-fn within(bytes: uint8x16_t, from: u8, count: u8) -> uint8x16_t {
+fn in_range(bytes: uint8x16_t, from: u8, count: u8) -> uint8x16_t {
     vcltq_u8(vsubq_u8(bytes, vdupq_n_u8(from)), vdupq_n_u8(count))
 }

@@ -19,15 +19,15 @@ impl Backend for Portable {
             let word = u64::from_le_bytes(*eight);
             let narrow = !word & TOP_BITS;
             let put = |set: &mut u64, tops: u64| *set |= gather(tops & narrow) << (8 * k);
-            let newline = within(word, b'\n', 1) | within(word, b'\r', 1);
-            put(&mut ascii.upper, within(word, b'A', 26));
-            put(&mut ascii.lower, within(word, b'a', 26));
-            put(&mut ascii.number, within(word, b'0', 10));
-            put(&mut ascii.space, within(word, b' ', 1));
+            let newline = in_range(word, b'\n', 1) | in_range(word, b'\r', 1);
+            put(&mut ascii.upper, in_range(word, b'A', 26));
+            put(&mut ascii.lower, in_range(word, b'a', 26));
+            put(&mut ascii.number, in_range(word, b'0', 10));
+            put(&mut ascii.space, in_range(word, b' ', 1));
             put(&mut ascii.newline, newline);
-            put(&mut ascii.blank, within(word, 9, 5) & !newline);
-            put(&mut ascii.apostrophe, within(word, b'\'', 1));
-            put(&mut ascii.slash, within(word, b'/', 1));
+            put(&mut ascii.blank, in_range(word, 9, 5) & !newline);
+            put(&mut ascii.apostrophe, in_range(word, b'\'', 1));
+            put(&mut ascii.slash, in_range(word, b'/', 1));
             ascii.non_ascii |= gather(word & TOP_BITS) << (8 * k);
         }
         ascii
@@ -36,7 +36,7 @@ impl Backend for Portable {
 
 /// Top bit of each byte whose lower seven bits are in `from..from + count`.
 #[inline(always)]
-const fn within(word: u64, from: u8, count: u8) -> u64 {
+const fn in_range(word: u64, from: u8, count: u8) -> u64 {
     // The sum of seven bits and the addend stays below 256, so no byte carries into the next.
     let low = word & !TOP_BITS;
     (low + (0x80 - from as u64) * LOW_BITS) & !(low + (0x80 - from as u64 - count as u64) * LOW_BITS) & TOP_BITS

@@ -2,8 +2,8 @@
 //!
 //! `w << 1` marks the bytes after `w`, `w >> 1` the bytes before: `w & !(w << 1)` are the first bytes of the runs of `w`.
 
-use super::super::scalar::{Cl100k, Gpt2, O200k, contraction};
-use super::bitmask::{below, group_starts, lowest, spread_down, spread_up};
+use super::super::scalar::{ANY_CASE, Cl100k, EXACT_CASE, Gpt2, O200k, contraction};
+use super::bitmask::{below, extend_downwards, extend_upwards, group_starts, lowest};
 use super::classes::Classes;
 use super::{BitmaskRules, PieceStarts, WIDTH, WordMasks};
 
@@ -17,7 +17,7 @@ impl BitmaskRules for Gpt2 {
         let runs = letter & !(letter << 1) | c.number & !(c.number << 1) | other & !(other << 1);
         let starts = (white & (!(white << 1) | last) | runs & !(c.space << 1)) & !c.inside;
         let found = PieceStarts { starts: starts & before_trailing_white(white, c.top), unresolved: 0 };
-        contractions::<false>(found, c, block)
+        contractions::<EXACT_CASE>(found, c, block)
     }
 
     #[inline(always)]
@@ -31,10 +31,11 @@ impl<const GROUP: usize, const WHOLE_END: bool> BitmaskRules for Cl100k<GROUP, W
     fn starts(&self, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
         let letter = c.upper | c.lower | c.caseless;
         let other = c.other | c.mark;
-        let tail = spread_up(c.newline & other << 1, c.newline);
+        // Newlines that directly follow others belong to their run.
+        let tail = extend_upwards(c.newline & other << 1, c.newline);
         let starts = common_starts::<GROUP>(c, letter, other, tail);
         let found = starts.before(c.multibyte_number);
-        contractions::<true>(found, c, block)
+        contractions::<ANY_CASE>(found, c, block)
     }
 
     #[inline(always)]
@@ -48,7 +49,7 @@ impl BitmaskRules for O200k {
     fn starts(&self, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
         let letter = c.upper | c.lower | c.caseless | c.mark;
         let newline_or_slash = c.newline | c.slash;
-        let tail = spread_up(c.newline & c.other << 1, newline_or_slash);
+        let tail = extend_upwards(c.newline & c.other << 1, newline_or_slash);
         let other = c.other & !tail;
         let mut found = common_starts::<3>(c, letter, other, tail);
         found.starts |= c.upper & !c.inside & c.lower << 1;
@@ -81,7 +82,8 @@ fn common_starts<const GROUP: usize>(c: &Classes, letter: u64, other: u64, tail:
     let blank = c.space | c.blank;
     let white = blank | newline;
     // White space up to the last newline of its run is one piece.
-    let up_to_newline = if newline & (white << 1 | white >> 1) == 0 { newline } else { spread_down(newline, white) };
+    let up_to_newline =
+        if newline & (white << 1 | white >> 1) == 0 { newline } else { extend_downwards(newline, white) };
     let last = c.first_bytes(white & !(white >> 1));
     let mut starts = white & (!(white << 1) | !up_to_newline & (up_to_newline << 1 | last));
     let other_starts = other & !(other << 1) & !(c.space << 1) & !c.inside;
@@ -112,7 +114,7 @@ impl PieceStarts {
 
 /// Apostrophes that begin a piece may be contractions, which end after their letters.
 #[inline(always)]
-fn contractions<const FOLD: bool>(found: PieceStarts, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
+fn contractions<const CASE: bool>(found: PieceStarts, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts {
     let PieceStarts { mut starts, unresolved } = found;
     starts |= 1;
     let mut rest = c.apostrophe & starts;
@@ -124,7 +126,7 @@ fn contractions<const FOLD: bool>(found: PieceStarts, c: &Classes, block: &[u8; 
             starts &= below(apostrophe) | apostrophe;
             break;
         }
-        starts = end_contraction(starts, apostrophe, contraction::<FOLD>(block, apostrophe.trailing_zeros() as usize));
+        starts = end_contraction(starts, apostrophe, contraction::<CASE>(block, apostrophe.trailing_zeros() as usize));
     }
     PieceStarts { starts: starts & below(unresolved), unresolved }
 }
@@ -152,7 +154,7 @@ fn suffixes(found: PieceStarts, c: &Classes, block: &[u8; WIDTH]) -> PieceStarts
             starts &= below(apostrophe);
             break;
         }
-        let length = contraction::<true>(block, apostrophe.trailing_zeros() as usize);
+        let length = contraction::<ANY_CASE>(block, apostrophe.trailing_zeros() as usize);
         if length > 0 {
             starts = end_contraction(starts, apostrophe, length) & !apostrophe;
             rest &= !(apostrophe << length);

@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::split_points::SplitPoints;
+use crate::Result;
 use crate::fork_safe_once::get_or_init;
-use crate::merge::Merger;
 use crate::merge::longest::LongestMatch;
+use crate::merge::{Merger, byte_ids};
 use crate::merges::{Merges, TokenBytes};
-use crate::{Error, Result};
 
 /// An internal id: the position of a token in merge order. A newtype, because the encoder handles public ids beside it; below
 /// the encoder every id is internal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank(pub u32);
+pub struct InternalId(pub u32);
 
-impl Rank {
+impl InternalId {
     /// The position as an index.
     pub fn index(self) -> usize {
         self.0 as usize
@@ -23,7 +23,7 @@ impl Rank {
 }
 
 /// A vocabulary, and how it encodes a piece.
-pub enum Model {
+pub enum PieceEncoder {
     /// `bpe`: merge by rank.
     Merge { merger: Box<Merger>, split_points: OnceLock<SplitPoints> },
     /// `bpe` with the longest token first.
@@ -32,7 +32,7 @@ pub enum Model {
     Lookup { tokens: TokenBytes, id_of: HashMap<Vec<u8>, u32> },
 }
 
-impl Model {
+impl PieceEncoder {
     /// Merging.
     #[must_use]
     pub fn merging(merger: Merger) -> Self {
@@ -60,15 +60,15 @@ impl Model {
         }
     }
 
-    /// All ranks.
-    pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + use<> {
-        self.tokens().ids().map(Rank)
+    /// All internal ids.
+    pub fn internal_ids(&self) -> impl ExactSizeIterator<Item = InternalId> + use<> {
+        self.tokens().ids().map(InternalId)
     }
 
     /// The bytes of a token.
     #[must_use]
-    pub fn token(&self, rank: Rank) -> &[u8] {
-        self.tokens().get(rank.0)
+    pub fn token(&self, id: InternalId) -> &[u8] {
+        self.tokens().get(id.0)
     }
 
     fn tokens(&self) -> &TokenBytes {
@@ -81,20 +81,20 @@ impl Model {
 
     /// The two tokens that a token was merged from.
     #[must_use]
-    pub fn halves(&self, rank: Rank) -> Option<(Rank, Rank)> {
-        self.merges()?.halves(rank.0).map(|(left, right)| (Rank(left), Rank(right)))
+    pub fn halves(&self, id: InternalId) -> Option<(InternalId, InternalId)> {
+        self.merges()?.halves(id.0).map(|(left, right)| (InternalId(left), InternalId(right)))
     }
 
     /// Tokens that encoding never returns.
     ///
     /// # Errors
     /// Lack of memory and interruption.
-    pub fn unreachable(&self) -> Result<impl Iterator<Item = Rank>> {
+    pub fn unreachable(&self) -> Result<impl Iterator<Item = InternalId>> {
         let ids = match self {
             Self::Merge { merger, .. } => merger.unreachable()?,
             Self::Longest(_) | Self::Lookup { .. } => &[],
         };
-        Ok(ids.iter().copied().map(Rank))
+        Ok(ids.iter().copied().map(InternalId))
     }
 
     /// Where pieces may be split before they are merged.
@@ -116,18 +116,14 @@ impl Model {
         match self {
             Self::Merge { merger, .. } => merger.encode(piece, ids),
             Self::Longest(longest) => longest.encode(piece, ids),
-            Self::Lookup { id_of, .. } => {
-                ids.clear();
-                match id_of.get(piece) {
-                    Some(&id) => ids.push(id),
-                    None => {
-                        let bytes = 4 * piece.len() as u64;
-                        ids.try_reserve(piece.len()).map_err(|_| Error::NoMemory { bytes })?;
-                        ids.extend(piece.iter().map(|&byte| u32::from(byte)));
-                    }
+            Self::Lookup { id_of, .. } => match id_of.get(piece) {
+                Some(&id) => {
+                    ids.clear();
+                    ids.push(id);
+                    Ok(())
                 }
-                Ok(())
-            }
+                None => byte_ids(piece, ids),
+            },
         }
     }
 }
