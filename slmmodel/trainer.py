@@ -281,10 +281,10 @@ class Trainer:
         flops, waited = self.cost.counts.flops_per_token, self.loader.seconds_waited
         self.monitor = Monitor(metrics, state, flops, self.world.device, self.report, waited)
         upcoming: GlobalBatch | None = None
-        reason = "finished"
+        reason: str | None = None
         try:
             with StopSignals.handled() as signals:
-                while counters.step < state.steps and reason == "finished":
+                while counters.step < state.steps and reason is None:
                     global_batch = upcoming or self.loader.global_batch(state.cursor)
                     has_next = counters.step + 1 < state.steps and not self.stages.begins_after(counters.step + 1)
                     upcoming = self.loader.global_batch(global_batch.next) if has_next else None
@@ -313,10 +313,10 @@ class Trainer:
                         self.save()
                         signals.save = False
                     if not last:
-                        reason = "early-stop" if early else REASONS[status]
+                        reason = "early-stop" if early else REASONS.get(status)
                 self._settle_write(wait=True)
                 self.world.barrier()
-            return reason
+            return reason or "finished"
         finally:
             self.writer.close()
             self.monitor.metrics.close()

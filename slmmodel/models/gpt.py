@@ -21,7 +21,7 @@ from slmmodel.errors import InvalidInput
 from slmmodel.models.attention import Mask, attend, make_mask
 from slmmodel.models.config import DecoderConfig, ModelConfig, TransformerConfig
 from slmmodel.models.kv_cache import KVCache
-from slmmodel.models.protocol import Linear, Model, State
+from slmmodel.models.protocol import AnyState, Linear, Model
 
 EPS = 1e-5
 """Of all norms."""
@@ -220,7 +220,7 @@ class GPT(Transformer):
             self.rope_sin = nn.Buffer(sin, persistent=False)
 
     def embed_and_run(
-        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
+        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: AnyState | None
     ) -> Tensor:
         """Embedding and blocks, with positions, mask and key/value cache."""
         assert state is None or isinstance(state, KVCache)

@@ -25,8 +25,8 @@ from slmmodel.training.loss import Validation
 from slmmodel.training.step import StepResult
 
 INTERRUPTED, TERMINATED = 130, 143
-REASONS = {0: "finished", INTERRUPTED: "interrupted", TERMINATED: "terminated"}
-"""Why a run ends, by exit status."""
+REASONS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
+"""Why a run ends before its planned steps are done, by exit status."""
 SAVE_SIGNAL: int | None = getattr(signal, "SIGUSR1", None)
 
 
