@@ -610,7 +610,7 @@ def read_train_state(folder: Path) -> dict[str, Any]:
     earlier = [step for step in RunFolder(run).checkpoints.list() if folder.name != f"step-{step}"]
     again = f"slm resume {shlex.quote(str(run))} --step {max(earlier, default=0)} -o {new_name(run)}"
     fix = f"resume from another checkpoint: {again}" if earlier else "train again: it is the only checkpoint"
-    state = load(folder / TRAIN_STATE, TrainStateFile, fix=fix).model_dump()
+    state = load(folder / TRAIN_STATE, TrainStateFile, fix=fix).model_dump(by_alias=True)
     if state["run"] not in ("", run_digest(RunFolder(run).fingerprint)):
         fault = "it belongs to another run"
     elif folder.name not in (f"step-{state['counters']['step']}", f"step-{state['counters']['step']}{BAD}"):

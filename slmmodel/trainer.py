@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +20,21 @@ from slmmodel import checkpoint
 from slmmodel.accel.cpu import keep_freed_memory, trim_memory
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
-from slmmodel.data import Loader, RunData
+from slmmodel.data import Cursor, Loader, RunData
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.distributed import World, is_restart, process_group, rank_failures
 from slmmodel.errors import Argument, NotFinite
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
-from slmmodel.run_files import FINISHED
+from slmmodel.run_files import FINISHED, VERSION, TrainState, Validation
 from slmmodel.training import setup
 from slmmodel.training.heartbeat import Heartbeat
-from slmmodel.training.loss import MAX_VALIDATIONS, Validation, Validator
+from slmmodel.training.loss import MAX_VALIDATIONS, Validator
 from slmmodel.training.metrics import MetricsFile, Monitor, Report, restore_lines
 from slmmodel.training.saving import CheckpointWriter
 from slmmodel.training.setup import branch
 from slmmodel.training.stages import DataStages
-from slmmodel.training.state import REASONS, RunResult, StopSignals, TrainState, model_card
+from slmmodel.training.state import REASONS, RunResult, StopSignals, count_step, initial_state, model_card
 from slmmodel.training.step import StepResult, TrainStep
 from slmmodel.training.trackers import RunInfo, open_trackers
 from slmmodel.training.verify import DataGuard, verify_data
@@ -176,7 +176,7 @@ class Trainer:
         setup.check_run(config, data, self.loader, world)
         self.cost = setup.cost_of_run(config, data, self.loader, world)
         self.world = replace(world, sharded=self.cost.sharded)
-        self.state = TrainState()
+        self.state = initial_state()
         self.last_result: StepResult | None = None
         self.writer = CheckpointWriter(folder.checkpoints, config.run)
         self.heartbeat = Heartbeat(folder.path if world.is_main else None, folder.handle)
@@ -285,13 +285,13 @@ class Trainer:
         try:
             with StopSignals.handled() as signals:
                 while counters.step < state.steps and reason is None:
-                    global_batch = upcoming or self.loader.global_batch(state.cursor)
+                    global_batch = upcoming or self.loader.global_batch(Cursor(*state.cursor))
                     has_next = counters.step + 1 < state.steps and not self.stages.begins_after(counters.step + 1)
                     upcoming = self.loader.global_batch(global_batch.next) if has_next else None
                     lr_factor = self.schedule(counters.step)
                     self.train_step.optimizer.set_lr_factor(lr_factor)
                     result = self.train_step.take(global_batch, counters.step, upcoming)
-                    state.count(global_batch, result, self.loader, self.cost.counts.flops_per_token)
+                    count_step(state, global_batch, result, self.loader, flops)
                     counters.seconds, self.last_result = self.monitor.seconds, result
                     self.heartbeat.progress("training", counters.step, state.steps)
                     if self.train_step.loss_guard.should_abort:
@@ -325,7 +325,7 @@ class Trainer:
     def _enter_stage(self) -> None:
         """Opens the stage of the data that begins with the next step, if one does."""
         state = self.state
-        state.cursor = self.stages.advance(state.counters.step, state.cursor)
+        state.cursor = list(self.stages.advance(state.counters.step, Cursor(*state.cursor)))
         state.bytes_read_by_source, self.train_step.loader = self.stages.bytes_read_by_source, self.loader
 
     def _validate(self) -> Validation | None:
@@ -419,7 +419,8 @@ class Trainer:
 
     def _start_checkpoint(self, suffix: str = "") -> None:
         state = self.state
-        train_state = {**state.to_dict(), **self.train_step.scalars(), "run": self.run_digest}
+        train_state = {**state.model_dump(by_alias=True), **self.train_step.scalars()}
+        train_state |= {"version": VERSION, "run": self.run_digest}
         step, tensors = state.counters.step, self.train_step.tensors()
         snapshot = self.folder.checkpoints.snapshot(step, tensors, train_state, self.world, suffix=suffix)
         self.writer.start(snapshot, step, is_best=self._is_best)
@@ -445,7 +446,7 @@ class Trainer:
         folder, steps = checkpoints.path(newest), self.state.steps
         train_state = checkpoint.read_train_state(folder)
         train_step.load({stem: checkpoint.read_tensors(folder, stem) for stem in train_step.tensors()}, train_state)
-        self.state, self.resumed_from = TrainState.from_dict(train_state), newest
+        self.state, self.resumed_from = TrainState.model_validate(train_state), newest
         self.stages.enter(self.state.counters.step, self.state.bytes_read_by_source)
         train_step.loader = self.loader
         if self.state.decay_steps is not None:
@@ -502,8 +503,8 @@ class Trainer:
             device=self.world.device.type,
             weights_sha256=weights_sha256,
             resumed_from=self.resumed_from,
-            notes=tuple(self.notes),
-            **asdict(counters),
+            notes=self.notes,
+            **counters.model_dump(),
         )
         if finished and self.world.is_main:
             self.folder.write_result(result.to_dict(), model_card(self.folder.config, result))

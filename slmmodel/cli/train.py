@@ -579,7 +579,7 @@ def _train(
         {**result.to_dict(), "evaluation": certificate},
         summary=lambda: print_rows(rows, title=str(result.path)),
         code=result.code,
-        warnings=result.notes,
+        warnings=tuple(result.notes),
         warnings_shown=True,
     )
 

@@ -23,6 +23,7 @@ from slmmodel.data.batch import IGNORE_INDEX
 from slmmodel.data.source import TokenSource, blocks_of
 from slmmodel.data.strategies import strategy_of
 from slmmodel.distributed import World
+from slmmodel.run_files import Validation
 
 if TYPE_CHECKING:
     from slmmodel.models.protocol import Model
@@ -94,18 +95,6 @@ def _cross_entropy_sum(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Validation:
-    """Result of a validation; `run_files.Validation` is its schema."""
-
-    loss: float
-    """Mean cross-entropy: nats per target."""
-    bpb: float
-    """Bits per byte of the scored ids, by `vocab.json`; `slm eval` compares these with the bytes of the documents."""
-    targets: int
-    bytes: int
-
-
-@dataclass(frozen=True)
 class Validator:
     """Scores validation documents with the loss of the run, each target once, without overlapping windows.
 
@@ -117,8 +106,8 @@ class Validator:
     source: TokenSource
     loader: Loader
     """Of the training data."""
-    seq_len: int | None = None
-    """Tokens of a sequence; None is that of the loader."""
+    seq_len: int
+    """That of the model; a stage of the training data may have a shorter one."""
     max_targets: int = 1 << 21
     """The first documents up to this many targets are scored, the same ones each time."""
 
@@ -154,16 +143,15 @@ class Validator:
                 n_targets, n_bytes = n_targets + batch.n_targets, n_bytes + batch.n_bytes
         nats, targets, total_bytes = world.reduce("sum", [nats, n_targets, n_bytes])
         bpb = nats / (math.log(2) * max(total_bytes, 1))
-        return Validation(nats / max(targets, 1), bpb, int(targets), int(total_bytes))
+        return Validation(loss=nats / max(targets, 1), bpb=bpb, targets=int(targets), bytes=int(total_bytes))
 
     def _batches(self) -> Iterator[Batch]:
         loader, scored = self.loader, 0
-        seq_len = self.seq_len or loader.seq_len
-        size = max(1, min(loader.batch_size * loader.seq_len, VALIDATION_TOKENS) // seq_len)
+        size = max(1, min(loader.batch_size * loader.seq_len, VALIDATION_TOKENS) // self.seq_len)
         pack = loader.strategy.validation_pack
         options: dict[str, Any] = {"batch_size": size} if "batch_size" in strategy_of(pack).OPTIONS else {}
         for block in blocks_of(self.source):
-            packing = make_packing(pack, block.lengths(), seq_len, shuffle=False, **options)
+            packing = make_packing(pack, block.lengths(), self.seq_len, shuffle=False, **options)
             for first in range(0, len(packing), size):
                 if scored >= self.max_targets:
                     return

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,6 +30,7 @@ from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
 from slmmodel.rng import splitmix64
+from slmmodel.run_files import Guard
 from slmmodel.training import microbatch
 from slmmodel.training.loss import Loss
 from slmmodel.training.truncated_bptt import TruncatedBPTT
@@ -84,19 +84,13 @@ class MicroBatch(NamedTuple):
     """Whether the rank has no sequence left and repeats one, with gradient and loss 0, for the collective calls."""
 
 
-@dataclass
-class LossGuard:
+class LossGuard(Guard):
     """Decides for each step whether it may change weights, and whether its loss is a spike.
 
     A step whose loss or gradient is not finite changes no weight; three in a row end the run. An overflow of fp16 in
     the gradient alone is none of the three: the loss scale is halved. The guard is part of a checkpoint, so a resumed
-    run decides as an uninterrupted one does. `run_files.Guard` is its schema.
+    run decides as an uninterrupted one does.
     """
-
-    skipped: int = 0
-    consecutive: int = 0
-    losses: list[float] = field(default_factory=list)
-    """The last finite ones, at most `SPIKE_WINDOW`."""
 
     def check(self, loss: float, grad_norm: float, fp16_scale: float = 1.0) -> bool:
         """Whether loss and gradient norm are finite; counts steps where they are not."""
@@ -140,7 +134,7 @@ class TrainStep:
         if world.sharded:
             shard(self.model, world, SHORT_TYPES.get(self.precision))
         self.optimizer = build_optimizer(self.model, config.optim)
-        self.loss, self.loss_guard = Loss(doc_mask=config.data.doc_mask), LossGuard()
+        self.loss, self.loss_guard = Loss(doc_mask=config.data.doc_mask), LossGuard(skipped=0, consecutive=0, losses=[])
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
         self._seq_len = config.seq_len
         self.micro_batch = -(-loader.batch_size // self._sequences_per_full_length // world.size)
@@ -351,7 +345,11 @@ class TrainStep:
 
     def scalars(self) -> dict[str, Any]:
         """The numbers of a checkpoint, for its JSON file."""
-        return {"guard": asdict(self.loss_guard), "scaler": self.scaler.state_dict(), "micro_batch": self.micro_batch}
+        return {
+            "guard": self.loss_guard.model_dump(),
+            "scaler": self.scaler.state_dict(),
+            "micro_batch": self.micro_batch,
+        }
 
     def load(self, tensors: Mapping[str, Mapping[str, Tensor]], scalars: Mapping[str, Any]) -> None:
         """Restores what `tensors` and `scalars` gave. Raises `CorruptFile`."""
