@@ -81,12 +81,8 @@ def train(
         # The folder, kept open: writes check that no other folder has taken its place.
         run.handle = run.checkpoints.handle = handle
         world.barrier()
-        continued = setup.exists_on_all_ranks(run, world) and not force
-        config_before = run.config if continued else None
-        # Text and mixtures come open from the command, which alone imports slmtok; packed data are opened here.
-        data = data or setup.open_packed_data(given, config_before)
-        config, notes = setup.configure(given, config_before, data, world.device)
-        notes += setup.notes_on_ranks(config, world)
+        run_before = run if setup.exists_on_all_ranks(run, world) and not force else None
+        config, data, notes = _resolved(given, run_before, data, world)
         for text in notes if world.is_main else ():
             note(text)
         trainer = Trainer(run, config, data, world, report, note)
@@ -97,8 +93,8 @@ def train(
             verify_data(data, world, trainer.report)
         # The heartbeat, a thread that writes `heartbeat.json`, also records why the process left the run.
         with trainer.heartbeat, rank_failures():
-            trainer.prepare(run.fingerprint if continued else None, allow_mismatch)
-            if continued and world.is_main:
+            trainer.prepare(None if run_before is None else run_before.fingerprint, allow_mismatch)
+            if run_before is not None and world.is_main:
                 note(trainer.resumption())
             result = trainer.finish(trainer.fit())
             trainer.heartbeat.end(result.reason)
@@ -123,12 +119,8 @@ def dry_run(
         options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "settings": given}
         run = None if output is None else setup.locate_run(Path(output), **options)
         run_before = run if run is not None and run.exists() and not force else None
-        config_before = None if run_before is None else run_before.config
-        data = data or setup.open_packed_data(given, config_before)
-        config, notes = setup.configure(given, config_before, data, world.device)
-        notes += setup.notes_on_ranks(config, world)
+        config, data, notes = _resolved(given, run_before, data, world)
         stages = DataStages(data, config)
-        setup.check_run(config, data, stages.loader, world)
         cost = setup.cost_of_run(config, data, stages.loader, world)
         if run_before is not None:
             now = setup.fingerprint_of(config, data, stages.sequences_digest, world.device)
@@ -140,6 +132,17 @@ def dry_run(
             _, warning = resolve_schedule(config.optim.schedule, steps)
             notes += [warning] if warning else []
         return {**cost.summary(config, steps), "notes": notes}
+
+
+def _resolved(
+    given: Settings, run_before: RunFolder | None, data: RunData | None, world: World
+) -> tuple[RunConfig, RunData, list[str]]:
+    """The configuration and the data of a run, of which `run_before` is continued, and remarks for people."""
+    config_before = None if run_before is None else run_before.config
+    # Text and mixtures come open from the command, which alone imports slmtok; packed data are opened here.
+    data = data or setup.open_packed_data(given, config_before)
+    config, notes = setup.configure(given, config_before, data, world.device)
+    return config, data, notes + setup.notes_on_ranks(config, world)
 
 
 @contextmanager
@@ -173,7 +176,6 @@ class Trainer:
         self.folder, self.config, self.data, self._note = folder, config, data, note
         self.report = report if world.is_main else None
         self.stages = DataStages(data, config, pin=world.device.type == "cuda")
-        setup.check_run(config, data, self.loader, world)
         self.cost = setup.cost_of_run(config, data, self.loader, world)
         self.world = replace(world, sharded=self.cost.sharded)
         self.state = initial_state()

@@ -102,7 +102,6 @@ def make_views(request: Request) -> list[dict[str, Any]]:
     loader = setup.make_loader(arm.data, config)
     try:
         world = World(device=request.device)
-        setup.check_run(config, arm.data, loader, world)
         cost = setup.cost_of_run(config, arm.data, loader, world)
     finally:
         loader.close()

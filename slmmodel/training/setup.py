@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -329,9 +330,37 @@ class RunCost:
         }
 
 
-def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> None:
-    """Raises `InvalidConfig` where data, batch or ranks do not allow a run, and `OutOfMemory`."""
-    sharded = needs_sharding(config.run.parallel, count(config.architecture).parameters, world)
+def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
+    """What a run costs. Raises `InvalidConfig` where data, batch or ranks do not allow it, and `OutOfMemory`."""
+    counts = count(config.architecture)
+    sharded = needs_sharding(config.run.parallel, counts.parameters, world)
+    _check_ranks(config, loader, world, sharded=sharded)
+    memory_of = partial(min_memory_of, loader=loader, device=world.device, sharding_ranks=world.size if sharded else 1)
+    min_memory = _check_memory(config, world, memory_of)
+    _check_data(config, data, loader)
+    packing = loader.packing(epoch=0, block=0)
+    stats = packing.stats()
+    blocks = data.train.n_blocks or 1
+    if data.train.n_blocks is None and config.run.budget.kind == "epochs":
+        # Only this budget needs their exact number, which takes a pass over the data.
+        blocks = max(sum(1 for _ in blocks_of(data.train)), 1)
+    # A group is one sequence, or a batch of a packing that forms batches itself (`bucket`).
+    steps_per_epoch = packing.n_groups / loader.groups_per_step
+    # The bytes of the block, times the share of its inputs whose target is scored.
+    scored_bytes = float(loader.document_block(0).nbytes().sum()) * stats.targets / max(stats.inputs, 1)
+    tokens = stats.columns / packing.n_groups * loader.groups_per_step
+    per_step = {
+        "tokens": tokens,
+        "targets": stats.targets / steps_per_epoch,
+        "bytes": scored_bytes / steps_per_epoch,
+        "flops": tokens * counts.flops_per_token,
+        "epochs": 1 / steps_per_epoch / blocks,
+    }
+    return RunCost(counts, per_step, stats.padding_share, sharded, min_memory)
+
+
+def _check_ranks(config: RunConfig, loader: Loader, world: World, *, sharded: bool) -> None:
+    """Raises `InvalidConfig` where the ranks do not allow a run."""
     if loader.batch_size < world.size:
         raise InvalidConfig(
             f"a batch of {loader.batch_size} sequences is smaller than world size {world.size}",
@@ -354,8 +383,9 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
             option="optim.name",
         )
 
-    sharding_ranks = world.size if sharded else 1
-    _check_memory(config, world, lambda config: min_memory_of(config, loader, world.device, sharding_ranks))
+
+def _check_data(config: RunConfig, data: RunData, loader: Loader) -> None:
+    """Raises `InvalidConfig` where the data do not allow a run."""
     # Shards are one block of documents; of a mixture this is the first one.
     if not len(loader.packing(epoch=0, block=0)) or not loader.document_block(0).nbytes().any():
         where, fix = (data.name, "name data with text in it") if data.name != "-" else ("stdin", "send text to stdin")
@@ -366,36 +396,6 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
             where=config.data.val if config.data.val != "auto" else data.name,
             fix=(Argument("data.val", "none"), ", or other validation data"),
         )
-    _check_positions(config, loader)
-
-
-def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
-    """The cost of a run that `check_run` has accepted."""
-    counts = count(config.architecture)
-    sharded = needs_sharding(config.run.parallel, counts.parameters, world)
-    packing = loader.packing(epoch=0, block=0)
-    stats = packing.stats()
-    blocks = data.train.n_blocks or 1
-    if data.train.n_blocks is None and config.run.budget.kind == "epochs":
-        # Only this budget needs their exact number, which takes a pass over the data.
-        blocks = max(sum(1 for _ in blocks_of(data.train)), 1)
-    # A group is one sequence, or a batch of a packing that forms batches itself (`bucket`).
-    steps_per_epoch = packing.n_groups / loader.groups_per_step
-    # The bytes of the block, times the share of its inputs whose target is scored.
-    scored_bytes = float(loader.document_block(0).nbytes().sum()) * stats.targets / max(stats.inputs, 1)
-    per_step = {
-        "tokens": stats.columns / packing.n_groups * loader.groups_per_step,
-        "targets": stats.targets / steps_per_epoch,
-        "bytes": scored_bytes / steps_per_epoch,
-        "flops": stats.columns / steps_per_epoch * counts.flops_per_token,
-        "epochs": 1 / steps_per_epoch / blocks,
-    }
-    min_memory = min_memory_of(config, loader, world.device, world.size if sharded else 1)
-    return RunCost(counts, per_step, stats.padding_share, sharded, min_memory)
-
-
-def _check_positions(config: RunConfig, loader: Loader) -> None:
-    """Raises `InvalidConfig` where documents are numbered beyond the positions of the model."""
     model, longest = config.architecture, int(loader.document_block(0).lengths().max(initial=0))
     if config.data.positions == "true" and not model.recurrent and longest - 1 > config.seq_len:
         raise InvalidConfig(
@@ -428,8 +428,8 @@ def min_memory_of(config: RunConfig, loader: Loader, device: torch.device, shard
     return BYTES_PER_PARAMETER * count(model).parameters // sharding_ranks + activations + logits + mask
 
 
-def _check_memory(config: RunConfig, world: World, memory_of: Callable[[RunConfig], int]) -> None:
-    """Raises `OutOfMemory` where a step cannot fit into the free memory of the device."""
+def _check_memory(config: RunConfig, world: World, memory_of: Callable[[RunConfig], int]) -> int:
+    """Bytes that a step takes at least. Raises `OutOfMemory` where it cannot fit into the free memory of the device."""
     needed, free = memory_of(config), free_on(world.device, world.size)
     if needed > free:
         raise OutOfMemory(
@@ -439,6 +439,7 @@ def _check_memory(config: RunConfig, world: World, memory_of: Callable[[RunConfi
             fix=_smaller(config, lambda smaller: memory_of(smaller) <= free, free // (2 * BYTES_PER_PARAMETER)),
             option="model.seq_len",
         )
+    return needed
 
 
 def _smaller(config: RunConfig, fits: Callable[[RunConfig], bool], parameters: int) -> Fix:

@@ -23,7 +23,7 @@ from slmmodel.data import Cursor
 from slmmodel.distributed import World, needs_sharding, rank_failures
 from slmmodel.errors import InvalidConfig, RankFailed
 from slmmodel.trainer import train
-from slmmodel.training.setup import check_run, make_loader, notes_on_ranks
+from slmmodel.training.setup import cost_of_run, make_loader, notes_on_ranks
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
@@ -321,7 +321,7 @@ def test_sharding_is_chosen_by_memory():
 def test_runs_that_ranks_cannot_share(data, changes, world_size, text):
     opened, config = small.opened(data, **changes)
     with pytest.raises(InvalidConfig, match=text):
-        check_run(config, opened, make_loader(opened, config), World(0, world_size))
+        cost_of_run(config, opened, make_loader(opened, config), World(0, world_size))
 
 
 def test_a_group_with_fewer_sequences_than_ranks(data):
