@@ -24,6 +24,7 @@ from slmmodel.data.source import corrupt
 from slmmodel.errors import Mismatch, MissingInput, Unreadable
 from slmmodel.evaluation.scoring import LN2, Scores
 from slmmodel.json_files import Strict, exactly, parse_object, validated
+from slmmodel.sizes import ceil_div
 
 RESAMPLES, SEED, LEVEL = 10_000, 0, 0.95
 MIN_UNITS = 20
@@ -109,7 +110,7 @@ def bootstrap_means(rows: Floats, nbytes: NDArray[Any], *, resamples: int = RESA
     rows, nbytes = np.add.reduceat(rows, borders, axis=1), np.add.reduceat(nbytes, borders)
     rng = np.random.default_rng(seed)
     means, start = np.empty((len(rows), resamples)), 0
-    for part in np.array_split(np.arange(resamples), -(-resamples // max(1, _RESAMPLED_VALUES // len(borders)))):
+    for part in np.array_split(np.arange(resamples), ceil_div(resamples, max(1, _RESAMPLED_VALUES // len(borders)))):
         drawn = rng.integers(0, len(borders), (len(part), len(borders)))
         total = np.maximum(nbytes[drawn].sum(1), 1)
         for bits, of_row in zip(rows, means, strict=True):

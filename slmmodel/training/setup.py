@@ -44,7 +44,7 @@ from slmmodel.folder_lock import FolderHandle, check_regular, locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, count
 from slmmodel.run_files import FINGERPRINT_FIELDS, VERSION
-from slmmodel.sizes import format_bytes, format_count
+from slmmodel.sizes import ceil_div, format_bytes, format_count
 from slmmodel.training.loss import logits_bytes
 from slmmodel.training.microbatch import free_on
 from slmmodel.training.trackers import check_trackers
@@ -174,7 +174,7 @@ def notes_on_ranks(config: RunConfig, world: World) -> list[str]:
     if size == 1 and config.run.parallel == "fsdp":
         notes.append("run.parallel fsdp has no effect on one process: start several with torchrun")
     if batch_size > size and batch_size % size and not strategy_of(config.data.pack).forms_batches:
-        largest = -(-batch_size // size)
+        largest = ceil_div(batch_size, size)
         notes.append(
             f"{size} ranks cannot share a batch of {batch_size} sequences evenly, so "
             f"{1 - batch_size / (largest * size):.0%} of their time is idle: "

@@ -31,6 +31,7 @@ from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
 from slmmodel.rng import splitmix64
 from slmmodel.run_files import Guard
+from slmmodel.sizes import ceil_div
 from slmmodel.training import microbatch
 from slmmodel.training.loss import Loss
 from slmmodel.training.truncated_bptt import TruncatedBPTT
@@ -137,7 +138,7 @@ class TrainStep:
         self.loss, self.loss_guard = Loss(doc_mask=config.data.doc_mask), LossGuard(skipped=0, consecutive=0, losses=[])
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
         self._seq_len = config.seq_len
-        self.micro_batch = -(-loader.batch_size // self._sequences_per_full_length // world.size)
+        self.micro_batch = self._share_of(loader.batch_size)
         """Full-length sequences in a forward pass. A stage of the data (`data.stages`) may have shorter ones."""
         # `stateful` (truncated BPTT), with a model whose state can be carried: `init_hidden` of others is empty.
         stateful = loader.strategy.carries_state and bool(self.model.init_hidden(1, device))
@@ -176,12 +177,14 @@ class TrainStep:
         """Sequences of the present stage in the space of one of `model.seq_len`: 2 at half its length."""
         return max(self._seq_len // self.loader.seq_len, 1)
 
+    def _share_of(self, batch_size: int) -> int:
+        """A rank's share of a batch, in sequences of full length, rounded up."""
+        return ceil_div(batch_size, self._sequences_per_full_length * self.world.size)
+
     def _lower_micro_batch(self, batch_size: int) -> None:
         """Drops partial gradients and lowers the micro-batch; on several ranks, ends the run."""
         self.optimizer.zero_grad()
-        smaller = microbatch.next_smaller(
-            self.micro_batch, -(-batch_size // self._sequences_per_full_length // self.world.size)
-        )
+        smaller = microbatch.next_smaller(self.micro_batch, self._share_of(batch_size))
         if self.world.size > 1:
             raise OutOfMemory(
                 f"out of memory on rank {self.world.rank} with a micro-batch of {self.micro_batch}",
@@ -196,7 +199,7 @@ class TrainStep:
         Forward and backward passes may be collective, so a rank without sequences of its own passes dummies.
         """
         own = sequence_keys[self.world.rank :: self.world.size]
-        max_share = -(-len(sequence_keys) // self.world.size)
+        max_share = ceil_div(len(sequence_keys), self.world.size)
         size = self.micro_batch * self._sequences_per_full_length
         slices = (own[first : first + size] for first in range(0, max_share, size))
         return [MicroBatch(keys, False) if len(keys) else MicroBatch(sequence_keys[:1], True) for keys in slices]
