@@ -157,7 +157,7 @@ class RunSection(Section):
         resumable_option((), "Also log metrics to these, separated by commas: tensorboard, trackio, wandb.")
     )
 
-    def intervals(self, steps: int, validations: int = 10) -> tuple[int, int, int]:
+    def intervals(self, steps: int, validations: int) -> tuple[int, int, int]:
         """Steps between validations, checkpoints and lines of metrics in a run of this length.
 
         `validations` is their number where `eval_every` is auto.

@@ -177,7 +177,7 @@ class Trainer:
         self.report = report if world.is_main else None
         self.stages = DataStages(data, config, pin=world.device.type == "cuda")
         self.cost = setup.cost_of_run(config, data, self.loader, world)
-        self.world = replace(world, sharded=self.cost.sharded)
+        self.world = replace(world, fsdp=self.cost.fsdp)
         self.state = initial_state()
         self.last_result: StepResult | None = None
         self.writer = CheckpointWriter(folder.checkpoints, config.run)

@@ -26,20 +26,20 @@ from slmmodel.distributed import World
 from slmmodel.run_files import Validation
 
 if TYPE_CHECKING:
-    from slmmodel.models.protocol import Model
+    from slmmodel.models.protocol import CarriedState, Model
 
 MAX_LOGITS = 1 << 28
 """Logits that may exist at once: 1 GiB in fp32."""
 LOGITS_COPIES = 3
 """Tensors of their size in the backward pass: logits, their log-softmax, and the gradient."""
 MAX_VALIDATIONS = 10
-"""Of a run, where `run.eval_every` is auto."""
+"""Validations of a run, at most, where `run.eval_every` is auto."""
 MAX_VALIDATION_SHARE = 0.1
-"""Of the operations of training that all validations may take together, where `run.eval_every` is auto."""
+"""All validations of a run together take this share of its operations, at most, where `run.eval_every` is auto."""
 FORWARDS_PER_STEP = 3
 """Operations of forward and backward pass over those of the forward pass."""
 VALIDATION_TOKENS = 4096
-"""Of a validation batch, at most, padding included."""
+"""A validation batch has this many columns, at most, padding included."""
 
 
 @dataclass(frozen=True)
@@ -49,21 +49,17 @@ class Loss:
     doc_mask: bool = True
     max_logits: int = MAX_LOGITS
 
-    def sum_nats(self, model: Model, batch: Batch, forward: Any = None, *, state: Any = None) -> Tensor:
+    def sum_nats(self, model: Model, batch: Batch, forward: Any = None, *, state: CarriedState | None = None) -> Tensor:
         """Cross-entropy of all scored targets, summed, in nats: a scalar.
 
         `forward` is called, `model` itself by default; `model` has `config` and `unembed`, which DDP and a compiled
-        model hide. `state` is one of `Model.bptt_state`; a recurrent model gets no documents with it, so the recurrence
-        runs on across them.
+        model hide. `state` is one of `Model.bptt_state`.
         """
         forward = model if forward is None else forward
         targets = batch.targets
         if batch.n_targets != targets.numel():
             targets = targets.masked_fill(~batch.target_mask, IGNORE_INDEX)
-        arguments = self._arguments(batch) if state is None else {"state": state}
-        if state is not None and not model.config.recurrent:
-            document_ids = batch.document_ids if self.doc_mask else batch.document_ids.clamp(max=0)
-            arguments |= {"position_ids": batch.position_ids, "document_ids": document_ids}
+        arguments = self._arguments(batch) if state is None else self._carried_arguments(model, batch, state)
         n_vocab = model.config.n_vocab
         if targets.numel() * n_vocab <= self.max_logits:
             return _cross_entropy_sum(forward(batch.ids, **arguments).logits.flatten(0, 1), targets.flatten())
@@ -81,6 +77,13 @@ class Loss:
         if batch.one_document_per_row and self.doc_mask:
             return {"position_ids": None if batch.counts_from_zero else batch.position_ids, "document_ids": None}
         return {"position_ids": batch.position_ids, "document_ids": batch.document_ids if self.doc_mask else None}
+
+    def _carried_arguments(self, model: Model, batch: Batch, state: CarriedState) -> dict[str, Any]:
+        """With a state that is carried from step to step. A recurrence runs on across documents, so it gets none."""
+        if model.config.recurrent:
+            return {"state": state}
+        document_ids = batch.document_ids if self.doc_mask else batch.document_ids.clamp(max=0)
+        return {"state": state, "position_ids": batch.position_ids, "document_ids": document_ids}
 
 
 def logits_bytes(n_targets: int, n_vocab: int, n_passes: int = 1) -> int:

@@ -29,7 +29,7 @@ from slmmodel.data.opening import StageData
 from slmmodel.data.source import blocks_of
 from slmmodel.data.strategies import strategy_of
 from slmmodel.data_config import DataConfig, DataSource
-from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
+from slmmodel.distributed import BYTES_PER_PARAMETER, World, uses_fsdp
 from slmmodel.errors import (
     Argument,
     Fix,
@@ -299,7 +299,7 @@ class RunCost:
     per_step: Mapping[str, float]
     """`tokens` (columns: B·T, padding included), `targets`, `bytes`, `flops`, and `epochs`: the share of the data."""
     padding_share: float
-    sharded: bool
+    fsdp: bool
     """Whether parameters are sharded over ranks (FSDP2)."""
     min_memory: int
     """Bytes that a step takes at least: see `min_memory_of`."""
@@ -333,9 +333,9 @@ class RunCost:
 def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
     """What a run costs. Raises `InvalidConfig` where data, batch or ranks do not allow it, and `OutOfMemory`."""
     counts = count(config.architecture)
-    sharded = needs_sharding(config.run.parallel, counts.parameters, world)
-    _check_ranks(config, loader, world, sharded=sharded)
-    memory_of = partial(min_memory_of, loader=loader, device=world.device, sharding_ranks=world.size if sharded else 1)
+    fsdp = uses_fsdp(config.run.parallel, counts.parameters, world)
+    _check_ranks(config, loader, world, fsdp=fsdp)
+    memory_of = partial(min_memory_of, loader=loader, device=world.device, sharding_ranks=world.size if fsdp else 1)
     min_memory = _check_memory(config, world, memory_of)
     _check_data(config, data, loader)
     packing = loader.packing(epoch=0, block=0)
@@ -356,10 +356,10 @@ def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) 
         "flops": tokens * counts.flops_per_token,
         "epochs": 1 / steps_per_epoch / blocks,
     }
-    return RunCost(counts, per_step, stats.padding_share, sharded, min_memory)
+    return RunCost(counts, per_step, stats.padding_share, fsdp, min_memory)
 
 
-def _check_ranks(config: RunConfig, loader: Loader, world: World, *, sharded: bool) -> None:
+def _check_ranks(config: RunConfig, loader: Loader, world: World, *, fsdp: bool) -> None:
     """Raises `InvalidConfig` where the ranks do not allow a run."""
     if loader.batch_size < world.size:
         raise InvalidConfig(
@@ -375,7 +375,7 @@ def _check_ranks(config: RunConfig, loader: Loader, world: World, *, sharded: bo
             fix=(Argument("data.pack", "bucket"), ", or run without torchrun"),
             option="data.pack",
         )
-    if sharded and config.optim.name == "muon":
+    if fsdp and config.optim.name == "muon":
         raise InvalidConfig(
             "muon needs whole matrices, which FSDP2 shards",
             limit="optim.name adamw with run.parallel fsdp",

@@ -23,7 +23,7 @@ from slmmodel.config import RunConfig
 from slmmodel.data import Batch, Cursor, Loader
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.data.packing import Ints
-from slmmodel.distributed import World, gather, load_tensors, replicate, shard, sync_gradients
+from slmmodel.distributed import World, apply_fsdp, gather, load_tensors, sync_gradients, wrap_ddp
 from slmmodel.errors import OutOfMemory
 from slmmodel.models import build
 from slmmodel.models.protocol import CarriedState, Model
@@ -120,8 +120,8 @@ class TrainStep:
     """Model and optimizer of a run, and what a step does with them. `micro_batch` is lowered where memory runs out.
 
     `take` (a step) calls `_accumulate` (its micro-batches), `_backward` (one of them), `_forward_nats` (autocast) and
-    `Loss.sum_nats`, then `_update` (clip and apply). One CPU process with an even number of threads and without dropout
-    calls no `Tensor.backward`: `CpuParallel` halves the micro-batch over two threads with `torch.autograd.grad`.
+    `Loss.sum_nats`, then `_update` (clip and apply). One CPU process calls no `Tensor.backward` where it may split a
+    micro-batch: `CpuParallel` halves it over two threads with `torch.autograd.grad`.
     """
 
     def __init__(self, config: RunConfig, loader: Loader, world: World) -> None:
@@ -130,10 +130,10 @@ class TrainStep:
         self.precision = resolve_precision(run.precision, device)
         dtype = torch.float64 if self.precision == "fp64" else torch.float32
         # A model that is to be sharded is initialised in main memory and moved shard by shard.
-        self.model = build(config.architecture, seed=run.seed, device="cpu" if world.sharded else device)
+        self.model = build(config.architecture, seed=run.seed, device="cpu" if world.fsdp else device)
         self.model.to(dtype)
-        if world.sharded:
-            shard(self.model, world, SHORT_TYPES.get(self.precision))
+        if world.fsdp:
+            apply_fsdp(self.model, world, SHORT_TYPES.get(self.precision))
         self.optimizer = build_optimizer(self.model, config.optim)
         self.loss, self.loss_guard = Loss(doc_mask=config.data.doc_mask), LossGuard(skipped=0, consecutive=0, losses=[])
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
@@ -149,18 +149,18 @@ class TrainStep:
         self._dropout = bool(self.model.config.dropout)
         # Dropout draws from one generator in order, a recurrent state is written by one forward pass, fp16 is scaled.
         one_thread = stateful or self._dropout or self.scaler.is_enabled()
-        can_split = world.size == 1 and device.type == "cpu" and not one_thread
-        self._cpu_parallel = CpuParallel(self.optimizer.parameters) if run.cpu_accel and can_split else None
+        may_split = run.cpu_accel and world.size == 1 and device.type == "cpu" and not one_thread
+        self._cpu_parallel = CpuParallel(self.optimizer.parameters) if may_split else None
         self._closing_id = delimiters.closing
         self._sum_dtype = torch.float32 if device.type == "mps" else torch.float64
         # `model` has the names of its parameters; gradients are reduced by `_ddp_or_model`; `_forward` is the latter,
         # or it compiled.
         self._ddp_or_model: Any = self.model
-        if world.size > 1 and not world.sharded:
-            self._ddp_or_model = replicate(self.model, world)
+        if world.size > 1 and not world.fsdp:
+            self._ddp_or_model = wrap_ddp(self.model, world)
         self._forward: Any = self._ddp_or_model
         if self._ddp_or_model is not self.model:
-            self._fix_bucket_layout()
+            self._fix_ddp_bucket()
 
     def take(self, global_batch: GlobalBatch, step: int, upcoming: GlobalBatch | None = None) -> StepResult:
         """One step on a global batch; `upcoming` is the next one, for the prefetcher.
@@ -237,7 +237,7 @@ class TrainStep:
             torch.manual_seed(
                 splitmix64(splitmix64(splitmix64(self.seed) ^ step) ^ int(batch.sequence_keys[0, 2])) >> 1
             )
-        if self._cpu_parallel is not None and self._forward is self.model and self._cpu_parallel.applies(batch):
+        if self._cpu_parallel is not None and self._cpu_parallel.applies(batch):
             return self._cpu_parallel.backward(batch, self._forward_nats, loss_scale)
         state = None if self.bptt is None else self.bptt.read(batch)
         sum_nats = self._forward_nats(batch.to(self.world.device), state)
@@ -296,7 +296,7 @@ class TrainStep:
 
     # ------------------------------------------------------------ before the first step
 
-    def _fix_bucket_layout(self) -> None:
+    def _fix_ddp_bucket(self) -> None:
         """DDP rebuilds its bucket in the order of the first backward pass; this happens here, before any step.
 
         The order of a sum over ranks depends on the place in the bucket, so a resumed run would otherwise differ in
@@ -308,6 +308,7 @@ class TrainStep:
 
     def compile(self) -> None:
         """Compiles the forward pass; weights and their names stay those of the model."""
+        self._close_cpu_parallel()
         self._forward = torch.compile(self._ddp_or_model)
 
     def _train_on(self, size: int) -> None:
@@ -320,7 +321,7 @@ class TrainStep:
     def probe_micro_batch(self) -> int:
         """The micro-batch where none is given: measured on CUDA, else estimated; the smallest over ranks."""
         world = self.world
-        if world.device.type == "cuda" and not world.sharded:
+        if world.device.type == "cuda" and not world.fsdp:
             micro_batch = microbatch.fastest(self.micro_batch, world.device, self._train_on)
         else:
             free = microbatch.free_on(world.device, world.size)
@@ -365,6 +366,10 @@ class TrainStep:
 
     def close(self) -> None:
         """Ends all threads. Nothing may run afterwards."""
+        self._close_cpu_parallel()
+        self.loader.close()
+
+    def _close_cpu_parallel(self) -> None:
         if self._cpu_parallel is not None:
             self._cpu_parallel.close()
-        self.loader.close()
+            self._cpu_parallel = None
