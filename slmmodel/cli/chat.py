@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from slmmodel.cli.opening import RunContext, check_written, open_run, prompt_ids, stdin_lines
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_ids, stdin_lines
 from slmmodel.cli.options import (
     COUNT,
     device_option,

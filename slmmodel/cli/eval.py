@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
-from slmmodel.cli.opening import (
+from slmmodel.cli.open_by_path import (
     STDIN,
     check_distinct,
     check_written,
@@ -25,13 +25,13 @@ from slmmodel.cli.opening import (
     note_of_command,
     note_on_globs,
     note_unfinished,
-    open_any,
+    open_ids_or_text,
     refuse_file_of_run,
     refuse_run,
 )
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
-from slmmodel.cli.recorded import begun_stages, open_split, steps_trained, training_data
+from slmmodel.cli.recorded import begun_stages, open_split_of_mixture, steps_trained, training_data
 from slmmodel.cli.result_files import write_into
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.cli.text import Text
@@ -306,7 +306,7 @@ def open_documents(
     data = run.config["data"]
     val = data.get("val", "auto")
     is_split = on is None and val in ("auto", "none")
-    if is_split and (mixed := open_split(run, split or "val")) is not None:
+    if is_split and (mixed := open_split_of_mixture(run, split or "val")) is not None:
         return mixed
     path = on or (data["train"] if is_split else val)
     if on is None and path in ("", STDIN):
@@ -325,7 +325,7 @@ def open_documents(
         note_on_globs([on], read)
     wanted = split or "val" if is_split else split
     reading = recorded(run) if on is None else read
-    return open_any(path, wanted, run.vocab, tokenizer or run.tokenizer, reading, run.path)
+    return open_ids_or_text(path, wanted, run.vocab, tokenizer or run.tokenizer, reading, run.path)
 
 
 def score(run: RunFolder, source: TokenSource, *, device: str = "auto", **scoring: Any) -> Evaluation:
@@ -376,9 +376,9 @@ def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | Non
 def _training_block(run: RunFolder) -> DocumentBlock | None:
     """The first block of the training data; None where they are not there any more."""
     try:
-        source = open_split(run, "train")
+        source = open_split_of_mixture(run, "train")
         if source is None:
-            source = open_any(run.config["data"]["train"], "train", run.vocab, run.tokenizer, recorded(run))
+            source = open_ids_or_text(run.config["data"]["train"], "train", run.vocab, run.tokenizer, recorded(run))
         block: DocumentBlock = source.block(0)
     except MissingInput:
         return None

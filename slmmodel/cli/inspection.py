@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from slmmodel.checkpoint import RunFolder, read_train_state, verify_sums
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
-from slmmodel.cli.opening import load_torch
+from slmmodel.cli.open_by_path import load_torch
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError, SlmmodelError
 from slmmodel.sizes import format_bytes, format_time

@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slmmodel.cli.opening import STDIN, bounded_lines, open_run, stdin_lines
+from slmmodel.cli.open_by_path import STDIN, bounded_lines, open_run, stdin_lines
 from slmmodel.cli.options import (
     POSITIVE,
     device_option,

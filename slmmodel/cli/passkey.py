@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.curves import check_figure, save_figure
-from slmmodel.cli.opening import RunContext, check_distinct, check_written, open_run, refuse_file_of_run
+from slmmodel.cli.open_by_path import RunContext, check_distinct, check_written, open_run, refuse_file_of_run
 from slmmodel.cli.options import (
     COUNT,
     POSITIVE,

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from random import Random
 from typing import Any
 
-from slmmodel.cli.opening import RunContext, check_written, open_run, refuse_file_of_run
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_file_of_run
 from slmmodel.cli.options import (
     COUNT,
     POSITIVE,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.cli.opening import RunContext, check_written, open_run, refuse_file_of_run
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_file_of_run
 from slmmodel.cli.options import (
     COUNT,
     POSITIVE,

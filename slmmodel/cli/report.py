@@ -10,7 +10,7 @@ from typing import Any
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import result_sections, run_sections, text_sections
 from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
-from slmmodel.cli.opening import RunContext, check_written
+from slmmodel.cli.open_by_path import RunContext, check_written
 from slmmodel.cli.options import device_option, threads_option
 from slmmodel.cli.run_sections import Subject
 from slmmodel.cli.text import Text

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
-from slmmodel.cli.opening import RunContext
+from slmmodel.cli.open_by_path import RunContext
 from slmmodel.versions import package_version
 from slmtok import atomic, schema
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, note, print_rows, settings

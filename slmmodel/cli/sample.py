@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.opening import (
+from slmmodel.cli.open_by_path import (
     RunContext,
     check_prompt,
     load_torch,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from slmmodel.cli import reading
-from slmmodel.cli.opening import is_text, open_any
+from slmmodel.cli.open_by_path import is_text, open_ids_or_text
 from slmmodel.cli.passkey_mix import passkeys
 from slmmodel.cli.text import Text, other_tokenizer
 from slmmodel.cli.text_source import Corpus, TextStream
@@ -26,7 +26,7 @@ from slmtok.shards.plan import stamp
 from slmtok.vocab_json import render_metadata
 
 
-def open_sources(data: DataConfig, tokenizer: str | Path | bytes | None, read: ReadOptions) -> RunData:
+def open_mixture(data: DataConfig, tokenizer: str | Path | bytes | None, read: ReadOptions) -> RunData:
     """The mixtures of a run, without passkeys. `tokenizer` None is that of the packed data among the sources.
 
     Raises what opening and reading raise, `MissingInput` without a tokenizer, `InvalidConfig` for keys of a source.
@@ -45,7 +45,7 @@ def open_sources(data: DataConfig, tokenizer: str | Path | bytes | None, read: R
     if data.val == "auto" and opened.val:
         val = Mixture(opened.val, "val", repeats=False)
     elif data.val not in ("auto", "none"):
-        val = open_any(data.val, None, opened.vocab, opened.text, read)
+        val = open_ids_or_text(data.val, None, opened.vocab, opened.text, read)
     name = ", ".join(source.path for source in by_stage[0].sources if source.path)
     content = opened.text.tokenizer.to_bytes()
     return RunData(mixtures[0], val, opened.vocab, content, opened.vocab_json, name, tuple(stages) if changes else ())

@@ -18,7 +18,7 @@ import click
 from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, new_name, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
-from slmmodel.cli.opening import check_text, is_text, open_if_text, refuse_run
+from slmmodel.cli.open_by_path import check_text, is_text, open_if_text, refuse_run
 from slmmodel.cli.options import (
     SETTINGS,
     STEP,
@@ -120,7 +120,7 @@ def train(
         folder = RunFolder(Path(output))
         if not folder.exists() and not folder.is_version_1():
             folder.refuse_other_content()
-        opened = open_text_or_mixture(given, data, tokenizer, read)
+        opened = open_unless_packed(given, data, tokenizer, read)
         options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch}
         if dry_run:
             return _dry_run(given, opened, output=output, **options)
@@ -189,7 +189,7 @@ def _has_stages(given: Settings) -> bool:
     return "data.stages" in given and bool(given["data.stages"].value)
 
 
-def open_text_or_mixture(given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions) -> RunData | None:
+def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions) -> RunData | None:
     """What the settings train on: text, several sources read together (a mixture), or generated tasks (passkeys).
 
     A passkey is a number hidden in filler text, to be found. None for plain packed data, which `trainer.train` opens.
@@ -203,9 +203,9 @@ def open_text_or_mixture(given: Settings, data: str | None, tokenizer: str | Non
     section = DataConfig.model_validate(validate(options).get("data", {}))
     if data is not None and not needs_mixture(section):
         return open_if_text(data, tokenizer, section.val, read)
-    from slmmodel.cli.sources import open_sources, with_passkeys
+    from slmmodel.cli.sources import open_mixture, with_passkeys
 
-    opened = open_sources(section, tokenizer, read)
+    opened = open_mixture(section, tokenizer, read)
     from slmmodel.hardware import device_for
     from slmmodel.training.setup import value_of
 
@@ -333,7 +333,7 @@ def resume(
     if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
         _check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
-    opened = _open_recorded(folder, data)
+    opened = _open_data_of(folder, data)
     if output is not None:
         from slmmodel.trainer import branch
 
@@ -414,11 +414,11 @@ def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget:
         )
 
 
-def _open_recorded(run: RunFolder, data: str | None) -> RunData | None:
+def _open_data_of(run: RunFolder, data: str | None) -> RunData | None:
     """The data of a run, or where they are now; None for plain packed data."""
-    from slmmodel.cli.recorded import open_recorded
+    from slmmodel.cli.recorded import open_mixture_of
 
-    opened = open_recorded(run)
+    opened = open_mixture_of(run)
     if opened is not None and data is not None:
         raise OptionError(
             f"--data {data!r} is one path, and the run has a mixture of sources",

@@ -27,7 +27,7 @@ SPEED_TOLERANCE = 0.03
 MAX_ESTIMATED_SHARE = 0.6
 """The estimate of a step may take this share of the free memory."""
 ESTIMATED_VECTORS = 40
-"""A block is estimated to keep this many vectors of d_model a token for its backward pass: about twice those of llama."""
+"""A block is estimated to keep this many vectors of d_model a token: about twice those of llama."""
 UNKNOWN_MEMORY = 1 << 62
 """Bytes that no machine has: nothing is limited where free memory is unknown."""
 Result = TypeVar("Result")
