@@ -81,7 +81,7 @@ def train(
         # The folder, kept open: writes check that no other folder has taken its place.
         run.handle = run.checkpoints.handle = handle
         world.barrier()
-        run_before = run if setup.exists_on_all_ranks(run, world) and not force else None
+        run_before = run if setup.wait_until_visible(run, world) and not force else None
         config, data, notes = _resolved(given, run_before, data, world)
         for text in notes if world.is_main else ():
             note(text)
@@ -237,12 +237,12 @@ class Trainer:
 
     def _plan_steps(self, before: Mapping[str, Any]) -> None:
         """Micro-batch, number of steps and schedule: as given, or as in the fingerprint `before`, else measured."""
-        options, train_step, state = self.config.run, self.train_step, self.state
-        micro_batch = options.micro_batch or before.get("micro_batch") or train_step.probe_micro_batch()
+        run_config, train_step, state = self.config.run, self.train_step, self.state
+        micro_batch = run_config.micro_batch or before.get("micro_batch") or train_step.probe_micro_batch()
         train_step.micro_batch = min(int(micro_batch), train_step.micro_batch)
-        is_probed = options.budget.kind == "time" and not before.get("steps")
+        is_probed = run_config.budget.kind == "time" and not before.get("steps")
         seconds = train_step.seconds_per_step(PROBE_SECONDS) if is_probed else 0.0
-        state.steps = before.get("steps") or setup.steps_of(options.budget, self.cost.per_step, seconds)
+        state.steps = before.get("steps") or setup.steps_of(run_config.budget, self.cost.per_step, seconds)
         self.schedule, warning = resolve_schedule(self.config.optim.schedule, state.steps)
         self._add_notes([warning] if warning else [])
 
@@ -255,7 +255,7 @@ class Trainer:
         elif self.world.is_main and before is not None and before["steps"] is None:
             self.folder.update_fingerprint({**before, "steps": steps})
         self.world.barrier()
-        setup.exists_on_all_ranks(self.folder, self.world)
+        setup.wait_until_visible(self.folder, self.world)
         self._resume()
 
     def _should_compile(self) -> bool:
@@ -326,9 +326,7 @@ class Trainer:
 
     def _enter_stage(self) -> None:
         """Opens the stage of the data that begins with the next step, if one does."""
-        state = self.state
-        state.cursor = list(self.stages.advance(state.counters.step, Cursor(*state.cursor)))
-        state.bytes_read_by_source, self.train_step.loader = self.stages.bytes_read_by_source, self.loader
+        self.train_step.loader = self.stages.advance(self.state)
 
     def _validate(self) -> Validation | None:
         if self.validator is None:
@@ -449,8 +447,7 @@ class Trainer:
         train_state = checkpoint.read_train_state(folder)
         train_step.load({stem: checkpoint.read_tensors(folder, stem) for stem in train_step.tensors()}, train_state)
         self.state, self.resumed_from = TrainState.model_validate(train_state), newest
-        self.stages.enter(self.state.counters.step, self.state.bytes_read_by_source)
-        train_step.loader = self.loader
+        train_step.loader = self.stages.enter(self.state)
         if self.state.decay_steps is not None:
             self.schedule = replace(self.schedule, steps=self.state.steps, decay=self.state.decay_steps)
         if not self.state.replanned:

@@ -210,7 +210,7 @@ def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None,
     from slmmodel.training.setup import value_of
 
     device = device_for(value_of(given, "run.device", "auto"))
-    return with_passkeys(opened, resolve(given, opened.vocab, opened.tokens, device.type)[0])
+    return with_passkeys(opened, resolve(given, opened.vocab, opened.n_ids, device.type)[0])
 
 
 def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
@@ -560,8 +560,9 @@ def _train(
 
         progress("preparing", 0, 0)
         remark = (lambda text: None) if progress.quiet else (lambda text: progress.line(f"note: {text}"))
-        unscored = _finished_without_score(given, data, Path(output)) if evaluate and not options.get("force") else None
-        result = unscored or train_run(given, data=data, output=output, report=progress, note=remark, **options)
+        needs_score = evaluate and not options.get("force")
+        unevaluated = _finished_without_score(given, data, Path(output)) if needs_score else None
+        result = unevaluated or train_run(given, data=data, output=output, report=progress, note=remark, **options)
         if not is_main():
             settings().as_json = False
             return Outcome({}, code=result.code)

@@ -122,7 +122,7 @@ class RunData:
             )
 
     @property
-    def tokens(self) -> int:
+    def n_ids(self) -> int:
         """Training ids of one epoch; of text that comes in several blocks, those of the first."""
         return int(self.train.block(0).lengths().sum())
 

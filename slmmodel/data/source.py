@@ -57,14 +57,9 @@ class TokenSource(ABC):
     def digest(self) -> str:
         """64 hexadecimal digits."""
 
-    def block(self, index: int) -> Any:
-        """A `DocumentBlock`, the same at any time and on any rank. A source of one block is that block itself.
-
-        Raises `NoSuchBlockError` past the last block.
-        """
-        if index:
-            raise NoSuchBlockError(index)
-        return self
+    @abstractmethod
+    def block(self, index: int) -> DocumentBlock:
+        """A block, the same at any time and on any rank. Raises `NoSuchBlockError` past the last block."""
 
     def domains(self) -> Ints | None:
         """Number of each document's domain: int64 [n_docs]; None without domains."""
@@ -234,7 +229,19 @@ class DocumentBlock:
         return out
 
 
-class ArraySource(DocumentBlock, TokenSource):
+class OneBlockSource(DocumentBlock, TokenSource):
+    """A source that is its only block."""
+
+    delimiters: Delimiters
+
+    def block(self, index: int) -> DocumentBlock:
+        """See `TokenSource`."""
+        if index:
+            raise NoSuchBlockError(index)
+        return self
+
+
+class ArraySource(OneBlockSource):
     """Documents in memory, delimiters included: for benchmarks and tests."""
 
     digest = "0" * 64

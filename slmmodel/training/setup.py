@@ -133,8 +133,11 @@ def locate_run(
     return run
 
 
-def exists_on_all_ranks(run: RunFolder, world: World) -> bool:
-    """Whether the run exists. Raises `InvalidConfig` on all ranks where some see it and others do not."""
+def wait_until_visible(run: RunFolder, world: World) -> bool:
+    """Whether the run exists; where it does, waits until each rank sees it.
+
+    Raises `InvalidConfig` on all ranks where some see it and others do not after `MAX_LAG_SECONDS`.
+    """
     exists = run.exists()
     anywhere, deadline = world.reduce("max", [exists])[0] > 0, time.monotonic() + MAX_LAG_SECONDS
     while anywhere and not exists and time.monotonic() < deadline:
@@ -218,7 +221,7 @@ def configure(
 
     Raises `OptionError` for a setting that contradicts the record, `MissingPackage` for a tracker, and `UnknownName`.
     """
-    config, notes = resolve(settings, data.vocab, data.tokens, device.type)
+    config, notes = resolve(settings, data.vocab, data.n_ids, device.type)
     notes += _notes_on_time(settings)
     check_trackers(config.run.track)
     optim.check(config.optim)
@@ -239,7 +242,7 @@ def configure(
         )
     changed = {name: given for name, given in settings.items() if not configs.affects_weights(name)}
     before = settings_of(config_before, checkpoint.CONFIG)
-    return resolve({**before, **changed}, data.vocab, data.tokens, device.type)[0], []
+    return resolve({**before, **changed}, data.vocab, data.n_ids, device.type)[0], []
 
 
 def _absolute(data: str) -> str:
@@ -265,27 +268,27 @@ def make_loader(data: RunData, config: RunConfig, *, stage: StageData | None = N
     """The loader of a run, or of one of its stages. Raises what packings raise."""
     # `loss_on`: whether all targets of a window are scored or its last one; `crop_offset`: where an epoch cuts first;
     # `positions`: how ids are numbered, from the start of each span (`reset`), of the document (`true`) or of the row.
-    settings, seq_len = config.data, config.seq_len if stage is None else stage.seq_len or config.seq_len
-    loss_on = {} if settings.loss_on == "all" else {"loss_on": settings.loss_on}
+    data_config, seq_len = config.data, config.seq_len if stage is None else stage.seq_len or config.seq_len
+    loss_on = {} if data_config.loss_on == "all" else {"loss_on": data_config.loss_on}
     own = {
         "seq_len": seq_len,
         "batch_size": config.run.batch_tokens // seq_len,
-        "pack": settings.pack,
+        "pack": data_config.pack,
         "seed": config.run.seed,
-        "shuffle": settings.shuffle == "documents",
-        "crop_offset": settings.crop_offset,
-        "positions": None if settings.positions == "auto" else settings.positions,
+        "shuffle": data_config.shuffle == "documents",
+        "crop_offset": data_config.crop_offset,
+        "positions": None if data_config.positions == "auto" else data_config.positions,
         "pin": pin,
         **loss_on,
     }
-    for name in own.keys() & settings.options:
+    for name in own.keys() & data_config.options:
         raise InvalidConfig(
             f"data.options.{name} is no option of a packing",
             limit="another setting says it, such as run.batch_tokens, model.seq_len, data.shuffle and run.seed",
             fix=("leave ", Argument(f"data.options.{name}"), " out"),
             option=f"data.options.{name}",
         )
-    return Loader(data.train if stage is None else stage.source, data.vocab, **{**settings.options, **own})
+    return Loader(data.train if stage is None else stage.source, data.vocab, **{**data_config.options, **own})
 
 
 # ---------------------------------------------------------------- costs
@@ -569,19 +572,19 @@ def no_step_left(budget: Budget, step: int) -> OptionError:
 
 
 def _branch(
-    origin: RunFolder, step: int | None, output: Path, changes: Settings, data: str | None, *, force: bool
+    parent: RunFolder, step: int | None, output: Path, changes: Settings, data: str | None, *, force: bool
 ) -> RunFolder:
     run = locate_run(output, force=True)
-    folder = origin.checkpoint(step)
-    if run.path.resolve() == origin.path.resolve():
+    folder = parent.checkpoint(step)
+    if run.path.resolve() == parent.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
-    config = configs.with_changes(origin.config, changes)
+    config = configs.with_changes(parent.config, changes)
     if data is not None:
         config = config.model_copy(update={"data": config.data.model_copy(update={"train": _absolute(data)})})
     state = checkpoint.read_train_state(folder)
-    _check_left(config.run.budget, state["counters"], None if changes else origin.fingerprint.get("steps"))
-    parent = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}
-    fingerprint = {**origin.fingerprint, "parent": parent, "config": config.digest}
+    _check_left(config.run.budget, state["counters"], None if changes else parent.fingerprint.get("steps"))
+    from_checkpoint = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}
+    fingerprint = {**parent.fingerprint, "parent": from_checkpoint, "config": config.digest}
     if run.exists() and not force:
         if all(run.fingerprint.get(name) == fingerprint[name] for name in ("parent", "config")):
             # An interrupted branch of the same checkpoint: it is continued.
@@ -591,9 +594,9 @@ def _branch(
         )
     if changes:
         fingerprint["steps"] = None
-    vocab = origin.read(checkpoint.VOCAB)
-    tokenizer = None if origin.tokenizer is None else origin.read(checkpoint.TOKENIZER)
-    lines = origin.path / checkpoint.METRICS
+    vocab = parent.read(checkpoint.VOCAB)
+    tokenizer = None if parent.tokenizer is None else parent.read(checkpoint.TOKENIZER)
+    lines = parent.path / checkpoint.METRICS
     check_regular(lines)
     # Training says what is missing of them.
     metrics = checkpoint.read_file(lines)[: int(state["metrics_length"])] if lines.exists() else b""
@@ -606,7 +609,7 @@ def _branch(
     # They may have changed since `checkpoint` verified them.
     checkpoint.verify_sums(copy)
     if changes:
-        # The new number of steps replaces that of a time budget which the origin planned again.
+        # The new number of steps replaces that of a time budget which the parent planned again.
         state |= {"replanned": False, "decay_steps": None, "run": checkpoint.run_digest(fingerprint)}
         write_file(copy / checkpoint.TRAIN_STATE, checkpoint.to_json(state))
         write_file(copy / checkpoint.SUMS, checkpoint.sums_of(copy, checkpoint.read_sums(copy)))
