@@ -211,14 +211,7 @@ class AblationJob:
     def _breakdown(self, arm: Arm, scores: Any) -> dict[str, Any]:
         if arm.name not in self._counts:
             self._counts[arm.name] = breakdown.target_counts(arm.train.source.block(0), arm.data.vocab.n_vocab)
-        tables: dict[str, Any] = {
-            "by_bytes": breakdown.by_bytes(scores),
-            "by_position": breakdown.by_position(scores),
-            "by_frequency": breakdown.by_frequency(scores, self._counts[arm.name]),
-        }
-        if (domains := arm.val.source.domains()) is not None:
-            tables["by_domain"] = breakdown.by_domain(scores, domains, arm.val.source.domain_names)
-        return tables
+        return breakdown.tables(scores, arm.val.source, self._counts[arm.name])
 
     # ------------------------------------------------------------ the result
 

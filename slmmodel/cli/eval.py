@@ -32,7 +32,7 @@ from slmmodel.cli.open_by_path import (
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import begun_stages, open_split_of_mixture, steps_trained, training_data
-from slmmodel.cli.result_files import write_into
+from slmmodel.cli.result_files import proof, write_into
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
@@ -40,7 +40,7 @@ from slmmodel.foreign_names import FOREIGN_VALUES
 from slmtok import atomic
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_given, option
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, table, write_line, write_text
+from slmtok.cli.output import ANSWER_NO, Outcome, Row, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
 from slmtok.file_kinds import is_run
 from slmtok.options import ReadOptions, option_specs
@@ -280,11 +280,7 @@ def _check(
     wrong = differences(stated, computed)
     bits = {name: computed[name] for name in ("bpb_total", "bpb_content")}
     rows: list[Row] = [("bpb_total", f"{bits['bpb_total']:.4f}"), ("differs", "\n".join(wrong))]
-    return Outcome(
-        {"path": path, "proven": not wrong, "differences": wrong, **bits},
-        lambda: print_rows(rows, title=f"{path}: {'not proven' if wrong else 'proven'}"),
-        code=ANSWER_NO if wrong else DONE,
-    )
+    return proof(path, wrong, rows, **bits)
 
 
 # Shared by eval, train and demo.
@@ -389,16 +385,9 @@ def _breakdown(run: RunFolder, source: TokenSource, scores: Scores) -> dict[str,
     """Tables of bits by properties of targets and documents."""
     from slmmodel.evaluation import breakdown
 
-    tables: dict[str, Any] = {
-        "by_bytes": breakdown.by_bytes(scores),
-        "by_position": breakdown.by_position(scores),
-        "worst_documents": breakdown.worst_documents(scores),
-    }
-    if (train := _training_block(run)) is not None:
-        tables["by_frequency"] = breakdown.by_frequency(scores, breakdown.target_counts(train, run.vocab.n_vocab))
-    if (domains := source.domains()) is not None:
-        tables["by_domain"] = breakdown.by_domain(scores, domains, source.domain_names)
-    return tables
+    train = _training_block(run)
+    counts = None if train is None else breakdown.target_counts(train, run.vocab.n_vocab)
+    return breakdown.tables(scores, source, counts, worst=True)
 
 
 def _check_exposure(path: str | None) -> None:

@@ -197,3 +197,10 @@ def setting_option(name: str, **attributes: Any) -> Decorator:
 device_option = setting_option("run.device")
 threads_option = setting_option("run.threads")
 seed_option = setting_option("run.seed")
+
+
+def opening_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The keywords of `open_run`: `--step`, `--tokenizer`, `--device`, `--threads`."""
+    for each in (threads_option, device_option, run_tokenizer_option, step_option):
+        function = each(function)
+    return function

@@ -9,16 +9,7 @@ from random import Random
 from typing import Any
 
 from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_file_of_run
-from slmmodel.cli.options import (
-    COUNT,
-    POSITIVE,
-    device_option,
-    run_argument,
-    run_as_argument,
-    run_tokenizer_option,
-    step_option,
-    threads_option,
-)
+from slmmodel.cli.options import COUNT, POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.cli.probe_tasks import TASKS, Question
 from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, checked, identity, load_result, save
 from slmmodel.errors import InvalidInput, OptionError, UnknownName
@@ -49,10 +40,7 @@ NAMES = Parsed(_names, expects=f"names such as {','.join(TASKS)}")
 @option("--samples", metavar="N", type=POSITIVE, default=200, help="Questions of the test; training has none of them.")
 @option("--digits", metavar="N", type=POSITIVE, default=3, help="Digits of the numbers that are added, 2 to 9.")
 @option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the questions.")
-@step_option
-@run_tokenizer_option
-@device_option
-@threads_option
+@opening_options
 @option(
     "--check",
     metavar="FILE",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -139,9 +139,13 @@ def checked(path: str, stated: Mapping[str, Any], computed: Mapping[str, Any]) -
     """Compares a result that a file states with one that was just computed; status 3 where they differ."""
     now = json.loads(json.dumps(finite({name: value for name, value in computed.items() if name != "path"})))
     wrong = [name for name, value in now.items() if stated.get(name) != value]
-    rows: list[Row] = [("differs", ", ".join(wrong))]
+    return proof(path, wrong, [("differs", ", ".join(wrong))])
+
+
+def proof(path: str, wrong: Sequence[str], rows: Sequence[Row], **more: Any) -> Outcome:
+    """Whether a file that was computed again is right; `wrong` is what differs, `more` are entries of the result."""
     return Outcome(
-        {"path": path, "proven": not wrong, "differences": wrong},
+        {"path": path, "proven": not wrong, "differences": wrong, **more},
         lambda: print_rows(rows, title=f"{path}: {'not proven' if wrong else 'proven'}"),
         code=ANSWER_NO if wrong else DONE,
     )

@@ -26,12 +26,12 @@ from slmmodel.cli.options import (
     field_option,
     ids_option,
     one_text,
+    opening_options,
     prompt_option,
     run_argument,
     run_as_argument,
     run_tokenizer_option,
     step_option,
-    threads_option,
     to_stdout,
 )
 from slmmodel.cli.text import TextDecoder
@@ -105,10 +105,7 @@ _HABITS = {
 @prompt_option
 @ids_option
 @sampling_options
-@step_option
-@run_tokenizer_option
-@device_option
-@threads_option
+@opening_options
 def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **values: Any) -> Outcome:
     """Generate text with a trained model. The samples of one seed differ; the same seed gives the same text."""
     if text is not None and prompt is not None:
