@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_ids, stdin_lines
-from slmmodel.cli.options import COUNT, field_option, one_text, opening_options, run_argument, run_as_argument
+from slmmodel.cli.options import COUNT, OPENING, field_option, one_text, opening_options, run_argument, run_as_argument
 from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError
@@ -61,7 +61,7 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
 
     The model continues a text, as it was trained to: it follows no instructions.
     """
-    opening = {name: values.pop(name) for name in ("step", "tokenizer", "device", "threads")}
+    opening = {name: values.pop(name) for name in OPENING}
     options = SampleConfig(overflow="slide", **values)
     check_written(transcript, "transcript", [run, opening["tokenizer"]], force=force)
     context = open_run(run, **opening)

@@ -199,8 +199,12 @@ threads_option = setting_option("run.threads")
 seed_option = setting_option("run.seed")
 
 
+OPENING = ("step", "tokenizer", "device", "threads")
+"""Keywords of `open_run`."""
+
+
 def opening_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The keywords of `open_run`: `--step`, `--tokenizer`, `--device`, `--threads`."""
+    """The options that become `OPENING`."""
     for each in (threads_option, device_option, run_tokenizer_option, step_option):
         function = each(function)
     return function

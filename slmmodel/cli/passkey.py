@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.curves import check_figure, save_figure
 from slmmodel.cli.open_by_path import RunContext, check_distinct, check_written, open_run, refuse_file_of_run
-from slmmodel.cli.options import COUNT, POSITIVE, opening_options, run_argument, run_as_argument
+from slmmodel.cli.options import COUNT, OPENING, POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.cli.result_files import IDENTITY, identity, proof, save
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import InvalidInput, OptionError
@@ -98,7 +98,7 @@ def passkey(
     if not 2 <= options["digits"] <= 9:
         fact = f"--digits is {options['digits']}"
         raise OptionError(fact, limit="2 to 9", fix="--digits 5", option="digits")
-    opening = {name: options.pop(name) for name in ("step", "tokenizer", "device", "threads")}
+    opening = {name: options.pop(name) for name in OPENING}
     sentences = load_template(template) if template else Template()
     stated = None if check is None else load_result(check)
     if stated is not None:

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_file_of_run
-from slmmodel.cli.options import COUNT, POSITIVE, opening_options, run_argument, run_as_argument
+from slmmodel.cli.options import COUNT, OPENING, POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.cli.probe_tasks import TASKS, Question
 from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, checked, identity, load_result, save
 from slmmodel.errors import InvalidInput, OptionError, UnknownName
@@ -53,7 +53,7 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
     The run itself stays as it is. Every share has its 95 % interval. How the tokenizer cuts a question is printed too:
     letters or digits in one token make spelling harder and sums easier.
     """
-    opening = {name: options.pop(name) for name in ("step", "tokenizer", "device", "threads")}
+    opening = {name: options.pop(name) for name in OPENING}
     _check(options)
     refuse_file_of_run(check, "a result of slm probe", f"{PROBE}.json", "probe")
     check_written(output, "output", [run, opening["tokenizer"]], force=force)

@@ -22,6 +22,7 @@ from slmmodel.cli.open_by_path import (
 )
 from slmmodel.cli.options import (
     COUNT,
+    OPENING,
     device_option,
     field_option,
     ids_option,
@@ -69,8 +70,6 @@ _ATTRIBUTES: dict[str, dict[str, Any]] = {
     "dola": {"metavar": "LAYERS", "show_default": "none"},
     "regex": {"metavar": "REGEX", "show_default": "none"},
 }
-_OPENING = ("step", "tokenizer", "device", "threads")
-"""Parameters of `open_run`."""
 
 
 def sampling_options(function: Any) -> Any:
@@ -112,7 +111,7 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
         fix = one_text("sample")(text, arguments_of_command()) or "leave one out"
         raise OptionError("TEXT and --prompt together", where=f"TEXT is {text!r}", fix=fix, option="--prompt")
     prompt = prompt if text is None else text
-    opening = {name: values.pop(name) for name in _OPENING}
+    opening = {name: values.pop(name) for name in OPENING}
     options = SampleConfig(**values)
     given = check_prompt(prompt, ids)
     _check_early(options, given, RunFolder.open(run))
