@@ -470,7 +470,7 @@ class Trainer:
             return f"no checkpoint to continue from: training begins at step 0 again{lost}"
         return f"continuing at step {self.resumed_from} of {self.state.steps}{lost}"
 
-    def _verdict(self) -> list[str]:
+    def _note_on_last_loss(self) -> list[str]:
         """A warning where the last loss is that of a model that has learned nothing, as after diverging."""
         n_vocab, loss = self.data.vocab.n_vocab, None if self.last_result is None else self.last_result.loss
         if loss is None or loss < math.log(n_vocab) - 1e-3:
@@ -482,7 +482,7 @@ class Trainer:
         """The result of the run; a finished run also writes its weights, card and `result.json`."""
         state, train_step, last = self.state, self.train_step, self.last_result
         counters, validation = state.counters, state.validation
-        self._add_notes(self._verdict())
+        self._add_notes(self._note_on_last_loss())
         finished = reason in FINISHED
         # Collective: every rank gathers and writes its part of `model.safetensors`.
         weights_sha256 = self.folder.finish(train_step.model.state_dict(), self.world) if finished else None

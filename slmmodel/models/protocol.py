@@ -86,8 +86,8 @@ class Model(nn.Module):
     The head has V' rows and is sliced to V before the product, so padded ids have no logit and no gradient.
 
     Names and dimensions of parameters decide their initial values (`initial_value`) and their optimizer group
-    (`optim.optimizer.split`). Of vectors, those named `gain` start at 1, all others at 0: use `gpt.RMSNorm`, since the
-    `weight` of an `nn.RMSNorm` would start at 0. `nn.Embedding` and names such as `head` and `positions` are
+    (`optim.optimizer.group_parameters`). Of vectors, those named `gain` start at 1, all others at 0: use `gpt.RMSNorm`,
+    since the `weight` of an `nn.RMSNorm` would start at 0. `nn.Embedding` and names such as `head` and `positions` are
     embeddings, `beta` is a gate; other 2-D parameters are matrices. What has neither two dimensions nor such a name,
     such as stacked experts, counts as a vector: it is not decayed. FSDP2 shards each block of the attribute `blocks`.
     """
