@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
+from slmmodel.cli.certificates import envelope_of
 from slmmodel.cli.open_by_path import RunContext
-from slmmodel.versions import package_version
 from slmtok import atomic, schema
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, note, print_rows, settings
-from slmtok.envelope import Envelope, load_payload
+from slmtok.envelope import load_payload
 from slmtok.json_files import corrupt
 from slmtok.strict_json import FaultError
 
@@ -83,16 +83,12 @@ def identity(context: RunContext, step: int | None) -> dict[str, Any]:
     return {"path": str(context.run.path), "model": model, "tokenizer": context.vocab.fingerprint}
 
 
-def to_envelope(kind: str, result: Mapping[str, Any]) -> Envelope:
-    """The file of a result with entries `model` and `tokenizer`; its `path` stays outside."""
+def save(run: RunFolder, kind: str, result: Mapping[str, Any], *, output: str | None, name: str | None = None) -> str:
+    """Writes a result with entries `model` and `tokenizer` to `output`, or into the folder of the run, replacing an
+    earlier one; gives the path. The `path` of the result stays outside."""
     inputs = {"weights": result["model"]["weights"], "tokenizer": result["tokenizer"]}
     payload = {name: value for name, value in result.items() if name != "path"}
-    return Envelope(kind, inputs, finite(payload), f"slmmodel {package_version()}")
-
-
-def save(run: RunFolder, kind: str, result: Mapping[str, Any], *, output: str | None, name: str | None = None) -> str:
-    """Writes a result to `output`, or into the folder of the run, replacing an earlier one; gives its path."""
-    data = to_envelope(kind, result).to_bytes()
+    data = envelope_of(kind, inputs, payload).to_bytes()
     if output is None:
         return write_into(run, name or f"{kind}.json", data, option="-o")
     atomic.write(Path(output), data, force=True)

@@ -19,11 +19,8 @@ from slmmodel.data.opening import StageData
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig, DataSource
 from slmmodel.errors import InvalidConfig, MissingInput
-from slmmodel.vocab import VocabMeta
 from slmtok.options import ReadOptions
-from slmtok.shards.format import vocabulary_metadata
 from slmtok.shards.plan import stamp
-from slmtok.vocab_json import render_metadata
 
 
 def open_mixture(data: DataConfig, tokenizer: str | Path | bytes | None, read: ReadOptions) -> RunData:
@@ -80,8 +77,7 @@ class _Opened:
     def __init__(self, text: Text, read: ReadOptions, data: DataConfig) -> None:
         self.text, self._read, self._split = text, read, "auto" if data.val == "auto" else "none"
         self._cache, self._limit = data.cache, data.cache_limit
-        self.vocab_json = render_metadata(vocabulary_metadata(text.tokenizer))
-        self.vocab = VocabMeta.parse(self.vocab_json, source="the tokenizer")
+        self.vocab_json, self.vocab = text.metadata()
         self.val: list[Component] = []
         self._streams: dict[str, DocumentStream] = {}
 
