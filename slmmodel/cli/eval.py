@@ -177,7 +177,7 @@ def eval(
     of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None
     written = {"certificate": write_certificate(folder, result, name, certificate, step=of_step)}
     if losses is not None:
-        _write_losses(Path(losses), found)
+        atomic.write(Path(losses), found.losses(), force=True)
         written["losses"] = losses
     if exposure is not None and met is not None:
         result["exposure"] = _measure_exposure(folder, met, found.scores, scoring["step"], below, Path(exposure))
@@ -349,14 +349,6 @@ def write_certificate(
         return write_into(run, f"{name}.json", content, option="--certificate")
     atomic.write(Path(path), content, force=True)
     return path
-
-
-def _write_losses(path: Path, found: Evaluation) -> None:
-    from slmmodel.evaluation.comparison import losses_to_bytes
-
-    about = {key: found.certificate[key] for key in ("model", "tokenizer", "scoring")}
-    documents = found.certificate["documents"]["digest"]
-    atomic.write(path, losses_to_bytes(found.scores, {"documents": documents, **about}), force=True)
 
 
 def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | None:
