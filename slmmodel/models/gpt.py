@@ -23,7 +23,7 @@ from slmmodel.models.config import DecoderConfig, ModelConfig, TransformerConfig
 from slmmodel.models.kv_cache import KVCache
 from slmmodel.models.protocol import AnyState, Linear, Model
 
-EPS = 1e-5
+NORM_EPS = 1e-5
 """Of all norms."""
 
 RESIDUAL_PROJECTIONS = ("attention.o.weight", "mlp.down.weight")
@@ -42,7 +42,7 @@ class RMSNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """[..., size] to the same shape and dtype."""
         gain = self.gain
-        return F.rms_norm(x.type_as(gain), gain.shape, gain, EPS).type_as(x)
+        return F.rms_norm(x.type_as(gain), gain.shape, gain, NORM_EPS).type_as(x)
 
 
 class LayerNorm(nn.Module):
@@ -55,7 +55,7 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., size] to the same shape and dtype."""
-        return F.layer_norm(x, self.gain.shape, self.gain, self.bias, EPS)
+        return F.layer_norm(x, self.gain.shape, self.gain, self.bias, NORM_EPS)
 
 
 def make_norm(config: TransformerConfig) -> nn.Module:

@@ -34,7 +34,7 @@ from slmmodel.models.config import InfiniConfig, ModelConfig, TransformerConfig
 from slmmodel.models.gpt import RESIDUAL_PROJECTIONS, Attention, Rope, Transformer, apply_rope, rope_tables, rotations
 from slmmodel.models.protocol import AnyState, State
 
-EPS = 1e-6
+MEMORY_EPS = 1e-6
 """Added to phi(q) z."""
 MAX_PREFILL_SEGMENTS = 16
 """Segments of one forward pass with a state, so that the memory of decoding does not depend on the prompt's length."""
@@ -72,7 +72,7 @@ class Memory(NamedTuple):
 
     def read(self, features: Tensor) -> Tensor:
         """What it returns for features [..., n, h]: [..., n, h]; 0 while it is empty."""
-        return (features @ self.m) / (features @ self.z[..., None] + EPS)
+        return (features @ self.m) / (features @ self.z[..., None] + MEMORY_EPS)
 
     def fold(self, features: Tensor, values: Tensor, rule: str) -> Memory:
         """With a segment's features and values [..., S, h]; ids with features 0 are left out.
@@ -121,7 +121,7 @@ def memories_before(
         updates = (features.mT @ values).flatten(1, 2).unbind(0)
     else:
         kept_z = stacked_z[:-1] if keep is None else stacked_z[:-1] * keep
-        readers = (features / (features @ kept_z[..., None] + EPS)).flatten(1, 2).unbind(0)
+        readers = (features / (features @ kept_z[..., None] + MEMORY_EPS)).flatten(1, 2).unbind(0)
         targets = values.flatten(1, 2).unbind(0)
     all_m = [m]
     for index, key in enumerate(keys):
