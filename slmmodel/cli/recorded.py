@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import reading
@@ -20,9 +18,9 @@ def needs_mixture(data: DataConfig) -> bool:
     return not isinstance(data.train, str) or bool(data.stages or data.cache)
 
 
-def open_mixture_of(run: RunFolder, config: Mapping[str, Any] | None = None) -> RunData | None:
+def open_mixture_of(run: RunFolder) -> RunData | None:
     """The data of a run with a mixture, as its configuration names them; None for one path."""
-    found = RunConfig.model_validate(run.config if config is None else config)
+    found = RunConfig.model_validate(run.config)
     if not needs_mixture(found.data):
         return None
     from slmmodel.cli.sources import open_mixture, with_passkeys

@@ -87,7 +87,7 @@ def segments(scores: Scores, *, content: bool = False, size: int = SEGMENT_BYTES
     return Units(np.bincount(segment, weights=nats, minlength=len(nbytes)) / LN2, nbytes, f"{size} bytes")
 
 
-def interval(of: Units, *, resamples: int = RESAMPLES, seed: int = SEED, level: float = LEVEL) -> Interval | None:
+def interval(of: Units, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval | None:
     """The percentile interval of `sum(bits) / sum(bytes)`; None with fewer than 20 units.
 
     For a paired difference, `bits` are the differences of two models on the same units.
@@ -96,8 +96,8 @@ def interval(of: Units, *, resamples: int = RESAMPLES, seed: int = SEED, level: 
     if count < MIN_UNITS or not of.nbytes.sum():
         return None
     means = bootstrap_means(of.bits[None], of.nbytes, resamples=resamples, seed=seed)[0]
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    return Interval(low, high, of.unit, count, level)
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+    return Interval(low, high, of.unit, count, LEVEL)
 
 
 def bootstrap_means(rows: Floats, nbytes: NDArray[Any], *, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
