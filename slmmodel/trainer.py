@@ -124,8 +124,7 @@ def dry_run(
         cost = setup.cost_of_run(config, data, stages.loader, world)
         if run_before is not None:
             now = setup.fingerprint_of(config, data, stages.sequences_digest, world.device)
-            where = str(run_before.path / checkpoint.FINGERPRINT)
-            notes += setup.check_fingerprint(run_before.fingerprint, now, allow_mismatch, where=where)
+            notes += setup.check_fingerprint(run_before, now, allow_mismatch)
         timed = config.run.budget.kind == "time"
         steps = None if timed else setup.steps_of(config.run.budget, cost.per_step)
         if steps is not None:
@@ -184,7 +183,10 @@ class Trainer:
         self.heartbeat = Heartbeat(folder.path if world.is_main else None, folder.handle)
         self.resumed_from: int | None = None
         self.damaged: list[int] = []
-        self.lost_lines = self.run_digest = ""
+        """Steps of checkpoints that were removed because their digests did not match."""
+        self.lost_lines = ""
+        """What to say where lines of `metrics.jsonl` were lost."""
+        self.run_digest = ""
         self.data_guard: DataGuard | None = None
         self.notes: list[str] = []
 
@@ -222,8 +224,7 @@ class Trainer:
         fingerprint = setup.fingerprint_of(self.config, self.data, self.stages.sequences_digest, self.world.device)
         setup.check_ranks_agree(fingerprint, self.world)
         if fingerprint_before is not None:
-            where = str(self.folder.path / checkpoint.FINGERPRINT)
-            self._add_notes(setup.check_fingerprint(fingerprint_before, fingerprint, allow_mismatch, where=where))
+            self._add_notes(setup.check_fingerprint(self.folder, fingerprint, allow_mismatch))
         return fingerprint
 
     def _build(self) -> None:

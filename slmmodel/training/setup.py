@@ -497,14 +497,12 @@ def fingerprint_of(config: RunConfig, data: RunData, sequences_digest: str, devi
     }
 
 
-def check_fingerprint(
-    recorded: Mapping[str, Any], now: Mapping[str, Any], allowed: Collection[str], *, where: str
-) -> list[str]:
-    """Raises `Mismatch` for the first field that differs and must not; gives notes on fields that may differ.
+def check_fingerprint(run: RunFolder, now: Mapping[str, Any], allowed: Collection[str]) -> list[str]:
+    """Raises `Mismatch` for the first field that differs from the run's and must not; gives notes on those that may.
 
     Threads are compared on a CPU alone, where they decide the order of sums.
     """
-    notes: list[str] = []
+    recorded, notes = run.fingerprint, list[str]()
     for field, (name, differs) in FINGERPRINT_FIELDS.items():
         if recorded.get(field) == now.get(field) or (field == "threads" and now.get("device") != "cpu"):
             continue
@@ -512,7 +510,7 @@ def check_fingerprint(
             values = [text[:8] + "…" if len(text) == 64 else text for text in (str(now[field]), str(recorded[field]))]
             raise Mismatch(
                 f"{differs} from the run's: {values[0]} now, {values[1]} recorded",
-                where=where,
+                where=str(run.path / checkpoint.FINGERPRINT),
                 limit="a run continues exactly as it began",
                 fix=_fix_of_mismatch(field, name, recorded[field]),
                 field=field,
