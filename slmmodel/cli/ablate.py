@@ -66,7 +66,7 @@ AXES = "Arms that are trained from --text"
 
 
 def _matches(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
+    names = _values(text)
     if any(name not in MATCH_NAMES for name in names):
         raise ValueError
     return names

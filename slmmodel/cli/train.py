@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import fields
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -36,7 +35,7 @@ from slmmodel.cli.reading import corpus_options
 from slmmodel.cli.train_habits import RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
-from slmmodel.run_files import SAVED, VALIDATING, VALIDATION
+from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
 from slmmodel.sizes import format_bytes, format_count, parse_count
 from slmtok.cli.options import (
     OUTPUT,
@@ -614,7 +613,7 @@ def _finished_without_score(given: Settings, data: RunData | None, output: Path)
     if not (run.exists() and run.finished) or not _awaits_scoring(run := RunFolder.open(output)):
         return None
     fingerprint, result = run.fingerprint, run.result
-    if {field.name for field in fields(RunResult)} - {"path"} != {*result}:
+    if result.keys() != Result.model_fields.keys():
         return None
     data = data or setup.open_packed_data(given, run.config)
     if data.train.digest != fingerprint.get("data"):
@@ -624,7 +623,7 @@ def _finished_without_score(given: Settings, data: RunData | None, output: Path)
         with locked(output):
             run.remove_leftovers()
             (output / heartbeat.FILE).unlink(missing_ok=True)
-    return RunResult(path=output, **{**result, "notes": tuple(result["notes"])})
+    return RunResult(path=output, **result)
 
 
 def _awaits_scoring(run: RunFolder) -> bool:
