@@ -124,7 +124,7 @@ class TextRun:
 
     def _documents(self, data: Data | None, split: str | None) -> TokenSource:
         from slmmodel.cli.eval import open_documents
-        from slmmodel.cli.opening import is_text
+        from slmmodel.cli.open_by_path import is_text
         from slmmodel.cli.text_source import NO_VALIDATION, text_source
         from slmmodel.run import refuse_no_path
 
@@ -290,7 +290,7 @@ def _opened(
     settings: Mapping[str, Any] | None,
 ) -> RunData | str:
     """What `slmmodel.train` takes: the path of packed data, or an open corpus."""
-    from slmmodel.cli.opening import is_text, open_corpus
+    from slmmodel.cli.open_by_path import is_text, open_corpus
     from slmmodel.cli.text import Text
     from slmmodel.config import settings_of
     from slmmodel.data import open_source

@@ -526,7 +526,7 @@ class Snapshot:
 
 def tensor_names(stem: str, world: World) -> list[str]:
     """The files with the tensors of `stem`: `STEM.safetensors`, or one per rank and an index where they are sharded."""
-    if not world.sharded:
+    if not world.fsdp:
         return [f"{stem}.safetensors"]
     files = [f"{stem}-{rank + 1:05}-of-{world.size:05}.safetensors" for rank in range(world.size)]
     return [*files, f"{stem}.safetensors.index.json"]
@@ -541,7 +541,7 @@ def serialize(stem: str, tensors: Mapping[str, Tensor], world: World) -> dict[st
 
     from slmmodel.distributed import gather
 
-    files, owned = tensor_names(stem, world)[: world.size if world.sharded else 1], {}
+    files, owned = tensor_names(stem, world)[: world.size if world.fsdp else 1], {}
     file_of = {name: files[index % len(files)] for index, name in enumerate(tensors)}
     own_file = files[world.rank] if world.rank < len(files) else None
     for name, tensor in tensors.items():
@@ -551,7 +551,7 @@ def serialize(stem: str, tensors: Mapping[str, Tensor], world: World) -> dict[st
         del full
     # One metadata key keeps equal tensors equal files.
     content = {} if own_file is None else {own_file: save(owned, {"format": "pt"})}
-    if world.sharded and world.is_main:
+    if world.fsdp and world.is_main:
         content[f"{stem}.safetensors.index.json"] = to_json({"metadata": {}, "weight_map": file_of})
     return content
 
@@ -610,7 +610,7 @@ def read_train_state(folder: Path) -> dict[str, Any]:
     earlier = [step for step in RunFolder(run).checkpoints.list() if folder.name != f"step-{step}"]
     again = f"slm resume {shlex.quote(str(run))} --step {max(earlier, default=0)} -o {new_name(run)}"
     fix = f"resume from another checkpoint: {again}" if earlier else "train again: it is the only checkpoint"
-    state = load(folder / TRAIN_STATE, TrainStateFile, fix=fix).model_dump()
+    state = load(folder / TRAIN_STATE, TrainStateFile, fix=fix).model_dump(by_alias=True)
     if state["run"] not in ("", run_digest(RunFolder(run).fingerprint)):
         fault = "it belongs to another run"
     elif folder.name not in (f"step-{state['counters']['step']}", f"step-{state['counters']['step']}{BAD}"):

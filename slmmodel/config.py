@@ -67,6 +67,7 @@ from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
 from slmmodel.models.config import LEAVE_IT
 from slmmodel.models.presets import Preset, preset
+from slmmodel.sizes import ceil_div
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -156,15 +157,15 @@ class RunSection(Section):
         resumable_option((), "Also log metrics to these, separated by commas: tensorboard, trackio, wandb.")
     )
 
-    def intervals(self, steps: int, validations: int = 10) -> tuple[int, int, int]:
+    def intervals(self, steps: int, validations: int) -> tuple[int, int, int]:
         """Steps between validations, checkpoints and lines of metrics in a run of this length.
 
         `validations` is their number where `eval_every` is auto.
         """
-        tenth = -(-steps // 10)
+        tenth = ceil_div(steps, 10)
         every_line = 1 if steps <= 10_000 else 10
         return (
-            self.eval_every or max(1, -(-steps // validations)),
+            self.eval_every or max(1, ceil_div(steps, validations)),
             self.save_every or max(50, tenth),
             self.log_every or every_line,
         )

@@ -40,7 +40,7 @@ class World:
     rank: int = 0
     size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    sharded: bool = False
+    fsdp: bool = False
     """Whether parameters are sharded over ranks (FSDP2)."""
 
     @property
@@ -143,7 +143,7 @@ def rank_failures() -> Iterator[None]:
         ) from error
 
 
-def needs_sharding(parallel: str, parameters: int, world: World) -> bool:
+def uses_fsdp(parallel: str, parameters: int, world: World) -> bool:
     """Whether to shard parameters: as `run.parallel` says; `auto` shards what replicated would fill half a GPU."""
     if world.size == 1 or parallel != "auto" or world.device.type != "cuda":
         return world.size > 1 and parallel == "fsdp"
@@ -151,7 +151,7 @@ def needs_sharding(parallel: str, parameters: int, world: World) -> bool:
     return BYTES_PER_PARAMETER * parameters > MAX_DDP_SHARE * memory
 
 
-def shard(model: nn.Module, world: World, short_type: torch.dtype | None) -> None:
+def apply_fsdp(model: nn.Module, world: World, short_type: torch.dtype | None) -> None:
     """FSDP2: shards each block, then the rest, in place.
 
     With a short type, parameters are gathered in it, except those of modules with the attribute `keeps_fp32`.
@@ -169,7 +169,7 @@ def shard(model: nn.Module, world: World, short_type: torch.dtype | None) -> Non
     fully_shard(model, mesh=mesh, mp_policy=policy)
 
 
-def replicate(model: nn.Module, world: World) -> nn.Module:
+def wrap_ddp(model: nn.Module, world: World) -> nn.Module:
     """DDP with one gradient bucket, so that its layout does not depend on sizes."""
     ids = [world.device.index] if world.device.type == "cuda" else None
     ddp = nn.parallel.DistributedDataParallel
@@ -182,7 +182,7 @@ def replicate(model: nn.Module, world: World) -> nn.Module:
 def sync_gradients(model: Any, world: World, enabled: bool) -> AbstractContextManager[Any]:
     """A context in which a backward pass reduces gradients over ranks, or accumulates them locally."""
     context: AbstractContextManager[Any] = nullcontext()
-    if world.sharded:
+    if world.fsdp:
         model.set_requires_gradient_sync(enabled)
     elif world.size > 1 and not enabled:
         context = model.no_sync()

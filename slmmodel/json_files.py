@@ -95,9 +95,9 @@ def parse_object(data: bytes) -> dict[str, Any]:
     return found
 
 
-def read_object(path: Path, max_bytes: int = MAX_JSON_BYTES) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file. Raises what `read_bounded` and `parse_object` raise."""
-    return parse_object(read_bounded(path, max_bytes))
+    return parse_object(read_bounded(path))
 
 
 def load(path: Path, kind: type[Kind], *, fix: str = "restore the file") -> Kind:

@@ -1,10 +1,13 @@
-"""What the JSON files of a run folder may hold (docs/formats/bundle.md): one model for each. Imports no torch."""
+"""What the JSON files of a run folder hold (docs/formats/bundle.md): one pydantic model for each. Imports no torch.
+
+Training keeps its state and its result in the same models. A key that a file must have has no default here.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import ConfigDict, Field, PositiveInt
 
 from slmmodel.json_files import Count, Open, Strict, exactly
 
@@ -63,46 +66,72 @@ class Counters(Strict):
 
     step: Count
     tokens: Count
+    """columns, padding included: sequences times their length"""
     targets: Count
     bytes: Count
     documents: Count
+    """documents whose end was a target"""
     flops: Annotated[float, Field(ge=0)]
     seconds: Annotated[float, Field(ge=0)]
+    """of training over all processes of the run, without validation and saving"""
 
 
 class Validation(Strict):
     """The result of a validation."""
 
+    # That of a run may be NaN or infinite; such a one is never saved, and no JSON file with such a number is read.
+    model_config = ConfigDict(allow_inf_nan=True)
+
     loss: float
+    """mean cross-entropy: nats per target"""
     bpb: float
+    """bits per byte of the scored ids, by `vocab.json`; `slm eval` compares these with the bytes of the documents"""
     targets: Count
     bytes: Count
 
 
 class Guard(Strict):
-    """Skipped steps, and the last losses."""
+    """Skipped steps, and the last losses: `training.step.LossGuard`."""
 
     skipped: Count
     consecutive: Count
+    """skipped steps up to the last one"""
     losses: list[float]
+    """the last finite ones"""
 
 
-class TrainStateFile(Strict):
+class TrainState(Strict):
+    """Counters, the cursor of the data, and what early stopping, schedule and metrics need from step to step."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    counters: Counters
+    cursor: Annotated[list[Count], Field(min_length=3, max_length=3)]
+    """`data.Cursor`: where the next step begins"""
+    steps: Count
+    """planned steps"""
+    validation: Validation | None
+    """the last one; null where it was not finite"""
+    best_bpb: float | None
+    evals_since_best: Count
+    decay_steps: Count | None
+    """length of the decay where a time budget was replanned"""
+    replanned: bool
+    """whether the time budget has been replanned at the start of the decay"""
+    metrics_length: Count
+    """bytes of `metrics.jsonl` at the last checkpoint"""
+    bytes_read_by_source: dict[str, Count] = Field(default_factory=dict, alias="positions")
+    """the byte from which the present stage of the data reads the documents of each source, by their digest"""
+
+
+class TrainStateFile(TrainState):
     """`train_state.json`."""
+
+    model_config = ConfigDict(extra="forbid")
 
     version: _Version
     run: str = Field("", pattern="^([0-9a-f]{64})?$")
     """`checkpoint.run_digest`; empty in a checkpoint that does not say to which run it belongs"""
-    counters: Counters
-    cursor: Annotated[list[Count], Field(min_length=3, max_length=3)]
-    steps: Count
-    validation: Validation | None
-    best_bpb: float | None
-    evals_since_best: Count
-    decay_steps: Count | None
-    replanned: bool
-    metrics_length: Count
-    positions: dict[str, Count] = Field(default_factory=dict)
     guard: Guard
     scaler: dict[_Scaler, float]
     """of `torch.amp.GradScaler`; empty where it is off"""
@@ -110,9 +139,10 @@ class TrainStateFile(Strict):
 
 
 class Result(Strict):
-    """`result.json`."""
+    """`result.json`: how a run ended, with its totals."""
 
     reason: str
+    """finished, early-stop, interrupted or terminated"""
     step: Count
     steps: Count
     tokens: Count
@@ -121,8 +151,10 @@ class Result(Strict):
     flops: float
     seconds: float
     loss: float | None
+    """nats per target of the last step; null where it was not finite"""
     val_loss: float | None
     val_bpb: float | None
+    """of the last validation, if it was finite"""
     best_bpb: float | None
     skipped: Count
     parameters: Count
@@ -132,6 +164,7 @@ class Result(Strict):
     documents: Count = 0
     micro_batch: PositiveInt | None = None
     weights_sha256: str | None = None
+    """digest of the final weights of a finished run"""
     resumed_from: Count | None = None
     notes: list[str] = Field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""Parsing and formatting numbers with units: counts (`328M`, `1e15`), sizes (`2GB`), times (`130s`, `2h`).
+"""Numbers with units, read and written: counts (`328M`, `1e15`), sizes (`2GB`), times (`130s`, `2h`); rounding up.
 
 Counts and sizes are decimal (k, M, G, B for 10^9, T); with `i` they are binary (`1GiB` is 2^30). Times without a unit
 are seconds.
@@ -21,6 +21,16 @@ _TIMES = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h
 _NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
 
 _THOUSANDS = re.compile(r"^\s*\d{1,3}(,\d{3})+(?![\d,])", re.ASCII)
+
+
+def ceil_div(number: int, divisor: int) -> int:
+    """The quotient, rounded up."""
+    return -(-number // divisor)
+
+
+def round_up(number: int, multiple: int) -> int:
+    """The next multiple from `number` up."""
+    return ceil_div(number, multiple) * multiple
 
 
 def parse_count(text: str) -> int | None:

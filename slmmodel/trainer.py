@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +20,21 @@ from slmmodel import checkpoint
 from slmmodel.accel.cpu import keep_freed_memory, trim_memory
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, settings_of
-from slmmodel.data import Loader, RunData
+from slmmodel.data import Cursor, Loader, RunData
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.distributed import World, is_restart, process_group, rank_failures
 from slmmodel.errors import Argument, NotFinite
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
-from slmmodel.run_files import FINISHED
+from slmmodel.run_files import FINISHED, VERSION, TrainState, Validation
 from slmmodel.training import setup
 from slmmodel.training.heartbeat import Heartbeat
-from slmmodel.training.loss import MAX_VALIDATIONS, Validation, Validator
+from slmmodel.training.loss import MAX_VALIDATIONS, Validator
 from slmmodel.training.metrics import MetricsFile, Monitor, Report, restore_lines
 from slmmodel.training.saving import CheckpointWriter
 from slmmodel.training.setup import branch
 from slmmodel.training.stages import DataStages
-from slmmodel.training.state import REASONS, RunResult, StopSignals, TrainState, model_card
+from slmmodel.training.state import REASONS, RunResult, StopSignals, count_step, initial_state, model_card
 from slmmodel.training.step import StepResult, TrainStep
 from slmmodel.training.trackers import RunInfo, open_trackers
 from slmmodel.training.verify import DataGuard, verify_data
@@ -81,12 +81,8 @@ def train(
         # The folder, kept open: writes check that no other folder has taken its place.
         run.handle = run.checkpoints.handle = handle
         world.barrier()
-        continued = setup.exists_on_all_ranks(run, world) and not force
-        config_before = run.config if continued else None
-        # Text and mixtures come open from the command, which alone imports slmtok; packed data are opened here.
-        data = data or setup.open_packed_data(given, config_before)
-        config, notes = setup.configure(given, config_before, data, world.device)
-        notes += setup.notes_on_ranks(config, world)
+        run_before = run if setup.wait_until_visible(run, world) and not force else None
+        config, data, notes = _resolved(given, run_before, data, world)
         for text in notes if world.is_main else ():
             note(text)
         trainer = Trainer(run, config, data, world, report, note)
@@ -97,8 +93,8 @@ def train(
             verify_data(data, world, trainer.report)
         # The heartbeat, a thread that writes `heartbeat.json`, also records why the process left the run.
         with trainer.heartbeat, rank_failures():
-            trainer.prepare(run.fingerprint if continued else None, allow_mismatch)
-            if continued and world.is_main:
+            trainer.prepare(None if run_before is None else run_before.fingerprint, allow_mismatch)
+            if run_before is not None and world.is_main:
                 note(trainer.resumption())
             result = trainer.finish(trainer.fit())
             trainer.heartbeat.end(result.reason)
@@ -123,23 +119,29 @@ def dry_run(
         options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "settings": given}
         run = None if output is None else setup.locate_run(Path(output), **options)
         run_before = run if run is not None and run.exists() and not force else None
-        config_before = None if run_before is None else run_before.config
-        data = data or setup.open_packed_data(given, config_before)
-        config, notes = setup.configure(given, config_before, data, world.device)
-        notes += setup.notes_on_ranks(config, world)
+        config, data, notes = _resolved(given, run_before, data, world)
         stages = DataStages(data, config)
-        setup.check_run(config, data, stages.loader, world)
         cost = setup.cost_of_run(config, data, stages.loader, world)
         if run_before is not None:
             now = setup.fingerprint_of(config, data, stages.sequences_digest, world.device)
-            where = str(run_before.path / checkpoint.FINGERPRINT)
-            notes += setup.check_fingerprint(run_before.fingerprint, now, allow_mismatch, where=where)
+            notes += setup.check_fingerprint(run_before, now, allow_mismatch)
         timed = config.run.budget.kind == "time"
         steps = None if timed else setup.steps_of(config.run.budget, cost.per_step)
         if steps is not None:
             _, warning = resolve_schedule(config.optim.schedule, steps)
             notes += [warning] if warning else []
         return {**cost.summary(config, steps), "notes": notes}
+
+
+def _resolved(
+    given: Settings, run_before: RunFolder | None, data: RunData | None, world: World
+) -> tuple[RunConfig, RunData, list[str]]:
+    """The configuration and the data of a run, of which `run_before` is continued, and remarks for people."""
+    config_before = None if run_before is None else run_before.config
+    # Text and mixtures come open from the command, which alone imports slmtok; packed data are opened here.
+    data = data or setup.open_packed_data(given, config_before)
+    config, notes = setup.configure(given, config_before, data, world.device)
+    return config, data, notes + setup.notes_on_ranks(config, world)
 
 
 @contextmanager
@@ -173,16 +175,18 @@ class Trainer:
         self.folder, self.config, self.data, self._note = folder, config, data, note
         self.report = report if world.is_main else None
         self.stages = DataStages(data, config, pin=world.device.type == "cuda")
-        setup.check_run(config, data, self.loader, world)
         self.cost = setup.cost_of_run(config, data, self.loader, world)
-        self.world = replace(world, sharded=self.cost.sharded)
-        self.state = TrainState()
+        self.world = replace(world, fsdp=self.cost.fsdp)
+        self.state = initial_state()
         self.last_result: StepResult | None = None
         self.writer = CheckpointWriter(folder.checkpoints, config.run)
         self.heartbeat = Heartbeat(folder.path if world.is_main else None, folder.handle)
         self.resumed_from: int | None = None
         self.damaged: list[int] = []
-        self.lost_lines = self.run_digest = ""
+        """Steps of checkpoints that were removed because their digests did not match."""
+        self.lost_lines = ""
+        """What to say where lines of `metrics.jsonl` were lost."""
+        self.run_digest = ""
         self.data_guard: DataGuard | None = None
         self.notes: list[str] = []
 
@@ -220,8 +224,7 @@ class Trainer:
         fingerprint = setup.fingerprint_of(self.config, self.data, self.stages.sequences_digest, self.world.device)
         setup.check_ranks_agree(fingerprint, self.world)
         if fingerprint_before is not None:
-            where = str(self.folder.path / checkpoint.FINGERPRINT)
-            self._add_notes(setup.check_fingerprint(fingerprint_before, fingerprint, allow_mismatch, where=where))
+            self._add_notes(setup.check_fingerprint(self.folder, fingerprint, allow_mismatch))
         return fingerprint
 
     def _build(self) -> None:
@@ -235,12 +238,12 @@ class Trainer:
 
     def _plan_steps(self, before: Mapping[str, Any]) -> None:
         """Micro-batch, number of steps and schedule: as given, or as in the fingerprint `before`, else measured."""
-        options, train_step, state = self.config.run, self.train_step, self.state
-        micro_batch = options.micro_batch or before.get("micro_batch") or train_step.probe_micro_batch()
+        run_config, train_step, state = self.config.run, self.train_step, self.state
+        micro_batch = run_config.micro_batch or before.get("micro_batch") or train_step.probe_micro_batch()
         train_step.micro_batch = min(int(micro_batch), train_step.micro_batch)
-        is_probed = options.budget.kind == "time" and not before.get("steps")
+        is_probed = run_config.budget.kind == "time" and not before.get("steps")
         seconds = train_step.seconds_per_step(PROBE_SECONDS) if is_probed else 0.0
-        state.steps = before.get("steps") or setup.steps_of(options.budget, self.cost.per_step, seconds)
+        state.steps = before.get("steps") or setup.steps_of(run_config.budget, self.cost.per_step, seconds)
         self.schedule, warning = resolve_schedule(self.config.optim.schedule, state.steps)
         self._add_notes([warning] if warning else [])
 
@@ -253,7 +256,7 @@ class Trainer:
         elif self.world.is_main and before is not None and before["steps"] is None:
             self.folder.update_fingerprint({**before, "steps": steps})
         self.world.barrier()
-        setup.exists_on_all_ranks(self.folder, self.world)
+        setup.wait_until_visible(self.folder, self.world)
         self._resume()
 
     def _should_compile(self) -> bool:
@@ -281,17 +284,17 @@ class Trainer:
         flops, waited = self.cost.counts.flops_per_token, self.loader.seconds_waited
         self.monitor = Monitor(metrics, state, flops, self.world.device, self.report, waited)
         upcoming: GlobalBatch | None = None
-        reason = "finished"
+        reason: str | None = None
         try:
             with StopSignals.handled() as signals:
-                while counters.step < state.steps and reason == "finished":
-                    global_batch = upcoming or self.loader.global_batch(state.cursor)
+                while counters.step < state.steps and reason is None:
+                    global_batch = upcoming or self.loader.global_batch(Cursor(*state.cursor))
                     has_next = counters.step + 1 < state.steps and not self.stages.begins_after(counters.step + 1)
                     upcoming = self.loader.global_batch(global_batch.next) if has_next else None
                     lr_factor = self.schedule(counters.step)
                     self.train_step.optimizer.set_lr_factor(lr_factor)
                     result = self.train_step.take(global_batch, counters.step, upcoming)
-                    state.count(global_batch, result, self.loader, self.cost.counts.flops_per_token)
+                    count_step(state, global_batch, result, self.loader, flops)
                     counters.seconds, self.last_result = self.monitor.seconds, result
                     self.heartbeat.progress("training", counters.step, state.steps)
                     if self.train_step.loss_guard.should_abort:
@@ -313,10 +316,10 @@ class Trainer:
                         self.save()
                         signals.save = False
                     if not last:
-                        reason = "early-stop" if early else REASONS[status]
+                        reason = "early-stop" if early else REASONS.get(status)
                 self._settle_write(wait=True)
                 self.world.barrier()
-            return reason
+            return reason or "finished"
         finally:
             self.writer.close()
             self.monitor.metrics.close()
@@ -324,9 +327,7 @@ class Trainer:
 
     def _enter_stage(self) -> None:
         """Opens the stage of the data that begins with the next step, if one does."""
-        state = self.state
-        state.cursor = self.stages.advance(state.counters.step, state.cursor)
-        state.bytes_read_by_source, self.train_step.loader = self.stages.bytes_read_by_source, self.loader
+        self.train_step.loader = self.stages.advance(self.state)
 
     def _validate(self) -> Validation | None:
         if self.validator is None:
@@ -419,7 +420,8 @@ class Trainer:
 
     def _start_checkpoint(self, suffix: str = "") -> None:
         state = self.state
-        train_state = {**state.to_dict(), **self.train_step.scalars(), "run": self.run_digest}
+        train_state = {**state.model_dump(by_alias=True), **self.train_step.scalars()}
+        train_state |= {"version": VERSION, "run": self.run_digest}
         step, tensors = state.counters.step, self.train_step.tensors()
         snapshot = self.folder.checkpoints.snapshot(step, tensors, train_state, self.world, suffix=suffix)
         self.writer.start(snapshot, step, is_best=self._is_best)
@@ -445,9 +447,8 @@ class Trainer:
         folder, steps = checkpoints.path(newest), self.state.steps
         train_state = checkpoint.read_train_state(folder)
         train_step.load({stem: checkpoint.read_tensors(folder, stem) for stem in train_step.tensors()}, train_state)
-        self.state, self.resumed_from = TrainState.from_dict(train_state), newest
-        self.stages.enter(self.state.counters.step, self.state.bytes_read_by_source)
-        train_step.loader = self.loader
+        self.state, self.resumed_from = TrainState.model_validate(train_state), newest
+        train_step.loader = self.stages.enter(self.state)
         if self.state.decay_steps is not None:
             self.schedule = replace(self.schedule, steps=self.state.steps, decay=self.state.decay_steps)
         if not self.state.replanned:
@@ -470,7 +471,7 @@ class Trainer:
             return f"no checkpoint to continue from: training begins at step 0 again{lost}"
         return f"continuing at step {self.resumed_from} of {self.state.steps}{lost}"
 
-    def _verdict(self) -> list[str]:
+    def _note_on_last_loss(self) -> list[str]:
         """A warning where the last loss is that of a model that has learned nothing, as after diverging."""
         n_vocab, loss = self.data.vocab.n_vocab, None if self.last_result is None else self.last_result.loss
         if loss is None or loss < math.log(n_vocab) - 1e-3:
@@ -482,7 +483,7 @@ class Trainer:
         """The result of the run; a finished run also writes its weights, card and `result.json`."""
         state, train_step, last = self.state, self.train_step, self.last_result
         counters, validation = state.counters, state.validation
-        self._add_notes(self._verdict())
+        self._add_notes(self._note_on_last_loss())
         finished = reason in FINISHED
         # Collective: every rank gathers and writes its part of `model.safetensors`.
         weights_sha256 = self.folder.finish(train_step.model.state_dict(), self.world) if finished else None
@@ -502,8 +503,8 @@ class Trainer:
             device=self.world.device.type,
             weights_sha256=weights_sha256,
             resumed_from=self.resumed_from,
-            notes=tuple(self.notes),
-            **asdict(counters),
+            notes=self.notes,
+            **counters.model_dump(),
         )
         if finished and self.world.is_main:
             self.folder.write_result(result.to_dict(), model_card(self.folder.config, result))

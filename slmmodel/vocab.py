@@ -16,6 +16,7 @@ from pydantic import Field, NonNegativeInt, model_validator
 
 from slmmodel.errors import CorruptFile, Mismatch, MissingInput, UnknownName, Unreadable
 from slmmodel.json_files import FaultError, Strict, exactly, parse_object, read_bounded, validated
+from slmmodel.sizes import round_up
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,7 +125,7 @@ class _VocabFile(Strict):
     @model_validator(mode="after")
     def _check(self) -> _VocabFile:
         lengths, n_vocab = self.byte_lengths, self.n_vocab
-        if self.padded_vocab != -(-n_vocab // 64) * 64:
+        if self.padded_vocab != round_up(n_vocab, 64):
             raise ValueError(f"padded_vocab is {self.padded_vocab}, not {n_vocab} rounded up to a multiple of 64")
         if len(lengths) != n_vocab:
             raise ValueError(f"byte_lengths has {len(lengths)} entries, n_vocab is {n_vocab}")

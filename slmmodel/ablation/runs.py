@@ -23,7 +23,7 @@ from slmmodel.ablation.arms import Arm, Part
 from slmmodel.ablation.matches import Shape
 from slmmodel.checkpoint import RunFolder
 from slmmodel.config import RunConfig, Settings, resolve, settings_of
-from slmmodel.data.source import Delimiters, DocumentBlock, Shard, TokenSource
+from slmmodel.data.source import Delimiters, OneBlockSource, Shard
 from slmmodel.distributed import World
 from slmmodel.errors import Mismatch, NotFinite
 from slmmodel.evaluation.scoring import score, scoring_windows
@@ -67,7 +67,7 @@ class RunPlan:
 
     def config(self, device: str) -> RunConfig:
         """The resolved configuration."""
-        return resolve(self.all_settings(), self.arm.data.vocab, self.arm.data.tokens, device)[0]
+        return resolve(self.all_settings(), self.arm.data.vocab, self.arm.data.n_ids, device)[0]
 
     def name(self, device: str) -> str:
         """Arm, seed, and the first digits of the digest of everything that decides the result."""
@@ -124,7 +124,7 @@ class Speed:
     scored: float
 
 
-class _Head(DocumentBlock, TokenSource):
+class _Head(OneBlockSource):
     """The first documents of a source."""
 
     digest = "0" * 64

@@ -26,7 +26,10 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 class CpuParallel:
-    """Computes the gradient of a batch in two threads, each with half of torch's threads and half of the sequences."""
+    """Computes the gradient of a batch in two threads, each with half of torch's threads and half of the sequences.
+
+    `TrainStep` has one unless dropout, a carried state, fp16 or `torch.compile` need one forward pass.
+    """
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         self._parameters = list(parameters)

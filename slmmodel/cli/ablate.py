@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.cli import ablation_files as files
-from slmmodel.cli.opening import comparison_of, is_text, refuse_run
+from slmmodel.cli.open_by_path import comparison_of, is_text, refuse_run
 from slmmodel.cli.options import POSITIVE, budget_option, set_option, setting_option
 from slmmodel.cli.reading import corpus_options, require_text
 from slmmodel.cli.train import read_settings
@@ -66,7 +66,7 @@ AXES = "Arms that are trained from --text"
 
 
 def _matches(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
+    names = _values(text)
     if any(name not in MATCH_NAMES for name in names):
         raise ValueError
     return names
@@ -225,6 +225,13 @@ def _not_packed(path: str, data: Sequence[str]) -> OptionError:
     )
 
 
+def _without_flag(data: Sequence[str], what: str, flag: str) -> OptionError:
+    """The error for tokenizers or texts that are arguments; the fix puts the flag before each."""
+    words = [part for word in arguments_of_command() for part in ((flag, word) if word in data else (word,))]
+    fact, fix = f"{data[0]!r} is {what}, not packed data", shlex.join(["slm", "ablate", *words])
+    return OptionError(fact, limit=f"{flag} names one", fix=fix, option="data")
+
+
 def _check_arms(
     data: Sequence[str], tokenizers: Sequence[str], text: Sequence[str], axes: Mapping[str, list[str] | None]
 ) -> Axis | None:
@@ -236,13 +243,9 @@ def _check_arms(
     given = [(name, values) for name, values in axes.items() if values]
     flags = [f"--{name.replace('_', '-')}" for name, _ in given]
     if data and text and not tokenizers and not given and all(map(is_tokenizer, data)):
-        words = [part for word in arguments_of_command() for part in (("-t", word) if word in data else (word,))]
-        fix = shlex.join(["slm", "ablate", *words])
-        raise OptionError(f"{data[0]!r} is a tokenizer, not packed data", limit="-t names one", fix=fix, option="data")
+        raise _without_flag(data, "a tokenizer", "-t")
     if data and (tokenizers or given) and not text and all(Path(path).exists() and is_text(path) for path in data):
-        words = [part for word in arguments_of_command() for part in (("--text", word) if word in data else (word,))]
-        fix = shlex.join(["slm", "ablate", *words])
-        raise OptionError(f"{data[0]!r} is text, not packed data", limit="--text names one", fix=fix, option="data")
+        raise _without_flag(data, "text", "--text")
     if data and (tokenizers or text or given):
         raise OptionError("packed data, and a text with tokenizers", limit="one of the two", fix=example, option="data")
     if len(given) > 1:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from slmtok import Tokenizer
     from slmtok.options import ReadOptions
 
-MIN_ARMS = 2
-
 
 class TextArm(NamedTuple):
     """An arm that is packed from text."""

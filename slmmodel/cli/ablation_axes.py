@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli.ablation_arms import no_training_text, text_record
@@ -43,10 +43,36 @@ class Recipe:
     """that of `slmtok.options.PackOptions`"""
 
 
+class Axis(NamedTuple):
+    """What the values of an axis are, and the arm of each."""
+
+    expects: str
+    is_value: Callable[[str], bool]
+    example: str
+    """values, separated by commas"""
+    recipe: Callable[[str], Recipe]
+
+
+def _documents(value: str) -> int | None:
+    """A number of documents above 1, such as 500 or 20k; None for other words."""
+    found = re.fullmatch(r"(\d+)([kM]?)", value)
+    number = int(found[1]) * {"": 1, "k": 10**3, "M": 10**6}[found[2]] if found else 0
+    return number if number > 1 else None
+
+
+def _is_size(value: str) -> bool:
+    share = parse_share(value)
+    return _documents(value) is not None or (share is not None and 0 < share <= 1)
+
+
 def _of_size(value: str) -> Recipe:
     if (number := _documents(value)) is not None:
         return Recipe(f"data-{value}", documents=number)
     return Recipe(f"data-{value.replace('%', 'pct')}", share=parse_share(value) or 1.0)
+
+
+def _is_inference(value: str) -> bool:
+    return value in ("merges", "longest", "dropout") or dropout_rate(value) is not None
 
 
 def _of_inference(value: str) -> Recipe:
@@ -54,18 +80,27 @@ def _of_inference(value: str) -> Recipe:
     return Recipe(rule.replace(":", "-"), inference=rule)
 
 
+def _is_pattern(value: str) -> bool:
+    from slmtok.patterns import pattern_names
+
+    return value in pattern_names() or re.fullmatch(r"[A-Za-z0-9_-]+=.+", value, re.DOTALL) is not None
+
+
 def _of_pattern(value: str) -> Recipe:
     name, _, regex = value.partition("=")
     return Recipe(name, {"pattern": regex or name})
 
 
-AXES: dict[str, Callable[[str], Recipe]] = {
-    "vocabs": lambda value: Recipe(f"vocab-{value}", {"vocab_size": int(value)}),
-    "patterns": _of_pattern,
-    "schemes": lambda value: Recipe(value, {"scheme": value}, fits_text=value != "bpe"),
-    "data_sizes": _of_size,
-    "inference": _of_inference,
-}
+AXES = {
+    "vocabs": Axis("numbers of ids", str.isdecimal, "1024,2048,4096",
+                   lambda value: Recipe(f"vocab-{value}", {"vocab_size": int(value)})),
+    "patterns": Axis("names of patterns, or NAME=REGEX", _is_pattern, "slm,gpt2,o200k", _of_pattern),
+    "schemes": Axis("bpe, word and char", ("bpe", "word", "char").__contains__, "bpe,word,char",
+                    lambda value: Recipe(value, {"scheme": value}, fits_text=value != "bpe")),
+    "data_sizes": Axis("shares or numbers of training documents", _is_size, "1%,10%,100%", _of_size),
+    "inference": Axis("merges, longest and dropout:P, with P above 0 and up to 1", _is_inference,
+                      "merges,longest,dropout", _of_inference),
+}  # fmt: skip
 
 
 def train_tokenizers(
@@ -139,53 +174,21 @@ def slices(whole: Tokenizer, sizes: Sequence[str]) -> list[Tokenizer]:
 
 def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
     """The recipes of an axis. Raises `OptionError` for a value that it does not take."""
-    flag, takes = f"--{axis.replace('_', '-')}", _EXPECTED[axis]
-    wrong = next((value for value in values if not takes[1](value)), None)
-    recipes = [AXES[axis](value) for value in values] if wrong is None else []
+    flag, kind = f"--{axis.replace('_', '-')}", AXES[axis]
+    wrong = next((value for value in values if not kind.is_value(value)), None)
+    recipes = [kind.recipe(value) for value in values] if wrong is None else []
     if wrong is not None or len({recipe.name for recipe in recipes}) < len(values) or len(values) < 2:
-        fact = f"{flag} {','.join(values)}" + (f": {wrong!r} is not one of {takes[0]}" if wrong is not None else "")
+        fact = f"{flag} {','.join(values)}" + (f": {wrong!r} is not one of {kind.expects}" if wrong is not None else "")
         counts = [parse_count(value) for value in values] if axis == "vocabs" and len(set(values)) > 1 else [None]
-        example = takes[2] if None in counts else ",".join(map(str, counts))
+        example = kind.example if None in counts else ",".join(map(str, counts))
         if axis == "patterns" and all(
             named := [value if _is_pattern(value) else pattern_meant(value) for value in values]
         ):
-            example = ",".join(map(str, named if len(named) > 1 else dict.fromkeys([*named, *takes[2].split(",")])))
+            example = ",".join(map(str, named if len(named) > 1 else dict.fromkeys([*named, *kind.example.split(",")])))
         elif axis == "vocabs" and len(values) == 1 and (found := [*map(int, re.findall(r"\d+", values[0]))][:2]):
             example = ",".join(map(str, found if len(found) > 1 else [found[0], 2 * found[0]]))
         raise OptionError(fact, limit="different values, separated by commas", fix=f"{flag} {example}", option=axis)
     return recipes
-
-
-def _is_inference(value: str) -> bool:
-    return value in ("merges", "longest", "dropout") or dropout_rate(value) is not None
-
-
-def _documents(value: str) -> int | None:
-    """A number of documents above 1, such as 500 or 20k; None for other words."""
-    found = re.fullmatch(r"(\d+)([kM]?)", value)
-    number = int(found[1]) * {"": 1, "k": 10**3, "M": 10**6}[found[2]] if found else 0
-    return number if number > 1 else None
-
-
-def _is_size(value: str) -> bool:
-    share = parse_share(value)
-    return _documents(value) is not None or (share is not None and 0 < share <= 1)
-
-
-def _is_pattern(value: str) -> bool:
-    from slmtok.patterns import pattern_names
-
-    return value in pattern_names() or re.fullmatch(r"[A-Za-z0-9_-]+=.+", value, re.DOTALL) is not None
-
-
-_EXPECTED: dict[str, tuple[str, Callable[[str], bool], str]] = {
-    "vocabs": ("numbers of ids", lambda value: value.isdecimal(), "1024,2048,4096"),
-    "patterns": ("names of patterns, or NAME=REGEX", _is_pattern, "slm,gpt2,o200k"),
-    "schemes": ("bpe, word and char", lambda value: value in ("bpe", "word", "char"), "bpe,word,char"),
-    "data_sizes": ("shares or numbers of training documents", _is_size, "1%,10%,100%"),
-    "inference": ("merges, longest and dropout:P, with P above 0 and up to 1", _is_inference, "merges,longest,dropout"),
-}
-"""What the values of an axis are, whether one is valid, and an example."""
 
 
 def _part(documents: Iterator[bytes], share: float) -> Iterator[bytes]:

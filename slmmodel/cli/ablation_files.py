@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from slmmodel.checkpoint import remove_parts, to_json, write_file
+from slmmodel.cli.certificates import envelope_of
 from slmmodel.errors import OutputExists
 from slmmodel.folder_lock import LOCK as FOLDER_LOCK
 from slmmodel.json_files import FaultError, read_object
-from slmmodel.versions import package_version
 from slmtok import atomic, schema
-from slmtok.cli.output import finite
-from slmtok.envelope import BASELINES, Envelope, content_digest, load_payload
+from slmtok.envelope import BASELINES, content_digest, load_payload
 
 LOCK_KIND, RESULT_KIND = "ablation-lock", "ablation"
 LOCK, RESULT, TIMES, PAGE = "ablation.lock", "ablation.json", "times.json", "report.html"
@@ -74,8 +73,7 @@ def write_result(folder: Path, payload: dict[str, Any]) -> None:
 
 
 def _write(path: Path, kind: str, inputs: dict[str, Any], payload: dict[str, Any]) -> None:
-    data = Envelope(kind, inputs, finite(payload), f"slmmodel {package_version()}").to_bytes()
-    atomic.write(path, data, force=True)
+    atomic.write(path, envelope_of(kind, inputs, payload).to_bytes(), force=True)
 
 
 def read_times(folder: Path) -> dict[str, Any]:

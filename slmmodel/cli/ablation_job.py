@@ -27,7 +27,7 @@ from slmmodel.config import Settings
 from slmmodel.errors import NotFinite, unknown_name
 from slmmodel.evaluation import breakdown
 from slmmodel.evaluation.certificate import evaluate
-from slmmodel.evaluation.comparison import Losses, count_units, losses_to_bytes, read_losses
+from slmmodel.evaluation.comparison import Losses, count_units, read_losses
 from slmmodel.evaluation.verdicts import power_line
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.sizes import format_bytes, format_count
@@ -199,11 +199,9 @@ class AblationJob:
                 progress=lambda done, total: progress("scoring", done, total),
             )
             content = {**found.certificate, "breakdown": self._breakdown(plan.arm, found.scores)}
-            about = {key: found.certificate[key] for key in ("model", "tokenizer", "scoring")}
-            about["documents"] = found.certificate["documents"]["digest"]
             for place in (path, losses):
                 place.parent.mkdir(exist_ok=True)
-            atomic.write(losses, losses_to_bytes(found.scores, about), force=True)
+            atomic.write(losses, found.losses(), force=True)
             atomic.write(path, to_envelope(content).to_bytes(), force=True)
         # Also after they were computed: a file holds losses in fp32, and a continued ablation reads it.
         return load_certificate(str(path)), read_losses(losses)
@@ -211,14 +209,7 @@ class AblationJob:
     def _breakdown(self, arm: Arm, scores: Any) -> dict[str, Any]:
         if arm.name not in self._counts:
             self._counts[arm.name] = breakdown.target_counts(arm.train.source.block(0), arm.data.vocab.n_vocab)
-        tables: dict[str, Any] = {
-            "by_bytes": breakdown.by_bytes(scores),
-            "by_position": breakdown.by_position(scores),
-            "by_frequency": breakdown.by_frequency(scores, self._counts[arm.name]),
-        }
-        if (domains := arm.val.source.domains()) is not None:
-            tables["by_domain"] = breakdown.by_domain(scores, domains, arm.val.source.domain_names)
-        return tables
+        return breakdown.tables(scores, arm.val.source, self._counts[arm.name])
 
     # ------------------------------------------------------------ the result
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.opening import check_text, is_text, load_torch, open_if_text, refuse_run
+from slmmodel.cli.open_by_path import check_text, is_text, load_torch, open_if_text, refuse_run
 from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
 from slmmodel.cli.reading import corpus_options, require_text, to_flags
 from slmmodel.cli.text import Text
@@ -64,6 +64,7 @@ def batches(
     """Show sequences of real batches, decoded: inputs, targets, document boundaries, positions and padding."""
     from slmmodel.data.loader import Cursor
     from slmmodel.data.strategies import STRATEGIES
+    from slmmodel.training.state import initial_state
 
     pack = settings["pack"]
     if pack is not None and pack not in STRATEGIES:
@@ -73,14 +74,13 @@ def batches(
         raise InvalidConfig(f"the split {split} has no text", where=source, fix="name data with text in them")
     _check_size(stages.loader, first_step + n)
     to_words: ToWords = (lambda ids: list(map(str, ids))) if text is None else text.words
-    cursor, shown = Cursor(), []
+    state, loader, shown = initial_state(), stages.loader, []
     for number in range(first_step + n):
-        loader = stages.loader
-        step = loader.global_batch(cursor)
+        step = loader.global_batch(Cursor(*state.cursor))
         if number >= first_step:
             shown.append({"step": number, **_batch_dict(loader.batch(step.sequence_keys), to_words, max_rows)})
-        cursor = stages.advance(number + 1, step.next)
-    loader = stages.loader
+        state.counters.step, state.cursor = number + 1, list(step.next)
+        loader = stages.advance(state)
     stats = loader.packing(0, 0).stats()
     loader.close()
     result: dict[str, object] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.opening import load_torch
+from slmmodel.cli.open_by_path import load_torch
 from slmmodel.cli.options import DURATION, setting_option, threads_option
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.errors import OptionError

@@ -67,11 +67,16 @@ def format_bits(value: float | None) -> str:
 
 
 def to_envelope(payload: dict[str, Any]) -> Envelope:
-    """The file of a certificate. Numbers that are not finite become null."""
+    """The file of a certificate."""
     inputs = {
         "weights": payload["model"].get("weights"),
         "tokenizer": payload["tokenizer"].get("fingerprint"),
         "documents": payload["documents"].get("digest"),
         "data": payload["documents"].get("data"),
     }
-    return Envelope(KIND, inputs, finite(payload), f"slmmodel {package_version()}")
+    return envelope_of(KIND, inputs, payload)
+
+
+def envelope_of(kind: str, inputs: dict[str, Any], payload: dict[str, Any]) -> Envelope:
+    """A file of this package, in the form that all results share. Numbers that are not finite become null."""
+    return Envelope(kind, inputs, finite(payload), f"slmmodel {package_version()}")

@@ -8,18 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from slmmodel.cli.opening import RunContext, check_written, open_run, prompt_ids, stdin_lines
-from slmmodel.cli.options import (
-    COUNT,
-    device_option,
-    field_option,
-    one_text,
-    run_argument,
-    run_as_argument,
-    run_tokenizer_option,
-    step_option,
-    threads_option,
-)
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_ids, stdin_lines
+from slmmodel.cli.options import COUNT, OPENING, field_option, one_text, opening_options, run_argument, run_as_argument
 from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError
@@ -65,16 +55,13 @@ _HABITS: dict[str, Habit] = {
 @option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the random choices.")
 @option("--transcript", metavar="FILE", panel=OUTPUT, help="Write the transcript here at the end.")
 @option("--force", is_flag=True, panel=OUTPUT, help="Replace a transcript that exists.")
-@step_option
-@run_tokenizer_option
-@device_option
-@threads_option
+@opening_options
 def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcome:
     """Continue text with a trained model, turn by turn; /help lists what can be changed on the fly.
 
     The model continues a text, as it was trained to: it follows no instructions.
     """
-    opening = {name: values.pop(name) for name in ("step", "tokenizer", "device", "threads")}
+    opening = {name: values.pop(name) for name in OPENING}
     options = SampleConfig(overflow="slide", **values)
     check_written(transcript, "transcript", [run, opening["tokenizer"]], force=force)
     context = open_run(run, **opening)

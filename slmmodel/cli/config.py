@@ -17,7 +17,7 @@ from slmmodel.budget import BUDGET_EXAMPLES
 from slmmodel.checkpoint import CONFIG
 from slmmodel.cli import reading
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
-from slmmodel.cli.train import dry_run_rows, named_data, open_text_or_mixture, read_settings
+from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
 from slmmodel.config import OPTIONS, Settings, naming_origin, preset_sections
 from slmmodel.errors import OptionError
 from slmtok.cli.options import argument, command, option, tokenizer_option
@@ -128,7 +128,7 @@ def _check(file: str, given: Settings, data: str | None, tokenizer: str | None) 
     from slmmodel.training import setup
 
     given, read = reading.merge(given, ReadOptions())
-    opened = open_text_or_mixture(given, data, tokenizer, read) or setup.open_packed_data(given, None)
+    opened = open_unless_packed(given, data, tokenizer, read) or setup.open_packed_data(given, None)
     numbers, rows = dry_run_rows(given, opened)
     device = device_for(setup.value_of(given, "run.device", "auto"))
     chosen, _ = setup.configure(given, None, opened, device)

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from slmmodel.checkpoint import RunFolder, remove_parts, to_json, write_file
-from slmmodel.cli.opening import refuse_run
+from slmmodel.cli.open_by_path import refuse_run
 from slmmodel.cli.options import BUDGET_HABITS, budget_option, seed_option, threads_option
 from slmmodel.cli.reading import corpus_options, to_flags, to_record
 from slmmodel.cli.train import TrainProgress
@@ -312,7 +312,7 @@ class DemoJob:
         `overlap` is the length of the longest substring that a sample shares with the text; None for long texts.
         """
         from slmmodel.cli.memorized import TextIndex
-        from slmmodel.cli.opening import open_run, prompt_ids
+        from slmmodel.cli.open_by_path import open_run, prompt_ids
         from slmmodel.generation import generate
         from slmmodel.run import special_ids
         from slmmodel.sampling import SamplingOptions

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
-from slmmodel.cli.opening import (
+from slmmodel.cli.open_by_path import (
     STDIN,
     check_distinct,
     check_written,
@@ -25,14 +25,14 @@ from slmmodel.cli.opening import (
     note_of_command,
     note_on_globs,
     note_unfinished,
-    open_any,
+    open_ids_or_text,
     refuse_file_of_run,
     refuse_run,
 )
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
-from slmmodel.cli.recorded import begun_stages, open_split, steps_trained, training_data
-from slmmodel.cli.result_files import write_into
+from slmmodel.cli.recorded import begun_stages, open_split_of_mixture, steps_trained, training_data
+from slmmodel.cli.result_files import proof, write_into
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
@@ -40,7 +40,7 @@ from slmmodel.foreign_names import FOREIGN_VALUES
 from slmtok import atomic
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_given, option
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, table, write_line, write_text
+from slmtok.cli.output import ANSWER_NO, Outcome, Row, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
 from slmtok.file_kinds import is_run
 from slmtok.options import ReadOptions, option_specs
@@ -177,7 +177,7 @@ def eval(
     of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None
     written = {"certificate": write_certificate(folder, result, name, certificate, step=of_step)}
     if losses is not None:
-        _write_losses(Path(losses), found)
+        atomic.write(Path(losses), found.losses(), force=True)
         written["losses"] = losses
     if exposure is not None and met is not None:
         result["exposure"] = _measure_exposure(folder, met, found.scores, scoring["step"], below, Path(exposure))
@@ -280,11 +280,7 @@ def _check(
     wrong = differences(stated, computed)
     bits = {name: computed[name] for name in ("bpb_total", "bpb_content")}
     rows: list[Row] = [("bpb_total", f"{bits['bpb_total']:.4f}"), ("differs", "\n".join(wrong))]
-    return Outcome(
-        {"path": path, "proven": not wrong, "differences": wrong, **bits},
-        lambda: print_rows(rows, title=f"{path}: {'not proven' if wrong else 'proven'}"),
-        code=ANSWER_NO if wrong else DONE,
-    )
+    return proof(path, wrong, rows, **bits)
 
 
 # Shared by eval, train and demo.
@@ -306,7 +302,7 @@ def open_documents(
     data = run.config["data"]
     val = data.get("val", "auto")
     is_split = on is None and val in ("auto", "none")
-    if is_split and (mixed := open_split(run, split or "val")) is not None:
+    if is_split and (mixed := open_split_of_mixture(run, split or "val")) is not None:
         return mixed
     path = on or (data["train"] if is_split else val)
     if on is None and path in ("", STDIN):
@@ -325,7 +321,7 @@ def open_documents(
         note_on_globs([on], read)
     wanted = split or "val" if is_split else split
     reading = recorded(run) if on is None else read
-    return open_any(path, wanted, run.vocab, tokenizer or run.tokenizer, reading, run.path)
+    return open_ids_or_text(path, wanted, run.vocab, tokenizer or run.tokenizer, reading, run.path)
 
 
 def score(run: RunFolder, source: TokenSource, *, device: str = "auto", **scoring: Any) -> Evaluation:
@@ -355,14 +351,6 @@ def write_certificate(
     return path
 
 
-def _write_losses(path: Path, found: Evaluation) -> None:
-    from slmmodel.evaluation.comparison import losses_to_bytes
-
-    about = {key: found.certificate[key] for key in ("model", "tokenizer", "scoring")}
-    documents = found.certificate["documents"]["digest"]
-    atomic.write(path, losses_to_bytes(found.scores, {"documents": documents, **about}), force=True)
-
-
 def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | None:
     """Baselines on decoded documents; None without a tokenizer or training data.
 
@@ -376,9 +364,9 @@ def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | Non
 def _training_block(run: RunFolder) -> DocumentBlock | None:
     """The first block of the training data; None where they are not there any more."""
     try:
-        source = open_split(run, "train")
+        source = open_split_of_mixture(run, "train")
         if source is None:
-            source = open_any(run.config["data"]["train"], "train", run.vocab, run.tokenizer, recorded(run))
+            source = open_ids_or_text(run.config["data"]["train"], "train", run.vocab, run.tokenizer, recorded(run))
         block: DocumentBlock = source.block(0)
     except MissingInput:
         return None
@@ -389,16 +377,9 @@ def _breakdown(run: RunFolder, source: TokenSource, scores: Scores) -> dict[str,
     """Tables of bits by properties of targets and documents."""
     from slmmodel.evaluation import breakdown
 
-    tables: dict[str, Any] = {
-        "by_bytes": breakdown.by_bytes(scores),
-        "by_position": breakdown.by_position(scores),
-        "worst_documents": breakdown.worst_documents(scores),
-    }
-    if (train := _training_block(run)) is not None:
-        tables["by_frequency"] = breakdown.by_frequency(scores, breakdown.target_counts(train, run.vocab.n_vocab))
-    if (domains := source.domains()) is not None:
-        tables["by_domain"] = breakdown.by_domain(scores, domains, source.domain_names)
-    return tables
+    train = _training_block(run)
+    counts = None if train is None else breakdown.target_counts(train, run.vocab.n_vocab)
+    return breakdown.tables(scores, source, counts, worst=True)
 
 
 def _check_exposure(path: str | None) -> None:

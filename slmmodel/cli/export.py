@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.opening import load_torch, open_run
+from slmmodel.cli.open_by_path import load_torch, open_run
 from slmmodel.cli.options import run_argument, step_option
 from slmmodel.errors import OptionError
 from slmtok.cli.files import check_is_folder_name

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from slmmodel.checkpoint import RunFolder, read_train_state, verify_sums
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
-from slmmodel.cli.opening import load_torch
+from slmmodel.cli.open_by_path import load_torch
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError, SlmmodelError
 from slmmodel.sizes import format_bytes, format_time
@@ -319,7 +319,7 @@ def _check_data(path: Path) -> tuple[str, str]:
     data = open_data(str(path))
     verify_data(data, World())
     documents = data.train.block(0).n_docs
-    return f"token data, {documents:,} documents, {data.tokens:,} ids", data.vocab.fingerprint
+    return f"token data, {documents:,} documents, {data.n_ids:,} ids", data.vocab.fingerprint
 
 
 def _check_run(path: Path) -> tuple[str, str]:

@@ -197,3 +197,14 @@ def setting_option(name: str, **attributes: Any) -> Decorator:
 device_option = setting_option("run.device")
 threads_option = setting_option("run.threads")
 seed_option = setting_option("run.seed")
+
+
+OPENING = ("step", "tokenizer", "device", "threads")
+"""Keywords of `open_run`."""
+
+
+def opening_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that become `OPENING`."""
+    for each in (threads_option, device_option, run_tokenizer_option, step_option):
+        function = each(function)
+    return function

@@ -9,16 +9,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slmmodel.cli.opening import STDIN, bounded_lines, open_run, stdin_lines
-from slmmodel.cli.options import (
-    POSITIVE,
-    device_option,
-    run_argument,
-    run_as_argument,
-    run_tokenizer_option,
-    step_option,
-    threads_option,
-)
+from slmmodel.cli.open_by_path import STDIN, bounded_lines, open_run, stdin_lines
+from slmmodel.cli.options import POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.errors import CorruptFile, InvalidInput, MissingInput, OptionError
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import Outcome, table, write_text
@@ -42,10 +34,7 @@ class Pair(NamedTuple):
 @option("--bad", metavar="KEY", default="sentence_bad", help="Field of the other one.")
 @option("--by", metavar="KEY", help="Also report by the values of this field.")
 @option("--batch-size", metavar="N", type=POSITIVE, default=64, help="Sentences that are read at once.")
-@step_option
-@run_tokenizer_option
-@device_option
-@threads_option
+@opening_options
 def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: int, **opening: Any) -> Outcome:
     """Compare the sentences of minimal pairs by the probability of the whole document; a tie counts half.
 

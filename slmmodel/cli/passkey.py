@@ -9,24 +9,15 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.curves import check_figure, save_figure
-from slmmodel.cli.opening import RunContext, check_distinct, check_written, open_run, refuse_file_of_run
-from slmmodel.cli.options import (
-    COUNT,
-    POSITIVE,
-    device_option,
-    run_argument,
-    run_as_argument,
-    run_tokenizer_option,
-    step_option,
-    threads_option,
-)
-from slmmodel.cli.result_files import IDENTITY, identity, save
+from slmmodel.cli.open_by_path import RunContext, check_distinct, check_written, open_run, refuse_file_of_run
+from slmmodel.cli.options import COUNT, OPENING, POSITIVE, opening_options, run_argument, run_as_argument
+from slmmodel.cli.result_files import IDENTITY, identity, proof, save
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.sizes import format_bytes
 from slmtok import schema
 from slmtok.cli.options import OUTPUT, AmbiguousError, Parsed, command, option
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, table, write_text
+from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.envelope import load_payload
 from slmtok.json_files import corrupt
@@ -83,10 +74,7 @@ DEPTHS = Parsed(_depths, expects="per cents from 0 to 100 such as 0,50,100")
 @option("--max-new", "max_new", metavar="N", type=POSITIVE, default=15, help="Ids that are generated, greedily.")
 @option("--ignore-memory", is_flag=True, help="A control for infini: gates 0, so only the last segment is read.")
 @option("--template", metavar="FILE", help="Own sentences as YAML: intro, filler, needle, question, answer.")
-@step_option
-@run_tokenizer_option
-@device_option
-@threads_option
+@opening_options
 @option("--check", metavar="FILE", help="Recompute a result and compare; exit with status 3 if it differs.")
 @option("--output", "-o", metavar="FILE", show_default="RUN/eval/passkey.json", panel=OUTPUT,
         help="Where to write the result.")  # fmt: skip
@@ -110,7 +98,7 @@ def passkey(
     if not 2 <= options["digits"] <= 9:
         fact = f"--digits is {options['digits']}"
         raise OptionError(fact, limit="2 to 9", fix="--digits 5", option="digits")
-    opening = {name: options.pop(name) for name in ("step", "tokenizer", "device", "threads")}
+    opening = {name: options.pop(name) for name in OPENING}
     sentences = load_template(template) if template else Template()
     stated = None if check is None else load_result(check)
     if stated is not None:
@@ -315,12 +303,7 @@ def _checked(path: str, stated: Mapping[str, Any], computed: Mapping[str, Any]) 
     for ours in computed["cells"]:
         if ours not in stated["cells"]:
             wrong.append(f"length {ours['length']}, depth {ours['depth']:g}")
-    rows: list[Row] = [("differs", "\n".join(wrong))]
-    return Outcome(
-        {"path": path, "proven": not wrong, "differences": wrong},
-        lambda: print_rows(rows, title=f"{path}: {'not proven' if wrong else 'proven'}"),
-        code=ANSWER_NO if wrong else DONE,
-    )
+    return proof(path, wrong, [("differs", "\n".join(wrong))])
 
 
 # ---------------------------------------------------------------- the heat map

@@ -10,6 +10,7 @@ from slmmodel.data.mixture import Generated
 from slmmodel.data.packing import Ints
 from slmmodel.data.source import Delimiters, Shard
 from slmmodel.data_config import DataSource
+from slmmodel.sizes import ceil_div
 
 MAX_DISTINCT = 20_000
 """Different documents in a block; a larger share repeats them."""
@@ -54,7 +55,7 @@ def _shard(maker: TaskMaker, seq_len: int, seed: str, n_ids: int, delimiters: De
     lengths = np.array([len(document) for document in documents], dtype=np.int64)
     stops = np.cumsum(lengths)
     # Repeated where all distinct documents are fewer ids than asked.
-    count = len(lengths) if total >= n_ids else -(-n_ids * len(lengths) // total)
+    count = len(lengths) if total >= n_ids else ceil_div(n_ids * len(lengths), total)
     order = np.arange(count) % max(len(lengths), 1)
     ids = np.fromiter((id for document in documents for id in document), dtype=np.uint32, count=int(lengths.sum()))
     shard = Shard(ids, (stops - lengths)[order], stops[order], np.array(nbytes, dtype=np.int64)[order])

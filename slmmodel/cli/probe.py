@@ -8,17 +8,8 @@ from difflib import get_close_matches
 from random import Random
 from typing import Any
 
-from slmmodel.cli.opening import RunContext, check_written, open_run, refuse_file_of_run
-from slmmodel.cli.options import (
-    COUNT,
-    POSITIVE,
-    device_option,
-    run_argument,
-    run_as_argument,
-    run_tokenizer_option,
-    step_option,
-    threads_option,
-)
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_file_of_run
+from slmmodel.cli.options import COUNT, OPENING, POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.cli.probe_tasks import TASKS, Question
 from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, checked, identity, load_result, save
 from slmmodel.errors import InvalidInput, OptionError, UnknownName
@@ -49,10 +40,7 @@ NAMES = Parsed(_names, expects=f"names such as {','.join(TASKS)}")
 @option("--samples", metavar="N", type=POSITIVE, default=200, help="Questions of the test; training has none of them.")
 @option("--digits", metavar="N", type=POSITIVE, default=3, help="Digits of the numbers that are added, 2 to 9.")
 @option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the questions.")
-@step_option
-@run_tokenizer_option
-@device_option
-@threads_option
+@opening_options
 @option(
     "--check",
     metavar="FILE",
@@ -65,7 +53,7 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
     The run itself stays as it is. Every share has its 95 % interval. How the tokenizer cuts a question is printed too:
     letters or digits in one token make spelling harder and sums easier.
     """
-    opening = {name: options.pop(name) for name in ("step", "tokenizer", "device", "threads")}
+    opening = {name: options.pop(name) for name in OPENING}
     _check(options)
     refuse_file_of_run(check, "a result of slm probe", f"{PROBE}.json", "probe")
     check_written(output, "output", [run, opening["tokenizer"]], force=force)

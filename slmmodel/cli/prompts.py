@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.cli.opening import RunContext, check_written, open_run, refuse_file_of_run
-from slmmodel.cli.options import (
-    COUNT,
-    POSITIVE,
-    device_option,
-    run_argument,
-    run_as_argument,
-    run_tokenizer_option,
-    step_option,
-    threads_option,
-)
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_file_of_run
+from slmmodel.cli.options import COUNT, POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.cli.result_files import PROMPT_SHEET, checked, identity, load_result, measure_rows, save
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import SlmmodelError
@@ -81,10 +72,7 @@ def _measures() -> list[Measure]:
 @run_argument
 @option("--max-new", "max_new", metavar="N", type=POSITIVE, default=100, help="Ids of each continuation.")
 @option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the draws.")
-@step_option
-@run_tokenizer_option
-@device_option
-@threads_option
+@opening_options
 @option(
     "--check",
     metavar="FILE",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import reading
@@ -20,19 +18,19 @@ def needs_mixture(data: DataConfig) -> bool:
     return not isinstance(data.train, str) or bool(data.stages or data.cache)
 
 
-def open_recorded(run: RunFolder, config: Mapping[str, Any] | None = None) -> RunData | None:
+def open_mixture_of(run: RunFolder) -> RunData | None:
     """The data of a run with a mixture, as its configuration names them; None for one path."""
-    found = RunConfig.model_validate(run.config if config is None else config)
+    found = RunConfig.model_validate(run.config)
     if not needs_mixture(found.data):
         return None
-    from slmmodel.cli.sources import open_sources, with_passkeys
+    from slmmodel.cli.sources import open_mixture, with_passkeys
 
-    return with_passkeys(open_sources(found.data, run.tokenizer, reading.recorded(run)), found)
+    return with_passkeys(open_mixture(found.data, run.tokenizer, reading.recorded(run)), found)
 
 
-def open_split(run: RunFolder, split: str) -> TokenSource | None:
+def open_split_of_mixture(run: RunFolder, split: str) -> TokenSource | None:
     """The split `train` or `val` of the mixture of a run; None for a run with one path. Raises `MissingInput`."""
-    data = open_recorded(run)
+    data = open_mixture_of(run)
     if data is None:
         return None
     source = {"train": data.train, "val": data.val}.get(split)
@@ -58,13 +56,13 @@ def training_data(run: RunFolder, split: str = "train", tokenizer: str | Path | 
 
     Raises what opening raises.
     """
-    mixed = open_recorded(run)
+    mixed = open_mixture_of(run)
     if mixed is not None and split == "train":
         return mixed
-    from slmmodel.cli.opening import open_any
+    from slmmodel.cli.open_by_path import open_ids_or_text
 
-    source = open_split(run, split)
+    source = open_split_of_mixture(run, split)
     if source is None:
         path, file = str(run.config["data"]["train"]), tokenizer or run.tokenizer
-        source = open_any(path, split, run.vocab, file, reading.recorded(run))
+        source = open_ids_or_text(path, split, run.vocab, file, reading.recorded(run))
     return RunData(source, None, run.vocab)

@@ -10,7 +10,7 @@ from typing import Any
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import result_sections, run_sections, text_sections
 from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
-from slmmodel.cli.opening import RunContext, check_written
+from slmmodel.cli.open_by_path import RunContext, check_written
 from slmmodel.cli.options import device_option, threads_option
 from slmmodel.cli.run_sections import Subject
 from slmmodel.cli.text import Text
@@ -18,7 +18,7 @@ from slmmodel.cli.text_sections import Opened
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.versions import package_version
-from slmtok.cli.files import STDIO, short_names, writing
+from slmtok.cli.files import STDIO, check_opens, short_names, write_page
 from slmtok.cli.options import OUTPUT, argument, command, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.progress import Progress
@@ -27,7 +27,6 @@ from slmtok.errors import SlmtokError
 from slmtok.pages.frame import Page
 from slmtok.pages.loss_map import STYLES
 from slmtok.pages.sections import Block, Paragraph, Section, report_page
-from slmtok.sizes import format_bytes
 
 _FOOTER = "Made by slmmodel {}. This page is one file without a network; equal inputs give equal bytes."
 
@@ -61,8 +60,7 @@ def report(
     The page is one file of at most 5 MB that asks no network and holds no date. Results in the folder eval of a run are
     shown. A run that has not finished is shown with its newest checkpoint.
     """
-    if opens and output == STDIO:
-        raise OptionError("--open together with -o -, which is stdout", fix="-o FILE", option="open")
+    check_opens(opens, output)
     if twice := next((each for each in subjects if subjects.count(each) > 1), None):
         raise OptionError(f"{twice!r} is named twice", fix="name it once", option="subjects")
     if output != STDIO:
@@ -75,18 +73,7 @@ def report(
         raise OptionError(fact, limit=".html, .htm", fix=fix, option="output")
     use_threads(threads)
     page, warnings = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
-    content = page.html.encode()
-    with writing(output, force=force) as file:
-        file.write(content)
-    if opens:
-        import webbrowser
-
-        webbrowser.open(Path(output).absolute().as_uri())
-    result = {"path": output, "subjects": list(subjects), "bytes": len(content)}
-    if output == STDIO:
-        return Outcome(result, warnings=warnings)
-    summary = f"{output}: {format_bytes(len(content))}, open it in a browser"
-    return Outcome(result, summary=summary, warnings=warnings)
+    return write_page(page.html, output, force=force, opens=opens, warnings=warnings, subjects=list(subjects))
 
 
 def write_report(subjects: Sequence[str], output: str) -> None:

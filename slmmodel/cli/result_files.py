@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
-from slmmodel.cli.opening import RunContext
-from slmmodel.versions import package_version
+from slmmodel.cli.certificates import envelope_of
+from slmmodel.cli.open_by_path import RunContext
 from slmtok import atomic, schema
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, note, print_rows, settings
-from slmtok.envelope import Envelope, load_payload
+from slmtok.envelope import load_payload
 from slmtok.json_files import corrupt
 from slmtok.strict_json import FaultError
 
@@ -83,16 +83,12 @@ def identity(context: RunContext, step: int | None) -> dict[str, Any]:
     return {"path": str(context.run.path), "model": model, "tokenizer": context.vocab.fingerprint}
 
 
-def to_envelope(kind: str, result: Mapping[str, Any]) -> Envelope:
-    """The file of a result with entries `model` and `tokenizer`; its `path` stays outside."""
+def save(run: RunFolder, kind: str, result: Mapping[str, Any], *, output: str | None, name: str | None = None) -> str:
+    """Writes a result with entries `model` and `tokenizer` to `output`, or into the folder of the run, replacing an
+    earlier one; gives the path. The `path` of the result stays outside."""
     inputs = {"weights": result["model"]["weights"], "tokenizer": result["tokenizer"]}
     payload = {name: value for name, value in result.items() if name != "path"}
-    return Envelope(kind, inputs, finite(payload), f"slmmodel {package_version()}")
-
-
-def save(run: RunFolder, kind: str, result: Mapping[str, Any], *, output: str | None, name: str | None = None) -> str:
-    """Writes a result to `output`, or into the folder of the run, replacing an earlier one; gives its path."""
-    data = to_envelope(kind, result).to_bytes()
+    data = envelope_of(kind, inputs, payload).to_bytes()
     if output is None:
         return write_into(run, name or f"{kind}.json", data, option="-o")
     atomic.write(Path(output), data, force=True)
@@ -139,9 +135,13 @@ def checked(path: str, stated: Mapping[str, Any], computed: Mapping[str, Any]) -
     """Compares a result that a file states with one that was just computed; status 3 where they differ."""
     now = json.loads(json.dumps(finite({name: value for name, value in computed.items() if name != "path"})))
     wrong = [name for name, value in now.items() if stated.get(name) != value]
-    rows: list[Row] = [("differs", ", ".join(wrong))]
+    return proof(path, wrong, [("differs", ", ".join(wrong))])
+
+
+def proof(path: str, wrong: Sequence[str], rows: Sequence[Row], **more: Any) -> Outcome:
+    """Whether a file that was computed again is right; `wrong` is what differs, `more` are entries of the result."""
     return Outcome(
-        {"path": path, "proven": not wrong, "differences": wrong},
+        {"path": path, "proven": not wrong, "differences": wrong, **more},
         lambda: print_rows(rows, title=f"{path}: {'not proven' if wrong else 'proven'}"),
         code=ANSWER_NO if wrong else DONE,
     )

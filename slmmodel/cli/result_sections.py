@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slmmodel.checkpoint import EVALUATIONS, reading
+from slmmodel.cli.baselines import best_ngram
 from slmmodel.cli.certificates import format_bits, load_certificate
 from slmmodel.cli.passkey import load_result as load_passkey
 from slmmodel.cli.result_files import PROBE, PROMPT_SHEET, load_result, measure_rows
@@ -113,8 +114,8 @@ def _row(name: str, found: Mapping[str, Any]) -> list[str]:
     interval, baselines, sums = found["interval"], found.get("baselines"), found["sums"]
     ngram = xz = ""
     if baselines:
-        order, bits = min(baselines["ngram"].items(), key=lambda item: float(item[1]))
-        ngram, xz = f"{bits:.4f} (order {order})", f"{baselines['xz']['after_train']:.4f}"
+        order, best = best_ngram(baselines)
+        ngram, xz = f"{best:.4f} (order {order})", f"{baselines['xz']['after_train']:.4f}"
     between = "" if interval is None else f"{interval['low']:.4f} to {interval['high']:.4f}"
     bits = [format_bits(found["bpb_total"]), between, format_bits(found["bpb_content"])]
     return [name, *bits, f"{sums['bytes']:,}", f"{sums['documents']:,}", ngram, xz]

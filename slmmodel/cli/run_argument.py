@@ -19,10 +19,10 @@ from slmtok.cli.options import AmbiguousError, Decorator, argument
 from slmtok.file_kinds import NAMES, kind_of_file
 
 
-def run_argument_of(name: str = "run", **attributes: Any) -> Decorator:
+def run_argument_of(**attributes: Any) -> Decorator:
     """The argument for a run, which is a folder."""
     shared: dict[str, Any] = {"metavar": "RUN", "help": "The folder of a run, as slm train wrote it."}
-    return argument(name, **{**shared, **attributes, "callback": check_runs})
+    return argument("run", **{**shared, **attributes, "callback": check_runs})
 
 
 def check_runs(ctx: click.Context, param: click.Parameter | None, value: Any) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.opening import (
+from slmmodel.cli.open_by_path import (
     RunContext,
     check_prompt,
     load_torch,
@@ -22,16 +22,17 @@ from slmmodel.cli.opening import (
 )
 from slmmodel.cli.options import (
     COUNT,
+    OPENING,
     device_option,
     field_option,
     ids_option,
     one_text,
+    opening_options,
     prompt_option,
     run_argument,
     run_as_argument,
     run_tokenizer_option,
     step_option,
-    threads_option,
     to_stdout,
 )
 from slmmodel.cli.text import TextDecoder
@@ -69,8 +70,6 @@ _ATTRIBUTES: dict[str, dict[str, Any]] = {
     "dola": {"metavar": "LAYERS", "show_default": "none"},
     "regex": {"metavar": "REGEX", "show_default": "none"},
 }
-_OPENING = ("step", "tokenizer", "device", "threads")
-"""Parameters of `open_run`."""
 
 
 def sampling_options(function: Any) -> Any:
@@ -105,17 +104,14 @@ _HABITS = {
 @prompt_option
 @ids_option
 @sampling_options
-@step_option
-@run_tokenizer_option
-@device_option
-@threads_option
+@opening_options
 def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **values: Any) -> Outcome:
     """Generate text with a trained model. The samples of one seed differ; the same seed gives the same text."""
     if text is not None and prompt is not None:
         fix = one_text("sample")(text, arguments_of_command()) or "leave one out"
         raise OptionError("TEXT and --prompt together", where=f"TEXT is {text!r}", fix=fix, option="--prompt")
     prompt = prompt if text is None else text
-    opening = {name: values.pop(name) for name in _OPENING}
+    opening = {name: values.pop(name) for name in OPENING}
     options = SampleConfig(**values)
     given = check_prompt(prompt, ids)
     _check_early(options, given, RunFolder.open(run))

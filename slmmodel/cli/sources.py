@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from slmmodel.cli import reading
-from slmmodel.cli.opening import is_text, open_any
+from slmmodel.cli.open_by_path import is_text, open_ids_or_text
 from slmmodel.cli.passkey_mix import passkeys
 from slmmodel.cli.text import Text, other_tokenizer
 from slmmodel.cli.text_source import Corpus, TextStream
@@ -19,14 +19,11 @@ from slmmodel.data.opening import StageData
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig, DataSource
 from slmmodel.errors import InvalidConfig, MissingInput
-from slmmodel.vocab import VocabMeta
 from slmtok.options import ReadOptions
-from slmtok.shards.format import vocabulary_metadata
 from slmtok.shards.plan import stamp
-from slmtok.vocab_json import render_metadata
 
 
-def open_sources(data: DataConfig, tokenizer: str | Path | bytes | None, read: ReadOptions) -> RunData:
+def open_mixture(data: DataConfig, tokenizer: str | Path | bytes | None, read: ReadOptions) -> RunData:
     """The mixtures of a run, without passkeys. `tokenizer` None is that of the packed data among the sources.
 
     Raises what opening and reading raise, `MissingInput` without a tokenizer, `InvalidConfig` for keys of a source.
@@ -45,7 +42,7 @@ def open_sources(data: DataConfig, tokenizer: str | Path | bytes | None, read: R
     if data.val == "auto" and opened.val:
         val = Mixture(opened.val, "val", repeats=False)
     elif data.val not in ("auto", "none"):
-        val = open_any(data.val, None, opened.vocab, opened.text, read)
+        val = open_ids_or_text(data.val, None, opened.vocab, opened.text, read)
     name = ", ".join(source.path for source in by_stage[0].sources if source.path)
     content = opened.text.tokenizer.to_bytes()
     return RunData(mixtures[0], val, opened.vocab, content, opened.vocab_json, name, tuple(stages) if changes else ())
@@ -80,8 +77,7 @@ class _Opened:
     def __init__(self, text: Text, read: ReadOptions, data: DataConfig) -> None:
         self.text, self._read, self._split = text, read, "auto" if data.val == "auto" else "none"
         self._cache, self._limit = data.cache, data.cache_limit
-        self.vocab_json = render_metadata(vocabulary_metadata(text.tokenizer))
-        self.vocab = VocabMeta.parse(self.vocab_json, source="the tokenizer")
+        self.vocab_json, self.vocab = text.metadata()
         self.val: list[Component] = []
         self._streams: dict[str, DocumentStream] = {}
 

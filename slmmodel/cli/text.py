@@ -55,6 +55,14 @@ class Text:
         if vocab is not None and vocab.fingerprint != self.tokenizer.fingerprint:
             raise other_tokenizer(self, vocab, "these ids" if owner is None else os.fspath(owner))
 
+    def metadata(self) -> tuple[bytes, VocabMeta]:
+        """The content of the `vocab.json` of the tokenizer, and what it says."""
+        from slmtok.shards.format import vocabulary_metadata
+        from slmtok.vocab_json import render_metadata
+
+        content = render_metadata(vocabulary_metadata(self.tokenizer))
+        return content, VocabMeta.parse(content, source="the tokenizer")
+
     def encode(self, text: str) -> list[int]:
         """The ids of a text without opening and closing specials. The spelling of a special is encoded as text."""
         return [int(id) for id in self.tokenizer.encode(text)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.cli.opening import RunContext
+from slmmodel.cli.open_by_path import RunContext
 from slmmodel.errors import SlmmodelError
 from slmtok.files import whole_characters
 from slmtok.pages.sections import Block, Markup, Paragraph, Quote, Table

@@ -28,10 +28,8 @@ from slmtok.corpus import STDIN, Batch, Position, Sources, format_of, read
 from slmtok.corpus.arrow import check_columns
 from slmtok.corpus.batches import START
 from slmtok.options import ReadOptions, option_specs
-from slmtok.shards.format import vocabulary_metadata
 from slmtok.shards.plan import source_names, sources
 from slmtok.shards.split import MANY_DOCUMENTS, Split, by_lengths, measure
-from slmtok.vocab_json import render_metadata
 
 NO_VALIDATION = Split("none")
 MEMORY_BATCH_BYTES = 8 << 20
@@ -254,8 +252,7 @@ def text_source(
 def corpus_data(corpus: Corpus, val: str = "auto") -> RunData:
     """Training data of a corpus. `val`: `auto` or `none`. Raises what reading raises."""
     tokenizer = corpus.text.tokenizer
-    vocab_json = render_metadata(vocabulary_metadata(tokenizer))
-    vocab = VocabMeta.parse(vocab_json, source="the tokenizer")
+    vocab_json, vocab = corpus.text.metadata()
     rule = corpus.split(val)
     train, held = (text_source(corpus, vocab, split, rule) for split in ("train", "val"))
     return RunData(train, None if val == "none" else held, vocab, tokenizer.to_bytes(), vocab_json, corpus.name)

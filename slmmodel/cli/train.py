@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import fields
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +17,7 @@ import click
 from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, new_name, read_sums
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
-from slmmodel.cli.opening import check_text, is_text, open_if_text, refuse_run
+from slmmodel.cli.open_by_path import check_text, is_text, open_if_text, refuse_run
 from slmmodel.cli.options import (
     SETTINGS,
     STEP,
@@ -36,7 +35,7 @@ from slmmodel.cli.reading import corpus_options
 from slmmodel.cli.train_habits import RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
-from slmmodel.run_files import SAVED, VALIDATING, VALIDATION
+from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
 from slmmodel.sizes import format_bytes, format_count, parse_count
 from slmtok.cli.options import (
     OUTPUT,
@@ -120,7 +119,7 @@ def train(
         folder = RunFolder(Path(output))
         if not folder.exists() and not folder.is_version_1():
             folder.refuse_other_content()
-        opened = open_text_or_mixture(given, data, tokenizer, read)
+        opened = open_unless_packed(given, data, tokenizer, read)
         options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch}
         if dry_run:
             return _dry_run(given, opened, output=output, **options)
@@ -189,7 +188,7 @@ def _has_stages(given: Settings) -> bool:
     return "data.stages" in given and bool(given["data.stages"].value)
 
 
-def open_text_or_mixture(given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions) -> RunData | None:
+def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions) -> RunData | None:
     """What the settings train on: text, several sources read together (a mixture), or generated tasks (passkeys).
 
     A passkey is a number hidden in filler text, to be found. None for plain packed data, which `trainer.train` opens.
@@ -203,14 +202,14 @@ def open_text_or_mixture(given: Settings, data: str | None, tokenizer: str | Non
     section = DataConfig.model_validate(validate(options).get("data", {}))
     if data is not None and not needs_mixture(section):
         return open_if_text(data, tokenizer, section.val, read)
-    from slmmodel.cli.sources import open_sources, with_passkeys
+    from slmmodel.cli.sources import open_mixture, with_passkeys
 
-    opened = open_sources(section, tokenizer, read)
+    opened = open_mixture(section, tokenizer, read)
     from slmmodel.hardware import device_for
     from slmmodel.training.setup import value_of
 
     device = device_for(value_of(given, "run.device", "auto"))
-    return with_passkeys(opened, resolve(given, opened.vocab, opened.tokens, device.type)[0])
+    return with_passkeys(opened, resolve(given, opened.vocab, opened.n_ids, device.type)[0])
 
 
 def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
@@ -333,7 +332,7 @@ def resume(
     if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
         _check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
-    opened = _open_recorded(folder, data)
+    opened = _open_data_of(folder, data)
     if output is not None:
         from slmmodel.trainer import branch
 
@@ -414,11 +413,11 @@ def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget:
         )
 
 
-def _open_recorded(run: RunFolder, data: str | None) -> RunData | None:
+def _open_data_of(run: RunFolder, data: str | None) -> RunData | None:
     """The data of a run, or where they are now; None for plain packed data."""
-    from slmmodel.cli.recorded import open_recorded
+    from slmmodel.cli.recorded import open_mixture_of
 
-    opened = open_recorded(run)
+    opened = open_mixture_of(run)
     if opened is not None and data is not None:
         raise OptionError(
             f"--data {data!r} is one path, and the run has a mixture of sources",
@@ -560,8 +559,9 @@ def _train(
 
         progress("preparing", 0, 0)
         remark = (lambda text: None) if progress.quiet else (lambda text: progress.line(f"note: {text}"))
-        unscored = _finished_without_score(given, data, Path(output)) if evaluate and not options.get("force") else None
-        result = unscored or train_run(given, data=data, output=output, report=progress, note=remark, **options)
+        needs_score = evaluate and not options.get("force")
+        unevaluated = _finished_without_score(given, data, Path(output)) if needs_score else None
+        result = unevaluated or train_run(given, data=data, output=output, report=progress, note=remark, **options)
         if not is_main():
             settings().as_json = False
             return Outcome({}, code=result.code)
@@ -579,7 +579,7 @@ def _train(
         {**result.to_dict(), "evaluation": certificate},
         summary=lambda: print_rows(rows, title=str(result.path)),
         code=result.code,
-        warnings=result.notes,
+        warnings=tuple(result.notes),
         warnings_shown=True,
     )
 
@@ -613,7 +613,7 @@ def _finished_without_score(given: Settings, data: RunData | None, output: Path)
     if not (run.exists() and run.finished) or not _awaits_scoring(run := RunFolder.open(output)):
         return None
     fingerprint, result = run.fingerprint, run.result
-    if {field.name for field in fields(RunResult)} - {"path"} != {*result}:
+    if result.keys() != Result.model_fields.keys():
         return None
     data = data or setup.open_packed_data(given, run.config)
     if data.train.digest != fingerprint.get("data"):
@@ -623,7 +623,7 @@ def _finished_without_score(given: Settings, data: RunData | None, output: Path)
         with locked(output):
             run.remove_leftovers()
             (output / heartbeat.FILE).unlink(missing_ok=True)
-    return RunResult(path=output, **{**result, "notes": tuple(result["notes"])})
+    return RunResult(path=output, **result)
 
 
 def _awaits_scoring(run: RunFolder) -> bool:

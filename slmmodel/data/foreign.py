@@ -20,9 +20,8 @@ from slmmodel.data.packing import Ints, check_range, prefix_sums
 from slmmodel.data.source import (
     SCAN_IDS,
     Delimiters,
-    DocumentBlock,
+    OneBlockSource,
     Shard,
-    TokenSource,
     check_ids,
     corrupt,
     delimiters_of,
@@ -83,7 +82,7 @@ LAYOUTS: dict[str, Layout] = {
 }
 
 
-class ForeignSource(DocumentBlock, TokenSource):
+class ForeignSource(OneBlockSource):
     """The documents of one file of ids."""
 
     vocab: VocabMeta

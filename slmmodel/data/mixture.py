@@ -93,7 +93,7 @@ class Generated(NamedTuple):
 
 
 class Mixture(TokenSource):
-    """Streams in blocks of `block_bytes`. `repeats`: an epoch is that of the module; else each document once."""
+    """Streams in blocks of `block_bytes`. `repeats`: an epoch repeats all streams but the longest; else none."""
 
     n_blocks = None
     vocab: VocabMeta

@@ -1,4 +1,12 @@
-"""Opening token data by path: `open_source` for one split, `open_data` for what a training run reads."""
+"""Opening token data by path. Who opens what:
+
+open_source                        one split of packed data, or a file of ids
+open_data                          packed data for a training run: training and validation split
+training.setup.open_packed_data    the same, by the settings of a run
+cli.open_by_path                   ids or text; text becomes ids when it is read
+cli.sources.open_mixture           several sources, stages, or a cache of tokenized blocks
+cli.recorded                       the data of a run, as its `config.yaml` names them
+"""
 
 from __future__ import annotations
 
@@ -114,7 +122,7 @@ class RunData:
             )
 
     @property
-    def tokens(self) -> int:
+    def n_ids(self) -> int:
         """Training ids of one epoch; of text that comes in several blocks, those of the first."""
         return int(self.train.block(0).lengths().sum())
 

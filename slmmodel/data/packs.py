@@ -23,6 +23,7 @@ import numpy as np
 
 from slmmodel.data.packing import EndToEnd, Ints, Packing, Spans, concatenate_ranges, prefix_sums
 from slmmodel.errors import Argument, InvalidConfig
+from slmmodel.sizes import ceil_div, round_up
 
 BUCKET_POOL = 100
 """`bucket` sorts pools of this many batches."""
@@ -43,7 +44,7 @@ class Concat(EndToEnd):
     has_offset = True
 
     def __len__(self) -> int:
-        return -(-self._total // self.seq_len)
+        return ceil_div(self._total, self.seq_len)
 
     def first_bytes(self, nbytes: Ints) -> Ints:
         """The bytes of text before each sequence, in the order of the documents: int64 [len(self)].
@@ -77,12 +78,12 @@ class Stateful(EndToEnd):
     validation_pack = "bucket"
 
     def __len__(self) -> int:
-        return -(-self._stream_length // self.seq_len) * int(self.options["batch_size"])
+        return ceil_div(self._stream_length, self.seq_len) * int(self.options["batch_size"])
 
     @property
     def _stream_length(self) -> int:
         """Inputs of each stream; the last one may have fewer."""
-        return -(-self._total // int(self.options["batch_size"]))
+        return ceil_div(self._total, int(self.options["batch_size"]))
 
     def _ranges(self, indices: Any) -> tuple[Any, Any]:
         number, row = divmod(indices, self.options["batch_size"])
@@ -334,7 +335,7 @@ def bucket_batches(sizes: list[int], seq_len: int, max_columns: int) -> list[tup
     """(length, sequences) of batches of items that ascend in size, each of at most `max_columns` columns."""
 
     def rounded(size: int) -> int:
-        return min(seq_len, -(-size // BUCKET_MULTIPLE) * BUCKET_MULTIPLE)
+        return min(seq_len, round_up(size, BUCKET_MULTIPLE))
 
     batches: list[tuple[int, int]] = []
     start = 0

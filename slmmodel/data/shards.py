@@ -22,10 +22,9 @@ from slmmodel.data.packing import Ints
 from slmmodel.data.source import (
     REPACK,
     Delimiters,
-    DocumentBlock,
     NoSuchSplitError,
+    OneBlockSource,
     Shard,
-    TokenSource,
     check_ids,
     corrupt,
     delimiters_of,
@@ -164,7 +163,7 @@ def open_shard(path: Path, header: Header, delimiters: Delimiters, *, has_domain
     return Shard(ids, offsets[:-1], offsets[1:], nbytes, domains)
 
 
-class ShardSource(DocumentBlock, TokenSource):
+class ShardSource(OneBlockSource):
     """One split of packed data; its shards are one block. The ids of a shard are checked when they are first read."""
 
     vocab: VocabMeta

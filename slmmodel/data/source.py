@@ -8,7 +8,6 @@ delimiters that are not stored are added.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, count
@@ -58,14 +57,9 @@ class TokenSource(ABC):
     def digest(self) -> str:
         """64 hexadecimal digits."""
 
-    def block(self, index: int) -> Any:
-        """A `DocumentBlock`, the same at any time and on any rank. A source of one block is that block itself.
-
-        Raises `NoSuchBlockError` past the last block.
-        """
-        if index:
-            raise NoSuchBlockError(index)
-        return self
+    @abstractmethod
+    def block(self, index: int) -> DocumentBlock:
+        """A block, the same at any time and on any rank. Raises `NoSuchBlockError` past the last block."""
 
     def domains(self) -> Ints | None:
         """Number of each document's domain: int64 [n_docs]; None without domains."""
@@ -227,24 +221,27 @@ class DocumentBlock:
         return found
 
     def ids(self, doc: int, start: int, stop: int) -> NDArray[Any]:
-        """The ids `start` to `stop - 1` of a document, fewer where it ends before: unsigned integers, read-only."""
-        number = bisect_right(self._firsts, doc) - 1
-        shard, doc = self.shard(number), doc - self._firsts[number]
-        first, last = int(shard.starts[doc]), int(shard.stops[doc])
-        if not self._added:
-            return shard.ids[first + start : min(first + stop, last)]
-        opening, closing, stores_opening, stores_closing = self.delimiters
-        length = last - first + self._added
-        stop, n_before = min(stop, length), 0 if stores_opening else 1
-        stored = shard.ids[first + max(0, start - n_before) : min(first + max(0, stop - n_before), last)]
-        before = [opening] if n_before and start == 0 < stop else []
-        after = [closing] if not stores_closing and start < stop == length else []
-        if not before and not after:
-            return stored
-        return np.concatenate([np.array(before, stored.dtype), stored, np.array(after, stored.dtype)])
+        """A copy of the ids `start` to `stop - 1` of a document, fewer where it ends before: unsigned integers."""
+        located = self.locate(np.array([doc]))
+        count = max(0, min(stop, int(located.lengths[0])) - start)
+        out = np.empty(count, located.dtype)
+        self.copy_ids(located, np.array([start]), np.array([count]), out, np.array([0]))
+        return out
 
 
-class ArraySource(DocumentBlock, TokenSource):
+class OneBlockSource(DocumentBlock, TokenSource):
+    """A source that is its only block."""
+
+    delimiters: Delimiters
+
+    def block(self, index: int) -> DocumentBlock:
+        """See `TokenSource`."""
+        if index:
+            raise NoSuchBlockError(index)
+        return self
+
+
+class ArraySource(OneBlockSource):
     """Documents in memory, delimiters included: for benchmarks and tests."""
 
     digest = "0" * 64

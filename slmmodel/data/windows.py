@@ -22,6 +22,7 @@ import numpy as np
 
 from slmmodel.data.packing import EndToEnd, Ints, Packing, Spans, check_range, prefix_sums
 from slmmodel.errors import Argument
+from slmmodel.sizes import ceil_div
 
 
 class DocumentWindows(Packing):
@@ -110,7 +111,7 @@ class Stream(EndToEnd):
         self._joints = joints[joints < self._n]  # the inputs `</s>`, whose target `<s>` is not scored
 
     def __len__(self) -> int:
-        return 1 + -(-max(0, self._n - self.seq_len) // self.stride) if self._n else 0
+        return 1 + ceil_div(max(0, self._n - self.seq_len), self.stride) if self._n else 0
 
     def _ranges(self, indices: Any) -> tuple[Any, Any]:
         starts = indices * self.stride

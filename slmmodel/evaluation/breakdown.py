@@ -12,13 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slmmodel.data.packing import Ints
-from slmmodel.data.source import DocumentBlock
+from slmmodel.data.source import DocumentBlock, TokenSource
 from slmmodel.evaluation.scoring import LN2, Scores
 
 DECILES = 10
 N_WORST = 10
 MAX_BYTES_ROW = 16
 _DOCS_PER_COUNT = 4096
+
+
+def tables(scores: Scores, source: TokenSource, counts: Ints | None, *, worst: bool = False) -> dict[str, Any]:
+    """All tables of an evaluation of `source`; `counts` are those of `target_counts`, of the training data."""
+    found: dict[str, Any] = {"by_bytes": by_bytes(scores), "by_position": by_position(scores)}
+    if worst:
+        found["worst_documents"] = worst_documents(scores)
+    if counts is not None:
+        found["by_frequency"] = by_frequency(scores, counts)
+    if (domains := source.domains()) is not None:
+        found["by_domain"] = by_domain(scores, domains, source.domain_names)
+    return found
 
 
 def target_counts(block: DocumentBlock, n_vocab: int) -> Ints:

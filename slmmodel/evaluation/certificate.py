@@ -16,7 +16,7 @@ import numpy as np
 from slmmodel.checkpoint import sha256_of, weights_digest
 from slmmodel.data.source import TokenSource
 from slmmodel.errors import Argument, Mismatch, OptionError
-from slmmodel.evaluation.comparison import interval, units
+from slmmodel.evaluation.comparison import interval, losses_to_bytes, units
 from slmmodel.evaluation.scoring import Progress, Scores, check_stride, score
 from slmmodel.models import MODELS, arch_of, config_from_dict
 from slmmodel.versions import versions
@@ -37,6 +37,11 @@ class Evaluation(NamedTuple):
 
     certificate: dict[str, Any]
     scores: Scores
+
+    def losses(self) -> bytes:
+        """The content of a file of losses, for `slm compare`."""
+        about = {key: self.certificate[key] for key in ("model", "tokenizer", "scoring")}
+        return losses_to_bytes(self.scores, {**about, "documents": self.certificate["documents"]["digest"]})
 
 
 def evaluate(

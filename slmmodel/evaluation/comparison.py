@@ -24,6 +24,7 @@ from slmmodel.data.source import corrupt
 from slmmodel.errors import Mismatch, MissingInput, Unreadable
 from slmmodel.evaluation.scoring import LN2, Scores
 from slmmodel.json_files import Strict, exactly, parse_object, validated
+from slmmodel.sizes import ceil_div
 
 RESAMPLES, SEED, LEVEL = 10_000, 0, 0.95
 MIN_UNITS = 20
@@ -86,7 +87,7 @@ def segments(scores: Scores, *, content: bool = False, size: int = SEGMENT_BYTES
     return Units(np.bincount(segment, weights=nats, minlength=len(nbytes)) / LN2, nbytes, f"{size} bytes")
 
 
-def interval(of: Units, *, resamples: int = RESAMPLES, seed: int = SEED, level: float = LEVEL) -> Interval | None:
+def interval(of: Units, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval | None:
     """The percentile interval of `sum(bits) / sum(bytes)`; None with fewer than 20 units.
 
     For a paired difference, `bits` are the differences of two models on the same units.
@@ -95,8 +96,8 @@ def interval(of: Units, *, resamples: int = RESAMPLES, seed: int = SEED, level: 
     if count < MIN_UNITS or not of.nbytes.sum():
         return None
     means = bootstrap_means(of.bits[None], of.nbytes, resamples=resamples, seed=seed)[0]
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    return Interval(low, high, of.unit, count, level)
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+    return Interval(low, high, of.unit, count, LEVEL)
 
 
 def bootstrap_means(rows: Floats, nbytes: NDArray[Any], *, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
@@ -109,7 +110,7 @@ def bootstrap_means(rows: Floats, nbytes: NDArray[Any], *, resamples: int = RESA
     rows, nbytes = np.add.reduceat(rows, borders, axis=1), np.add.reduceat(nbytes, borders)
     rng = np.random.default_rng(seed)
     means, start = np.empty((len(rows), resamples)), 0
-    for part in np.array_split(np.arange(resamples), -(-resamples // max(1, _RESAMPLED_VALUES // len(borders)))):
+    for part in np.array_split(np.arange(resamples), ceil_div(resamples, max(1, _RESAMPLED_VALUES // len(borders)))):
         drawn = rng.integers(0, len(borders), (len(part), len(borders)))
         total = np.maximum(nbytes[drawn].sum(1), 1)
         for bits, of_row in zip(rows, means, strict=True):

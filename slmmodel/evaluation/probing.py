@@ -71,12 +71,12 @@ def repeated(ids: Sequence[int]) -> tuple[int, int]:
     return total - different, total
 
 
-def found_in(blocks: Iterable[NDArray[Any]], wanted: Iterable[tuple[int, ...]], n: int = OVERLAP_IDS) -> set[Any]:
-    """Those of the `wanted` runs of `n` ids that occur in a block; runs do not reach over blocks.
+def found_in(blocks: Iterable[NDArray[Any]], wanted: Iterable[tuple[int, ...]]) -> set[Any]:
+    """Those of the `wanted` runs of `OVERLAP_IDS` ids that occur in a block; runs do not reach over blocks.
 
     Runs are looked up by a 64-bit hash, and those with the hash of a wanted one are compared id by id.
     """
-    left = set(wanted)
+    n, left = OVERLAP_IDS, set(wanted)
     found: set[Any] = set()
     for block in blocks:
         if not left:

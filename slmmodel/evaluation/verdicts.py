@@ -292,33 +292,33 @@ def holm(ps: Sequence[float], alpha: float) -> tuple[list[float], list[float]]:
 
 
 def seeds_needed(
-    difference: float, sigma: float, *, paired: bool, doc_error: float = 0.0, alpha: float = ALPHA, power: float = POWER
+    difference: float, sigma: float, *, paired: bool, doc_error: float = 0.0, alpha: float = ALPHA
 ) -> int | None:
-    """Seeds of each arm with which a true `difference` is found with the given power; None above 10,000.
+    """Seeds of each arm with which a true `difference` is found with probability `POWER`; None above 10,000.
 
     sigma: standard deviation over seeds, of the paired difference (`paired`) or of one arm. doc_error: standard error
     of the difference from the documents. The bound `(z_alpha + z_power)² sigma² / d²` with normal quantiles starts
     the search; the power of the t test decides, because at 3 seeds the t quantile is 4.3 and not 1.96.
     """
     spread2 = sigma * sigma * (1 if paired else 2)
-    z2 = (_NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)) ** 2
+    z2 = (_NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(POWER)) ** 2
     room = difference * difference / z2 - doc_error * doc_error
     if room <= 0 or spread2 / room > _MAX_SEEDS:
         return None
     seeds = max(MIN_SEEDS, math.floor(spread2 / room))
-    while power_of(difference, seeds, sigma, paired=paired, doc_error=doc_error, alpha=alpha) < power:
+    while power_of(difference, seeds, sigma, paired=paired, doc_error=doc_error, alpha=alpha) < POWER:
         seeds += 1
     return seeds
 
 
 def smallest_difference(
-    seeds: int, sigma: float, *, paired: bool, doc_error: float = 0.0, alpha: float = ALPHA, power: float = POWER
+    seeds: int, sigma: float, *, paired: bool, doc_error: float = 0.0, alpha: float = ALPHA
 ) -> float:
-    """The difference that `seeds` seeds of each arm, at least 2, find with the given power."""
+    """The difference that `seeds` seeds of each arm, at least 2, find with probability `POWER`."""
     low, high = 0.0, 100 * math.hypot(sigma, doc_error)
     for _ in range(40):
         middle = (low + high) / 2
-        found = power_of(middle, seeds, sigma, paired=paired, doc_error=doc_error, alpha=alpha) >= power
+        found = power_of(middle, seeds, sigma, paired=paired, doc_error=doc_error, alpha=alpha) >= POWER
         low, high = (low, middle) if found else (middle, high)
     return high
 
@@ -349,27 +349,17 @@ def _reaches(seed_df: int, seed_error2: float, doc_error2: float, alpha: float) 
     return (weights / weights.sum()).tolist(), [t_quantile(alpha, one.parts) * one.error for one in estimates]
 
 
-def power_line(
-    seeds: int,
-    units: int,
-    *,
-    margin: float | None = None,
-    arms: int = 2,
-    sigma: float = PRIOR_SIGMA,
-    doc_sigma: float = PRIOR_DOC_SIGMA,
-    alpha: float = ALPHA,
-) -> str:
+def power_line(seeds: int, units: int, *, margin: float | None = None, arms: int = 2) -> str:
     """What an ablation of `seeds` seeds and `units` scored documents or parts can find, printed before training.
 
-    sigma: standard deviation of the bits per byte of one arm over seeds; doc_sigma: that of the difference of two arms
-    over units. More than two arms are counted at `alpha / (arms - 1)`, the first step of Holm's method.
+    More than two arms are counted at `ALPHA / (arms - 1)`, the first step of Holm's method.
     """
-    alpha /= max(1, arms - 1)
-    spread = f"if seeds differ by {100 * sigma:g} % and documents by {100 * doc_sigma:g} % (standard deviations"
-    spread += ", assumed)" if (sigma, doc_sigma) == (PRIOR_SIGMA, PRIOR_DOC_SIGMA) else ")"
+    alpha, sigma = ALPHA / max(1, arms - 1), PRIOR_SIGMA
+    spread = f"if seeds differ by {100 * sigma:g} % and documents by {100 * PRIOR_DOC_SIGMA:g} % "
+    spread += "(standard deviations, assumed)"
     if units < MIN_UNITS:
         return f"power: none, {units} documents or parts of validation text give no interval, at least {MIN_UNITS} do"
-    error = doc_sigma / math.sqrt(units)
+    error = PRIOR_DOC_SIGMA / math.sqrt(units)
     if seeds < MIN_SEEDS:
         line = f"power: {_counted(seeds, 'seed')} an arm cannot decide, at least {MIN_SEEDS} can, {spread}"
     else:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
 from slmmodel.errors import Argument, Fix, InvalidConfig
+from slmmodel.sizes import ceil_div, round_up
 
 MAX_SEQ_LEN = 1 << 20
 """Positions: the limit of `seq_len`. Rotary tables and masks of longer sequences would fill the memory."""
@@ -26,11 +27,6 @@ MAX_SEQ_LEN = 1 << 20
 def derived(default: Callable[[dict[str, Any]], Any]) -> Any:
     """A field whose default follows from the fields above it."""
     return Field(default_factory=default)
-
-
-def round_up(number: int, multiple: int) -> int:
-    """The next multiple from `number` up."""
-    return -(-number // multiple) * multiple
 
 
 LEAVE_IT = "set it within the limit, or leave it to the preset"
@@ -105,7 +101,7 @@ def _by_arch(llama: Any, gpt2: Any) -> Any:
 
 def _d_ff(config: dict[str, Any]) -> int:
     d = config["d_model"]
-    return 4 * d if config["mlp"].startswith("gelu") else round_up(-(-8 * d // 3), 64 if d >= 256 else 32)
+    return 4 * d if config["mlp"].startswith("gelu") else round_up(ceil_div(8 * d, 3), 64 if d >= 256 else 32)
 
 
 class TransformerConfig(ModelConfig):

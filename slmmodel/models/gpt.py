@@ -21,9 +21,9 @@ from slmmodel.errors import InvalidInput
 from slmmodel.models.attention import Mask, attend, make_mask
 from slmmodel.models.config import DecoderConfig, ModelConfig, TransformerConfig
 from slmmodel.models.kv_cache import KVCache
-from slmmodel.models.protocol import Linear, Model, State
+from slmmodel.models.protocol import AnyState, Linear, Model
 
-EPS = 1e-5
+NORM_EPS = 1e-5
 """Of all norms."""
 
 RESIDUAL_PROJECTIONS = ("attention.o.weight", "mlp.down.weight")
@@ -42,7 +42,7 @@ class RMSNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """[..., size] to the same shape and dtype."""
         gain = self.gain
-        return F.rms_norm(x.type_as(gain), gain.shape, gain, EPS).type_as(x)
+        return F.rms_norm(x.type_as(gain), gain.shape, gain, NORM_EPS).type_as(x)
 
 
 class LayerNorm(nn.Module):
@@ -55,7 +55,7 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., size] to the same shape and dtype."""
-        return F.layer_norm(x, self.gain.shape, self.gain, self.bias, EPS)
+        return F.layer_norm(x, self.gain.shape, self.gain, self.bias, NORM_EPS)
 
 
 def make_norm(config: TransformerConfig) -> nn.Module:
@@ -220,7 +220,7 @@ class GPT(Transformer):
             self.rope_sin = nn.Buffer(sin, persistent=False)
 
     def embed_and_run(
-        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
+        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: AnyState | None
     ) -> Tensor:
         """Embedding and blocks, with positions, mask and key/value cache."""
         assert state is None or isinstance(state, KVCache)

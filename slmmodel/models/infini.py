@@ -32,9 +32,9 @@ from slmmodel.errors import InvalidInput
 from slmmodel.models.attention import Mask, attend, make_mask
 from slmmodel.models.config import InfiniConfig, ModelConfig, TransformerConfig
 from slmmodel.models.gpt import RESIDUAL_PROJECTIONS, Attention, Rope, Transformer, apply_rope, rope_tables, rotations
-from slmmodel.models.protocol import CarriedState, State
+from slmmodel.models.protocol import AnyState, State
 
-EPS = 1e-6
+MEMORY_EPS = 1e-6
 """Added to phi(q) z."""
 MAX_PREFILL_SEGMENTS = 16
 """Segments of one forward pass with a state, so that the memory of decoding does not depend on the prompt's length."""
@@ -72,7 +72,7 @@ class Memory(NamedTuple):
 
     def read(self, features: Tensor) -> Tensor:
         """What it returns for features [..., n, h]: [..., n, h]; 0 while it is empty."""
-        return (features @ self.m) / (features @ self.z[..., None] + EPS)
+        return (features @ self.m) / (features @ self.z[..., None] + MEMORY_EPS)
 
     def fold(self, features: Tensor, values: Tensor, rule: str) -> Memory:
         """With a segment's features and values [..., S, h]; ids with features 0 are left out.
@@ -121,7 +121,7 @@ def memories_before(
         updates = (features.mT @ values).flatten(1, 2).unbind(0)
     else:
         kept_z = stacked_z[:-1] if keep is None else stacked_z[:-1] * keep
-        readers = (features / (features @ kept_z[..., None] + EPS)).flatten(1, 2).unbind(0)
+        readers = (features / (features @ kept_z[..., None] + MEMORY_EPS)).flatten(1, 2).unbind(0)
         targets = values.flatten(1, 2).unbind(0)
     all_m = [m]
     for index, key in enumerate(keys):
@@ -349,7 +349,7 @@ class InfiniState(State):
 # ---------------------------------------------------------------- truncated BPTT
 
 
-class CarriedMemory(CarriedState):
+class CarriedMemory:
     """The memory before the rows of a training step and, after its forward pass, the one behind them.
 
     Gradients do not pass from one to the other.
@@ -373,18 +373,6 @@ class CarriedMemory(CarriedState):
             folded = memories.at(slice(None), -1).kept(segments.keeps[:, -1]).fold(features, values, self.rule)
             for stored, new in zip(self.hidden, folded, strict=True):
                 stored[layer] = new
-
-    def reorder(self, rows: Tensor) -> None:
-        """See `State`."""
-        raise NotImplementedError
-
-    def truncate(self, length: int) -> None:
-        """See `State`."""
-        raise NotImplementedError
-
-    def tensors(self) -> dict[str, Tensor]:
-        """All tensors by name."""
-        return dict(zip(("memory.m", "memory.z"), self.hidden, strict=True))
 
 
 # ---------------------------------------------------------------- the model
@@ -491,7 +479,7 @@ class Infini(Transformer):
         self.rope_sin = nn.Buffer(sin, persistent=False)
 
     def embed_and_run(
-        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
+        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: AnyState | None
     ) -> Tensor:
         """Embedding and blocks; `position_ids` have an effect on `continue` without a state alone."""
         assert state is None or isinstance(state, (InfiniState, CarriedMemory))

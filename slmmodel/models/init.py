@@ -32,13 +32,13 @@ def initialise(model: Model, *, seed: int) -> None:
             parameter.copy_(model.initial_value(name, parameter, draw))
 
 
-def normal(sequence_key: int, n: int) -> NDArray[np.float32]:
+def normal(generator_key: int, n: int) -> NDArray[np.float32]:
     """`n` numbers from N(0, 1), fp32 [n]. The first numbers of a key do not depend on `n`."""
     out = np.empty(n, dtype=np.float32)
     for start in range(0, n, _CHUNK):
         end = min(start + _CHUNK, n)
         counters = np.arange(start, end + (end - start) % 2, dtype=np.uint64) * np.uint64(GOLDEN)
-        counters += np.uint64(sequence_key)
+        counters += np.uint64(generator_key)
         uniform = (splitmix64(counters) >> np.uint64(11)).astype(np.float64) * 2.0**-53
         radius = np.sqrt(-2.0 * np.log1p(-uniform[0::2]))
         angle = 2.0 * np.pi * uniform[1::2]

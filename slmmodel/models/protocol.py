@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -47,13 +47,19 @@ class State(ABC):
         return sum(tensor.nbytes for tensor in self.tensors().values())
 
 
-class CarriedState(State):
-    """A state that truncated BPTT carries from step to step: `hidden`, tensors [L, B, ...].
+class CarriedState(Protocol):
+    """What truncated BPTT carries from step to step; it need not decode.
 
-    A training step begins from those before its rows, and its forward pass leaves those behind them.
+    A training step begins from the tensors before its rows, and its forward pass leaves those behind them.
     """
 
     hidden: tuple[Tensor, ...]
+    """[L, B, ...]"""
+    length: Tensor
+    """As in `State`."""
+
+
+AnyState = State | CarriedState
 
 
 class Output(NamedTuple):
@@ -63,7 +69,7 @@ class Output(NamedTuple):
     """[B, T, V], [B, 1, V] or None, as `logits` asked; never V' columns"""
     hidden: Tensor
     """[B, T, d] after the final norm: the vectors that the head multiplies"""
-    state: State | None
+    state: AnyState | None
     """the state that was passed in, updated"""
 
 
@@ -80,8 +86,8 @@ class Model(nn.Module):
     The head has V' rows and is sliced to V before the product, so padded ids have no logit and no gradient.
 
     Names and dimensions of parameters decide their initial values (`initial_value`) and their optimizer group
-    (`optim.optimizer.split`). Of vectors, those named `gain` start at 1, all others at 0: use `gpt.RMSNorm`, since the
-    `weight` of an `nn.RMSNorm` would start at 0. `nn.Embedding` and names such as `head` and `positions` are
+    (`optim.optimizer.group_parameters`). Of vectors, those named `gain` start at 1, all others at 0: use `gpt.RMSNorm`,
+    since the `weight` of an `nn.RMSNorm` would start at 0. `nn.Embedding` and names such as `head` and `positions` are
     embeddings, `beta` is a gate; other 2-D parameters are matrices. What has neither two dimensions nor such a name,
     such as stacked experts, counts as a vector: it is not decayed. FSDP2 shards each block of the attribute `blocks`.
     """
@@ -102,7 +108,7 @@ class Model(nn.Module):
         *,
         position_ids: Tensor | None = None,
         document_ids: Tensor | None = None,
-        state: State | None = None,
+        state: AnyState | None = None,
         logits: Logits = "all",
     ) -> Output:
         """One pass over a batch.
@@ -123,7 +129,7 @@ class Model(nn.Module):
         return Output(self.unembed(hidden if logits == "all" else hidden[:, -1:]), hidden, state)
 
     def embed_and_run(
-        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
+        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: AnyState | None
     ) -> Tensor:
         """Embedding and blocks: the vectors [B, T, d] before the final norm; arguments as in `forward`."""
         raise NotImplementedError

@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from slmmodel.errors import InvalidInput
 from slmmodel.models.config import ModelConfig, RecurrentConfig
 from slmmodel.models.gpt import RMSNorm
-from slmmodel.models.protocol import CarriedState, Linear, Model, State
+from slmmodel.models.protocol import AnyState, Linear, Model, State
 
 CELLS: dict[str, type[nn.LSTM | nn.GRU | nn.RNN]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
 
-class RecurrentState(CarriedState):
+class RecurrentState(State):
     """The hidden state of each layer: one tensor [L, B, hidden_size], or two (LSTM: h and c)."""
 
     def __init__(self, hidden: tuple[Tensor, ...]) -> None:
@@ -79,7 +79,7 @@ class RNN(Model):
         self.norm = RMSNorm(config.d_model)
 
     def embed_and_run(
-        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: State | None
+        self, ids: Tensor, position_ids: Tensor | None, document_ids: Tensor | None, state: AnyState | None
     ) -> Tensor:
         """Embedding, cells and projection; positions have no effect."""
         assert state is None or isinstance(state, RecurrentState)

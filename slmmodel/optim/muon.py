@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from slmmodel.config import OptimConfig
 from slmmodel.hardware import has_bf16_matmul
-from slmmodel.optim.optimizer import NamedParameters, Optimizer, adamw, matrices_per_parameter, split
+from slmmodel.optim.optimizer import NamedParameters, Optimizer, adamw, group_parameters, matrices_per_parameter
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic iteration: steep at 0, so small singular values grow fast; they end between about 0.7 and 1.2."""
@@ -87,7 +87,7 @@ def _iteration_dtype(parameter: nn.Parameter, name: str) -> torch.dtype:
 
 def build(model: nn.Module, config: OptimConfig) -> Optimizer:
     """Muon for matrices, AdamW for embeddings and vectors."""
-    groups = split(model)
+    groups = group_parameters(model)
     muon = Muon(groups["matrices"], matrices_per_parameter(model), config)
     rest = {group: named for group, named in groups.items() if group != "matrices" and named}
     return Optimizer([muon, adamw(rest, config)] if rest else [muon], groups)

@@ -27,7 +27,7 @@ _EMBEDDING_NAMES = {"embedding", "embed", "positions", "position", "head", "unem
 NamedParameters = dict[str, nn.Parameter]
 
 
-def split(model: nn.Module) -> dict[str, NamedParameters]:
+def group_parameters(model: nn.Module) -> dict[str, NamedParameters]:
     """Trainable parameters by group, in the order of `named_parameters`; a shared one once, under its first name."""
     embeddings = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     groups: dict[str, NamedParameters] = {group: {} for group in GROUPS}
@@ -136,5 +136,5 @@ def clip(parameters: Sequence[nn.Parameter], limit: float | None) -> Tensor:
 
 def build_adamw(model: nn.Module, config: OptimConfig) -> Optimizer:
     """AdamW for all groups."""
-    groups = split(model)
+    groups = group_parameters(model)
     return Optimizer([adamw(groups, config)], groups)

@@ -18,6 +18,7 @@ from slmmodel.errors import OptionError
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import Continuation, StepContext, check_range, penalise
 from slmmodel.sampling.prefill import advance, length_limit, prefill, start_context
+from slmmodel.sizes import round_up
 
 Extension = tuple[int, int, float]
 """The row of a running beam, the id that follows, and the log-probability of both together."""
@@ -55,7 +56,7 @@ def beam_search(model: Model, prompt: Sequence[int], options: DecodingOptions) -
         raise OptionError(
             f"{beams} beams do not divide into {groups} groups",
             limit="a multiple",
-            fix=f"{-(-beams // groups) * groups} beams",
+            fix=f"{round_up(beams, groups)} beams",
             option="--beam-groups",
         )
     found = run_beams(model, prompt, options, BeamGroup, beams, groups)

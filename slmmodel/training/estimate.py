@@ -19,6 +19,7 @@ from slmmodel.errors import OptionError, unknown_name
 from slmmodel.hardware import ACCELERATORS
 from slmmodel.models import ModelConfig, build, count
 from slmmodel.models.config import InfiniConfig, RecurrentConfig, TransformerConfig
+from slmmodel.sizes import ceil_div
 from slmmodel.training.loss import LOGITS_COPIES, logits_bytes
 
 PRECISIONS = {"fp32": 4, "bf16": 2, "fp16": 2}
@@ -118,6 +119,6 @@ def _memory_bytes(config: TransformerConfig) -> int:
     if not isinstance(config, InfiniConfig) or config.memory == "off":
         return 0
     q, kv = config.n_heads * config.head_dim, config.n_kv_heads * config.head_dim
-    n_segments = -(-config.seq_len // config.segment)
+    n_segments = ceil_div(config.seq_len, config.segment)
     kept = 4 * q + (6 if config.memory == "delta" else 3) * kv
     return 4 * (config.seq_len * kept + 2 * n_segments * kv * (config.head_dim + 1))

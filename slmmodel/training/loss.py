@@ -23,22 +23,23 @@ from slmmodel.data.batch import IGNORE_INDEX
 from slmmodel.data.source import TokenSource, blocks_of
 from slmmodel.data.strategies import strategy_of
 from slmmodel.distributed import World
+from slmmodel.run_files import Validation
 
 if TYPE_CHECKING:
-    from slmmodel.models.protocol import Model
+    from slmmodel.models.protocol import CarriedState, Model
 
 MAX_LOGITS = 1 << 28
 """Logits that may exist at once: 1 GiB in fp32."""
 LOGITS_COPIES = 3
 """Tensors of their size in the backward pass: logits, their log-softmax, and the gradient."""
 MAX_VALIDATIONS = 10
-"""Of a run, where `run.eval_every` is auto."""
+"""Validations of a run, at most, where `run.eval_every` is auto."""
 MAX_VALIDATION_SHARE = 0.1
-"""Of the operations of training that all validations may take together, where `run.eval_every` is auto."""
+"""All validations of a run together take this share of its operations, at most, where `run.eval_every` is auto."""
 FORWARDS_PER_STEP = 3
 """Operations of forward and backward pass over those of the forward pass."""
 VALIDATION_TOKENS = 4096
-"""Of a validation batch, at most, padding included."""
+"""A validation batch has this many columns, at most, padding included."""
 
 
 @dataclass(frozen=True)
@@ -48,21 +49,17 @@ class Loss:
     doc_mask: bool = True
     max_logits: int = MAX_LOGITS
 
-    def sum_nats(self, model: Model, batch: Batch, forward: Any = None, *, state: Any = None) -> Tensor:
+    def sum_nats(self, model: Model, batch: Batch, forward: Any = None, *, state: CarriedState | None = None) -> Tensor:
         """Cross-entropy of all scored targets, summed, in nats: a scalar.
 
         `forward` is called, `model` itself by default; `model` has `config` and `unembed`, which DDP and a compiled
-        model hide. `state` is one of `Model.bptt_state`; a recurrent model gets no documents with it, so the recurrence
-        runs on across them.
+        model hide. `state` is one of `Model.bptt_state`.
         """
         forward = model if forward is None else forward
         targets = batch.targets
         if batch.n_targets != targets.numel():
             targets = targets.masked_fill(~batch.target_mask, IGNORE_INDEX)
-        arguments = self._arguments(batch) if state is None else {"state": state}
-        if state is not None and not model.config.recurrent:
-            document_ids = batch.document_ids if self.doc_mask else batch.document_ids.clamp(max=0)
-            arguments |= {"position_ids": batch.position_ids, "document_ids": document_ids}
+        arguments = self._arguments(batch) if state is None else self._carried_arguments(model, batch, state)
         n_vocab = model.config.n_vocab
         if targets.numel() * n_vocab <= self.max_logits:
             return _cross_entropy_sum(forward(batch.ids, **arguments).logits.flatten(0, 1), targets.flatten())
@@ -81,6 +78,13 @@ class Loss:
             return {"position_ids": None if batch.counts_from_zero else batch.position_ids, "document_ids": None}
         return {"position_ids": batch.position_ids, "document_ids": batch.document_ids if self.doc_mask else None}
 
+    def _carried_arguments(self, model: Model, batch: Batch, state: CarriedState) -> dict[str, Any]:
+        """With a state that is carried from step to step. A recurrence runs on across documents, so it gets none."""
+        if model.config.recurrent:
+            return {"state": state}
+        document_ids = batch.document_ids if self.doc_mask else batch.document_ids.clamp(max=0)
+        return {"state": state, "position_ids": batch.position_ids, "document_ids": document_ids}
+
 
 def logits_bytes(n_targets: int, n_vocab: int, n_passes: int = 1) -> int:
     """Bytes of the fp32 logits of a batch that exist at once, where `n_passes` threads pass a part of it each."""
@@ -91,18 +95,6 @@ def _cross_entropy_sum(logits: Tensor, targets: Tensor) -> Tensor:
     """Summed cross-entropy of targets [N] under logits [N, V], in fp32 at least."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return cross_entropy(logits, targets, ignore_index=IGNORE_INDEX, reduction="sum")
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Result of a validation; `run_files.Validation` is its schema."""
-
-    loss: float
-    """Mean cross-entropy: nats per target."""
-    bpb: float
-    """Bits per byte of the scored ids, by `vocab.json`; `slm eval` compares these with the bytes of the documents."""
-    targets: int
-    bytes: int
 
 
 @dataclass(frozen=True)
@@ -117,8 +109,8 @@ class Validator:
     source: TokenSource
     loader: Loader
     """Of the training data."""
-    seq_len: int | None = None
-    """Tokens of a sequence; None is that of the loader."""
+    seq_len: int
+    """That of the model; a stage of the training data may have a shorter one."""
     max_targets: int = 1 << 21
     """The first documents up to this many targets are scored, the same ones each time."""
 
@@ -154,16 +146,15 @@ class Validator:
                 n_targets, n_bytes = n_targets + batch.n_targets, n_bytes + batch.n_bytes
         nats, targets, total_bytes = world.reduce("sum", [nats, n_targets, n_bytes])
         bpb = nats / (math.log(2) * max(total_bytes, 1))
-        return Validation(nats / max(targets, 1), bpb, int(targets), int(total_bytes))
+        return Validation(loss=nats / max(targets, 1), bpb=bpb, targets=int(targets), bytes=int(total_bytes))
 
     def _batches(self) -> Iterator[Batch]:
         loader, scored = self.loader, 0
-        seq_len = self.seq_len or loader.seq_len
-        size = max(1, min(loader.batch_size * loader.seq_len, VALIDATION_TOKENS) // seq_len)
+        size = max(1, min(loader.batch_size * loader.seq_len, VALIDATION_TOKENS) // self.seq_len)
         pack = loader.strategy.validation_pack
         options: dict[str, Any] = {"batch_size": size} if "batch_size" in strategy_of(pack).OPTIONS else {}
         for block in blocks_of(self.source):
-            packing = make_packing(pack, block.lengths(), seq_len, shuffle=False, **options)
+            packing = make_packing(pack, block.lengths(), self.seq_len, shuffle=False, **options)
             for first in range(0, len(packing), size):
                 if scored >= self.max_targets:
                     return

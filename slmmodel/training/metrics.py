@@ -13,19 +13,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from slmmodel.checkpoint import BAD, read_file, translated_errors, write_file
+from slmmodel.data import Cursor
 from slmmodel.folder_lock import check_regular
 from slmmodel.hardware import ACCELERATORS
-from slmmodel.run_files import SAVED, VALIDATING, VALIDATION
+from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Counters, TrainState, Validation
 from slmmodel.sizes import format_bytes, format_clock, format_count
-from slmmodel.training.loss import Validation
-from slmmodel.training.state import Counters, TrainState
 from slmmodel.training.step import StepResult
 from slmmodel.training.trackers import Tracker, tagged
 
@@ -137,7 +135,7 @@ class Monitor:
         self.metrics, self._state, self._report, self._device = metrics, state, report, device
         self._flops_per_token, self._peak = flops_per_token, _peak_flops(device)
         self._start = time.perf_counter() - state.counters.seconds
-        self._first = self._last = replace(state.counters)
+        self._first = self._last = state.counters.model_copy()
         self._last_waited = waited
 
     @property
@@ -166,13 +164,13 @@ class Monitor:
         counters = self._state.counters
         tokens, n_bytes = self._speed(self._last)
         data_wait = (waited - self._last_waited) / max(counters.seconds - self._last.seconds, 1e-9)
-        self._last, self._last_waited = replace(counters), waited
+        self._last, self._last_waited = counters.model_copy(), waited
         line: dict[str, Any] = {
             "step": counters.step,
             "tokens": counters.tokens,
             "targets": counters.targets,
             "bytes": counters.bytes,
-            "epoch": self._state.cursor.epoch,
+            "epoch": Cursor(*self._state.cursor).epoch,
             "loss": result.loss,
             "bpb_train": result.bpb,
             "grad_norm": result.grad_norm,

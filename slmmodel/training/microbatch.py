@@ -22,12 +22,12 @@ from slmmodel.models import ModelConfig
 from slmmodel.training.loss import LOGITS_COPIES, logits_bytes
 
 MAX_MEMORY_SHARE = 0.92
-"""Of a device: beyond it a size counts as too large."""
+"""A micro-batch that takes more of a device's memory counts as too large."""
 SPEED_TOLERANCE = 0.03
 MAX_ESTIMATED_SHARE = 0.6
-"""Of free memory: what a step may be estimated to take."""
+"""The estimate of a step may take this share of the free memory."""
 ESTIMATED_VECTORS = 40
-"""Of d_model, which a block is estimated to keep of each token for its backward pass: about twice those of llama."""
+"""A block is estimated to keep this many vectors of d_model a token: about twice those of llama."""
 UNKNOWN_MEMORY = 1 << 62
 """Bytes that no machine has: nothing is limited where free memory is unknown."""
 Result = TypeVar("Result")

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from slmmodel.data.opening import StageData
 from slmmodel.data.source import blocks_of
 from slmmodel.data.strategies import strategy_of
 from slmmodel.data_config import DataConfig, DataSource
-from slmmodel.distributed import BYTES_PER_PARAMETER, World, needs_sharding
+from slmmodel.distributed import BYTES_PER_PARAMETER, World, uses_fsdp
 from slmmodel.errors import (
     Argument,
     Fix,
@@ -43,7 +44,7 @@ from slmmodel.folder_lock import FolderHandle, check_regular, locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, count
 from slmmodel.run_files import FINGERPRINT_FIELDS, VERSION
-from slmmodel.sizes import format_bytes, format_count
+from slmmodel.sizes import ceil_div, format_bytes, format_count
 from slmmodel.training.loss import logits_bytes
 from slmmodel.training.microbatch import free_on
 from slmmodel.training.trackers import check_trackers
@@ -132,8 +133,11 @@ def locate_run(
     return run
 
 
-def exists_on_all_ranks(run: RunFolder, world: World) -> bool:
-    """Whether the run exists. Raises `InvalidConfig` on all ranks where some see it and others do not."""
+def wait_until_visible(run: RunFolder, world: World) -> bool:
+    """Whether the run exists; where it does, waits until each rank sees it.
+
+    Raises `InvalidConfig` on all ranks where some see it and others do not after `MAX_LAG_SECONDS`.
+    """
     exists = run.exists()
     anywhere, deadline = world.reduce("max", [exists])[0] > 0, time.monotonic() + MAX_LAG_SECONDS
     while anywhere and not exists and time.monotonic() < deadline:
@@ -173,7 +177,7 @@ def notes_on_ranks(config: RunConfig, world: World) -> list[str]:
     if size == 1 and config.run.parallel == "fsdp":
         notes.append("run.parallel fsdp has no effect on one process: start several with torchrun")
     if batch_size > size and batch_size % size and not strategy_of(config.data.pack).forms_batches:
-        largest = -(-batch_size // size)
+        largest = ceil_div(batch_size, size)
         notes.append(
             f"{size} ranks cannot share a batch of {batch_size} sequences evenly, so "
             f"{1 - batch_size / (largest * size):.0%} of their time is idle: "
@@ -217,7 +221,7 @@ def configure(
 
     Raises `OptionError` for a setting that contradicts the record, `MissingPackage` for a tracker, and `UnknownName`.
     """
-    config, notes = resolve(settings, data.vocab, data.tokens, device.type)
+    config, notes = resolve(settings, data.vocab, data.n_ids, device.type)
     notes += _notes_on_time(settings)
     check_trackers(config.run.track)
     optim.check(config.optim)
@@ -238,7 +242,7 @@ def configure(
         )
     changed = {name: given for name, given in settings.items() if not configs.affects_weights(name)}
     before = settings_of(config_before, checkpoint.CONFIG)
-    return resolve({**before, **changed}, data.vocab, data.tokens, device.type)[0], []
+    return resolve({**before, **changed}, data.vocab, data.n_ids, device.type)[0], []
 
 
 def _absolute(data: str) -> str:
@@ -264,27 +268,27 @@ def make_loader(data: RunData, config: RunConfig, *, stage: StageData | None = N
     """The loader of a run, or of one of its stages. Raises what packings raise."""
     # `loss_on`: whether all targets of a window are scored or its last one; `crop_offset`: where an epoch cuts first;
     # `positions`: how ids are numbered, from the start of each span (`reset`), of the document (`true`) or of the row.
-    settings, seq_len = config.data, config.seq_len if stage is None else stage.seq_len or config.seq_len
-    loss_on = {} if settings.loss_on == "all" else {"loss_on": settings.loss_on}
+    data_config, seq_len = config.data, config.seq_len if stage is None else stage.seq_len or config.seq_len
+    loss_on = {} if data_config.loss_on == "all" else {"loss_on": data_config.loss_on}
     own = {
         "seq_len": seq_len,
         "batch_size": config.run.batch_tokens // seq_len,
-        "pack": settings.pack,
+        "pack": data_config.pack,
         "seed": config.run.seed,
-        "shuffle": settings.shuffle == "documents",
-        "crop_offset": settings.crop_offset,
-        "positions": None if settings.positions == "auto" else settings.positions,
+        "shuffle": data_config.shuffle == "documents",
+        "crop_offset": data_config.crop_offset,
+        "positions": None if data_config.positions == "auto" else data_config.positions,
         "pin": pin,
         **loss_on,
     }
-    for name in own.keys() & settings.options:
+    for name in own.keys() & data_config.options:
         raise InvalidConfig(
             f"data.options.{name} is no option of a packing",
             limit="another setting says it, such as run.batch_tokens, model.seq_len, data.shuffle and run.seed",
             fix=("leave ", Argument(f"data.options.{name}"), " out"),
             option=f"data.options.{name}",
         )
-    return Loader(data.train if stage is None else stage.source, data.vocab, **{**settings.options, **own})
+    return Loader(data.train if stage is None else stage.source, data.vocab, **{**data_config.options, **own})
 
 
 # ---------------------------------------------------------------- costs
@@ -298,7 +302,7 @@ class RunCost:
     per_step: Mapping[str, float]
     """`tokens` (columns: B·T, padding included), `targets`, `bytes`, `flops`, and `epochs`: the share of the data."""
     padding_share: float
-    sharded: bool
+    fsdp: bool
     """Whether parameters are sharded over ranks (FSDP2)."""
     min_memory: int
     """Bytes that a step takes at least: see `min_memory_of`."""
@@ -329,9 +333,37 @@ class RunCost:
         }
 
 
-def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> None:
-    """Raises `InvalidConfig` where data, batch or ranks do not allow a run, and `OutOfMemory`."""
-    sharded = needs_sharding(config.run.parallel, count(config.architecture).parameters, world)
+def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
+    """What a run costs. Raises `InvalidConfig` where data, batch or ranks do not allow it, and `OutOfMemory`."""
+    counts = count(config.architecture)
+    fsdp = uses_fsdp(config.run.parallel, counts.parameters, world)
+    _check_ranks(config, loader, world, fsdp=fsdp)
+    memory_of = partial(min_memory_of, loader=loader, device=world.device, sharding_ranks=world.size if fsdp else 1)
+    min_memory = _check_memory(config, world, memory_of)
+    _check_data(config, data, loader)
+    packing = loader.packing(epoch=0, block=0)
+    stats = packing.stats()
+    blocks = data.train.n_blocks or 1
+    if data.train.n_blocks is None and config.run.budget.kind == "epochs":
+        # Only this budget needs their exact number, which takes a pass over the data.
+        blocks = max(sum(1 for _ in blocks_of(data.train)), 1)
+    # A group is one sequence, or a batch of a packing that forms batches itself (`bucket`).
+    steps_per_epoch = packing.n_groups / loader.groups_per_step
+    # The bytes of the block, times the share of its inputs whose target is scored.
+    scored_bytes = float(loader.document_block(0).nbytes().sum()) * stats.targets / max(stats.inputs, 1)
+    tokens = stats.columns / packing.n_groups * loader.groups_per_step
+    per_step = {
+        "tokens": tokens,
+        "targets": stats.targets / steps_per_epoch,
+        "bytes": scored_bytes / steps_per_epoch,
+        "flops": tokens * counts.flops_per_token,
+        "epochs": 1 / steps_per_epoch / blocks,
+    }
+    return RunCost(counts, per_step, stats.padding_share, fsdp, min_memory)
+
+
+def _check_ranks(config: RunConfig, loader: Loader, world: World, *, fsdp: bool) -> None:
+    """Raises `InvalidConfig` where the ranks do not allow a run."""
     if loader.batch_size < world.size:
         raise InvalidConfig(
             f"a batch of {loader.batch_size} sequences is smaller than world size {world.size}",
@@ -346,7 +378,7 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
             fix=(Argument("data.pack", "bucket"), ", or run without torchrun"),
             option="data.pack",
         )
-    if sharded and config.optim.name == "muon":
+    if fsdp and config.optim.name == "muon":
         raise InvalidConfig(
             "muon needs whole matrices, which FSDP2 shards",
             limit="optim.name adamw with run.parallel fsdp",
@@ -354,8 +386,9 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
             option="optim.name",
         )
 
-    sharding_ranks = world.size if sharded else 1
-    _check_memory(config, world, lambda config: min_memory_of(config, loader, world.device, sharding_ranks))
+
+def _check_data(config: RunConfig, data: RunData, loader: Loader) -> None:
+    """Raises `InvalidConfig` where the data do not allow a run."""
     # Shards are one block of documents; of a mixture this is the first one.
     if not len(loader.packing(epoch=0, block=0)) or not loader.document_block(0).nbytes().any():
         where, fix = (data.name, "name data with text in it") if data.name != "-" else ("stdin", "send text to stdin")
@@ -366,36 +399,6 @@ def check_run(config: RunConfig, data: RunData, loader: Loader, world: World) ->
             where=config.data.val if config.data.val != "auto" else data.name,
             fix=(Argument("data.val", "none"), ", or other validation data"),
         )
-    _check_positions(config, loader)
-
-
-def cost_of_run(config: RunConfig, data: RunData, loader: Loader, world: World) -> RunCost:
-    """The cost of a run that `check_run` has accepted."""
-    counts = count(config.architecture)
-    sharded = needs_sharding(config.run.parallel, counts.parameters, world)
-    packing = loader.packing(epoch=0, block=0)
-    stats = packing.stats()
-    blocks = data.train.n_blocks or 1
-    if data.train.n_blocks is None and config.run.budget.kind == "epochs":
-        # Only this budget needs their exact number, which takes a pass over the data.
-        blocks = max(sum(1 for _ in blocks_of(data.train)), 1)
-    # A group is one sequence, or a batch of a packing that forms batches itself (`bucket`).
-    steps_per_epoch = packing.n_groups / loader.groups_per_step
-    # The bytes of the block, times the share of its inputs whose target is scored.
-    scored_bytes = float(loader.document_block(0).nbytes().sum()) * stats.targets / max(stats.inputs, 1)
-    per_step = {
-        "tokens": stats.columns / packing.n_groups * loader.groups_per_step,
-        "targets": stats.targets / steps_per_epoch,
-        "bytes": scored_bytes / steps_per_epoch,
-        "flops": stats.columns / steps_per_epoch * counts.flops_per_token,
-        "epochs": 1 / steps_per_epoch / blocks,
-    }
-    min_memory = min_memory_of(config, loader, world.device, world.size if sharded else 1)
-    return RunCost(counts, per_step, stats.padding_share, sharded, min_memory)
-
-
-def _check_positions(config: RunConfig, loader: Loader) -> None:
-    """Raises `InvalidConfig` where documents are numbered beyond the positions of the model."""
     model, longest = config.architecture, int(loader.document_block(0).lengths().max(initial=0))
     if config.data.positions == "true" and not model.recurrent and longest - 1 > config.seq_len:
         raise InvalidConfig(
@@ -428,8 +431,8 @@ def min_memory_of(config: RunConfig, loader: Loader, device: torch.device, shard
     return BYTES_PER_PARAMETER * count(model).parameters // sharding_ranks + activations + logits + mask
 
 
-def _check_memory(config: RunConfig, world: World, memory_of: Callable[[RunConfig], int]) -> None:
-    """Raises `OutOfMemory` where a step cannot fit into the free memory of the device."""
+def _check_memory(config: RunConfig, world: World, memory_of: Callable[[RunConfig], int]) -> int:
+    """Bytes that a step takes at least. Raises `OutOfMemory` where it cannot fit into the free memory of the device."""
     needed, free = memory_of(config), free_on(world.device, world.size)
     if needed > free:
         raise OutOfMemory(
@@ -439,6 +442,7 @@ def _check_memory(config: RunConfig, world: World, memory_of: Callable[[RunConfi
             fix=_smaller(config, lambda smaller: memory_of(smaller) <= free, free // (2 * BYTES_PER_PARAMETER)),
             option="model.seq_len",
         )
+    return needed
 
 
 def _smaller(config: RunConfig, fits: Callable[[RunConfig], bool], parameters: int) -> Fix:
@@ -493,14 +497,12 @@ def fingerprint_of(config: RunConfig, data: RunData, sequences_digest: str, devi
     }
 
 
-def check_fingerprint(
-    recorded: Mapping[str, Any], now: Mapping[str, Any], allowed: Collection[str], *, where: str
-) -> list[str]:
-    """Raises `Mismatch` for the first field that differs and must not; gives notes on fields that may differ.
+def check_fingerprint(run: RunFolder, now: Mapping[str, Any], allowed: Collection[str]) -> list[str]:
+    """Raises `Mismatch` for the first field that differs from the run's and must not; gives notes on those that may.
 
     Threads are compared on a CPU alone, where they decide the order of sums.
     """
-    notes: list[str] = []
+    recorded, notes = run.fingerprint, list[str]()
     for field, (name, differs) in FINGERPRINT_FIELDS.items():
         if recorded.get(field) == now.get(field) or (field == "threads" and now.get("device") != "cpu"):
             continue
@@ -508,7 +510,7 @@ def check_fingerprint(
             values = [text[:8] + "…" if len(text) == 64 else text for text in (str(now[field]), str(recorded[field]))]
             raise Mismatch(
                 f"{differs} from the run's: {values[0]} now, {values[1]} recorded",
-                where=where,
+                where=str(run.path / checkpoint.FINGERPRINT),
                 limit="a run continues exactly as it began",
                 fix=_fix_of_mismatch(field, name, recorded[field]),
                 field=field,
@@ -568,19 +570,19 @@ def no_step_left(budget: Budget, step: int) -> OptionError:
 
 
 def _branch(
-    origin: RunFolder, step: int | None, output: Path, changes: Settings, data: str | None, *, force: bool
+    parent: RunFolder, step: int | None, output: Path, changes: Settings, data: str | None, *, force: bool
 ) -> RunFolder:
     run = locate_run(output, force=True)
-    folder = origin.checkpoint(step)
-    if run.path.resolve() == origin.path.resolve():
+    folder = parent.checkpoint(step)
+    if run.path.resolve() == parent.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
-    config = configs.with_changes(origin.config, changes)
+    config = configs.with_changes(parent.config, changes)
     if data is not None:
         config = config.model_copy(update={"data": config.data.model_copy(update={"train": _absolute(data)})})
     state = checkpoint.read_train_state(folder)
-    _check_left(config.run.budget, state["counters"], None if changes else origin.fingerprint.get("steps"))
-    parent = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}
-    fingerprint = {**origin.fingerprint, "parent": parent, "config": config.digest}
+    _check_left(config.run.budget, state["counters"], None if changes else parent.fingerprint.get("steps"))
+    from_checkpoint = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}
+    fingerprint = {**parent.fingerprint, "parent": from_checkpoint, "config": config.digest}
     if run.exists() and not force:
         if all(run.fingerprint.get(name) == fingerprint[name] for name in ("parent", "config")):
             # An interrupted branch of the same checkpoint: it is continued.
@@ -590,9 +592,9 @@ def _branch(
         )
     if changes:
         fingerprint["steps"] = None
-    vocab = origin.read(checkpoint.VOCAB)
-    tokenizer = None if origin.tokenizer is None else origin.read(checkpoint.TOKENIZER)
-    lines = origin.path / checkpoint.METRICS
+    vocab = parent.read(checkpoint.VOCAB)
+    tokenizer = None if parent.tokenizer is None else parent.read(checkpoint.TOKENIZER)
+    lines = parent.path / checkpoint.METRICS
     check_regular(lines)
     # Training says what is missing of them.
     metrics = checkpoint.read_file(lines)[: int(state["metrics_length"])] if lines.exists() else b""
@@ -605,7 +607,7 @@ def _branch(
     # They may have changed since `checkpoint` verified them.
     checkpoint.verify_sums(copy)
     if changes:
-        # The new number of steps replaces that of a time budget which the origin planned again.
+        # The new number of steps replaces that of a time budget which the parent planned again.
         state |= {"replanned": False, "decay_steps": None, "run": checkpoint.run_digest(fingerprint)}
         write_file(copy / checkpoint.TRAIN_STATE, checkpoint.to_json(state))
         write_file(copy / checkpoint.SUMS, checkpoint.sums_of(copy, checkpoint.read_sums(copy)))

@@ -14,6 +14,7 @@ from slmmodel.data.mixture import Mixture
 from slmmodel.data.opening import StageData
 from slmmodel.data.strategies import strategy_of
 from slmmodel.errors import Argument, InvalidConfig
+from slmmodel.run_files import TrainState
 from slmmodel.training.setup import make_loader
 
 
@@ -25,14 +26,12 @@ class DataStages:
         self._data, self._config, self._pin = data, config, pin
         self._stages = data.stages or (StageData(1, data.train, None),)
         self._number = 0
-        self.bytes_read_by_source: dict[str, int] = {}
-        """The byte from which the present stage reads the documents of each source, by their digest."""
         if data.stages:
             self._check()
-        self.loader = self._open(0)
+        self.loader = self._open(0, {})
         digests = [self.loader.digest]
         for number in range(1, len(self._stages)):
-            later = self._open(number)
+            later = self._open(number, {})
             digests.append(later.digest)
             later.close()
         steps = [stage.from_step for stage in self._stages]
@@ -65,10 +64,10 @@ class DataStages:
                     option="data.stages",
                 )
 
-    def _open(self, number: int) -> Loader:
+    def _open(self, number: int, bytes_read_by_source: Mapping[str, int]) -> Loader:
         stage = self._stages[number]
         if isinstance(stage.source, Mixture):
-            stage = stage._replace(source=stage.source.starting_at(self.bytes_read_by_source))
+            stage = stage._replace(source=stage.source.starting_at(bytes_read_by_source))
         return make_loader(self._data, self._config, stage=stage, pin=self._pin)
 
     def begins_after(self, step: int) -> bool:
@@ -78,21 +77,20 @@ class DataStages:
     def _number_at(self, step: int) -> int:
         return sum(stage.from_step <= step + 1 for stage in self._stages) - 1
 
-    def advance(self, step: int, cursor: Cursor) -> Cursor:
-        """Where the step after `step` steps begins; opens its stage if that is another one."""
-        if not self.begins_after(step):
-            return cursor
-        source, bytes_read = self.loader.source, dict(self.bytes_read_by_source)
-        if isinstance(source, Mixture):
-            bytes_read |= source.stream_bytes(cursor.block + bool(cursor.taken))
-        self.enter(step, bytes_read)
-        return Cursor()
+    def advance(self, state: TrainState) -> Loader:
+        """As `enter`, after a step was taken: a stage that begins reads each source on from where this one stopped."""
+        if self.begins_after(state.counters.step):
+            source, cursor = self.loader.source, Cursor(*state.cursor)
+            if isinstance(source, Mixture):
+                state.bytes_read_by_source |= source.stream_bytes(cursor.block + bool(cursor.taken))
+            state.cursor = list(Cursor())
+        return self.enter(state)
 
-    def enter(self, step: int, bytes_read_by_source: Mapping[str, int]) -> None:
-        """Opens the stage of the step after `step` steps, if it is another one than the present one."""
-        self.bytes_read_by_source = dict(bytes_read_by_source)
-        if self.begins_after(step):
-            before, self._number = self.loader, self._number_at(step)
+    def enter(self, state: TrainState) -> Loader:
+        """The loader of the next step; opens its stage, if that is another one than the present one."""
+        if self.begins_after(state.counters.step):
+            before, self._number = self.loader, self._number_at(state.counters.step)
             before.close()
-            self.loader = self._open(self._number)
+            self.loader = self._open(self._number, state.bytes_read_by_source)
             self.loader.seconds_waited += before.seconds_waited
+        return self.loader

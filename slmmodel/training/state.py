@@ -1,4 +1,4 @@
-"""The state saved between two steps (`TrainState`), how a run ends (`StopSignals`, `RunResult`), and its model card.
+"""The state before and after a step (`run_files.TrainState`), how a run ends (`StopSignals`, `RunResult`), its card.
 
 The state describes what was consumed: a batch that was prefetched and not trained on leaves no trace in it.
 """
@@ -9,91 +9,54 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from slmmodel.data import Cursor, Loader
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.data_config import DataConfig
-from slmmodel.run_files import FINISHED, VERSION
+from slmmodel.run_files import FINISHED, Counters, Result, TrainState
 from slmmodel.sizes import format_bytes, format_count, format_time
-from slmmodel.training.loss import Validation
 from slmmodel.training.step import StepResult
 
 INTERRUPTED, TERMINATED = 130, 143
-REASONS = {0: "finished", INTERRUPTED: "interrupted", TERMINATED: "terminated"}
-"""Why a run ends, by exit status."""
+REASONS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
+"""Why a run ends before its planned steps are done, by exit status."""
 SAVE_SIGNAL: int | None = getattr(signal, "SIGUSR1", None)
 
 
-@dataclass
-class Counters:
-    """Totals since step 0; `run_files.Counters` is their schema."""
+def initial_state() -> TrainState:
+    """The state before step 0."""
+    counters = Counters(step=0, tokens=0, targets=0, bytes=0, documents=0, flops=0.0, seconds=0.0)
+    return TrainState(
+        counters=counters,
+        cursor=list(Cursor()),
+        steps=0,
+        validation=None,
+        best_bpb=None,
+        evals_since_best=0,
+        decay_steps=None,
+        replanned=False,
+        metrics_length=0,
+    )
 
-    step: int = 0
-    tokens: int = 0
-    """Columns, padding included: sequences times their length."""
-    targets: int = 0
-    bytes: int = 0
-    documents: int = 0
-    """Documents whose end was a target."""
-    flops: float = 0.0
-    seconds: float = 0.0
-    """Of training over all processes of the run, without validation and saving."""
 
-
-@dataclass
-class TrainState:
-    """Counters, the cursor of the data, and what early stopping, schedule and metrics need.
-
-    `run_files.TrainStateFile` is the schema of its file.
-    """
-
-    counters: Counters = field(default_factory=Counters)
-    cursor: Cursor = field(default_factory=Cursor)
-    steps: int = 0
-    """Planned steps."""
-    validation: Validation | None = None
-    """The last one; None where it was not finite."""
-    best_bpb: float | None = None
-    evals_since_best: int = 0
-    decay_steps: int | None = None
-    """Length of the decay where a time budget was replanned."""
-    replanned: bool = False
-    """Whether the time budget has been replanned at the start of the decay."""
-    bytes_read_by_source: dict[str, int] = field(default_factory=dict)
-    """The byte from which the present stage of the data reads the documents of each source, by their digest."""
-    metrics_length: int = 0
-    """Bytes of `metrics.jsonl` at the last checkpoint."""
-
-    def count(self, global_batch: GlobalBatch, result: StepResult, loader: Loader, flops_per_token: float) -> None:
-        """Adds a step that was taken to the totals."""
-        counters = self.counters
-        # Of the first sequence: a batch over several blocks has sequences of one length, a batch of `bucket` one block.
-        epoch, block, _ = global_batch.sequence_keys[0].tolist()
-        tokens = int(loader.packing(epoch, block).n_columns_of(global_batch.sequence_keys[:, 2]).sum())
-        counters.step += 1
-        counters.tokens += tokens
-        counters.targets += global_batch.n_targets
-        counters.bytes += result.bytes
-        counters.documents += result.documents
-        counters.flops += tokens * flops_per_token
-        self.cursor = global_batch.next
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-compatible values."""
-        values = {**asdict(self), "cursor": list(self.cursor), "version": VERSION}
-        values["positions"] = values.pop("bytes_read_by_source")  # their name in the file
-        return values
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> TrainState:
-        """The values of a `train_state.json`."""
-        return TypeAdapter(cls).validate_python({**values, "bytes_read_by_source": values.get("positions", {})})
+def count_step(
+    state: TrainState, global_batch: GlobalBatch, result: StepResult, loader: Loader, flops_per_token: float
+) -> None:
+    """Adds a step that was taken to the totals."""
+    counters = state.counters
+    # Of the first sequence: a batch over several blocks has sequences of one length, a batch of `bucket` one block.
+    epoch, block, _ = global_batch.sequence_keys[0].tolist()
+    tokens = int(loader.packing(epoch, block).n_columns_of(global_batch.sequence_keys[:, 2]).sum())
+    counters.step += 1
+    counters.tokens += tokens
+    counters.targets += global_batch.n_targets
+    counters.bytes += result.bytes
+    counters.documents += result.documents
+    counters.flops += tokens * flops_per_token
+    state.cursor = list(global_batch.next)
 
 
 class StopSignals:
@@ -132,32 +95,10 @@ class StopSignals:
                 signal.signal(number, handler)
 
 
-@dataclass(kw_only=True)
-class RunResult(Counters):
-    """How a run ended, with its totals. `reason`: finished, early-stop, interrupted or terminated.
-
-    `run_files.Result` is the schema of its file.
-    """
+class RunResult(Result):
+    """How a run ended, with its totals."""
 
     path: Path
-    reason: str
-    steps: int
-    epochs: float
-    loss: float | None
-    """Nats per target of the last step; None where it was not finite."""
-    val_loss: float | None
-    val_bpb: float | None
-    """Of the last validation, if it was finite."""
-    best_bpb: float | None
-    skipped: int
-    micro_batch: int
-    parameters: int
-    precision: str
-    device: str
-    weights_sha256: str | None
-    """Digest of the final weights of a finished run."""
-    resumed_from: int | None
-    notes: tuple[str, ...]
 
     @property
     def code(self) -> int:
@@ -171,7 +112,7 @@ class RunResult(Counters):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-compatible values."""
-        return {**asdict(self), "path": str(self.path)}
+        return {**self.model_dump(), "path": str(self.path)}
 
 
 CARD = """\

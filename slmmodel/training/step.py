@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,13 +23,15 @@ from slmmodel.config import RunConfig
 from slmmodel.data import Batch, Cursor, Loader
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.data.packing import Ints
-from slmmodel.distributed import World, gather, load_tensors, replicate, shard, sync_gradients
+from slmmodel.distributed import World, apply_fsdp, gather, load_tensors, sync_gradients, wrap_ddp
 from slmmodel.errors import OutOfMemory
 from slmmodel.models import build
 from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
 from slmmodel.rng import splitmix64
+from slmmodel.run_files import Guard
+from slmmodel.sizes import ceil_div
 from slmmodel.training import microbatch
 from slmmodel.training.loss import Loss
 from slmmodel.training.truncated_bptt import TruncatedBPTT
@@ -84,19 +85,13 @@ class MicroBatch(NamedTuple):
     """Whether the rank has no sequence left and repeats one, with gradient and loss 0, for the collective calls."""
 
 
-@dataclass
-class LossGuard:
+class LossGuard(Guard):
     """Decides for each step whether it may change weights, and whether its loss is a spike.
 
     A step whose loss or gradient is not finite changes no weight; three in a row end the run. An overflow of fp16 in
     the gradient alone is none of the three: the loss scale is halved. The guard is part of a checkpoint, so a resumed
-    run decides as an uninterrupted one does. `run_files.Guard` is its schema.
+    run decides as an uninterrupted one does.
     """
-
-    skipped: int = 0
-    consecutive: int = 0
-    losses: list[float] = field(default_factory=list)
-    """The last finite ones, at most `SPIKE_WINDOW`."""
 
     def check(self, loss: float, grad_norm: float, fp16_scale: float = 1.0) -> bool:
         """Whether loss and gradient norm are finite; counts steps where they are not."""
@@ -125,8 +120,8 @@ class TrainStep:
     """Model and optimizer of a run, and what a step does with them. `micro_batch` is lowered where memory runs out.
 
     `take` (a step) calls `_accumulate` (its micro-batches), `_backward` (one of them), `_forward_nats` (autocast) and
-    `Loss.sum_nats`, then `_update` (clip and apply). One CPU process with an even number of threads and without dropout
-    calls no `Tensor.backward`: `CpuParallel` halves the micro-batch over two threads with `torch.autograd.grad`.
+    `Loss.sum_nats`, then `_update` (clip and apply). One CPU process calls no `Tensor.backward` where it may split a
+    micro-batch: `CpuParallel` halves it over two threads with `torch.autograd.grad`.
     """
 
     def __init__(self, config: RunConfig, loader: Loader, world: World) -> None:
@@ -135,15 +130,15 @@ class TrainStep:
         self.precision = resolve_precision(run.precision, device)
         dtype = torch.float64 if self.precision == "fp64" else torch.float32
         # A model that is to be sharded is initialised in main memory and moved shard by shard.
-        self.model = build(config.architecture, seed=run.seed, device="cpu" if world.sharded else device)
+        self.model = build(config.architecture, seed=run.seed, device="cpu" if world.fsdp else device)
         self.model.to(dtype)
-        if world.sharded:
-            shard(self.model, world, SHORT_TYPES.get(self.precision))
+        if world.fsdp:
+            apply_fsdp(self.model, world, SHORT_TYPES.get(self.precision))
         self.optimizer = build_optimizer(self.model, config.optim)
-        self.loss, self.loss_guard = Loss(doc_mask=config.data.doc_mask), LossGuard()
+        self.loss, self.loss_guard = Loss(doc_mask=config.data.doc_mask), LossGuard(skipped=0, consecutive=0, losses=[])
         self.scaler = torch.amp.GradScaler(device.type, enabled=self.precision == "fp16")
         self._seq_len = config.seq_len
-        self.micro_batch = -(-loader.batch_size // self._sequences_per_full_length // world.size)
+        self.micro_batch = self._share_of(loader.batch_size)
         """Full-length sequences in a forward pass. A stage of the data (`data.stages`) may have shorter ones."""
         # `stateful` (truncated BPTT), with a model whose state can be carried: `init_hidden` of others is empty.
         stateful = loader.strategy.carries_state and bool(self.model.init_hidden(1, device))
@@ -154,18 +149,18 @@ class TrainStep:
         self._dropout = bool(self.model.config.dropout)
         # Dropout draws from one generator in order, a recurrent state is written by one forward pass, fp16 is scaled.
         one_thread = stateful or self._dropout or self.scaler.is_enabled()
-        can_split = world.size == 1 and device.type == "cpu" and not one_thread
-        self._cpu_parallel = CpuParallel(self.optimizer.parameters) if run.cpu_accel and can_split else None
+        may_split = run.cpu_accel and world.size == 1 and device.type == "cpu" and not one_thread
+        self._cpu_parallel = CpuParallel(self.optimizer.parameters) if may_split else None
         self._closing_id = delimiters.closing
         self._sum_dtype = torch.float32 if device.type == "mps" else torch.float64
         # `model` has the names of its parameters; gradients are reduced by `_ddp_or_model`; `_forward` is the latter,
         # or it compiled.
         self._ddp_or_model: Any = self.model
-        if world.size > 1 and not world.sharded:
-            self._ddp_or_model = replicate(self.model, world)
+        if world.size > 1 and not world.fsdp:
+            self._ddp_or_model = wrap_ddp(self.model, world)
         self._forward: Any = self._ddp_or_model
         if self._ddp_or_model is not self.model:
-            self._fix_bucket_layout()
+            self._fix_ddp_bucket()
 
     def take(self, global_batch: GlobalBatch, step: int, upcoming: GlobalBatch | None = None) -> StepResult:
         """One step on a global batch; `upcoming` is the next one, for the prefetcher.
@@ -182,12 +177,14 @@ class TrainStep:
         """Sequences of the present stage in the space of one of `model.seq_len`: 2 at half its length."""
         return max(self._seq_len // self.loader.seq_len, 1)
 
+    def _share_of(self, batch_size: int) -> int:
+        """A rank's share of a batch, in sequences of full length, rounded up."""
+        return ceil_div(batch_size, self._sequences_per_full_length * self.world.size)
+
     def _lower_micro_batch(self, batch_size: int) -> None:
         """Drops partial gradients and lowers the micro-batch; on several ranks, ends the run."""
         self.optimizer.zero_grad()
-        smaller = microbatch.next_smaller(
-            self.micro_batch, -(-batch_size // self._sequences_per_full_length // self.world.size)
-        )
+        smaller = microbatch.next_smaller(self.micro_batch, self._share_of(batch_size))
         if self.world.size > 1:
             raise OutOfMemory(
                 f"out of memory on rank {self.world.rank} with a micro-batch of {self.micro_batch}",
@@ -202,7 +199,7 @@ class TrainStep:
         Forward and backward passes may be collective, so a rank without sequences of its own passes dummies.
         """
         own = sequence_keys[self.world.rank :: self.world.size]
-        max_share = -(-len(sequence_keys) // self.world.size)
+        max_share = ceil_div(len(sequence_keys), self.world.size)
         size = self.micro_batch * self._sequences_per_full_length
         slices = (own[first : first + size] for first in range(0, max_share, size))
         return [MicroBatch(keys, False) if len(keys) else MicroBatch(sequence_keys[:1], True) for keys in slices]
@@ -240,7 +237,7 @@ class TrainStep:
             torch.manual_seed(
                 splitmix64(splitmix64(splitmix64(self.seed) ^ step) ^ int(batch.sequence_keys[0, 2])) >> 1
             )
-        if self._cpu_parallel is not None and self._forward is self.model and self._cpu_parallel.applies(batch):
+        if self._cpu_parallel is not None and self._cpu_parallel.applies(batch):
             return self._cpu_parallel.backward(batch, self._forward_nats, loss_scale)
         state = None if self.bptt is None else self.bptt.read(batch)
         sum_nats = self._forward_nats(batch.to(self.world.device), state)
@@ -299,7 +296,7 @@ class TrainStep:
 
     # ------------------------------------------------------------ before the first step
 
-    def _fix_bucket_layout(self) -> None:
+    def _fix_ddp_bucket(self) -> None:
         """DDP rebuilds its bucket in the order of the first backward pass; this happens here, before any step.
 
         The order of a sum over ranks depends on the place in the bucket, so a resumed run would otherwise differ in
@@ -311,6 +308,7 @@ class TrainStep:
 
     def compile(self) -> None:
         """Compiles the forward pass; weights and their names stay those of the model."""
+        self._close_cpu_parallel()
         self._forward = torch.compile(self._ddp_or_model)
 
     def _train_on(self, size: int) -> None:
@@ -323,7 +321,7 @@ class TrainStep:
     def probe_micro_batch(self) -> int:
         """The micro-batch where none is given: measured on CUDA, else estimated; the smallest over ranks."""
         world = self.world
-        if world.device.type == "cuda" and not world.sharded:
+        if world.device.type == "cuda" and not world.fsdp:
             micro_batch = microbatch.fastest(self.micro_batch, world.device, self._train_on)
         else:
             free = microbatch.free_on(world.device, world.size)
@@ -351,7 +349,11 @@ class TrainStep:
 
     def scalars(self) -> dict[str, Any]:
         """The numbers of a checkpoint, for its JSON file."""
-        return {"guard": asdict(self.loss_guard), "scaler": self.scaler.state_dict(), "micro_batch": self.micro_batch}
+        return {
+            "guard": self.loss_guard.model_dump(),
+            "scaler": self.scaler.state_dict(),
+            "micro_batch": self.micro_batch,
+        }
 
     def load(self, tensors: Mapping[str, Mapping[str, Tensor]], scalars: Mapping[str, Any]) -> None:
         """Restores what `tensors` and `scalars` gave. Raises `CorruptFile`."""
@@ -364,6 +366,10 @@ class TrainStep:
 
     def close(self) -> None:
         """Ends all threads. Nothing may run afterwards."""
+        self._close_cpu_parallel()
+        self.loader.close()
+
+    def _close_cpu_parallel(self) -> None:
         if self._cpu_parallel is not None:
             self._cpu_parallel.close()
-        self.loader.close()
+            self._cpu_parallel = None

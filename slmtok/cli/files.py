@@ -85,6 +85,29 @@ def check_is_page_name(output: str) -> None:
         raise OptionError(f"-o {output!r} would hold a page, which is HTML", limit=".html", fix=fix, option="output")
 
 
+def check_opens(opens: bool, output: str) -> None:
+    """Raises `OptionError` for `--open` with a page on stdout."""
+    if opens and output == STDIO:
+        raise OptionError("--open together with -o -, which is stdout", fix="-o FILE", option="open")
+
+
+def write_page(
+    html: str, output: str, *, force: bool, opens: bool, warnings: tuple[str, ...] = (), **about: Any
+) -> Outcome:
+    """Writes a page, and opens it in the browser on request; `about` are further entries of the result."""
+    content = html.encode()
+    with writing(output, force=force) as file:
+        file.write(content)
+    if opens:
+        import webbrowser
+
+        webbrowser.open(Path(output).absolute().as_uri())
+    result = {"path": output, **about, "bytes": len(content)}
+    if output == STDIO:
+        return Outcome(result, warnings=warnings)
+    return Outcome(result, summary=f"{output}: {format_bytes(len(content))}, open it in a browser", warnings=warnings)
+
+
 def check_is_folder_name(output: str) -> None:
     """Raises `OptionError` for a new folder with the name of a file."""
     suffix = Path(output).suffix.lower()

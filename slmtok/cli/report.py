@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.file_kinds import are_counts
 from slmtok.cli.files import (
-    STDIO,
     check_is_page_name,
+    check_opens,
     check_output,
     corpus_files,
     is_tokenizer,
     require_bytes,
     short_names,
-    writing,
+    write_page,
 )
 from slmtok.cli.options import (
     OUTPUT,
@@ -35,7 +35,6 @@ from slmtok.errors import OptionError
 from slmtok.files import whole_characters
 from slmtok.opening import load
 from slmtok.options import ReadOptions
-from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
     from slmtok.analysis.measure import Metrics, Text
@@ -75,8 +74,7 @@ def report(
     """
     from slmtok.pages.report import report as make_page
 
-    if opens and output == STDIO:
-        raise OptionError("--open together with -o -, which is stdout", fix="-o FILE", option="open")
+    check_opens(opens, output)
     tokenizer_names, files = _sorted_out(names, results)
     check_is_page_name(output)
     sources = corpus_files(on, read) if on else []
@@ -96,17 +94,8 @@ def report(
         bodies=_body_names(),
         footer=_footer(),
     )
-    content = page.html.encode()
-    with writing(output, force=force) as file:
-        file.write(content)
-    if opens:
-        import webbrowser
-
-        webbrowser.open(Path(output).absolute().as_uri())
-    result = {"path": output, "tokenizers": tokenizer_names, "with": files, "bytes": len(content)}
-    if output == STDIO:
-        return Outcome(result)
-    return Outcome(result, summary=f"{output}: {format_bytes(len(content))}, open it in a browser")
+    about: dict[str, Any] = {"tokenizers": tokenizer_names, "with": files}
+    return write_page(page.html, output, force=force, opens=opens, **about)
 
 
 def _sorted_out(names: Sequence[str], results: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from slmtok.cli.files import STDIO, check_is_page_name, check_output, short_names, writing
+from slmtok.cli.files import STDIO, check_is_page_name, check_opens, check_output, short_names, write_page
 from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, in_given_order, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.text_argument import notes_on_text, read_text, split_arguments, text_last
 from slmtok.errors import InvalidText, OptionError
 from slmtok.opening import load
-from slmtok.sizes import format_bytes
 
 
 @command(
@@ -42,8 +39,7 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
             fix="slmtok view tok.json",
             option="tokenizer",
         )
-    if opens and output == STDIO:
-        raise OptionError("--open together with -o -, which is stdout", fix="-o FILE", option="open")
+    check_opens(opens, output)
     check_is_page_name(output)
     check_output(output, inputs=names, force=force)
     data = read_text(text, "", MAX_TEXT_BYTES)
@@ -55,16 +51,6 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
             fix="a page shows characters; slmtok show takes bytes",
         ) from None
     page = make_page({label: load(name) for label, name in short_names(names).items()}, given or None)
-    content = page.html.encode()
-    with writing(output, force=force) as file:
-        file.write(content)
-    if opens:
-        import webbrowser
-
-        webbrowser.open(Path(output).absolute().as_uri())
-    result = {"path": output, "tokenizers": names, "bytes": len(content)}
-    if output == STDIO:
-        return Outcome(result)
     kept = () if output == "tokens.html" else ("-o", output, "--force")
-    warnings = notes_on_text(text, ["slmtok", "view", *names], kept)
-    return Outcome(result, summary=f"{output}: {format_bytes(len(content))}, open it in a browser", warnings=warnings)
+    warnings = () if output == STDIO else notes_on_text(text, ["slmtok", "view", *names], kept)
+    return write_page(page.html, output, force=force, opens=opens, warnings=warnings, tokenizers=names)

@@ -172,13 +172,14 @@ def test_killed_at_every_stage_and_repeated_gives_the_same_bytes(
 ) -> None:
     from slmmodel import trainer
     from slmmodel.cli import ablation_files, ablation_job
+    from slmmodel.evaluation.certificate import Evaluation
 
     places = [
         (ablation_files, "write_lock", 1),
         (trainer.Trainer, "_log", 3),
         (trainer.Trainer, "_settle_write", 2),
         (ablation_job, "evaluate", 1),
-        (ablation_job, "losses_to_bytes", 1),
+        (Evaluation, "losses", 1),
         (ablation_job, "to_envelope", 1),
         (trainer.Trainer, "finish", 2),
         (ablation_files, "write_result", 1),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_slm_sample import make_run, tokenizer  # noqa: F401
 
-from slmmodel.cli import opening
+from slmmodel.cli import open_by_path
 from slmtok.cli.output import printable
 
 
@@ -114,7 +114,7 @@ def test_a_line_without_end_is_refused(slm, monkeypatch, run):
 
 
 def test_lines_without_end_are_refused_as_a_prompt(slm, monkeypatch, run):
-    monkeypatch.setattr(opening, "MAX_LINE_BYTES", 4096)
-    monkeypatch.setattr(opening, "stdin_lines", lambda: itertools.repeat(b"the fox\n"))
+    monkeypatch.setattr(open_by_path, "MAX_LINE_BYTES", 4096)
+    monkeypatch.setattr(open_by_path, "stdin_lines", lambda: itertools.repeat(b"the fox\n"))
     ran = slm("sample", run, "--prompt", "-", code=1)
     assert "error: stdin has more than 4,096 bytes\n  where: stdin, line 513\n" in ran.err

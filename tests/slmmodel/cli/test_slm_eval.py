@@ -291,7 +291,7 @@ def test_exposure_counts_each_stage_by_its_steps(slm, text_run, staged, tmp_path
 def test_overlap_and_words_see_each_stage(text_run, staged, monkeypatch):
     from slmmodel.checkpoint import RunFolder
     from slmmodel.cli import prompts, recorded, text_sections
-    from slmmodel.cli.opening import RunContext
+    from slmmodel.cli.open_by_path import RunContext
     from slmmodel.cli.text import Text
 
     monkeypatch.setattr(recorded, "training_data", lambda run, **_: staged)

@@ -18,7 +18,7 @@ from slm_folder import TEXT, TRAIN, make_folder
 import slmmodel
 import slmmodel.app
 import slmtok
-from slmmodel.cli.opening import notes_on_prompt
+from slmmodel.cli.open_by_path import notes_on_prompt
 from slmmodel.config import check_without_data, read_assignments
 from slmmodel.data import ShardDataset, make_packing
 from slmmodel.errors import InvalidConfig, InvalidInput, OptionError, UnknownName, WrongType

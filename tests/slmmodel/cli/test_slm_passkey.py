@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 import slmtok  # noqa: E402
 from slmmodel.checkpoint import RunFolder  # noqa: E402
 from slmmodel.cli import passkey_mix  # noqa: E402
-from slmmodel.cli.opening import RunContext  # noqa: E402
+from slmmodel.cli.open_by_path import RunContext  # noqa: E402
 from slmmodel.cli.pairs import _points  # noqa: E402
 from slmmodel.cli.passkey import measure  # noqa: E402
 from slmmodel.cli.passkey_text import TaskMaker, Template, evaluation_tasks, scores, training_tasks  # noqa: E402

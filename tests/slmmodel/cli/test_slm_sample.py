@@ -384,7 +384,7 @@ def test_streaming_holds_back_no_more_than_it_must() -> None:
 
 
 def test_errors_behind_the_options() -> None:
-    from slmmodel.cli.opening import RunContext
+    from slmmodel.cli.open_by_path import RunContext
     from slmmodel.hardware import device_for
 
     with pytest.raises(OptionError, match="does not exist"):

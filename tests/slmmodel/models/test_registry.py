@@ -13,7 +13,7 @@ from slmmodel.errors import UnknownName
 from slmmodel.models import MODELS, arch_of, build, config_from_dict, count
 from slmmodel.models.diagram import diagram
 from slmmodel.models.presets import PRESETS, preset
-from slmmodel.optim.optimizer import split
+from slmmodel.optim.optimizer import group_parameters
 
 EVERY = pytest.mark.parametrize("name", VARIANTS)
 
@@ -75,7 +75,7 @@ def test_counts_are_those_of_the_built_model(name: str) -> None:
     made = build(config(name))
     counts = count(made.config)
     assert counts.parameters == sum(p.numel() for p in made.parameters())
-    sizes = {group: sum(p.numel() for p in named.values()) for group, named in split(made).items()}
+    sizes = {group: sum(p.numel() for p in named.values()) for group, named in group_parameters(made).items()}
     assert counts.matrices == sizes["matrices"]
     assert counts.embedding == sizes["embeddings"] - made.config.sizes().positions
 

@@ -13,7 +13,7 @@ from slmmodel.distributed import load_tensors
 from slmmodel.errors import CorruptFile, InvalidConfig, UnknownName
 from slmmodel.optim import OPTIMIZERS, build, clip
 from slmmodel.optim.muon import COEFFICIENTS, Muon, orthogonalise
-from slmmodel.optim.optimizer import matrices_per_parameter, split
+from slmmodel.optim.optimizer import group_parameters, matrices_per_parameter
 
 SETTINGS = OptimConfig(lr=1e-2)
 
@@ -57,13 +57,13 @@ def train(model: Toy, optimizer, steps: range, factor=lambda step: 1.0) -> None:
 
 def test_every_parameter_in_exactly_one_group():
     model = Toy()
-    groups = split(model)
+    groups = group_parameters(model)
     names = [name for named in groups.values() for name in named]
     assert sorted(names) == sorted(dict(model.named_parameters()))
     assert list(groups["embeddings"]) == ["embedding.weight"]
     assert set(groups["vectors"]) == {"up.bias", "lstm.bias_ih_l0", "lstm.bias_hh_l0"}
     model.square.weight.requires_grad_(False)
-    assert "square.weight" not in split(model)["matrices"]
+    assert "square.weight" not in group_parameters(model)["matrices"]
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -75,7 +75,7 @@ def test_rates_and_decay_by_group(name):
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     optimizer.step()
-    groups = split(model)
+    groups = group_parameters(model)
     old = dict(before.named_parameters())
     for group, named in groups.items():
         factor = 1 - 0.25 * 1e-2 * 0.5 if group == "matrices" else 1.0
@@ -150,7 +150,7 @@ def test_adamw_is_the_published_update():
         optimizer.step()
         optimizer.zero_grad()
     for name, parameter in model.named_parameters():
-        decay = 0.1 if name in split(model)["matrices"] else 0.0
+        decay = 0.1 if name in group_parameters(model)["matrices"] else 0.0
         lr = 0.01
         expected = _reference_adamw(before[name], gradients[name], lr, decay)
         torch.testing.assert_close(parameter.detach().double(), expected, rtol=1e-5, atol=1e-7)

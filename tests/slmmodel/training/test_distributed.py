@@ -20,10 +20,10 @@ import torch
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.data import Cursor
-from slmmodel.distributed import World, needs_sharding, rank_failures
+from slmmodel.distributed import World, rank_failures, uses_fsdp
 from slmmodel.errors import InvalidConfig, RankFailed
 from slmmodel.trainer import train
-from slmmodel.training.setup import check_run, make_loader, notes_on_ranks
+from slmmodel.training.setup import cost_of_run, make_loader, notes_on_ranks
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
@@ -305,9 +305,9 @@ def test_notes_on_ranks(data):
 
 def test_sharding_is_chosen_by_memory():
     cpu, two = torch.device("cpu"), World(0, 2, torch.device("cpu"))
-    assert not needs_sharding("auto", 10**12, two) and not needs_sharding("ddp", 10**12, two)
-    assert needs_sharding("fsdp", 1, two)
-    assert not needs_sharding("fsdp", 10**12, World(device=cpu))
+    assert not uses_fsdp("auto", 10**12, two) and not uses_fsdp("ddp", 10**12, two)
+    assert uses_fsdp("fsdp", 1, two)
+    assert not uses_fsdp("fsdp", 10**12, World(device=cpu))
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_sharding_is_chosen_by_memory():
 def test_runs_that_ranks_cannot_share(data, changes, world_size, text):
     opened, config = small.opened(data, **changes)
     with pytest.raises(InvalidConfig, match=text):
-        check_run(config, opened, make_loader(opened, config), World(0, world_size))
+        cost_of_run(config, opened, make_loader(opened, config), World(0, world_size))
 
 
 def test_a_group_with_fewer_sequences_than_ranks(data):

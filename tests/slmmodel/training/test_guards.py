@@ -17,7 +17,7 @@ from slmmodel.distributed import World
 from slmmodel.errors import NotFinite
 from slmmodel.trainer import train
 from slmmodel.training.metrics import MetricsFile, Monitor
-from slmmodel.training.state import Counters, TrainState
+from slmmodel.training.state import initial_state
 from slmmodel.training.step import LossGuard
 
 
@@ -51,7 +51,7 @@ def test_three_in_a_row_end_the_run_and_save_their_state(data, tmp_path, monkeyp
 
 
 def test_spikes_are_detected():
-    guard = LossGuard()
+    guard = LossGuard(skipped=0, consecutive=0, losses=[])
     assert not any(guard.record(3.0 + 0.01 * (step % 3)) for step in range(50))
     assert guard.record(4.0) and not guard.record(3.0) and not guard.record(float("nan"))
     assert guard.losses[-2:] == [4.0, 3.0]
@@ -147,7 +147,8 @@ def test_metrics_are_cut_to_the_saved_length(tmp_path):
 def test_clock_leaves_pauses_out(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    state = TrainState(Counters(seconds=10.0))
+    state = initial_state()
+    state.counters.seconds = 10.0
     monitor = Monitor(MetricsFile(None), state, 0.0, torch.device("cpu"), None)
     now[0] = 2.0
     with monitor.pause():

@@ -108,6 +108,6 @@ def test_validation_takes_at_most_a_tenth_of_the_run(trained, fixed, times, targ
                 raise NoSuchBlockError(index)
             return type("Block", (), {"lengths": lambda self: np.full(30, 100)})()
 
-    validator = Validator(Source(), None)
+    validator = Validator(Source(), None, 16)
     bounded, count = validator.limited_to_share(trained, fixed=fixed)
     assert (count, min(bounded.max_targets, 1 << 21)) == (times, targets)

@@ -304,7 +304,7 @@ def test_remarks_that_arise_during_training_are_shown_as_the_first_ones_are(data
     result = train(settings, output=tmp_path / "run", note=shown.append)
     assert "lower optim.lr if it diverged" in shown[-1]
     assert shown[-2] == "the decay of 9 steps was shortened to 6: warm-up and decay exceed 6 steps"
-    assert tuple(shown) == result.notes
+    assert shown == result.notes
 
 
 def test_what_may_differ_is_shown_where_a_run_continues(data, tmp_path):
@@ -313,4 +313,4 @@ def test_what_may_differ_is_shown_where_a_run_continues(data, tmp_path):
     changed = {**settings, "run.threads": 2}
     result = train(changed, output=tmp_path / "run", note=shown.append, allow_mismatch=["threads"])
     assert shown[:2] == ["continues with another threads than it began with", "continuing at step 4 of 12"]
-    assert result.notes == (shown[0],)
+    assert result.notes == [shown[0]]

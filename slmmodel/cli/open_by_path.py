@@ -278,7 +278,7 @@ def check_text(path: str, read: ReadOptions | None) -> None:
         text_files([path], read or ReadOptions())
 
 
-def open_any(
+def open_ids_or_text(
     path: str,
     split: str | None,
     vocab: VocabMeta,
@@ -387,4 +387,4 @@ def open_corpus(corpus: Corpus, val: str) -> RunData:
     if val in ("auto", "none"):
         return corpus_data(corpus, val)
     data = corpus_data(corpus, "none")
-    return replace(data, val=open_any(val, None, data.vocab, corpus.text, corpus.options))
+    return replace(data, val=open_ids_or_text(val, None, data.vocab, corpus.text, corpus.options))
