@@ -225,6 +225,36 @@ def notes_on_time(settings: Settings) -> list[str]:
     return [f"the budget time={given.value} is {seconds} of training; {given.value}min is minutes"]
 
 
+_ACTS_WITH: dict[str, tuple[str, Callable[[RunConfig, RunData], bool]]] = {
+    **dict.fromkeys(
+        ("optim.momentum", "optim.ns_steps", "optim.ns_dtype"),
+        ("optim.name muon", lambda config, data: config.optim.name == "muon"),
+    ),
+    **dict.fromkeys(
+        ("optim.gate_lr", "optim.gate_weight_decay"),
+        ("model.arch infini", lambda config, data: config.model["arch"] == "infini"),
+    ),
+    **dict.fromkeys(
+        ("optim.schedule.shape", "optim.schedule.decay"),
+        ("optim.schedule.kind wsd", lambda config, data: config.optim.schedule.kind == "wsd"),
+    ),
+    "optim.schedule.final": (
+        "an optim.schedule.kind that decays",
+        lambda config, data: config.optim.schedule.kind != "const",
+    ),
+    "run.eval_every": ("validation data", lambda config, data: data.val is not None),
+    "data.cache_limit": ("data.cache", lambda config, data: bool(config.data.cache)),
+}
+"""Settings that act with others alone: with what, and whether a run has it."""
+
+
+def _notes_on_idle(settings: Settings, config: RunConfig, data: RunData) -> list[str]:
+    """Remarks on settings that cannot act in this run; not on those of a file, which may list all."""
+    given = [name for name, setting in settings.items() if name in _ACTS_WITH and ", line " not in setting.where]
+    idle = [name for name in given if not _ACTS_WITH[name][1](config, data)]
+    return [f"{name} has no effect: it acts with {_ACTS_WITH[name][0]} alone" for name in idle]
+
+
 def configure(
     settings: Settings, config_before: Mapping[str, Any] | None, data: RunData, device: torch.device
 ) -> tuple[RunConfig, list[str]]:
@@ -235,6 +265,7 @@ def configure(
     """
     config, notes = resolve(settings, data.vocab, data.tokens, device.type)
     notes += notes_on_time(settings)
+    notes += _notes_on_idle(settings, config, data) if config_before is None else []
     check_trackers(config.run.track)
     optim.check(config.optim)
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):

@@ -101,6 +101,24 @@ def test_early_stopping_that_cannot_stop_is_noted(slm, here):
     assert "cannot stop" not in slm(*line, code=0).err
 
 
+@pytest.mark.parametrize(
+    ("idle", "acting"),
+    [
+        (["optim.momentum=0.8", "optim.name=adamw"], ["optim.name=muon"]),
+        (["optim.gate_lr=0.1"], ["model.arch=infini", "model.segment=1"]),
+        (["optim.schedule.decay=0.3", "optim.schedule.kind=cosine"], ["optim.schedule.kind=wsd"]),
+        (["run.eval_every=2", "data.val=none"], None),
+    ],
+)
+def test_a_setting_that_cannot_act_is_noted(slm, here, idle, acting):
+    slmtok.pack("lines.txt", slmtok.load("tok.json"), "lines", document="line", val="hash:20%")
+    line = ["train", "lines", "-o", "new", *TRAIN, "--preset", "cpu-demo", "--budget", "steps=4", "--dry-run"]
+    err = slm(*line, *(word for each in idle for word in ("--set", each)), code=0).err
+    assert f"note: {idle[0].partition('=')[0]} has no effect: it acts with " in err
+    more = [word for each in (idle[0], *(acting or ())) for word in ("--set", each)]
+    assert "no effect" not in slm(*line, *more, code=0).err
+
+
 def test_a_file_of_settings_is_checked_or_completed(slm, here):
     Path("my.yaml").write_text(
         "model: {preset: cpu-demo, n_layers: 1, d_model: 16, n_heads: 2, n_kv_heads: 2, d_ff: 32, seq_len: 8}\n"
