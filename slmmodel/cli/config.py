@@ -80,13 +80,12 @@ def _checked_or_completed(file: str, others: Sequence[str]) -> str:
     sets = {key: each.value for key, each in given.items() if key != "model.preset" and each.value not in (None, "")}
     # A check takes no preset; without values, --full may stand before anything.
     checked = [word for word in without(("--preset",), others) if word != "--full"]
-    check = (
-        f"{shlex.join(['slm', 'config', '--check', file, *checked, *data])} checks {name}{' with them' * bool(checked)}"
-    )
+    check = shlex.join(["slm", "config", "--check", file, *checked, *data])
+    checks = f"{check} checks {name}{' with them' * bool(checked)}"
     if is_stdout(file) or len(sets) > _MAX_SETS or any(isinstance(value, list | dict) for value in sets.values()):
-        return f"{check}; to keep them, write them into {name}" if others else check
+        return f"{checks}; to keep them, write them into {name}" if others else check
     words = [*preset, *(word for key, value in sets.items() for word in ("--set", f"{key}={value}")), *others]
-    return f"{check}; {shlex.join(['slm', 'config', *words])} > NEW.yaml writes every setting, with those of {name}"
+    return f"{checks}; {shlex.join(['slm', 'config', *words])} > NEW.yaml writes every setting, with those of {name}"
 
 
 _MAX_SETS = 12
