@@ -75,7 +75,8 @@ class TextRun:
         check_options(options, ("prompt", "assistant", "regex", "overflow"))
         ids = self._ids("prompt", prompt)
         if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
-            raise WrongType("choices is a list of str", fix="choices=[' yes', ' no']")
+            texts = [choices] if isinstance(choices, str) else [str(choice) for choice in choices]
+            raise WrongType("choices is a list of str", fix=f"choices={texts}")
         if choices and regex:
             raise OptionError("choices and regex together", fix="leave out choices or regex", option="choices")
         options["choices"] = tuple(tuple(self.text.encode(choice)) for choice in choices)

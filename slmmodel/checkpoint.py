@@ -146,10 +146,10 @@ class RunFolder:
 
     @property
     def enclosing(self) -> tuple[Path, int | None] | None:
-        """The run that this path is in, with the step of a checkpoint; None where it is in no run."""
+        """The run that this path is in, with the step of the checkpoint; None where it is in no run."""
         run = next((each for each in [*self.path.parents][:3] if RunFolder(each).exists()), None)
-        step = self.path.name.removeprefix("step-")
-        return None if run is None else (run, int(step) if step.isdecimal() else None)
+        steps = [part.removeprefix("step-") for part in self.path.parts[-2:] if part.startswith("step-")]
+        return None if run is None else (run, next((int(step) for step in steps if step.isdecimal()), None))
 
     def not_a_run(
         self, name: str, *, what: str | None = None, fix: Fix | None = None, option: str | None = None
@@ -299,13 +299,15 @@ class RunFolder:
             if number is not None and steps:
                 nearest = min(steps, key=lambda each: abs(each - number))
                 fix = (Argument("step", nearest), ", the nearest" * (len(steps) > 1))
+            removed = number is not None and steps and number < steps[-1]
+            kept = f"; run.keep {self.config['run']['keep']} removes older ones" if removed else ""
             fact = "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}"
             if number is not None and os.path.lexists(self.checkpoints.path(number)):
                 fact = f"{self.checkpoints.path(number).name} is not a folder"
             raise MissingInput(
                 fact,
                 where=str(self.checkpoints.folder),
-                limit=f"steps: {', '.join(map(str, steps)) or 'none'}",
+                limit=f"steps: {', '.join(map(str, steps)) or 'none'}{kept}",
                 fix=fix,
             )
         return number

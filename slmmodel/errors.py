@@ -290,7 +290,12 @@ def first_fault(error: ValidationError) -> tuple[str, Any, str]:
         raise cause
     value = None if first["type"] == "missing" else first["input"]
     if first["type"] == "missing" and isinstance(first["loc"][-1], int):
-        # A value of a list that is too short.
-        return ".".join(map(str, first["loc"][:-1])), first["input"], f"{first['loc'][-1] + 1} values or more"
+        # A list of a fixed length that is too short lacks each value up to its last one.
+        *name, _ = first["loc"]
+        length = 1 + max(int(each["loc"][-1]) for each in error.errors() if [*each["loc"][:-1]] == name)
+        return ".".join(map(str, name)), first["input"], f"{length} values"
+    if first["type"] == "too_long":
+        at_most = "" if first["ctx"]["field_type"] == "Tuple" else "at most "
+        return ".".join(map(str, first["loc"])), value, f"{at_most}{first['ctx']['max_length']} values"
     limit = _EXPECTED.get(first["type"], first["msg"].removeprefix("Value error, ").removeprefix("Input should be "))
     return ".".join(map(str, first["loc"])), value, limit

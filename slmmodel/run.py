@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from slmmodel.notebook import html_table
 from slmmodel.sampling.assisted import assisted
 from slmmodel.sampling.methods import METHODS, chosen_method
 from slmmodel.training.metrics import Report
-from slmmodel.training.setup import value_of
+from slmmodel.training.setup import notes_on_time, value_of
 from slmmodel.training.summary import summary_of
 
 if TYPE_CHECKING:
@@ -274,6 +275,9 @@ def train(
     from_settings = settings_of(settings or {})
     refuse_contradiction(from_settings, changes)
     given = merged(from_settings, changes)
+    for text in notes_on_time(given):
+        # Of the caller, behind the wrapper of the call.
+        warnings.warn(text, stacklevel=3)
     result = trainer.train(given, data=opened, output=check_path("output", output), force=force, report=report)
     if not result.finished:
         at = f"is saved at step {result.step} of {result.steps}; the same call continues it"

@@ -277,6 +277,7 @@ class Trainer:
             trained = state.steps * self.cost.per_step["targets"]
             self.validator, validations = self.validator.limited_to_share(trained, fixed=bool(self.config.run.patience))
         eval_every, save_every, log_every = self.config.run.intervals(state.steps, validations)
+        self._add_notes(setup.notes_on_patience(self.config, state.steps, eval_every))
         path = self.folder.path / checkpoint.METRICS if self.world.is_main else None
         about = RunInfo(self.folder.path, self.config.to_dict(), counters.step)
         trackers = open_trackers(self.config.run.track, about) if self.world.is_main else []

@@ -25,6 +25,7 @@ PROBE = "slmtok-probe"
 PROMPT_SHEET = "slmtok-prompts"
 ABLATION = "slmtok-ablation"
 ABLATION_LOCK = "slmtok-ablation-lock"
+LOSSES = "slm-losses"
 UNKNOWN = "unknown"
 
 NAMES = {
@@ -44,6 +45,7 @@ NAMES = {
     PROMPT_SHEET: "a prompt sheet of slm prompts",
     ABLATION: "the result of an ablation",
     ABLATION_LOCK: "the lock of an ablation",
+    LOSSES: "a file of losses of slm eval",
 }
 """What a file of a known kind is."""
 _JSON_TOOL = "python -m json.tool {}"
@@ -51,6 +53,7 @@ READERS = {
     CERTIFICATE: "slm eval --check {}",
     **dict.fromkeys((PASSKEY, PROBE, PROMPT_SHEET, ABLATION_LOCK), _JSON_TOOL),
     ABLATION: "slm report {}",
+    LOSSES: "slm compare {} OTHER.losses",
     DIGESTS: "slmtok audit tok.json --on val.txt --leak {}",
 }
 """Files that slmtok info does not describe: the command that reads each."""
@@ -68,6 +71,8 @@ _JSON = re.compile(
     rb'\s*\{\s*"kind"\s*:\s*"(lock|receipt|audit|certificate|passkey|probe|prompts|ablation|ablation-lock)"\s*,\s*"version"'
     rb'|\s*\{[^\0]*?"format"\s*:\s*"slmtok-([a-z-]+)"'
 )
+_LOSSES = re.compile(rb'.{8}\{"__metadata__":\{"about":"\{.*?\\"format\\": \\"slm-losses\\"', re.DOTALL)
+"""A safetensors file: the length of its header in 8 bytes, and the header."""
 _RANKS = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?\n")
 _RUN_FILES = ("config.yaml", "SHA256SUMS", "fingerprint.json")
 
@@ -89,6 +94,8 @@ def kind_of(head: bytes) -> str:
         return SHARD
     if head.startswith(b"SLMDOCS1"):
         return DIGESTS
+    if _LOSSES.match(head):
+        return LOSSES
     if match := _JSON.match(head[:_HEAD_BYTES]):
         return f"slmtok-{(match[1] or match[2]).decode()}"
     return RANKS if _RANKS.match(head) else UNKNOWN

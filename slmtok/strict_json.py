@@ -21,15 +21,15 @@ class FaultError(Exception):
 
 def parse_object(data: bytes, max_depth: int, *, allow_floats: bool = False) -> dict[str, Any]:
     """The JSON object in `data`. Raises `FaultError` with the reason."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FaultError(f"byte {error.start} is not UTF-8") from None
     depth = _depth(data)
     if depth > max_depth:
         raise FaultError(
             f"it nests {depth} deep, the limit is {max_depth}{_key_before(data, _too_deep(data, max_depth))}"
         )
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FaultError(f"byte {error.start} is not UTF-8") from None
     try:
         document = json.loads(
             text,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,6 +70,18 @@ class Arm:
         object.__setattr__(self, "val", Part(self.data.val))
 
 
+def _fix_of_documents(a: Arm, b: Arm) -> str:
+    """What compares two arms of different documents: one text for both tokenizers, or a run on each of two corpora."""
+    if a.data.vocab.fingerprint == b.data.vocab.fingerprint:
+        runs = [f"slm train {shlex.quote(arm.path)} -o {name}" for arm, name in ((a, "A"), (b, "B"))]
+        scored = [f"slm eval {name} --on TEXT --losses {name}.losses" for name in "AB"]
+        commands = " && ".join([*runs, *scored, "slm compare A.losses B.losses"])
+        return f"both have one tokenizer; to compare corpora: {commands}"
+    flags = f" {a.data.train.pack_flags}" if a.data.train.pack_flags else ""
+    packed = f"slmtok pack TEXT -t A -t B{flags} -o 'NEW/{{name}}'"
+    return f"give both the same text: {packed}; or text in the place of the arms: slm ablate -t A -t B --text TEXT"
+
+
 def check_same_documents(arms: Sequence[Arm]) -> None:
     """Raises `Mismatch` unless all arms hold the same documents in the same order."""
     first = arms[0]
@@ -88,6 +101,6 @@ def check_same_documents(arms: Sequence[Arm]) -> None:
                 f"arms {first.name!r} and {arm.name!r} hold different documents",
                 where=where,
                 limit="an ablation compares tokenizers on the same documents",
-                fix="pack the same text with both: slmtok pack CORPUS -t A -t B -o 'data/{name}', or -t A -t B --text",
+                fix=_fix_of_documents(first, arm),
                 split=split,
             )

@@ -7,7 +7,7 @@ import inspect
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,10 @@ import click
 from slmmodel.budget import BUDGET_EXAMPLES
 from slmmodel.checkpoint import CONFIG
 from slmmodel.cli import reading
-from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
+from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout, without
 from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
 from slmmodel.config import OPTIONS, Settings, naming_origin, preset_sections
-from slmmodel.errors import OptionError
+from slmmodel.errors import OptionError, SlmmodelError
 from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
 from slmtok.cli.streams import is_stdout
@@ -57,15 +57,39 @@ def _refuse_without_check(ctx: click.Context, param: click.Parameter, file: str 
         return file
     others = [word for word in words if word != file]
     limit = where = None
-    # A file that exists is probably to be checked, another one to be written.
+    # A file that exists is probably to be checked or completed, another one to be written.
     fix = f"{shlex.join(['slm', 'config', *others])} > {shlex.quote(file)}"
     if Path(file).exists():
-        name = shlex.quote(file)
         limit = "slm config writes a new configuration, and changes none"
-        fix = f"{shlex.join(['slm', 'config', '--check', file, *others])}"
-        fix += f" checks {name} with them; to keep them, write them into {name}" if others else ""
+        fix = _checked_or_completed(file, others)
         where = "the shell has emptied it for > before the command ran: restore it first" if is_stdout(file) else None
     raise OptionError(f"FILE {file!r} without --check", where=where, limit=limit, fix=fix, option="check")
+
+
+def _checked_or_completed(file: str, others: Sequence[str]) -> str:
+    """The commands that check a file of settings, with other arguments, and that write one of all settings with its."""
+    name = shlex.quote(file)
+    try:
+        given = read_settings(file, (), None, {})
+    except SlmmodelError:
+        given = {}
+    train = given.get("data.train")
+    data = [] if "--data" in others or (train is not None and train.value) else ["--data", "DATA"]
+    has_preset = any(word.startswith("--preset") for word in others)
+    preset = ["--preset", str(given["model.preset"].value)] if "model.preset" in given and not has_preset else []
+    sets = {key: each.value for key, each in given.items() if key != "model.preset" and each.value not in (None, "")}
+    # A check takes no preset; without values, --full may stand before anything.
+    checked = [word for word in without(("--preset",), others) if word != "--full"]
+    check = shlex.join(["slm", "config", "--check", file, *checked, *data])
+    checks = f"{check} checks {name}{' with them' * bool(checked)}"
+    if is_stdout(file) or len(sets) > _MAX_SETS or any(isinstance(value, list | dict) for value in sets.values()):
+        return f"{checks}; to keep them, write them into {name}" if others else check
+    words = [*preset, *(word for key, value in sets.items() for word in ("--set", f"{key}={value}")), *others]
+    return f"{checks}; {shlex.join(['slm', 'config', *words])} > NEW.yaml writes every setting, with those of {name}"
+
+
+_MAX_SETS = 12
+"""Settings of a file that a fix repeats."""
 
 
 @command("config", example="slm config --preset cpu-demo > run.yaml",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from slmmodel.checkpoint import RunFolder
+from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.open_by_path import (
@@ -268,19 +268,23 @@ def _check(
         "stateful": stateful,
     }
     source = open_split(stated["documents"]["split"])
-    data = str(stated["documents"]["data"])
-    if source.digest != data:
-        wrong = [f"documents.data is {data[:16]}…; {source.digest[:16]}… here: --on DATA names those that were scored"]
-        return Outcome(
-            {"path": path, "proven": False, "differences": wrong, "bpb_total": None, "bpb_content": None},
-            lambda: print_rows([("differs", wrong[0])], title=f"{path}: not proven, it is about other documents"),
-            code=ANSWER_NO,
-        )
-    computed = score(run, source, **scoring).certificate
-    wrong = differences(stated, computed)
-    bits = {name: computed[name] for name in ("bpb_total", "bpb_content")}
-    rows: list[Row] = [("bpb_total", f"{bits['bpb_total']:.4f}"), ("differs", "\n".join(wrong))]
-    return proof(path, wrong, rows, **bits)
+    weights = weights_digest(run.weights(scoring["step"]))
+    others = ["other weights"] * (weights != stated["model"]["weights"])
+    of_run = Path(path).resolve().parents[1] if Path(path).resolve().parent.name == EVALUATIONS else run.path
+    is_of_another = bool(others) and RunFolder(of_run).exists() and not of_run.samefile(run.path)
+    rows: list[Row] = [("its run", shlex.join(["slm", "eval", "--check", path]))] if is_of_another else []
+    data, computed = str(stated["documents"]["data"]), None
+    if source.digest == data:
+        computed = score(run, source, **scoring).certificate
+        wrong = differences(stated, computed)
+    else:
+        wrong = [f"model.weights is {stated['model']['weights'][:16]}…; {weights[:16]}… here"] * len(others)
+        wrong += [f"documents.data is {data[:16]}…; {source.digest[:16]}… here: --on DATA names those that were scored"]
+        others.append("other documents")
+    bits = {name: computed and computed[name] for name in ("bpb_total", "bpb_content")}
+    rows = [("bpb_total", "" if computed is None else f"{bits['bpb_total']:.4f}"), ("differs", "\n".join(wrong)), *rows]
+    about = f", it is about {' and '.join(others)}" if others else ""
+    return proof(path, wrong, rows, about, **bits)
 
 
 # Shared by eval, train and demo.

@@ -20,6 +20,8 @@ from slmmodel.sizes import format_bytes, format_time
 from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
+from slmtok.errors import SlmtokError
+from slmtok.file_kinds import TOKENIZER, kind_of_file
 
 if TYPE_CHECKING:
     from slmmodel.models import ModelConfig
@@ -40,9 +42,10 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     from slmmodel.models.presets import PRESETS, preset
 
     if on is not None and subject not in PRESETS:
-        raise OptionError(
-            f"--on plans a preset, {subject!r} is none", fix="slm info infini-200m --on h100:4", option="--on"
-        )
+        is_run = RunFolder(Path(subject)).exists()
+        fix = f"name a preset, of those that slm info presets lists: slm info PRESET --on {shlex.quote(on)}"
+        fact = f"--on plans a preset, {subject!r} is {'a run' if is_run else 'none'}"
+        raise OptionError(fact, limit=f"one of {', '.join(PRESETS)}", fix=fix, option="--on")
     if subject == "presets":
         return _describe_presets()
     path = Path(subject)
@@ -247,12 +250,12 @@ def _vocab_dict(path: str, vocab: VocabMeta) -> dict[str, object]:
 
 
 @command("doctor", example="slm doctor run")
-@argument("paths", metavar="[RUN|DATA]...", nargs=-1, help="Runs and data to check.")
+@argument("paths", metavar="[RUN|DATA|TOK]...", nargs=-1, help="Runs, data and tokenizers to check.")
 def doctor(paths: tuple[str, ...]) -> Outcome:
     """Describe this machine, and check that files belong together. Exit with status 3 where they do not."""
     for path in paths:
         if not Path(path).exists():
-            fix = "name a run, or packed data; without a name, slm doctor describes the machine"
+            fix = "name a run, packed data or a tokenizer; without a name, slm doctor describes the machine"
             raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=fix, path=path)
     load_torch()
     machine = _machine()
@@ -302,13 +305,22 @@ def _check(path: Path) -> tuple[dict[str, Any], str | None]:
     """(whether the files of a folder agree, the fingerprint of its tokenizer)."""
     try:
         is_data = (path / "manifest.json").is_file()
-        what, fingerprint = _check_data(path) if is_data else _check_run(path)
-    except SlmmodelError as error:
+        is_tokenizer = path.is_file() and kind_of_file(str(path)) == TOKENIZER
+        check = _check_tokenizer if is_tokenizer else _check_data if is_data else _check_run
+        what, fingerprint = check(path)
+    except (SlmmodelError, SlmtokError) as error:
         inside = error.where if error.where not in (None, str(path)) else ""
         fault = f"{error.fact} ({inside})" if inside else error.fact
         return {"path": str(path), "ok": False, "what": "", "fault": fault}, None
-    described = f"{what}, tokenizer {fingerprint[:8]}…, all digests agree"
+    described = f"{what}, tokenizer {fingerprint[:8]}…" + ", all digests agree" * (not is_tokenizer)
     return {"path": str(path), "ok": True, "what": described, "fault": None}, fingerprint
+
+
+def _check_tokenizer(path: Path) -> tuple[str, str]:
+    from slmtok.opening import load
+
+    tokenizer = load(path)
+    return f"tokenizer, {tokenizer.n_vocab:,} ids", tokenizer.fingerprint
 
 
 def _check_data(path: Path) -> tuple[str, str]:

@@ -387,4 +387,8 @@ def open_corpus(corpus: Corpus, val: str) -> RunData:
     if val in ("auto", "none"):
         return corpus_data(corpus, val)
     data = corpus_data(corpus, "none")
-    return replace(data, val=open_ids_or_text(val, None, data.vocab, corpus.text, corpus.options))
+    held_out = open_ids_or_text(val, None, data.vocab, corpus.text, corpus.options)
+    from slmmodel.data.opening import check_validation
+
+    check_validation(data.name, shlex.quote(corpus.text.name or "TOK"), data.vocab, held_out)
+    return replace(data, val=held_out)

@@ -101,7 +101,7 @@ def to_stdout(command: str, example: str) -> Habit:
     """Names the redirection of stdout for an option that names the output; a file that exists is not replaced."""
 
     def instead_of(value: str | None, arguments: Sequence[str]) -> str:
-        given = _without_output(arguments) if command else []
+        given = without(("-o", "--output"), arguments) if command else []
         line = f"{command}{shlex.join(given)} " if given else command
         if value is not None and os.path.exists(value):  # noqa: PTH110
             return f"stdout: {line}> NEW; {value!r} exists and would be replaced"
@@ -110,13 +110,12 @@ def to_stdout(command: str, example: str) -> Habit:
     return instead_of
 
 
-def _without_output(arguments: Sequence[str]) -> list[str]:
-    """The arguments without `-o FILE`."""
+def without(flags: Sequence[str], arguments: Sequence[str]) -> list[str]:
+    """The arguments without these options and their values."""
     kept: list[str] = []
     for before, word in pairwise(["", *arguments]):
-        flag = word.partition("=")[0]
-        is_output = flag in ("-o", "--output") or (before in ("-o", "--output") and not word.startswith("-"))
-        kept += [] if is_output else [word]
+        is_left_out = word.partition("=")[0] in flags or (before in flags and not word.startswith("-"))
+        kept += [] if is_left_out else [word]
     return kept
 
 

@@ -109,8 +109,12 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
+        if line.lstrip().startswith(b"["):
+            raise _array(where) from None
         fix = f'write one object a line, such as {{"{good}": "He runs.", "{bad}": "He run."}}'
         raise CorruptFile(f"a line is not JSON: {error}", where=where, fix=fix) from None
+    if isinstance(record, list):
+        raise _array(where)
     names = [good, bad] if by is None else [good, bad, by]
     missing = [name for name in names if not isinstance(record, dict) or not isinstance(record.get(name), str)]
     if missing and isinstance(record, dict) and missing[0] in record:
@@ -131,6 +135,17 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
             fix="leave the line out",
         )
     return Pair(record[good], record[bad], record[by] if by else "")
+
+
+def _array(where: str) -> CorruptFile:
+    """The error for a line that begins an array of JSON."""
+    file = where.rpartition(", line ")[0]
+    code = "import json, sys; [print(json.dumps(each)) for each in json.load(sys.stdin)]"
+    fix = "name a file with an object a line"
+    if file != STDIN:
+        new = shlex.quote(str(Path(file).with_suffix(".jsonl")))
+        fix = f"python -c {shlex.quote(code)} < {shlex.quote(file)} > {new}"
+    return CorruptFile("a line begins an array of JSON", where=where, limit="JSON lines: one object a line", fix=fix)
 
 
 def _delimiters(specials: Any) -> tuple[list[int], list[int]]:

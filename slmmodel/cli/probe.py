@@ -33,7 +33,7 @@ NAMES = Parsed(_names, expects=f"names such as {','.join(TASKS)}")
 @command("probe", example="slm probe run --tasks reverse,addition --digits 3", habits=run_as_argument("probe"))
 @run_argument
 @option("--tasks", metavar="NAME,...", type=NAMES, default=tuple(TASKS), show_default=",".join(TASKS),
-        help="Copy words, spell a word backwards, add two numbers, count open brackets.")  # fmt: skip
+        help="Copy words; reverse a word, letter by letter; addition of two numbers; count open brackets.")  # fmt: skip
 @option("--steps", metavar="N", type=COUNT, default=300, help="Steps of training on a task; 0 asks without training.")
 @option("--batch-size", metavar="N", type=POSITIVE, default=32, help="Questions of a step.")
 @option("--lr", metavar="X", type=float, default=1e-3, help="Learning rate of AdamW.")
@@ -69,15 +69,17 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
 
 
 _LIKE = {
-    **dict.fromkeys(("arithmetic", "add", "sum", "math", "plus"), "addition"),
-    **dict.fromkeys(("spelling", "backwards", "palindrome"), "reverse"),
+    "copying": "copy",
+    **dict.fromkeys(("arithmetic", "add", "adding", "sum", "math", "plus"), "addition"),
+    **dict.fromkeys(("spell", "spelling", "backwards", "palindrome"), "reverse"),
+    **dict.fromkeys(("count", "counting"), "brackets"),
 }
 """Other words for tasks."""
 
 
 def _task_meant(name: str) -> str | None:
     """The task of this name, or like it."""
-    return name if name in TASKS else next(iter(get_close_matches(name, TASKS, 1)), _LIKE.get(name))
+    return name if name in TASKS else _LIKE.get(name) or next(iter(get_close_matches(name, TASKS, 1)), None)
 
 
 def _check(options: Mapping[str, Any]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,10 +14,12 @@ from slmmodel.cli.options import COUNT, POSITIVE, opening_options, run_argument,
 from slmmodel.cli.result_files import PROMPT_SHEET, checked, identity, load_result, measure_rows, save
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import SlmmodelError
-from slmtok.cli.options import command, is_given, option, output_options
+from slmtok.cli.errors import EXTRA
+from slmtok.cli.options import command, instead, is_given, option, output_options
 from slmtok.cli.output import Outcome, print_rows, printable, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import SlmtokError
+from slmtok.file_kinds import is_run
 
 if TYPE_CHECKING:
     from slmmodel.data.source import TokenSource
@@ -68,7 +72,22 @@ def _measures() -> list[Measure]:
     return [*several, Measure("repeated_4", repeated)]
 
 
-@command("prompts", example="slm prompts run --max-new 60", habits=run_as_argument("prompts"))
+def _own_prompts(value: str | None, arguments: Sequence[str]) -> str:
+    """For prompts of one's own, as an argument too many or by an option: `slm sample`, which continues any text."""
+    run = shlex.quote(next((word for word in arguments if is_run(word)), "RUN"))
+    text = value or "TEXT"
+    prompt = f"--prompt - < {shlex.quote(text)}" if Path(text).is_file() else f"--prompt {shlex.quote(text)}"
+    return f"slm sample {run} {prompt} continues a prompt of your own; those of slm prompts are fixed"
+
+
+_HABITS = {
+    **run_as_argument("prompts"),
+    **dict.fromkeys((EXTRA, "--prompt", "-p", "--prompts", "--file", "--prompt-file", "--input-file"), _own_prompts),
+    **dict.fromkeys(("--max-new-tokens", "--max-tokens", "--max-length"), instead("--max-new {}", "100")),
+}
+
+
+@command("prompts", example="slm prompts run --max-new 60", habits=_HABITS)
 @run_argument
 @option("--max-new", "max_new", metavar="N", type=POSITIVE, default=100, help="Ids of each continuation.")
 @option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the draws.")

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import result_sections, run_sections, text_sections
 from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
 from slmmodel.cli.open_by_path import RunContext, check_written
 from slmmodel.cli.options import device_option, threads_option
+from slmmodel.cli.run_argument import check_runs
 from slmmodel.cli.run_sections import Subject
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_sections import Opened
@@ -71,6 +74,7 @@ def report(
             f"--output {shlex.quote(str(Path(output).with_suffix('.html')))}",
         )
         raise OptionError(fact, limit=".html, .htm", fix=fix, option="output")
+    check_runs(click.get_current_context(), None, tuple(path for path in subjects if not is_ablation(path)))
     use_threads(threads)
     page, warnings = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
     return write_page(page.html, output, force=force, opens=opens, warnings=warnings, subjects=list(subjects))

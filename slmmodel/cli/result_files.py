@@ -138,11 +138,14 @@ def checked(path: str, stated: Mapping[str, Any], computed: Mapping[str, Any]) -
     return proof(path, wrong, [("differs", ", ".join(wrong))])
 
 
-def proof(path: str, wrong: Sequence[str], rows: Sequence[Row], **more: Any) -> Outcome:
-    """Whether a file that was computed again is right; `wrong` is what differs, `more` are entries of the result."""
+def proof(path: str, wrong: Sequence[str], rows: Sequence[Row], about: str = "", **more: Any) -> Outcome:
+    """Whether a file that was computed again is right.
+
+    wrong: what differs. about: the end of the title. more: entries of the result.
+    """
     return Outcome(
         {"path": path, "proven": not wrong, "differences": wrong, **more},
-        lambda: print_rows(rows, title=f"{path}: {'not proven' if wrong else 'proven'}"),
+        lambda: print_rows(rows, title=f"{path}: {'not proven' if wrong else 'proven'}{about}"),
         code=ANSWER_NO if wrong else DONE,
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from slmmodel.checkpoint import CHECKPOINTS, RunFolder, runs_in
+from slmmodel.checkpoint import CHECKPOINTS, RunFolder, new_name, runs_in
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import parse_count
 from slmtok.cli.options import AmbiguousError, Decorator, argument
@@ -27,9 +27,10 @@ def run_argument_of(**attributes: Any) -> Decorator:
 
 def check_runs(ctx: click.Context, param: click.Parameter | None, value: Any) -> Any:
     """The value, a path or several. Raises `MissingInput` for a file or packed data, and for what does not exist."""
-    for path in () if ctx.resilient_parsing else value if isinstance(value, tuple) else [value]:
+    paths = () if ctx.resilient_parsing else value if isinstance(value, tuple) else (value,)
+    for path in paths:
         if path and _is_no_run(path):
-            _refuse(path, ctx)
+            _refuse(path, paths, ctx)
     return value
 
 
@@ -42,13 +43,13 @@ def _is_no_run(path: str) -> bool:
     return (given.path / "manifest.json").is_file() or (not given.exists() and given.enclosing is not None)
 
 
-def _refuse(path: str, ctx: click.Context) -> None:
+def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     # Without torch the packages to install come first.
     ctx.meta["app"].prepare(ctx.info_name)
     folder, given = Path(path).parent, RunFolder(Path(path))
     known, tokenizer = runs_in(folder), _tokenizer_by_place(ctx)
-    if (enclosing := _place_in_run(path).enclosing) is not None:
-        raise given.not_a_run(path, fix=_with_run(path, *enclosing, ctx))
+    if _place_in_run(path).enclosing is not None:
+        raise given.not_a_run(path, fix=_with_runs(paths, ctx))
     # Of several runs, none is named twice.
     known = [each for each in known if each not in ctx.meta["arguments"]]
     matched = [each for each in known if fnmatch(each, path)]
@@ -76,12 +77,38 @@ def _place_in_run(path: str) -> RunFolder:
     return RunFolder(Path(path))
 
 
-def _with_run(path: str, run: Path, step: int | None, ctx: click.Context) -> str:
-    """The command line with a run in the place of a path inside of it, and its step where the command takes one."""
-    words, is_option = list(ctx.meta["arguments"]), any(param.name == "step" for param in ctx.command.params)
-    at = words.index(path)
-    place = [str(run), *(["--step", str(step)] if step is not None and is_option else [])]
-    return shlex.join([*ctx.command_path.split(), *words[:at], *place, *words[at + 1 :]])
+def _with_runs(paths: Sequence[str], ctx: click.Context) -> str:
+    """The command line with the runs of `paths` in their places, each once, and with the step of a checkpoint."""
+    words: list[str] = []
+    at: tuple[RunFolder, int] | None = None
+    for word in ctx.meta["arguments"]:
+        found = _place_in_run(word).enclosing if word in paths else None
+        run, step = found or (None, None)
+        if run is None or str(run) not in words:
+            words.append(word if run is None else str(run))
+        if run is not None and step is not None and any(param.name == "step" for param in ctx.command.params):
+            words += ["--step", str(step)]
+            at = RunFolder(run), step
+    return (
+        resumed_at(*at, words) if at and ctx.info_name == "resume" else shlex.join([*ctx.command_path.split(), *words])
+    )
+
+
+def resumed_at(run: RunFolder, step: int | None, words: Sequence[str]) -> str:
+    """`slm resume` with these arguments for a new run that begins at a step: with its folder, and with a budget where
+    the old one is spent. At its last checkpoint an unfinished run goes on itself.
+    """
+    kept = [word for word in words if word != "--force"]
+    given, steps = {word.partition("=")[0] for word in kept}, int(run.result.get("steps", 0))
+    is_spent = run.finished and "--budget" not in given and (step is None or step >= steps)
+    goes_on = is_last(run, step) and not given & {"--set", "--budget"}
+    folder = "" if goes_on or given & {"-o", "--output"} else f" -o {new_name(run.path)}"
+    return shlex.join(["slm", "resume", *kept]) + folder + f" --budget steps={max(2 * steps, 1)}" * is_spent
+
+
+def is_last(run: RunFolder, step: int | None) -> bool:
+    """Whether a step is the one at which an unfinished run goes on."""
+    return step is not None and not run.finished and step == run.checkpoints.newest()
 
 
 def _tokenizer_by_place(ctx: click.Context) -> str | None:

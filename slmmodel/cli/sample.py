@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -139,9 +140,6 @@ def _check_early(options: SampleConfig, ids: list[int] | None, run: RunFolder) -
         from slmtok.patterns import compile_automaton
 
         compile_automaton(options.regex)
-    if options.greedy and options.n > 1:
-        fact = f"--n {options.n} has no effect with --greedy: the samples would be equal"
-        raise OptionError(fact, fix="leave out --n or --greedy", option="--n")
     unknown = next((id for id in ids or () if id >= run.vocab.n_vocab), None)
     if ids == [] or unknown is not None:
         raise OptionError(
@@ -260,6 +258,11 @@ class SampleJob:
         if shortest is not None and is_given("max_new_tokens"):
             fact = f"a sample ended after {counted(shortest, 'id')}, at the end of the context, not at --max-new"
             warnings = (f"{fact} {self.options.max_new_tokens:,}; --overflow slide continues", *warnings)
+        if len(choices := self.options.choice) == 1:
+            parts = [part.strip() for part in choices[0].split(",")]
+            several = " ".join(f"--choice {shlex.quote(part)}" for part in (parts if len(parts) > 1 else ["A", "B"]))
+            fact = f"--choice {choices[0]!r} is the only text that a sample may have"
+            warnings = (f"{fact}; for one of several: {several}", *warnings)
         if literal := [stop for stop in self.options.stop if re.search(r"\\[nt]", stop)]:
             meant = " ".join(f"--stop $'{stop}'" for stop in literal)
             warnings = (f"--stop {literal[0]!r} has a backslash and a letter; for the character: {meant}", *warnings)

@@ -32,6 +32,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
+from slmmodel.cli.run_argument import is_last, resumed_at
 from slmmodel.cli.train_habits import RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
@@ -321,14 +322,16 @@ def resume(
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
     if step is not None:
         folder.step_of(step)
+    if output is None and is_last(folder, step):
+        step = None
     _check_model(folder, sets)
     _check_budget(folder, step, budget)
     if output is None and step is not None:
-        fact = f"--step {step} needs a new folder, since it would discard later checkpoints"
-        raise OptionError(fact, fix=_as_new(folder, step, budget), option="step")
+        fact = f"--step {step} needs a new folder: {folder.path} keeps its own steps"
+        raise OptionError(fact, fix=resumed_at(folder, step, _arguments()), option="step")
     if output is None and (sets or budget or force):
         fact = "--set, --budget and --force need a new run"
-        raise OptionError(fact, fix=_as_new(folder, step, budget), option="set")
+        raise OptionError(fact, fix=resumed_at(folder, step, _arguments()), option="set")
     if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
         _check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
@@ -363,13 +366,10 @@ def _check_budget(run: RunFolder, step: int | None, budget: str | None) -> None:
         )
 
 
-def _as_new(run: RunFolder, step: int | None, budget: str | None) -> str:
-    """The command line with a folder for a new run, and with a budget where the old one is spent."""
-    words = [each for each in click.get_current_context().meta["arguments"] if each != "--force"]
-    steps = int(run.result.get("steps", 0))
-    is_spent = run.finished and budget is None and (step is None or step >= steps)
-    longer = f" --budget steps={max(2 * steps, 1)}" if is_spent else ""
-    return f"{shlex.join(['slm', 'resume', *words])} -o {new_name(run.path)}{longer}"
+def _arguments() -> list[str]:
+    """The words of the command line behind the command."""
+    arguments: list[str] = click.get_current_context().meta["arguments"]
+    return arguments
 
 
 def _check_model(run: RunFolder, sets: Sequence[str]) -> None:

@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import BUDGET_HABITS, flag_of, set_in_two
+from slmmodel.cli.run_argument import resumed_at
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
 from slmmodel.models import MODELS
 from slmmodel.models.presets import PRESETS, nearest_in_size
-from slmmodel.sizes import parse_share
-from slmtok.cli.errors import EXTRA
+from slmmodel.sizes import parse_count, parse_share
+from slmtok.cli.errors import EXTRA, WHOLE
 from slmtok.cli.options import Habit, instead
 from slmtok.foreign_options import VALIDATION_FILES, VALIDATION_SHARES
 from slmtok.options import ReadOptions, option_specs
@@ -77,6 +79,13 @@ def _batch_tokens(value: str | None, arguments: Sequence[str]) -> str:
     seq_len = lengths[0] if lengths else _DEFAULT_SEQ_LEN
     fix = f"--set run.batch_tokens={batch_size * seq_len}: {batch_size} sequences of {seq_len} ids"
     return fix if lengths else f"--set model.seq_len={seq_len} {fix}"
+
+
+def _batch_of_run(value: str | None, arguments: Sequence[str]) -> str:
+    """As `_batch_tokens`, with sequences of the run among the arguments, which keeps its model."""
+    run = next((RunFolder(Path(word)) for word in arguments if RunFolder(Path(word)).exists()), None)
+    length = [] if run is None else [f"model.seq_len={run.config['model']['seq_len']}"]
+    return _batch_tokens(value, [*arguments, *length])
 
 
 def _accumulation(value: str | None, arguments: Sequence[str]) -> str:
@@ -170,6 +179,15 @@ def _compile(value: str | None, arguments: Sequence[str]) -> str:
     return f"--set run.compile={word if word in ('auto', 'off') else 'on'}"
 
 
+def _as_new_run(value: str | None, arguments: Sequence[str]) -> str:
+    """`slm resume` with these arguments, as a new run where they change what a run keeps."""
+    run = next((RunFolder(Path(word)) for word in arguments if RunFolder(Path(word)).exists()), None)
+    step = parse_count((_given(("--step",), arguments) or "").removeprefix("step-"))
+    if run is None or not {"--set", "--budget", "--step"} & {word.partition("=")[0] for word in arguments}:
+        return shlex.join(["slm", "resume", *arguments])
+    return resumed_at(run, step, arguments)
+
+
 _HABITS = {
     **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS]},
     **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
@@ -226,5 +244,7 @@ RESUME_HABITS = {
         (f"--{name.replace('_', '-')}" for name in (*VALIDATION_SHARES, *VALIDATION_FILES)),
         instead("leave it out: a run keeps its validation data"),
     ),
+    **dict.fromkeys(_BATCH, _batch_of_run),
     EXTRA: _assigned("resume"),
+    WHOLE: _as_new_run,
 }

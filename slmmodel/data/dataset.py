@@ -199,7 +199,7 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
         if not rank < world_size <= check_int("batch_size", batch_size, 1, example=8):
             more = f"batch_size={world_size}, or more: it counts the sequences of all ranks"
             fewer = f"world_size={rank + 1}, or more: the number of all processes"
-            if rank == world_size > 1:
+            if rank == world_size:
                 fewer = f"rank={rank - 1}, the last one, or {fewer}"
             raise OptionError(
                 f"rank {rank} of world_size {world_size} with batch_size {batch_size}",

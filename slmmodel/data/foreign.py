@@ -8,6 +8,7 @@ construction. The `vocab.json` is passed in or lies beside the file.
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -153,7 +154,8 @@ def open_foreign(
         raise UnsupportedFormat(
             f"{path.name} does not record its tokenizer",
             where=str(path),
-            fix="put its vocab.json beside the file (slmtok vocab TOK --metadata)",
+            limit="a vocab.json beside the file, of TOK, the tokenizer that made the ids",
+            fix=f"slmtok vocab TOK --metadata > {shlex.quote(str(beside))}",
         )
     vocab = vocab or VocabMeta.load(beside)
     if delimiter is not None:

@@ -110,16 +110,8 @@ class RunData:
 
     def __post_init__(self) -> None:
         """Raises `Mismatch` where training and validation data were made with different tokenizers."""
-        held_out = None if self.val is None else self.val.vocab
-        if self.val is not None and held_out is not None and held_out.fingerprint != self.vocab.fingerprint:
-            files = self.val.files()
-            train, val = self.name or "the training data", files[0][0].parent if files else "the validation data"
-            raise Mismatch(
-                "training and validation data were made with different tokenizers",
-                where=f"{train}: {self.vocab.fingerprint[:8]}…, {val}: {held_out.fingerprint[:8]}…",
-                fix="pack the validation text with the tokenizer of the training data: "
-                f"slmtok pack TEXT -t {_tokenizer_of(self.name)} --val none -o NEW",
-            )
+        if self.val is not None:
+            check_validation(self.name, _tokenizer_of(self.name), self.vocab, self.val)
 
     @property
     def n_ids(self) -> int:
@@ -127,10 +119,33 @@ class RunData:
         return int(self.train.block(0).lengths().sum())
 
 
+def check_validation(name: str, tokenizer: str, vocab: VocabMeta, val: TokenSource) -> None:
+    """Raises `Mismatch` for validation data of another tokenizer than the training data, which have this name and
+    `tokenizer`, a file for a shell.
+    """
+    if val.vocab is None or val.vocab.fingerprint == vocab.fingerprint:
+        return
+    files = val.files()
+    place = files[0][0].parent if files else "the validation data"
+    packed = f"slmtok pack TEXT -t {tokenizer}{_flags_of(val)} --val none -o NEW"
+    raise Mismatch(
+        "training and validation data were made with different tokenizers",
+        where=f"{name or 'the training data'}: {vocab.fingerprint[:8]}…, {place}: {val.vocab.fingerprint[:8]}…",
+        fix=f"pack the validation text with the tokenizer of the training data, and name it by --val NEW: {packed}"
+        + "; or --val TEXT, which is read as the training text is" * (not Path(name).is_dir()),
+    )
+
+
 def _tokenizer_of(data: str) -> str:
     """The tokenizer file in a folder of packed data, for a shell; `TOK` where there is none."""
     file = Path(data) / "tok.json"
     return shlex.quote(str(file)) if file.is_file() else "TOK"
+
+
+def _flags_of(source: TokenSource) -> str:
+    """The options of `slmtok pack` that cut the documents of a source, but the one that divides them."""
+    flags = re.sub(r"--val ('.*?'|\S+) ?", "", source.pack_flags).strip()
+    return f" {flags}" if flags else ""
 
 
 def open_data(train: str, val: str = "auto") -> RunData:

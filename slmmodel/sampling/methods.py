@@ -91,11 +91,15 @@ def chosen_method(options: DecodingOptions, *, greedy: bool = False, assistant: 
         drawn = any(way == "assistant" or (way in METHODS and METHODS[way].draws) for way in ways)
         raise _several(ways, [] if drawn else [option for option in DRAWING if option in changed])
     if not draws or greedy:
-        for option in (option for option in DRAWING if option in changed):
-            way = name if name and not draws else "greedy"
-            raise _contradiction(f"{option} has no effect with {way}, which draws nothing", option, way)
+        way = name if name and not draws else "greedy"
+        idle = [option for option in DRAWING if option in changed]
+        idle += ["n"] if "n" in changed and way in ("greedy", "contrastive") else []
+        if idle:
+            have = "has" if len(idle) == 1 else "have"
+            fact = f"{' and '.join(idle)} {have} no effect with {way}, which draws nothing"
+            raise _contradiction(fact, idle, way)
     if ways and "overflow" in changed:
-        raise _contradiction(f"overflow {options.overflow!r} has no effect with {ways[0]}", "overflow", ways[0])
+        raise _contradiction(f"overflow {options.overflow!r} has no effect with {ways[0]}", ["overflow"], ways[0])
     in_effect = METHODS[name].options if name else ASSISTANT_OPTIONS * assistant
     owners = {option: other for other, method in METHODS.items() for option in method.options}
     owners |= dict.fromkeys(ASSISTANT_OPTIONS, "assistant")
@@ -119,6 +123,7 @@ def _several(ways: Sequence[str], idle: Sequence[str]) -> OptionError:
     return OptionError(fact, limit="one way to decode", fix=(*fix, *more), option=ways[1])
 
 
-def _contradiction(fact: str, option: str, other: str) -> OptionError:
-    fix = ("leave out ", Argument(option), " or ", Argument(other))
-    return OptionError(fact, limit="one way to decode", fix=fix, option=option)
+def _contradiction(fact: str, idle: Sequence[str], other: str) -> OptionError:
+    named = [part for option in idle for part in (" and ", Argument(option))][1:]
+    fix = ("leave out ", *named, ", or leave out " if len(idle) > 1 else " or ", Argument(other))
+    return OptionError(fact, limit="one way to decode", fix=fix, option=idle[0])

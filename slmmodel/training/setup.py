@@ -88,12 +88,15 @@ def check_settings(settings: Settings) -> None:
         strategy_of(sections.get("data", {}).get("pack", DataConfig().pack))
 
 
-def _longer_budget(settings: Settings, spent: Mapping[str, Any]) -> str | None:
-    """The budget among the settings, as `--budget` takes it, where a run that has spent this goes on with it."""
+def _longer_budget(settings: Settings, run: RunFolder) -> str | None:
+    """The budget among the settings, as `--budget` takes it, where it is longer than that of a finished run.
+
+    A planned time is not spent to the second.
+    """
     given = {name.removeprefix("run.budget."): each.value for name, each in settings.items() if "run.budget." in name}
     for kind, amount in given.items():
-        key = "seconds" if kind == "time" else kind
-        if Budget.model_validate({kind: amount}).amount > spent.get(key, math.inf):
+        spent = run.result.get("seconds" if kind == "time" else kind, math.inf)
+        if Budget.model_validate({kind: amount}).amount > max(spent, run.config["run"]["budget"].get(kind, 0)):
             return f"{kind}={str(amount).strip()}"
     return None
 
@@ -115,7 +118,7 @@ def locate_run(
         return run
     run = RunFolder.open(path, allow_mismatch=allow_mismatch)
     if run.finished:
-        longer = run.longer_as_new(_longer_budget(settings or {}, run.result))
+        longer = run.longer_as_new(_longer_budget(settings or {}, run))
         # An `Argument` in a fix reads `output=` in Python, and `--output` on the command line.
         raise OutputExists(
             f"the run {str(path)!r} is finished",
@@ -186,6 +189,17 @@ def notes_on_ranks(config: RunConfig, world: World) -> list[str]:
     return notes
 
 
+def notes_on_patience(config: RunConfig, steps: int, eval_every: int) -> list[str]:
+    """A remark on early stopping that cannot stop a run, since it has too few validations before its last step."""
+    patience, validations = config.run.patience, (steps - 1) // eval_every
+    if not patience or patience < validations:
+        return []
+    return [
+        f"run.patience {patience} cannot stop this run: it has {validations} validations before its last step, one "
+        f"every {eval_every} steps, and the first one is the best so far: --set run.eval_every=N has more"
+    ]
+
+
 def open_packed_data(settings: Settings, config_before: Mapping[str, Any] | None) -> RunData:
     """Packed data, named by the settings, else by the configuration of the run that continues."""
     section = {} if config_before is None else config_before["data"]
@@ -205,12 +219,44 @@ def open_packed_data(settings: Settings, config_before: Mapping[str, Any] | None
     return open_data(train, value_of(settings, "data.val", str(section.get("val", "auto"))))
 
 
-def _notes_on_time(settings: Settings) -> list[str]:
+def notes_on_time(settings: Settings) -> list[str]:
     """A note on a budget of time without a unit; none on one of a file, where `config.yaml` of a run has it."""
     given = settings.get("run.budget.time")
     if given is None or ", line " in given.where or not re.fullmatch(r"\d+(\.\d*)?", str(given.value).strip()):
         return []
-    return [f"the budget time={given.value} is {float(given.value):g} seconds of training; {given.value}min is minutes"]
+    number = float(given.value)
+    seconds = f"{number:g} second{'s' * (number != 1)}"
+    return [f"the budget time={given.value} is {seconds} of training; {given.value}min is minutes"]
+
+
+_ACTS_WITH: dict[str, tuple[str, Callable[[RunConfig, RunData], bool]]] = {
+    **dict.fromkeys(
+        ("optim.momentum", "optim.ns_steps", "optim.ns_dtype"),
+        ("optim.name muon", lambda config, data: config.optim.name == "muon"),
+    ),
+    **dict.fromkeys(
+        ("optim.gate_lr", "optim.gate_weight_decay"),
+        ("model.arch infini", lambda config, data: config.model["arch"] == "infini"),
+    ),
+    **dict.fromkeys(
+        ("optim.schedule.shape", "optim.schedule.decay"),
+        ("optim.schedule.kind wsd", lambda config, data: config.optim.schedule.kind == "wsd"),
+    ),
+    "optim.schedule.final": (
+        "an optim.schedule.kind that decays",
+        lambda config, data: config.optim.schedule.kind != "const",
+    ),
+    "run.eval_every": ("validation data", lambda config, data: data.val is not None),
+    "data.cache_limit": ("data.cache", lambda config, data: bool(config.data.cache)),
+}
+"""Settings that act with others alone: with what, and whether a run has it."""
+
+
+def _notes_on_idle(settings: Settings, config: RunConfig, data: RunData) -> list[str]:
+    """Remarks on settings that cannot act in this run; not on those of a file, which may list all."""
+    given = [name for name, setting in settings.items() if name in _ACTS_WITH and ", line " not in setting.where]
+    idle = [name for name in given if not _ACTS_WITH[name][1](config, data)]
+    return [f"{name} has no effect: it acts with {_ACTS_WITH[name][0]} alone" for name in idle]
 
 
 def configure(
@@ -222,7 +268,8 @@ def configure(
     Raises `OptionError` for a setting that contradicts the record, `MissingPackage` for a tracker, and `UnknownName`.
     """
     config, notes = resolve(settings, data.vocab, data.n_ids, device.type)
-    notes += _notes_on_time(settings)
+    notes += notes_on_time(settings)
+    notes += _notes_on_idle(settings, config, data) if config_before is None else []
     check_trackers(config.run.track)
     optim.check(config.optim)
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):
@@ -399,6 +446,18 @@ def _check_data(config: RunConfig, data: RunData, loader: Loader) -> None:
             where=config.data.val if config.data.val != "auto" else data.name,
             fix=(Argument("data.val", "none"), ", or other validation data"),
         )
+    _check_positions(config, loader)
+    if config.run.patience and data.val is None:
+        raise InvalidConfig(
+            f"run.patience {config.run.patience} stops a run by its validation, and nothing is validated",
+            where="data.val none" if config.data.val == "none" else f"{data.name} has no validation documents",
+            fix=(Argument("run.patience", 0), ", or name validation data: ", Argument("data.val", "DATA")),
+            option="run.patience",
+        )
+
+
+def _check_positions(config: RunConfig, loader: Loader) -> None:
+    """Raises `InvalidConfig` where documents are numbered beyond the positions of the model."""
     model, longest = config.architecture, int(loader.document_block(0).lengths().max(initial=0))
     if config.data.positions == "true" and not model.recurrent and longest - 1 > config.seq_len:
         raise InvalidConfig(

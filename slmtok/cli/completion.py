@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import click
 
-from slmtok.cli.options import Command, argument, command
+from slmtok.cli.options import Command, argument, command, instead
 from slmtok.cli.output import Outcome, write_text
 from slmtok.errors import OptionError, suggestion
 
@@ -28,7 +28,9 @@ in $PROFILE of PowerShell
 def _completion(program: str) -> Command:
     """The command `completion` of a program."""
 
-    @command("completion", example=f'eval "$({program} completion bash)"')
+    habits = {"--shell": instead(f"{program} completion {{}}", "bash")}
+
+    @command("completion", example=f'eval "$({program} completion bash)"', habits=habits)
     @argument("shell", metavar=f"[{'|'.join(SHELLS)}]", required=False, help="The shell; by default that of $SHELL.")
     def print_script(shell: str | None) -> Outcome:
         from click.shell_completion import get_completion_class

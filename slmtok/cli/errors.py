@@ -377,8 +377,8 @@ def _translated(command: click.Command | None, arguments: Sequence[str], where: 
 
     None for fewer than `least` of them, where one message does, and with one that has no equivalent.
     """
-    unknown = _unknown(command, arguments)
-    if len(unknown) < least:
+    unknown, whole = _unknown(command, arguments), getattr(command, "habits", {}).get(WHOLE)
+    if len(unknown) < (1 if whole else least):
         return None
     words, rest = where.split(), iter(arguments)
     for word in rest:
@@ -399,9 +399,11 @@ def _translated(command: click.Command | None, arguments: Sequence[str], where: 
             # Two options of another tool may name one argument.
             is_named = argument in map(shlex.quote, words[len(where.split()) :])
             words += [] if is_named else shlex.split(argument or _FIRST.split(ours.removeprefix("use "))[0])
-        elif not ours.startswith("leave it out"):
+        elif not ours.startswith("leave it out") or len(unknown) < least:
+            # What a single option is left out for is said.
             return None
-    return shlex.join(words)
+    line: str = whole(None, words[len(where.split()) :]) if whole else shlex.join(words)
+    return line
 
 
 def _absent(command: click.Command | None, arguments: Sequence[str]) -> list[str]:
@@ -549,6 +551,8 @@ _MAX_SHOWN_COMMANDS = 5
 """Commands with an option that a fix lists."""
 _SHARE = re.compile(r"(\d*\.?\d+)(%?)", re.ASCII)
 
+WHOLE = "whole"
+"""Key of the habit that writes the command line for its arguments, where options of another tool were replaced."""
 EXTRA = "EXTRA"
 """Among the habits of a command: what stands for an argument too many."""
 

@@ -79,7 +79,7 @@ REFUSED = {
         "limit: a number",
         "fix:   --set optim.lr=1e-3 --seed 2\n",
     ),
-    "train data -o new --set optim.betas=0.9": (2, "limit: 2 values or more", "fix:   --set optim.betas=0.9,0.95\n"),
+    "train data -o new --set optim.betas=0.9": (2, "limit: 2 values\n", "fix:   --set optim.betas=0.9,0.95\n"),
     "ablate --vocabs 8k,16k --text text.txt -o new": (2, "'8k' is not one of numbers", "fix:   --vocabs 8000,16000\n"),
     "ablate --vocabs 300,some --text text.txt -o new": (2, "'some' is not one of", "fix:   --vocabs 1024,2048,4096\n"),
     "export run --format hf -o new": (2, "unknown option '--format'", "fix:   use --output-format hf\n"),

@@ -238,7 +238,7 @@ def test_validation_data_of_another_tokenizer_are_refused(slm, made, tmp_path):
     err = slm(*line, code=1).err
     assert "training and validation data were made with different tokenizers" in err and f"{made / 'data'}: " in err
     fix = err.rpartition("fix:   ")[2]
-    assert "slmtok pack TEXT -t TOK --val none -o NEW" in fix and not Path("new").exists()
+    assert "slmtok pack TEXT -t small.json --val none -o NEW" in fix and not Path("new").exists()
     settings = {"data.val": str(made / "data")}
     with pytest.raises(Mismatch, match="different tokenizers"):
         app.train(made / "a.txt", tokenizer="small.json", settings=settings, output="new")

@@ -1,0 +1,286 @@
+"""Fixes of `slm` that are command lines or options: each is pasted as it is printed, and does what was meant."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+import numpy as np
+from slm_folder import TEXT, TRAIN, make_folder
+
+import slmmodel
+import slmmodel.app
+import slmmodel.data
+import slmtok
+from slmmodel.errors import Mismatch, OptionError, UnsupportedFormat, WrongType
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with texts, tokenizers, packed data, and two runs of two steps."""
+    folder = make_folder(tmp_path_factory.mktemp("made"))
+    shutil.copytree(folder / "run", folder / "other")
+    (folder / "lines.txt").write_text("\n".join(f"{TEXT} {number}" for number in range(30)))
+    slmtok.train(str(folder / "text.txt"), vocab_size=280).save(folder / "tok2.json")
+    return folder
+
+
+@pytest.fixture
+def here(slm, made: Path, tmp_path: Path) -> Path:
+    """A copy of the folder, which is the working folder."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def fix_of(ran) -> str:
+    """The fix of the error that a command printed."""
+    assert ran.code in (1, 2), ran
+    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("plot run/metrics.jsonl other/metrics.jsonl -o c.svg", "slm plot run other -o c.svg"),
+        ("plot run/config.yaml run/metrics.jsonl other -o run/c.svg", "slm plot run other -o run/c.svg"),
+        ("report run/metrics.jsonl other/config.yaml -o x.html", "slm report run other -o x.html"),
+        ("resume run/checkpoints/step-2 --no-eval",
+         "slm resume run --step 2 --no-eval -o run-2 --budget steps=4"),
+        ("resume run/checkpoints/step-2/model.safetensors --budget steps=3 --no-eval --force",
+         "slm resume run --step 2 --budget steps=3 --no-eval -o run-2"),
+        ("resume run --learning_rate 1e-3 --no-eval",
+         "slm resume run --set optim.lr=1e-3 --no-eval -o run-2 --budget steps=4"),
+        ("resume run --learning-rate 1e-3 --max_iters 3 --no-eval",
+         "slm resume run --set optim.lr=1e-3 --budget steps=3 --no-eval -o run-2"),
+        ("resume run --step 2 --lr=1e-3 -o new --budget steps=3 --no-eval",
+         "slm resume run --step 2 --set optim.lr=1e-3 -o new --budget steps=3 --no-eval"),
+        ("sample run/checkpoints/step-2/model.safetensors hi --max-new 1",
+         "slm sample run --step 2 hi --max-new 1"),
+        ("completion --shell zsh", "slm completion zsh"),
+        ("probe run --tasks copying,spelling,adding,counting --steps 0 --samples 2",
+         "--tasks copy,reverse,addition,brackets"),
+        ("train data --val none --set run.patience=3 -o new --budget steps=2 --no-eval",
+         "--set run.patience=0, or name validation data: --val DATA"),
+    ],
+)  # fmt: skip
+def test_the_fix_of_a_line(slm, here, line, fix):
+    words = [*shlex.split(line), *(TRAIN if line.startswith("train") else [])]
+    shown = fix_of(slm(*words))
+    assert shown == fix
+    pasted = shown.partition(", or ")[0]
+    if pasted.startswith("--tasks"):
+        pasted = f"slm {line.partition(' --tasks')[0]} {pasted}"
+    elif pasted.startswith("--"):
+        pasted = f"slm {shlex.join(words)} {pasted}"
+    ran = slm(*shlex.split(pasted)[1:])
+    # The model of two steps is too short for the questions, whose tasks are known then.
+    assert ran.code == 0 or "limit: seq_len 8" in ran.err, ran.err
+
+
+def test_an_unfinished_run_goes_on_at_its_last_step(slm, here):
+    for name in ("result.json", "model.safetensors"):
+        (here / "run" / name).unlink()
+    assert fix_of(slm("resume", "run/checkpoints/step-2")) == "slm resume run --step 2"
+    slm("resume", "run", "--step", "2", "--no-eval", code=0)
+    assert (here / "run/result.json").is_file()
+
+
+def test_early_stopping_that_cannot_stop_is_noted(slm, here):
+    slmtok.pack("lines.txt", slmtok.load("tok.json"), "lines", document="line", val="hash:20%")
+    line = ["train", "lines", "-o", "new", *TRAIN, "--budget", "steps=4", "--no-eval", "--force"]
+    assert "note: run.patience 3 cannot stop this run: it has 3 " in slm(*line, "--set", "run.patience=3", code=0).err
+    assert "cannot stop" not in slm(*line, "--set", "run.patience=2", code=0).err
+    assert "cannot stop" not in slm(*line, code=0).err
+
+
+@pytest.mark.parametrize(
+    ("idle", "acting"),
+    [
+        (["optim.momentum=0.8", "optim.name=adamw"], ["optim.name=muon"]),
+        (["optim.gate_lr=0.1"], ["model.arch=infini", "model.segment=1"]),
+        (["optim.schedule.decay=0.3", "optim.schedule.kind=cosine"], ["optim.schedule.kind=wsd"]),
+        (["run.eval_every=2", "data.val=none"], None),
+    ],
+)
+def test_a_setting_that_cannot_act_is_noted(slm, here, idle, acting):
+    slmtok.pack("lines.txt", slmtok.load("tok.json"), "lines", document="line", val="hash:20%")
+    line = ["train", "lines", "-o", "new", *TRAIN, "--preset", "cpu-demo", "--budget", "steps=4", "--dry-run"]
+    err = slm(*line, *(word for each in idle for word in ("--set", each)), code=0).err
+    assert f"note: {idle[0].partition('=')[0]} has no effect: it acts with " in err
+    more = [word for each in (idle[0], *(acting or ())) for word in ("--set", each)]
+    assert "no effect" not in slm(*line, *more, code=0).err
+
+
+def test_a_file_of_settings_is_checked_or_completed(slm, here):
+    Path("my.yaml").write_text(
+        "model: {preset: cpu-demo, n_layers: 1, d_model: 16, n_heads: 2, n_kv_heads: 2, d_ff: 32, seq_len: 8}\n"
+        "run: {batch_tokens: 16, device: cpu, budget: {steps: 2}}\n"
+    )
+    check, _, completed = fix_of(slm("config", "my.yaml")).partition(" checks my.yaml; ")
+    assert check == "slm config --check my.yaml --data DATA"
+    assert "steps           2 of 2 sequences" in slm(*shlex.split(check.replace("DATA", "data"))[1:], code=0).out
+    line, _, rest = completed.partition(" > NEW.yaml ")
+    assert rest == "writes every setting, with those of my.yaml"
+    written = slm(*shlex.split(line)[1:], code=0).out
+    Path("full.yaml").write_text(written)
+    assert "n_layers: 1 " in written and "patience: 0" in written
+    same = slm("config", "--check", "full.yaml", "--data", "data", "--json", code=0).json["result"]
+    assert (same["steps"], same["seq_len"]) == (2, 8)
+    preset = fix_of(slm("config", "my.yaml", "--preset", "tiny-3m", "--data", "data"))
+    assert preset.startswith("slm config --check my.yaml --data data checks my.yaml with them; slm config ")
+    assert preset.count("--preset") == 1 and "--preset tiny-3m" in preset
+
+
+def test_a_planned_time_that_is_asked_for_again_is_trained_longer_by_steps(slm, here):
+    line = ["train", "data", "-o", "timed", *TRAIN, "--budget", "time=0.2s", "--no-eval"]
+    slm(*line, code=0)
+    steps = json.loads((here / "timed/result.json").read_text())["steps"]
+    result = here / "timed/result.json"
+    result.write_text(json.dumps({**json.loads(result.read_text()), "seconds": 0.1}))
+    fix = slm(*line, "--allow-mismatch", "files", code=1).err.rpartition("to train it longer ")[2].strip()
+    assert fix == f"slm resume timed --step {steps} -o timed-2 --budget steps={2 * steps}"
+
+
+@pytest.mark.parametrize("betas", ["0.9", "", "0.9,0.95,0.99"])
+def test_a_list_of_fixed_length_states_its_length(slm, here, betas):
+    err = slm("train", "data", "-o", "new", "--set", f"optim.betas={betas}", "--dry-run", code=2).err
+    assert "  limit: 2 values\n  fix:   --set optim.betas=0.9,0.95\n" in err
+
+
+def test_a_file_of_losses_is_named(slm, here):
+    slm("eval", "run", "--losses", "a.losses", "--no-baselines", code=0)
+    wrong = {
+        "eval run --check a.losses": "a.losses is a file of losses of slm eval, not a certificate",
+        "passkey run --check a.losses": "not a result of slm passkey",
+        "train a.losses -t tok.json -o new": "is binary data",
+        "info a.losses": "neither a run nor a vocab.json",
+    }
+    for line, fact in wrong.items():
+        err = slm(*line.split()).err
+        assert fact in err and "nests" not in err
+    Path("zeros.json").write_bytes(b"\0[[[[[[[[[[[[[[" + b"\xff")
+    assert "byte 15 is not UTF-8" in slm("eval", "run", "--check", "zeros.json", code=1).err
+
+
+def test_a_certificate_of_another_run_names_its_run(slm, here):
+    slm("resume", "run", "--step", "2", "-o", "longer", "--budget", "steps=3", code=0)
+    slm("eval", "run", "--no-baselines", code=0)
+    ran = slm("eval", "run", "--check", "longer/eval/val.json", code=3)
+    assert "longer/eval/val.json: not proven, it is about other weights\n" in ran.out
+    fix = next(line for line in ran.out.splitlines() if "its run" in line).partition("slm ")[2]
+    assert "longer/eval/val.json: proven" in slm(*fix.split(), code=0).out
+    assert "its run" not in slm("eval", "run", "--check", "run/eval/val.json", code=0).out
+
+
+def test_pairs_in_an_array_become_lines(slm, here):
+    pair = {"sentence_good": "the fox is", "sentence_bad": "the fox are"}
+    for indent in (1, None):
+        Path("pairs.json").write_text(json.dumps([pair, pair], indent=indent))
+        ran = slm("pairs", "run", "pairs.json", code=1)
+        assert "a line begins an array of JSON" in ran.err
+        command = fix_of(ran).replace("python -c", f"{shlex.quote(sys.executable)} -c")
+        subprocess.run(["bash", "-c", command], check=True)
+        assert slm("pairs", "run", "pairs.jsonl", "--json", code=0).json["result"]["groups"]["all"]["pairs"] == 2
+
+
+def test_own_prompts_are_of_sample(slm, here):
+    assert fix_of(slm("prompts", "run", "lines.txt")).startswith("slm sample run --prompt - < lines.txt continues ")
+    fix = fix_of(slm("prompts", "run", "--prompt", "the fox"))
+    assert fix.startswith("slm sample run --prompt 'the fox' continues")
+    slm(*shlex.split(fix.partition(" continues")[0])[1:], "--max-new", "1", code=0)
+
+
+def test_a_tokenizer_is_compared_with_a_run(slm, here):
+    assert "another than that of run" in slm("doctor", "run", "tok2.json", "-q", code=3).out
+    assert "tok.json  tokenizer, 290 ids" in slm("doctor", "run", "tok.json", "-q", code=0).out
+
+
+def test_devices_are_planned_for_a_preset(slm, here):
+    fix = fix_of(slm("info", "run", "--on", "h100:4"))
+    assert fix.endswith(": slm info PRESET --on h100:4")
+    slm(*fix.rpartition("slm ")[2].replace("PRESET", "cpu-demo").split(), code=0)
+
+
+def test_validation_of_another_tokenizer_is_packed_again(slm, here):
+    slmtok.pack("lines.txt", slmtok.load("tok2.json"), "lines", separator="\n", val="hash:20%")
+    line = ["train", "text.txt", "-t", "tok.json", "-o", "new", *TRAIN, "--budget", "steps=1", "--no-eval"]
+    fix = fix_of(slm(*line, "--val", "lines", code=1))
+    packed, _, text = fix.rpartition(": ")[2].partition("; or ")
+    assert packed == "slmtok pack TEXT -t tok.json --separator $'\\n' --val none -o NEW"
+    assert text == "--val TEXT, which is read as the training text is"
+    slm(*line, "--val", "lines.txt", "--dry-run", code=0)
+    slmtok.pack("lines.txt", slmtok.load("tok.json"), "NEW", separator="\n", val="none")
+    slm(*line, "--val", "NEW", code=0)
+    with pytest.raises(Mismatch, match=r"--val NEW: slmtok pack TEXT -t data/tok.json .* -o NEW$"):
+        slmmodel.train("data", settings={"data.val": "lines"}, output="new2")
+
+
+def test_arms_of_two_corpora_are_no_ablation(slm, here):
+    for name, tok in (("lines", "tok.json"), ("lines2", "tok2.json")):
+        slmtok.pack("lines.txt", slmtok.load(tok), name, separator="\n", val="hash:20%")
+    slmtok.pack("text.txt", slmtok.load("tok.json"), "texts", separator="tall", val="hash:50%")
+    line = ["--cpu", "--budget", "steps=1", "--seeds", "1", "-o", "new"]
+    fix = fix_of(slm("ablate", "lines", "texts", *line))
+    assert fix.startswith(
+        "both have one tokenizer; to compare corpora: slm train lines -o A && slm train texts -o B &&"
+    )
+    fix = fix_of(slm("ablate", "lines2", "texts", *line))
+    assert "slmtok pack TEXT -t A -t B --separator $'\\n' --val hash:20% -o 'NEW/{name}'" in fix
+
+
+def test_options_that_draw_are_left_out_at_once(slm, here):
+    line = ["sample", "run", "the", "--max-new", "2"]
+    fix = fix_of(slm(*line, "--greedy", "--temperature", "0.7", "--n", "3"))
+    assert fix == "leave out --temperature and --n, or leave out --greedy"
+    assert fix_of(slm(*line, "--contrastive", "0.5", "--n", "3")) == "leave out --n or --contrastive"
+    slm(*line, "--greedy", code=0)
+    slm(*line, "--temperature", "0.7", "--n", "3", code=0)
+    slm(*line, "--beam", "2", "--n", "2", code=0)
+
+
+def test_one_choice_is_noted(slm, here):
+    line = ["sample", "run", "the"]
+    err = slm(*line, "--choice", "fox,tree", code=0).err
+    assert "note: --choice 'fox,tree' is the only text that a sample may have; for one of several: " in err
+    fix = err.rpartition("several: ")[2].split()
+    assert "only text" not in slm(*line, *fix, code=0).err
+
+
+def test_a_removed_checkpoint_names_what_removed_it(slm, here):
+    err = slm("eval", "run", "--step", "1", code=1).err
+    assert "limit: steps: 2; run.keep 2 removes older ones\n" in err
+    assert "removes" not in slm("eval", "run", "--step", "9", code=1).err
+
+
+def test_calls(here):
+    with pytest.raises(WrongType) as choices:
+        slmmodel.app.load("run").generate("the", choices="fox")
+    assert choices.value.fix == "choices=['fox']"
+    assert slmmodel.app.load("run").generate("the", choices=["fox"]) == "fox"
+    with pytest.raises(OptionError) as rank:
+        slmmodel.data.ShardLoader("data", seq_len=8, batch_size=4, rank=1, world_size=1)
+    assert str(rank.value.fix).startswith("rank=0, the last one, or world_size=2")
+    loader = slmmodel.data.ShardLoader("data", seq_len=8, batch_size=4, rank=0, world_size=1)
+    assert next(iter(loader))["input_ids"].shape[0] == 4
+    np.save("ids.npy", np.arange(20, 200, dtype="u2"))
+    with pytest.raises(UnsupportedFormat) as ids:
+        slmmodel.data.open_source("ids.npy")
+    assert ids.value.fix == "slmtok vocab TOK --metadata > vocab.json"
+    shutil.copy("run/vocab.json", "vocab.json")
+    slmmodel.data.open_source("ids.npy")
+
+
+def test_a_time_without_a_unit_is_a_warning_in_python(here):
+    settings = {each.partition("=")[0]: int(each.partition("=")[2]) for each in (
+        "model.d_model=16", "model.n_heads=2", "model.n_kv_heads=2", "model.d_ff=32", "model.n_layers=1",
+        "model.seq_len=8", "run.batch_tokens=16")}  # fmt: skip
+    with pytest.warns(UserWarning, match=r"the budget time=1 is 1 second of training; 1min is minutes"):
+        slmmodel.train("data", preset="cpu-demo", budget="time=1", output="new", settings=settings)
