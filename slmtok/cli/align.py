@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.analysis.align import Alignment, Losses, Segment, Sums, read_losses
 from slmtok.analysis.align import align as align_losses
-from slmtok.cli.files import check_is_file, check_output, text_files, writing
+from slmtok.cli.files import check_is_file, check_output, read_documents, text_files, writing
 from slmtok.cli.options import INTEGER, argument, command, option, options_of, output_options
 from slmtok.cli.output import Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
@@ -35,14 +35,13 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
     A and B are files that slm eval RUN --losses FILE wrote. Bits are compared between places where tokens of both
     models end, by kind of string, and for the strings that gain and lose most.
     """
-    from slmtok.corpus import read as read_corpus
     from slmtok.pages.loss_map import MAX_MAP_BYTES, loss_map
 
     if output is not None:
         check_is_file(output)
         check_output(output, inputs=[a, b, *on], force=force)
     first, second = read_losses(a), read_losses(b)
-    texts = (document.text for document in read_corpus(text_files(on, read), read))
+    texts = (document.text for document in read_documents(text_files(on, read), read))
     found, mapped = Alignment(), _Kept(MAX_MAP_BYTES if output is not None else -1)
     with Progress() as progress:
         for document in align_losses(first, second, _counted(texts, progress)):
