@@ -506,7 +506,10 @@ def test_records_that_are_read_as_text_are_noted(slmtok, here: Path) -> None:
         for name in ("d.txt", "-", "/dev/stdin"):
             words = [*line.format(name).split(), *(["--force"] if "--force" not in line else [])]
             shown = "d.txt" if name == "d.txt" else "stdin"
-            noted = f"note: {shown} looks like JSON lines: --format jsonl reads the text of its records\n"
+            noted = (
+                f"note: {shown} looks like JSON lines, and its JSON was read as text; run it again with --format jsonl "
+            )
+            noted += "--force for the text of its records\n"
             assert noted in slmtok(*words, stdin=lines.encode()).err
             assert noted not in slmtok(*words, "--format", "jsonl", stdin=lines.encode()).err
     assert "JSON" not in slmtok("train", "a.txt", "--vocab", "280", "-o", "x.json", "--force").err
