@@ -315,3 +315,24 @@ def test_a_note_to_run_again_replaces_the_output(slmtok, beside) -> None:
     ran = slmtok("count", "-", "-o", "r.counts", stdin=records)
     assert "run it again with --format jsonl --force for the text" in ran.err
     assert slmtok("count", "-", "-o", "r.counts", "--format", "jsonl", "--force", stdin=records).code == 0
+
+
+def test_a_share_of_updates(slmtok, beside) -> None:
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "data", "--val", "none", "-q").code == 0
+    ran = slmtok("exposure", "data", "--below", "0.01")
+    assert "takes a number of updates such as 100, and no share, not '0.01'" in ran.err
+    assert slmtok("exposure", "data", *_pasted(slmtok, "exposure data --below 0.01").split()).code == 0
+
+
+def test_a_tokenizer_among_libraries(slmtok, beside) -> None:
+    fix = _pasted(slmtok, "bench --against tok.json --on a.txt -t tok.json")
+    assert fix == "leave --against out; -t tok.json measures this tokenizer, in a command of its own"
+
+
+def test_runs_in_the_place_of_their_losses(slmtok, beside, monkeypatch) -> None:
+    monkeypatch.setattr("slmtok.cli.align.is_run", lambda path: path in ("r1", "r2"))
+    assert _pasted(slmtok, "align r1 r2 --on a.txt") == (
+        "slm eval r1 --on a.txt --losses r1.losses && slm eval r2 --on a.txt --losses r2.losses && "
+        "slmtok align r1.losses r2.losses --on a.txt"
+    )
+    assert "'r2' is a run of slm" in slmtok("align", "a.losses", "r2", "--on", "a.txt").err
