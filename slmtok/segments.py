@@ -119,7 +119,7 @@ def _encode_segment(tokenizer: Tokenizer, part: Segment, index: int) -> tuple[Id
             fix = "slmtok.Special('bos'), or the text itself"
             if isinstance(part, Mapping) and isinstance(role := part.get("role"), str):
                 named = f"slmtok.Special({role!r})"
-                first = "" if role in tokenizer.specials else f" after tok.with_special({role!r}, '<|{role}|>')"
+                first = "" if role in tokenizer.specials else f" after tok = tok.with_special({role!r}, '<|{role}|>')"
                 fix = f"[{named}, {part.get('content', 'the text')!r}] for a message{first}"
             raise WrongType(
                 f"segment {index} is {type(part).__name__}",

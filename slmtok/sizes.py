@@ -12,12 +12,14 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", re.ASCII)
 
 
 def parse_size(text: str) -> int | None:
-    """Bytes: `5000`, `20MB`, `1.5 GiB`; None where it is no size."""
+    """Bytes: `5000`, `20MB`, `1.5 GiB`; None where it is no size, as `2.5` is none without a unit."""
     match = _SIZE.fullmatch(text.replace("_", "").strip())
     unit = match and _UNITS.get(match[2].lower())
     if not match or not unit:
         return None
     number, _, fraction = match[1].partition(".")
+    if unit == 1 and fraction.strip("0"):
+        return None
     return int(number) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
 
 

@@ -193,7 +193,9 @@ class Specials(Mapping[str, int]):
         if token is None:
             error = self.unknown(name, in_python=in_python)
             if in_python and isinstance(name, str) and (usual := self._by_role.get(_USUAL_ROLES.get(name, ""))):
-                error.fix = f"tok.with_special({usual.role!r}, {name!r}); here {usual.role} is spelled {usual.text!r}"
+                error.fix = (
+                    f"tok = tok.with_special({usual.role!r}, {name!r}); here {usual.role} is spelled {usual.text!r}"
+                )
             raise error
         return token
 
@@ -213,9 +215,9 @@ class Specials(Mapping[str, int]):
         elif isinstance(name, str) and name.removesuffix("_token") in self._by_role:
             fix = f"use {name.removesuffix('_token')!r}"
         elif isinstance(name, str) and not meant and not name.isidentifier():
-            fix = f"tok.with_special({_valid_role(name)!r}, {name!r})"
+            fix = f"tok = tok.with_special({_valid_role(name)!r}, {name!r})"
         elif isinstance(name, str) and not meant and in_python and any(token.role is None for token in self.tokens):
-            fix = f"tok.with_special({name!r}, '<|{name}|>') has it"
+            fix = f"tok = tok.with_special({name!r}, '<|{name}|>') has it"
         return UnknownSpecial(
             f"no special token has the role or spelling {name!r}",
             limit=f"roles: {', '.join(self._by_role) or 'none'}",
@@ -243,7 +245,8 @@ class Specials(Mapping[str, int]):
             calls = [(each, to) for each, to in sound.items() if (each, to) != (role, text)]
             if calls:
                 is_first = role in sound and calls[0][0] in self and calls[0][0] != role
-                error.fix = f"tok.with_special({calls[0][0]!r}, {calls[0][1]!r})" + " first" * is_first
+                call = f"tok.with_special({calls[0][0]!r}, {calls[0][1]!r})"
+                error.fix = f"tok = {call} first" if is_first else call
             raise
 
     def completed(self) -> Specials:

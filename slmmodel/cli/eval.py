@@ -40,7 +40,7 @@ from slmmodel.foreign_names import FOREIGN_VALUES
 from slmtok import atomic
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_given, option
-from slmtok.cli.output import ANSWER_NO, Outcome, Row, print_rows, table, write_line, write_text
+from slmtok.cli.output import Outcome, Row, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
 from slmtok.file_kinds import is_run
 from slmtok.options import ReadOptions, option_specs

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from slmtok.analysis.align import Alignment, Losses, Segment, Sums, read_losses
 from slmtok.analysis.align import align as align_losses
-from slmtok.cli.files import check_is_file, check_output, text_files, writing
+from slmtok.cli.files import check_is_file, check_output, read_documents, text_files, writing
 from slmtok.cli.options import INTEGER, argument, command, option, options_of, output_options
 from slmtok.cli.output import Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
+from slmtok.errors import OptionError
+from slmtok.file_kinds import is_run
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
@@ -35,14 +38,14 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
     A and B are files that slm eval RUN --losses FILE wrote. Bits are compared between places where tokens of both
     models end, by kind of string, and for the strings that gain and lose most.
     """
-    from slmtok.corpus import read as read_corpus
     from slmtok.pages.loss_map import MAX_MAP_BYTES, loss_map
 
     if output is not None:
         check_is_file(output)
         check_output(output, inputs=[a, b, *on], force=force)
+    _refuse_runs(a, b, on)
     first, second = read_losses(a), read_losses(b)
-    texts = (document.text for document in read_corpus(text_files(on, read), read))
+    texts = (document.text for document in read_documents(text_files(on, read), read))
     found, mapped = Alignment(), _Kept(MAX_MAP_BYTES if output is not None else -1)
     with Progress() as progress:
         for document in align_losses(first, second, _counted(texts, progress)):
@@ -55,6 +58,23 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
             file.write(loss_map(mapped.documents, a, b).encode())
     result = _result(found, first, second, top) | ({"path": output} if output else {})
     return Outcome(result, lambda: write_text(_table(result)))
+
+
+def _refuse_runs(a: str, b: str, on: Sequence[str]) -> None:
+    """Raises `OptionError` for runs of slm in the place of their losses."""
+    runs = [path for path in dict.fromkeys((a, b)) if is_run(path)]
+    if not runs:
+        return
+    losses = {run: f"{run.rstrip('/')}.losses" for run in runs}
+    text = [word for each in on for word in ("--on", each)]
+    lines = [["slm", "eval", run, *text, "--losses", file] for run, file in losses.items()]
+    lines.append(["slmtok", "align", losses.get(a, a), losses.get(b, b), *text])
+    raise OptionError(
+        f"{' and '.join(map(repr, runs))} {'are runs' if len(runs) > 1 else 'is a run'} of slm, not losses on a text",
+        limit="files that slm eval RUN --losses FILE wrote",
+        fix=" && ".join(map(shlex.join, lines)),
+        option="a",
+    )
 
 
 def _counted(texts: Iterable[bytes], progress: Report) -> Iterator[bytes]:

@@ -147,6 +147,7 @@ class App(NamedTuple):
                 if settings.as_json:
                     content = {"result": outcome.result, "warnings": outcome.warnings, "ok": outcome.code == DONE}
                     self._write_envelope(_name(arguments), **content)
+                    outcome.print_notes()
                 else:
                     outcome.print()
                 return outcome.code

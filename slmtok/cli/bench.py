@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, read_texts, text_files, writing
+from slmtok.cli.files import STDIO, names_tokenizer, read_texts, text_files, writing
 from slmtok.cli.options import (
     INTEGER,
     Habit,
@@ -84,11 +85,18 @@ def bench(
     Each measurement runs in a process of its own, in turns. All get the same vocabulary and the same documents. Where
     the ids of one differ, no times are printed but the first difference, and the exit status is 3.
     """
-    from slmtok.bench.comparison import check_peers, compare, machine
+    from slmtok.bench.comparison import check_peers, compare, machine, peer_names
 
     peers = list(dict.fromkeys(name.strip() for name in against.split(",") if name.strip()))
     if not peers:
         raise OptionError("--against is empty", fix="--against tiktoken", option="against")
+    if named := next(filter(names_tokenizer, (each for each in peers if Path(each).exists())), None):
+        raise OptionError(
+            f"{named!r} is a tokenizer, and --against names other libraries, which are given the same vocabulary",
+            limit=", ".join(peer_names()),
+            fix=f"leave --against out; -t {shlex.quote(named)} measures this tokenizer, in a command of its own",
+            option="against",
+        )
     check_peers(peers)
     if not rounds:
         raise OptionError("--rounds 0 measures nothing", limit="at least 1", fix="--rounds 5", option="rounds")

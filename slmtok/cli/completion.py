@@ -69,7 +69,7 @@ def _own_shell(program: str) -> str:
         raise OptionError(
             f"no shell was named, and {fact}",
             limit=", ".join(SHELLS),
-            fix=f'eval "$({program} completion bash)"',
+            fix=f"name it: {program} completion bash",
             option="shell",
         )
     return name

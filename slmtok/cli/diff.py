@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slmtok.cli.file_kinds import are_counts
-from slmtok.cli.files import corpus_files, require_bytes
+from slmtok.cli.files import corpus_files, read_documents, require_bytes
 from slmtok.cli.options import (
     INTEGER,
     argument,
@@ -40,7 +40,6 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
     put token boundaries; and the strings for which one of them needs more ids.
     """
     from slmtok.analysis.diff import compare
-    from slmtok.corpus import read as read_corpus
     from slmtok.training import PretokenCounts
 
     one, other = load(a), load(b)
@@ -49,7 +48,7 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
     if are_counts(sources):
         text = PretokenCounts.load(*sources)
     elif sources:
-        text = ((document.text, document.domain) for document in read_corpus(sources, read))
+        text = ((document.text, document.domain) for document in read_documents(sources, read))
     with Progress() as progress:
         compared = compare(one, other, text, domains=read.domain_names, threads=threads, progress=progress)
     if sources:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from slmtok import corpus
 from slmtok.batching import batched
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, check_output, known_size, read_texts, text_files, writing
+from slmtok.cli.files import STDIO, again_with, check_output, known_size, read_texts, text_files, writing
 from slmtok.cli.options import (
     argument,
     command,
@@ -36,7 +36,7 @@ from slmtok.cli.reports import unusual_warnings
 from slmtok.cli.text_argument import is_text, piped
 from slmtok.corpus.contents import check_texts, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
-from slmtok.errors import MissingInput, OptionError, UnknownSpecial
+from slmtok.errors import Message, MissingInput, OptionError, Setting, UnknownSpecial
 from slmtok.formats import id_files
 from slmtok.id_arrays import NOT_RAW, OFFSETS_SUFFIX, encode_files
 from slmtok.opening import load
@@ -127,6 +127,7 @@ def encode(
     target = output or STDIO
     is_array = output_format in ("npy", "bin")
     _check(output_format, target, has_offsets=offsets, has_output=output is not None)
+    _refuse_fields(source, read)
     files = _find(source, read, tokenizer)
     beside = [target + OFFSETS_SUFFIX] if is_array else []
     check_output(target, *beside, inputs=[*files, tokenizer], force=force)
@@ -173,6 +174,23 @@ def _find(source: str, read: ReadOptions, tokenizer: str) -> list[str]:
         raise
 
 
+def _refuse_fields(source: str, read: ReadOptions) -> None:
+    """Raises `OptionError` for a field of records, be it the default, where the source is encoded as text."""
+    name = next((name for name in ("text_key", "text_template") if is_given(name)), None)
+    if name is None or corpus.FORMATS.get(read.format, corpus.FORMATS["jsonl"]).records:
+        return
+    suffix = bare_suffix(source)
+    format = next((name for name, each in corpus.FORMATS.items() if each.records and suffix in each.suffixes), None)
+    without: Message = ("leave ", Setting(name), " out")
+    records: Message = (Setting("format", format or "jsonl"),)
+    raise OptionError(
+        (Setting(name, getattr(read, name)), f" names a field, and encode reads {source!r} as text"),
+        limit="encode reads a file as it is, unless --format names its records",
+        fix=records if format else (*records, " for JSON lines; else ", *without) if source == STDIO else without,
+        option=name,
+    )
+
+
 def _names(values: Iterable[str]) -> tuple[str, ...]:
     """The names of `--allow-special`: repeated, or several in one value with commas between.
 
@@ -203,7 +221,10 @@ def _warnings(source: str, job: EncodeJob) -> tuple[str, ...]:
     zeros = tuple(unusual_warnings((0, 0, job.zeros)))
     if job.read.format != "text" or bare_suffix(source) not in corpus.FORMATS["jsonl"].suffixes:
         return zeros
-    return (*zeros, f"{source} was encoded as it is, JSON included; --format jsonl encodes the text of its records")
+    return (
+        *zeros,
+        f"{source} was encoded as it is, JSON included; {again_with('--format jsonl')} for the text of its records",
+    )
 
 
 def _check(output_format: str, target: str, *, has_offsets: bool, has_output: bool) -> None:

@@ -655,14 +655,11 @@ def _share_meant(name: str, error: click.BadParameter, value: str, command: clic
     from slmtok.cli.files import names_tokenizer
     from slmtok.opening import load
 
-    if (
-        name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens")
-        and value.endswith("%")
-        and _has_option(command, "--sample")
-    ):
-        return f"--sample {value}, a share of the documents"
     found = _SHARE.fullmatch(value)
     share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    is_limit = name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens")
+    if is_limit and 0 < share < 1 and _has_option(command, "--sample"):
+        return f"--sample {value}, a share of the documents"
     given = next((each for each in _arguments(error.ctx) if names_tokenizer(each)), None)
     if name not in ("--keep", "--vocab") or given is None or not 0 < share < 1:
         return None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import slmtok
-from slmtok.cli.files import require_bytes, text_files
+from slmtok.cli.files import read_documents, require_bytes, text_files
 from slmtok.cli.options import (
     TOKENIZER,
     command,
@@ -55,7 +55,6 @@ def eval(
     which model will be better.
     """
     from slmtok.analysis.measure import measure
-    from slmtok.corpus import read as read_corpus
 
     domains = read.domain_names
     if by == "domain" and not domains:
@@ -69,7 +68,7 @@ def eval(
     sources = text_files(on, read)
     chosen = _open(tokenizers, sizes)
     with Progress() as progress:
-        texts = ((document.text, document.domain) for document in read_corpus(sources, read))
+        texts = ((document.text, document.domain) for document in read_documents(sources, read))
         text, found = measure(chosen, texts, domains=len(domains), threads=threads, progress=progress)
     require_bytes(text.bytes, on)
     result = {

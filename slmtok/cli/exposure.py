@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok.analysis.exposure import DEFAULT_BELOW
 from slmtok.analysis.exposure import exposure as measure
 from slmtok.cli.files import STDIO, check_output, writing
-from slmtok.cli.options import FLOAT, INTEGER, argument, command, option, output_options
+from slmtok.cli.options import FLOAT, INTEGER, Parsed, argument, command, option, output_options, parse_integer
 from slmtok.cli.output import Outcome, counted, print_rows, table, write_text
 from slmtok.cli.packed import not_packed, open_data
 from slmtok.cli.progress import Progress
@@ -21,10 +21,20 @@ if TYPE_CHECKING:
     from slmtok.shards import Shards
 
 
+def _parse_updates(text: str) -> int:
+    """A number of updates. Raises `ValueError`."""
+    try:
+        return parse_integer(text)
+    except ValueError:
+        raise ValueError(f"takes a number of updates such as {DEFAULT_BELOW}, and no share, not {text!r}") from None
+
+
 @command("exposure", example="slmtok exposure data/ --epochs 2 -o dead.json")
 @argument("data", metavar="DATA")
 @option("--epochs", metavar="X", type=FLOAT, default=1.0, help="How often the training reads the data.")
-@option("--below", metavar="N", type=INTEGER, default=DEFAULT_BELOW, help="An id with fewer updates is rare.")
+@option(
+    "--below", metavar="N", type=Parsed(_parse_updates), default=DEFAULT_BELOW, help="An id with fewer updates is rare."
+)
 @option("--split", choices=("train", "val"), default="train", help="Which split is trained on.")
 @option("--top", metavar="N", type=INTEGER, default=20, help="How many of the rarest ids the table has.")
 @output_options(help="Write the rare ids as JSON, for slmtok prune --ids.")

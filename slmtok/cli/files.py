@@ -24,6 +24,7 @@ from slmtok.opening import TIKTOKEN, public_encoding
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
+    from slmtok.corpus.reading import CorpusDocument
     from slmtok.options import CountOptions, ReadOptions
 
 CountLike = TypeVar("CountLike", bound="CountOptions")
@@ -110,11 +111,14 @@ def write_page(
 
 def check_is_folder_name(output: str) -> None:
     """Raises `OptionError` for a new folder with the name of a file."""
-    suffix = Path(output).suffix.lower()
-    if suffix in _FILE_SUFFIXES and not Path(output).exists():
+    path = Path(output)
+    if path.suffix.lower() in _FILE_SUFFIXES and not path.exists():
+        # A folder is made where its parent exists.
+        folder = output.removesuffix(path.suffix) if path.parent.exists() else str(path.parent)
         raise OptionError(
             f"-o {output!r} is the name of a file, and a folder is written",
-            fix=f"-o {shlex.quote(output.removesuffix(Path(output).suffix))}",
+            limit="a folder, in which the files have names of their own",
+            fix=f"-o {shlex.quote(folder)}",
             option="output",
         )
 
@@ -219,10 +223,26 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     notes = [f"--exclude {shlex.quote(glob)} matches no file of the corpus" for glob in found.unused_globs]
     if path := json_lines_among(found, read):
         name = "stdin" if path == STDIO else path
-        notes.append(f"{name} looks like JSON lines: --format jsonl reads the text of its records")
-    if notes and (context := click.get_current_context(silent=True)):
-        context.meta["warnings"] = tuple(notes)
+        notes.append(
+            f"{name} looks like JSON lines, and its JSON was read as text; "
+            f"{again_with('--format jsonl')} for the text of its records"
+        )
+    add_notes(notes)
     return found
+
+
+def add_notes(notes: Iterable[str]) -> None:
+    """Adds to the notes with which the running command ends; each comes once."""
+    if context := click.get_current_context(silent=True):
+        context.meta["warnings"] = tuple(dict.fromkeys([*context.meta.get("warnings", ()), *notes]))
+
+
+def again_with(options: str) -> str:
+    """`run it again with OPTIONS`, and with --force where the command has written a file by then."""
+    context = click.get_current_context(silent=True)
+    given = context.params if context else {}
+    is_written = "force" in given and given.get("output") not in (None, STDIO)
+    return f"run it again with {options}{' --force' if is_written else ''}"
 
 
 def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
@@ -240,18 +260,32 @@ def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
 
 
 def require_bytes(number: int, on: Sequence[str]) -> None:
-    """Raises `CorpusTooSmall` for a text without a byte."""
+    """Raises `CorpusTooSmall` for a text without a byte, which was read by `read_documents`."""
     if not number:
         from slmtok.corpus.contents import no_text
 
-        raise no_text(f"{', '.join(on)} has no byte of text")
+        context = click.get_current_context(silent=True)
+        skipped = context.meta.get("skipped") if context else None
+        found = f"{', '.join(on)} has no byte of text"
+        raise no_text(found, malformed=skipped.records, is_sampled=skipped.sampled > 0) if skipped else no_text(found)
+
+
+def read_documents(sources: Sequence[str], read: ReadOptions) -> Iterator[CorpusDocument]:
+    """The documents of these sources, for a command that ends with a note on malformed records that were skipped."""
+    from slmtok.corpus import read as read_corpus
+    from slmtok.corpus.selection import Skipped
+
+    skipped = Skipped()
+    yield from read_corpus(sources, read, skipped)
+    if context := click.get_current_context(silent=True):
+        context.meta["skipped"] = skipped
+    if skipped.records:
+        add_notes([f"{counted(skipped.records, 'malformed record')} skipped"])
 
 
 def read_texts(sources: Sequence[str], read: ReadOptions) -> Iterator[bytes]:
-    """The documents of these sources."""
-    from slmtok.corpus import read as read_corpus
-
-    return (document.text for document in read_corpus(sources, read))
+    """The texts of `read_documents`."""
+    return (document.text for document in read_documents(sources, read))
 
 
 def known_size(paths: Sequence[str], read: ReadOptions) -> int:

@@ -78,7 +78,11 @@ class Outcome(NamedTuple):
                 write_line(self.summary)
             else:
                 self.summary()
-        if not quiet and not self.warnings_shown:
+        self.print_notes()
+
+    def print_notes(self) -> None:
+        """Prints the warnings as notes on stderr."""
+        if not settings().quiet and not self.warnings_shown:
             sys.stdout.flush()
             for warning in self.warnings:
                 note(warning)

@@ -14,6 +14,7 @@ from slmtok.cli.files import (
     check_output,
     corpus_files,
     is_tokenizer,
+    read_documents,
     require_bytes,
     short_names,
     write_page,
@@ -146,7 +147,6 @@ def _measure(
     tokenizers: Sequence[tuple[str, Tokenizer]], sources: list[str], read: ReadOptions, threads: int, progress: Progress
 ) -> _Measured:
     from slmtok.analysis.measure import measure, measure_counts
-    from slmtok.corpus import read as read_corpus
     from slmtok.pages.frame import examples
     from slmtok.training import PretokenCounts
 
@@ -161,7 +161,7 @@ def _measure(
         found.weights = np.array([count for _, count in counts.items()], dtype=np.int64)
     elif sources:
         found.domains = read.domain_names
-        documents = ((document.text, document.domain) for document in read_corpus(sources, read))
+        documents = ((document.text, document.domain) for document in read_documents(sources, read))
         kept = _kept(documents, found)
         found.text, found.metrics = measure(
             tokenizers, kept, domains=len(found.domains), threads=threads, progress=progress

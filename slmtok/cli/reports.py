@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from slmtok.cli.files import again_with
 from slmtok.cli.output import Row, counted, in_time, print_rows
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.options import OTHER_DOMAIN
@@ -70,7 +71,8 @@ def corpus_warnings(counts: PretokenCounts) -> tuple[str, ...]:
         found.append(
             f"{counted(totals.invalid_bytes, 'invalid byte')} in {totals.invalid_documents:,} of "
             f"{counted(totals.documents, 'document')} were kept as bytes{_place_of_first(first_invalid(counts))}; "
-            f"{kind if share >= _MIN_BINARY_SHARE else ''}--encoding reads text that is not UTF-8, such as latin-1"
+            f"{kind if share >= _MIN_BINARY_SHARE else ''}for text in Latin-1, for instance, "
+            f"{again_with('--encoding latin-1')}"
         )
     if totals.gap_bytes:
         found.append(

@@ -105,7 +105,7 @@ def read_findings(paths: list[str]) -> Findings:
             raise OptionError(
                 f"a report does not show {path}, {f'a result of {name}' if name else 'which is no result'}",
                 limit="a certificate of slmtok audit, or what slmtok eval --json or slmtok diff --json printed",
-                fix=f"leave {path} out",
+                fix=f"leave {path} out; slmtok eval and slmtok diff print a result with --json",
                 option="with",
                 path=path,
             )

@@ -20,6 +20,7 @@ from slmtok.cli.errors import EXTRA
 from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import (
     VOCAB_PLACEHOLDER,
+    add_notes,
     check_is_file,
     check_output,
     corpus_files,
@@ -42,6 +43,7 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
+from slmtok.cli.reports import corpus_warnings
 from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, OptionError
 from slmtok.files import read_limited
 from slmtok.id_arrays import ID_MAP_SUFFIX
@@ -180,7 +182,9 @@ def _counts_for(
         return PretokenCounts.load(*files)
     pattern = tokenizer.pattern.regex if SCHEMES[tokenizer.scheme].own_pattern else None
     options = replace(options, scheme=tokenizer.scheme, pattern=pattern)
-    return count_corpus(list(corpus), options, progress)
+    counts = count_corpus(list(corpus), options, progress)
+    add_notes(corpus_warnings(counts))
+    return counts
 
 
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 import click
 
 from slmtok.cli.files import STDIO, check_is_page_name, check_opens, check_output, short_names, write_page
@@ -36,7 +39,7 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
         raise OptionError(
             "no tokenizer is named" if text is None else f"{text!r} is a text, and no tokenizer is named",
             limit=TOKENIZER,
-            fix="slmtok view tok.json",
+            fix=_with_tokenizer(text, output),
             option="tokenizer",
         )
     check_opens(opens, output)
@@ -54,3 +57,11 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
     kept = () if output == "tokens.html" else ("-o", output, "--force")
     warnings = () if output == STDIO else notes_on_text(text, ["slmtok", "view", *names], kept)
     return write_page(page.html, output, force=force, opens=opens, warnings=warnings, tokenizers=names)
+
+
+def _with_tokenizer(text: str | None, output: str) -> str:
+    """The command line with a tokenizer before a text, which is piped in where it is a file."""
+    is_file = text is not None and Path(text).is_file()
+    words = ["slmtok", "view", "tok.json", *([] if text is None else [STDIO if is_file else text])]
+    command = shlex.join([*words, *([] if output == "tokens.html" else ["-o", output])])
+    return f"{command} < {shlex.quote(str(text))}" if is_file else command

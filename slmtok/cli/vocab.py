@@ -22,7 +22,7 @@ from slmtok.cli.options import (
     tokenizer_argument,
     tokenizer_of,
 )
-from slmtok.cli.output import Outcome, settings
+from slmtok.cli.output import Outcome, counted, settings
 from slmtok.errors import OptionError
 from slmtok.opening import load
 from slmtok.specials import FIRST_LEARNED
@@ -109,6 +109,13 @@ def vocab(
                 fact = f"{name} together with --metadata, which always covers all ids"
                 raise OptionError(fact, fix=f"leave {name} out", option=name)
     check_output(target, inputs=[tokenizer], force=force)
+    if not metadata and target.lower().endswith(".json"):
+        raise OptionError(
+            f"{target!r} would hold the list of tokens, which is no JSON",
+            limit="one token a line; --metadata writes the vocab.json of models",
+            fix=f"--metadata for the file that models need, or -o {shlex.quote(target[:-5] + '.txt')}",
+            option="output",
+        )
     tok = load(tokenizer)
     prints_json = settings().as_json and output is None
     if metadata:
@@ -121,7 +128,8 @@ def vocab(
             stream.write(b"    id  bytes  token                     parts\n")
         for row in rows:
             stream.write(row.line().encode())
-    return Outcome({"path": target, "rows": len(rows)})
+    line = "" if target == STDIO else f"{target}: {counted(len(rows), 'token')}"
+    return Outcome({"path": target, "rows": len(rows)}, summary=line)
 
 
 def _write_metadata(tok: Tokenizer, target: str, *, force: bool) -> Outcome:

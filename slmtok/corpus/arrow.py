@@ -55,6 +55,8 @@ _FOOTER_ENDS = (b"PAR1", b"PARE")
 _DICTIONARY_HEADER = re.compile(rb"\x15\x04\x15([\x80-\xff]{0,4}[\0-\x7f])\x15([\x80-\xff]{0,4}[\0-\x7f])")
 """How the header of a dictionary page begins: its kind, then its size unpacked and packed, as Thrift writes them."""
 _DATASET_BATCH_ROWS = 1000
+_TEXT_KIND = re.compile(r"(dictionary<values=|Value\((dtype=)?')?((large_|fixed_size_)?(string|binary)|extension<)")
+"""How the types of columns that may hold text begin, as pyarrow and `datasets` print them."""
 _HUB_SECONDS = 8
 """How long the hub has for its first answer."""
 
@@ -485,12 +487,18 @@ def _kinds(schema: Any, template: Template, source: str) -> dict[str, object]:
 
 
 def _check_columns(template: Template, kinds: Mapping[str, object], source: str) -> None:
-    """Raises `MalformedRecord` where a field of the template is not a column. kinds: the type of each column."""
-    absent = next((name for name in template.fields if name not in kinds), None)
-    if absent is not None:
-        # Text stands for a column of text.
-        held = {name: "" if "string" in str(kind) or "binary" in str(kind) else 0 for name, kind in kinds.items()}
-        raise located(template.missing(absent, held, f"there is no column {absent!r}", "columns"), source)
+    """Raises `MalformedRecord` where a field of the template is no column, or one of which no row can be text.
+
+    kinds: the type of each column.
+    """
+    # Text stands for a column of text.
+    held = {name: "" if _TEXT_KIND.match(str(kind)) else 0 for name, kind in kinds.items()}
+    for name in template.fields:
+        if name not in kinds:
+            raise located(template.missing(name, held, f"there is no column {name!r}", "columns"), source)
+        if template.source is None and held[name] != "":
+            fact = f"the column {name!r} holds {kinds[name]}, not text"
+            raise located(template.missing(name, held, fact, "columns"), source)
 
 
 def _values(column: Any) -> list[Any]:

@@ -69,18 +69,37 @@ class Template:
         for name in self.fields:
             if name not in record:
                 raise self.missing(name, record)
-            values.append(self.value(name, record[name]))
+            values.append(self.value(name, record[name], record))
         return self.fill(values)
 
-    def value(self, name: str, value: object) -> bytes:
-        """One field's value as bytes. Raises `MalformedRecord`."""
+    def value(self, name: str, value: object, record: Mapping[str, object] | None = None) -> bytes:
+        """One field's value as bytes; `record` is what holds it. Raises `MalformedRecord`."""
         if isinstance(value, str):
             return encode(value)
         if isinstance(value, bytes):
             return value
         if self.source is not None and isinstance(value, int) and not isinstance(value, bool):
             return str(value).encode()
-        raise MalformedRecord(f"field {name!r} of the record is {type_name(value)}, not text", fix=SKIP)
+        raise MalformedRecord(
+            f"field {name!r} of the record is {type_name(value)}, not text",
+            fix=self._fix_of_value(name, value, record or {}),
+        )
+
+    def _fix_of_value(self, name: str, value: object, record: Mapping[str, object]) -> tuple[str | Setting, ...]:
+        """What to do about a value that is not text: the field of the record that is text, else to skip the record."""
+        likely = self._likely(record)
+        if self.source is not None or (name in LIKELY_FIELDS and value is not None):
+            return SKIP
+        if likely is not None:
+            return Setting("text_key", likely), " if all records have their text there, else ", *SKIP
+        if isinstance(value, int) and not isinstance(value, bool):
+            return Setting("text_template", f"{{{name}}}"), " reads integers as text; or ", *SKIP
+        return SKIP
+
+    def _likely(self, record: Mapping[str, object]) -> str | None:
+        """The field of a record that most likely holds its text: one with a usual name, or the only one of text."""
+        texts = [key for key, value in record.items() if isinstance(value, (str, bytes)) and key not in self.fields]
+        return next((key for key in LIKELY_FIELDS if key in texts), texts[0] if len(texts) == 1 else None)
 
     def missing(
         self, name: str, record: Mapping[str, object], fact: str | None = None, kind: str = "fields"
@@ -89,9 +108,7 @@ class Template:
         fields = ", ".join(sorted(map(str, record))) or "none"
         fact = f"{fact or f'record has no field {name!r}'} ({kind}: {fields})"
         texts = [key for key, value in record.items() if isinstance(value, (str, bytes)) and key not in self.fields]
-        likely = next((key for key in LIKELY_FIELDS if key in texts), None)
-        if likely is None and len(texts) == 1:
-            likely = texts[0]
+        likely = self._likely(record)
         if kind == "columns" and not texts:
             return MalformedRecord(fact, limit="a column of text", fix="leave it out: none of its columns is text")
         if self.source is not None and not texts and (held := [field for field in self.fields if field in record]):
@@ -100,7 +117,9 @@ class Template:
             likely = suggestion(name, texts) or likely or "NAME"
             source = re.sub(rf"\{{{re.escape(name)}(?=[|}}])", lambda match: f"{{{likely}", self.source)
             return MalformedRecord(fact, fix=(Setting("text_template", source),))
-        fix: tuple[str | Setting, ...] = (Setting("text_key", likely or "NAME"),)
+        if not texts:
+            return MalformedRecord(fact, fix=SKIP)
+        fix: tuple[str | Setting, ...] = (Setting("text_key", likely or texts[0]), "" if likely else ", for instance,")
         if kind == "fields":
             # Earlier records may have had the field.
             fix = (*fix, " if all records have it, else ", Setting("skip_malformed", True))

@@ -604,7 +604,7 @@ TARGET = Target(
     files=files,
     open=lambda folder, name: open_tokenizer_json(folder / TOKENIZER),
     notes=(
-        "text that spells a special token was compared as text: transformers reads split_special_tokens in the config, "
+        "text that spells a special token is text: transformers reads split_special_tokens in the config, "
         "with tokenizers alone set tokenizer.encode_special_tokens = True",
     ),
 )

@@ -22,7 +22,7 @@ from slmtok.checks import U32
 from slmtok.corpus import STDIN, expand
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import CorruptFile, DocumentTooLarge, MalformedRecord, MissingInput, OptionError, Setting, UnknownId
-from slmtok.file_content import content_of
+from slmtok.file_content import BINARY, content_of
 from slmtok.files import read_at_most, read_file
 from slmtok.id_arrays import ID_MAP_SUFFIX, OFFSETS_SUFFIX, UNKNOWN_ID_FIX, join_ids, write_npy
 
@@ -346,8 +346,17 @@ class _Line:
             text = word[:24].decode("utf-8", "backslashreplace")
             content = content_of(word) if index == 0 else None
             if content is not None:
-                fix = "name a file that slmtok encode wrote"
-                raise MalformedRecord(f"this is {content.name}, not ids", where=self._where, fix=fix)
+                format = (
+                    "npy" if word.startswith(_NPY_MAGIC) else "bin" if content is BINARY or content.encoded else None
+                )
+                raise MalformedRecord(
+                    f"this is {content.name}, not lines of ids",
+                    where=self._where,
+                    limit="a name ending .npy or .bin says that a file is an array",
+                    fix=(Setting("input_format", format), " if it holds ids as slmtok encode writes them")
+                    if format
+                    else "name a file of ids",
+                )
             raise MalformedRecord(
                 f"{text!r} is not an id" + ("" if match is None else ": it ends before it starts"),
                 where=f"{self._where}, word {index + 1}",

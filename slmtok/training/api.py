@@ -112,7 +112,7 @@ def train_sizes(
     options = build_options(TrainOptions, options, keywords)
     listed = [replace(options, vocab_size=size) for size in sizes] if sizes is not None else [options]
     if isinstance(corpus, PretokenCounts):
-        _check_no_reading(options)
+        _check_no_reading(options, corpus)
         counts = corpus
     else:
         for each in listed:
@@ -158,13 +158,15 @@ def require_text(counts: PretokenCounts) -> None:
         raise error
 
 
-def _check_no_reading(options: TrainOptions) -> None:
+def _check_no_reading(options: TrainOptions, counts: PretokenCounts) -> None:
     """Raises `OptionError` for options of reading, which have no effect on counts."""
     names = [*(one.name for one in fields(ReadOptions)), "pattern"]
     for name in changed_options(options, names):
+        pattern = counts.native.pattern
+        has = f" with pattern {pattern.name or pattern.regex!r}" if name == "pattern" else ""
         raise OptionError(
-            (Setting(name, getattr(options, name)), " has no effect on counts, which are read already"),
-            fix=("leave it out, or give it to ", "slmtok.count"),
+            (Setting(name, getattr(options, name)), f" has no effect on counts, which are read already{has}"),
+            fix="give it to slmtok.count, which reads the text again; or leave it out, for the counts as they are",
             option=name,
         )
 

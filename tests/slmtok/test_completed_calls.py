@@ -29,7 +29,7 @@ def pasted(call: Any, kind: type[SlmtokError], **names: Any) -> tuple[str, Any]:
     with pytest.raises(kind) as caught:
         call()
     assert caught.value.fix is not None
-    return caught.value.fix, eval(caught.value.fix, {"slmtok": slmtok, **names})
+    return caught.value.fix, eval(caught.value.fix.removeprefix("tok = "), {"slmtok": slmtok, **names})
 
 
 def test_a_number_spells_no_special(tok: slmtok.Tokenizer) -> None:
@@ -71,11 +71,11 @@ def test_hints_of_absent_names(tok: slmtok.Tokenizer) -> None:
 
 
 def test_the_usual_spelling_of_a_role(tok: slmtok.Tokenizer) -> None:
-    fix = "tok.with_special('eos', '<|endoftext|>'); here eos is spelled '</s>'"
+    fix = "tok = tok.with_special('eos', '<|endoftext|>'); here eos is spelled '</s>'"
     with pytest.raises(UnknownSpecial) as caught:
         tok.encode("a<|endoftext|>", allow_special={"<|endoftext|>"})
     assert caught.value.fix == fix
-    spelled = eval(fix.partition(";")[0])
+    spelled = eval(fix.partition(";")[0].removeprefix("tok = "))
     assert spelled.encode_list("a<|endoftext|>", allow_special={"<|endoftext|>"})[-1] == tok.specials.eos
 
 
@@ -84,7 +84,7 @@ def test_a_message_of_a_chat_in_segments(tok: slmtok.Tokenizer) -> None:
         tok.encode_segments([{"role": "user", "content": "the cat"}])  # type: ignore[list-item]
     assert caught.value.fix is not None
     listed, _, call = caught.value.fix.partition(" for a message after ")
-    assert eval(call).encode_segments(eval(listed)).ids[0] == 6
+    assert eval(call.removeprefix("tok = ")).encode_segments(eval(listed)).ids[0] == 6
 
 
 def test_the_smallest_type_of_ids(tok: slmtok.Tokenizer) -> None:
@@ -101,3 +101,22 @@ def test_names_of_adapters(tok: slmtok.Tokenizer) -> None:
             with pytest.raises(AttributeError, match=rf"slmtok.compat.{adapter}\(tok\).{name} is that"):
                 getattr(tok, name)
             assert hasattr(getattr(slmtok.compat, adapter)(tok), name)
+
+
+def test_a_special_that_is_missing_is_assigned() -> None:
+    tok = slmtok.train(slmtok.Texts(["a b c"]), vocab_size=272)
+    with pytest.raises(UnknownSpecial) as caught:
+        tok.encode("<|im_start|>hi", allow_special={"<|im_start|>"})
+    names = {"tok": tok}
+    exec(str(caught.value.fix), names)
+    assert names["tok"].encode("<|im_start|>hi", allow_special={"<|im_start|>"})[0] < 16
+    with pytest.raises(UnknownSpecial) as caught:
+        tok.specials["user"]
+    exec(str(caught.value.fix).removesuffix(" has it"), names := {"tok": tok})
+    assert names["tok"].specials["user"] < 16
+
+
+def test_counts_name_their_pattern() -> None:
+    counts = slmtok.count(slmtok.Texts(["a b c"]), pattern="gpt2")
+    with pytest.raises(OptionError, match="with pattern 'gpt2'"):
+        slmtok.train(counts, vocab_size=272, pattern="cl100k")

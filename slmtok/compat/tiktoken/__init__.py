@@ -395,7 +395,7 @@ def get_encoding(encoding_name: str) -> Encoding:
         raise UnknownName(
             f"{encoding_name!r} is a file, not the name of an encoding",
             limit=f"known: {', '.join(ENCODINGS)}",
-            fix=f"from_tokenizer(slmtok.load({encoding_name!r}))",
+            fix=f"slmtok.compat.tiktoken.from_tokenizer(slmtok.load({encoding_name!r}))",
             name=encoding_name,
         )
     return _read(encoding_name, str(find_ranks(encoding_name)))

@@ -126,7 +126,7 @@ def test_invalid_utf8_is_kept_and_noted(slmtok, story_text):
     assert ran.code == 0
     at = f"{len(story_text.encode()) + 3:,}"
     text = f"2 invalid bytes in 1 of 2 documents were kept as bytes (first: a/2.txt, byte {at})"
-    text += "; --encoding reads text that is not UTF-8, such as latin-1"
+    text += "; for text in Latin-1, for instance, run it again with --encoding latin-1 --force"
     assert ran.err == f"note: {text}\n"
     assert slmtok("train", "a", "--vocab", 400, "--force", "--json").json["warnings"] == [text]
 

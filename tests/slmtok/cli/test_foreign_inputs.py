@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -199,10 +200,139 @@ def test_a_field_that_a_later_record_lacks(slmtok, here):
 def test_a_picture_is_not_ids(slmtok, here):
     (here / "p.png").write_bytes(b"\x89PNG\r\n\x1a\n123")
     result = slmtok("decode", "p.png", "-t", "tok.json")
-    assert result.code == 1 and "this is a PNG image, not ids" in result.err
+    assert result.code == 1 and "this is a PNG image, not lines of ids" in result.err
 
 
 def test_a_folder_that_is_no_data_set(slmtok, here):
     pytest.importorskip("datasets")
     result = slmtok("train", "hf:none", "--vocab", "290", "-o", "new.json")
     assert result.code == 1 and "fix:   none without hf: to read its files" in result.err
+
+
+def _pasted(slmtok, line: str) -> str:
+    """The fix of a command, which is pasted behind its words without the option that it replaces, and works."""
+    ran = slmtok(*shlex.split(line))
+    assert ran.code in (1, 2), ran
+    return next(each.removeprefix("  fix:   ") for each in ran.err.splitlines() if each.startswith("  fix:   "))
+
+
+@pytest.fixture
+def beside(slmtok) -> None:
+    """A text and its tokenizer in the working folder."""
+    Path("a.txt").write_text("the cat sat on the mat, and the dog sat by the door. " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "290", "-o", "tok.json", "-q").code == 0
+
+
+def test_a_field_of_numbers_leads_to_the_text(slmtok, beside) -> None:
+    Path("d.jsonl").write_text('{"id": 1, "text": "one"}\n' * 3)
+    fix = _pasted(slmtok, "eval tok.json --on d.jsonl --text-key id")
+    assert fix.startswith("--text-key text if all records")
+    assert slmtok("eval", "tok.json", "--on", "d.jsonl", "--text-key", "text").code == 0
+    ran = slmtok("eval", "tok.json", "--on", "d.jsonl", "--text-key", "id", "--skip-malformed")
+    assert "3 malformed records left out" in ran.err
+    Path("n.jsonl").write_text('{"id": 1}\n' * 3)
+    assert _pasted(slmtok, "count n.jsonl --text-key id -o n.counts").startswith("--text-template '{id}' reads")
+    assert slmtok("count", "n.jsonl", "--text-template", "{id}", "-o", "n.counts").code == 0
+    assert _pasted(slmtok, "count n.jsonl -o n2.counts").startswith("--skip-malformed")
+
+
+def test_a_column_of_numbers_leads_to_the_text(slmtok, beside) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"label": [1, 2], "tags": [["a"], ["b"]], "text": ["a b", "c"]}), "t.parquet")
+    for key in ("label", "tags", "nix"):
+        for line in (
+            "eval tok.json --on t.parquet",
+            "count t.parquet -o t.counts",
+            "pack t.parquet -t tok.json -o new",
+        ):
+            assert _pasted(slmtok, f"{line} --text-key {key}") == "--text-key text"
+    assert slmtok("count", "t.parquet", "--text-key", "text", "-o", "t.counts").code == 0
+
+
+def test_skipped_records_are_noted(slmtok, beside) -> None:
+    Path("m.jsonl").write_text('{"text": "one cat sat"}\n{}\n')
+    for line in ("eval tok.json --on m.jsonl", "encode m.jsonl --format jsonl -t tok.json -o m.ids",
+                 "audit tok.json --on m.jsonl", "diff tok.json tok.json --on m.jsonl", "report tok.json --on m.jsonl",
+                 "prune tok.json --unused-on m.jsonl -o p.json", "count m.jsonl -o m.counts"):  # fmt: skip
+        assert "note: 1 malformed record skipped\n" in slmtok(*line.split(), "--skip-malformed").err, line
+
+
+def test_ids_under_another_name(slmtok, beside) -> None:
+    for layout in ("bin", "npy"):
+        assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", layout, "-o", f"{layout}.ids").code == 0
+        fix = _pasted(slmtok, f"decode {layout}.ids -t tok.json -o {layout}.txt").partition(" if ")[0]
+        assert fix == f"--input-format {layout}"
+        assert slmtok("decode", f"{layout}.ids", "-t", "tok.json", "-o", f"{layout}.txt", *fix.split()).code == 0
+        assert Path(f"{layout}.txt").read_bytes() == Path("a.txt").read_bytes()
+
+
+def test_a_folder_with_the_name_of_a_file(slmtok, beside) -> None:
+    line = ["export", "tok.json", "--output-format", "hf", "--no-verify"]
+    for name, folder in (("out/tokenizer.json", "out"), ("out/other.json", "out/other"), ("x.json", "x")):
+        fix = _pasted(slmtok, shlex.join([*line, "-o", name]))
+        assert fix == f"-o {folder}"
+        assert slmtok(*line, *fix.split()).code == 0 and Path(folder, "tokenizer.json").exists()
+
+
+def test_a_field_of_a_text(slmtok, beside) -> None:
+    Path("d.jsonl").write_text('{"id": 1, "text": "one"}\n')
+    assert _pasted(slmtok, "encode d.jsonl -t tok.json --text-key text -o d.ids") == "--format jsonl"
+    line = ["encode", "d.jsonl", "-t", "tok.json", "--text-key", "text", "-o", "d.ids", "--format", "jsonl"]
+    assert slmtok(*line).code == 0
+    assert slmtok("decode", "d.ids", "-t", "tok.json").out == "one"
+    assert _pasted(slmtok, "encode a.txt -t tok.json --text-key text") == "leave --text-key out"
+
+
+def test_the_list_of_tokens_is_no_vocab_json(slmtok, beside) -> None:
+    fix = _pasted(slmtok, "vocab tok.json -o vocab.json")
+    assert fix == "--metadata for the file that models need, or -o vocab.txt"
+    assert slmtok("vocab", "tok.json", "-o", "vocab.json", "--metadata").code == 0
+    assert slmtok("vocab", "tok.json", "-o", "vocab.txt").code == 0
+
+
+def test_a_page_of_a_file_of_text(slmtok, beside) -> None:
+    fix = _pasted(slmtok, "view a.txt -o page.html")
+    assert fix == "slmtok view tok.json - -o page.html < a.txt"
+    words = shlex.split(fix.partition(" < ")[0])[1:]
+    assert slmtok(*words, stdin=Path("a.txt").read_bytes()).code == 0
+    assert Path("page.html").exists()
+
+
+def test_a_shell_without_completion(slmtok, beside, monkeypatch) -> None:
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    assert _pasted(slmtok, "completion") == "name it: slmtok completion bash"
+
+
+def test_parts_of_documents_and_bytes(slmtok, beside) -> None:
+    for flag in ("--max-docs", "--max-bytes", "--max-chars"):
+        assert _pasted(slmtok, f"count a.txt -o c.counts {flag} 0.1").startswith("--sample 0.1, ")
+        assert "not '2.5'" in slmtok("count", "a.txt", "-o", "c.counts", flag, "2.5").err
+    assert slmtok("count", "a.txt", "-o", "c.counts", "--max-bytes", "0.5kB").code == 0
+
+
+def test_a_note_to_run_again_replaces_the_output(slmtok, beside) -> None:
+    records = b'{"text": "one cat"}\n' * 3
+    ran = slmtok("count", "-", "-o", "r.counts", stdin=records)
+    assert "run it again with --format jsonl --force for the text" in ran.err
+    assert slmtok("count", "-", "-o", "r.counts", "--format", "jsonl", "--force", stdin=records).code == 0
+
+
+def test_a_share_of_updates(slmtok, beside) -> None:
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "data", "--val", "none", "-q").code == 0
+    ran = slmtok("exposure", "data", "--below", "0.01")
+    assert "takes a number of updates such as 100, and no share, not '0.01'" in ran.err
+    assert slmtok("exposure", "data", *_pasted(slmtok, "exposure data --below 0.01").split()).code == 0
+
+
+def test_a_tokenizer_among_libraries(slmtok, beside) -> None:
+    fix = _pasted(slmtok, "bench --against tok.json --on a.txt -t tok.json")
+    assert fix == "leave --against out; -t tok.json measures this tokenizer, in a command of its own"
+
+
+def test_runs_in_the_place_of_their_losses(slmtok, beside, monkeypatch) -> None:
+    monkeypatch.setattr("slmtok.cli.align.is_run", lambda path: path in ("r1", "r2"))
+    assert _pasted(slmtok, "align r1 r2 --on a.txt") == (
+        "slm eval r1 --on a.txt --losses r1.losses && slm eval r2 --on a.txt --losses r2.losses && "
+        "slmtok align r1.losses r2.losses --on a.txt"
+    )
+    assert "'r2' is a run of slm" in slmtok("align", "a.losses", "r2", "--on", "a.txt").err

@@ -286,9 +286,7 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
     ran = slmtok(*command.split(), "b.txt", *options.get(command, ["-t", "tok.json", "-o", "b"]))
     assert ran.code == 0
     assert "note: 3 zero bytes in the text were kept; binary data have them, text has not: check the files" in ran.err
-    assert (
-        command not in options or "of the corpus is not UTF-8: binary data, or another encoding; --encoding" in ran.err
-    )
+    assert command not in options or "is not UTF-8: binary data, or another encoding; for text in Latin-1" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -506,7 +504,10 @@ def test_records_that_are_read_as_text_are_noted(slmtok, here: Path) -> None:
         for name in ("d.txt", "-", "/dev/stdin"):
             words = [*line.format(name).split(), *(["--force"] if "--force" not in line else [])]
             shown = "d.txt" if name == "d.txt" else "stdin"
-            noted = f"note: {shown} looks like JSON lines: --format jsonl reads the text of its records\n"
+            noted = (
+                f"note: {shown} looks like JSON lines, and its JSON was read as text; run it again with --format jsonl "
+            )
+            noted += "--force for the text of its records\n"
             assert noted in slmtok(*words, stdin=lines.encode()).err
             assert noted not in slmtok(*words, "--format", "jsonl", stdin=lines.encode()).err
     assert "JSON" not in slmtok("train", "a.txt", "--vocab", "280", "-o", "x.json", "--force").err

@@ -374,7 +374,7 @@ def test_notes_about_a_wrong_file(tmp_path: Path) -> None:
     (tmp_path / "latin.txt").write_bytes("Öl und Äpfel, ".encode("latin-1") * 9)
     (tmp_path / "space.txt").write_bytes(b" \n\t\n" * 9)
     for name, note in (
-        ("latin.txt", "; --encoding reads text that is not UTF-8, such as latin-1"),
+        ("latin.txt", "for text in Latin-1, for instance, run it again with --encoding latin-1 --force"),
         ("space.txt", "note: the text is white space alone, 36 bytes: is it the right file?"),
     ):
         command = [sys.executable, "-m", "slmtok", "count", name, "-o", name + ".counts"]

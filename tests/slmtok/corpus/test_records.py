@@ -112,7 +112,7 @@ def test_parquet_rows_that_are_no_text(tmp_path: Path) -> None:
         b"a", b"b", b"d",
     ]  # fmt: skip
     assert skipped.records == 1
-    with pytest.raises(errors.MalformedRecord, match="'id' of the record is a number"):
+    with pytest.raises(errors.MalformedRecord, match="the column 'id' holds int64, not text"):
         texts(path, text_key="id")
     with pytest.raises(errors.MalformedRecord, match=r"no column 'body' \(columns: id, text\)"):
         texts(path, text_key="body")
