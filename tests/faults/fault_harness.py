@@ -231,7 +231,7 @@ class Harness:
             return f"an input is taken for stdout: {ran['err']}"
         # A copy of an input lies below `out`; its files are closed after they were read.
         is_of_input = fault.on_inputs or (command.copy is not None and fault.classes == CLOSE)
-        if command.notes and is_of_input and ran["status"] == 0 and "note: " in ran["err"]:
+        if command.notes and is_of_input and ran["status"] == command.status and command.notes in ran["err"]:
             return None
         if fault.action in (CUT, CHANGE):
             if ran["status"] == 0 and command.writes and content(self.tried / "out") != expected:

@@ -54,6 +54,9 @@ ALL = {**COMMANDS, **MODEL_COMMANDS}
         *((name, "read", share) for name, share in [("verify", 0.5), ("reproduce", 0.5), ("merge", 0.45)]),
         *((name, "read", share) for name, share in [("align", 0.1), ("train", 1.0)]),
         ("slm compare", "read", 0.5),
+        ("slm chat", "read", 1.0),
+        # Lines that were left out made the command fail, and --quiet hid which.
+        ("slm chat", "change", 1.0),
     ],
 )
 def test_a_fault_that_was_found(harness: Harness, name: str, kind: str, share: float) -> None:
