@@ -49,6 +49,8 @@ FAULTS = {
     "cut": Fault(READ | MAP, CUT, on_inputs=True),
     "change": Fault(READ | MAP, CHANGE, on_inputs=True),
 }
+OF_EXPORT = ["transformers.models.qwen3.modeling_qwen3", "transformers.models.auto.modeling_auto"]
+"""What `slm export` imports, which takes seconds."""
 TIMES = re.compile(rb'("(?:[a-z_]*seconds|wall|time|times|date|created|started|at|ids_per_second)": ?)[^,}\n]+')
 VOLATILE = (
     "metrics.jsonl",
@@ -115,6 +117,7 @@ class Harness:
         shims = {"LD_PRELOAD": str(shim), "FAULTS_SHIM": str(shim), "PYTHONPATH": os.pathsep.join(paths)}
         modules = ["numpy", "tokenizers", "rich.table", *_modules("slmtok")]
         modules += ["torch._dynamo", "safetensors.torch", "matplotlib.figure", *_modules("slmmodel")] if models else []
+        modules += OF_EXPORT if models and limit_of_calls() else []
         self._server: Any = subprocess.Popen(
             [sys.executable, HERE / "fault_server.py", *modules],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **shims, **(env or {})}, text=True,
