@@ -99,6 +99,9 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             import_module(module)
     shorten()
+    if torch := sys.modules.get("torch"):
+        # It chooses kernels, and so the last bits, by /proc/cpuinfo, which it reads once a process.
+        torch.cpu._is_avx2_supported()
     # `view` translates the classes of the pattern once a process.
     to_js(Pattern("slm").regex)
     for line in sys.stdin:
