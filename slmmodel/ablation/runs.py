@@ -28,6 +28,7 @@ from slmmodel.distributed import World
 from slmmodel.errors import Mismatch, NotFinite
 from slmmodel.evaluation.scoring import score, scoring_windows
 from slmmodel.training import setup
+from slmmodel.training.heartbeat import remove_traces
 from slmmodel.training.loss import Validator
 from slmmodel.training.metrics import Report
 from slmmodel.training.state import RunResult
@@ -96,6 +97,7 @@ def train(plan: RunPlan, folder: Path, device: str, *, verify: bool, report: Rep
                 fix=f"remove the folder: rm -r {folder}",
             )
         if run.finished:
+            remove_traces(run)
             return run.result
     try:
         result: RunResult = trainer.train(

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_ids, stdin_lines
+from slmmodel.cli.open_by_path import STDIN, RunContext, check_written, open_run, prompt_ids, stdin_lines
 from slmmodel.cli.options import COUNT, OPENING, field_option, one_text, opening_options, run_argument, run_as_argument
 from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_options import SampleConfig
-from slmmodel.errors import OptionError
+from slmmodel.errors import InvalidInput, OptionError
 from slmtok.atomic import write
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, Habit, command, instead, option
@@ -79,6 +79,9 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
     # On a terminal one saw them, and typed something else.
     is_read = sys.stdin is not None and sys.stdin.isatty()
     code = FAILED if faults and not is_read else DONE
+    if code == FAILED and settings().quiet and not settings().as_json:
+        fact = f"{counted(len(faults), 'line')} not carried out; the first: {faults[0]}"
+        raise InvalidInput(fact, where=STDIN, fix="correct the lines; without --quiet, each has a remark")
     return Outcome({"turns": turns, "transcript": transcript}, warnings=faults, warnings_shown=True, code=code)
 
 

@@ -282,9 +282,11 @@ class DemoJob:
         """The result of training, or of the run that is finished already."""
         from slmmodel.hardware import device_for, has_bf16_matmul
         from slmmodel.trainer import train
+        from slmmodel.training.heartbeat import remove_traces
 
         run = RunFolder(self.folder / RUN)
         if run.exists() and run.finished:
+            remove_traces(run)
             return SimpleNamespace(**run.result, finished=True)
         precision = "bf16" if has_bf16_matmul("cpu") and device_for("auto").type == "cpu" else "auto"
         return train({**settings, "run.precision": precision}, output=self.folder / RUN, report=report)

@@ -44,6 +44,8 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
     if output is not None and not dry_run:
         hf.check_folder(Path(output), force=force)
     context = open_run(run, device="cpu", step=step)
+    # Verified once more: the weights may have changed between their sum and their reading.
+    context.run.weights(step)
     name = architecture(context.model.config)
     if dry_run:
         return Outcome({"target": name, "run": run}, lambda: print_rows([("architecture", name)], title=run))

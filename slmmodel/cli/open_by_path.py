@@ -144,9 +144,19 @@ MAX_LINE_BYTES = 16 << 20
 
 
 def bounded_lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """The lines of a stream. Raises `InvalidInput` for one above `MAX_LINE_BYTES`, as those of /dev/zero are."""
+    """The lines of a stream. Raises `InvalidInput` for one above `MAX_LINE_BYTES`, as those of /dev/zero are.
+
+    `Unreadable` for one that the system does not give: of stdin, its error has no name of a file.
+    """
     number = 0
-    while line := stream.readline(MAX_LINE_BYTES + 1):
+    while True:
+        try:
+            line = stream.readline(MAX_LINE_BYTES + 1)
+        except OSError as error:
+            fact, fix = f"cannot read {name}: {error.strerror or error}", "check the file, the pipe or the disk"
+            raise Unreadable(fact, where=f"{name}, line {number + 1:,}", fix=fix, os_error=error.errno) from error
+        if not line:
+            return
         number += 1
         if len(line) > MAX_LINE_BYTES:
             raise InvalidInput(

@@ -151,8 +151,10 @@ def prepare(
     from slmtok.errors import CorpusTooSmall
     from slmtok.options import PackOptions
     from slmtok.shards import pack
+    from slmtok.shards.format import JOURNAL, PLAN
 
-    if (folder / "manifest.json").exists() and not force:
+    is_whole = (folder / "manifest.json").exists() and not any((folder / name).exists() for name in (PLAN, JOURNAL))
+    if is_whole and not force:
         return
     options = PackOptions(**vars(read))
     if tokenizer is not None:

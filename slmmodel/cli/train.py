@@ -620,9 +620,7 @@ def _finished_without_score(given: Settings, data: RunData | None, output: Path)
         return None
     setup.configure(given, run.config, data, device_for(setup.value_of(given, "run.device", "auto")))
     if is_main():
-        with locked(output):
-            run.remove_leftovers()
-            (output / heartbeat.FILE).unlink(missing_ok=True)
+        heartbeat.remove_traces(run)
     return RunResult(path=output, **result)
 
 

@@ -240,7 +240,12 @@ def _transformers_logits(folder: Path, ids: Tensor) -> Tensor | None:
         return None
     transformers: Any = import_module("transformers")
     transformers.utils.logging.disable_progress_bar()
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto").eval()
+    try:
+        model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto").eval()
+    except (OSError, RuntimeError) as error:
+        # torch raises RuntimeError where it cannot map or close the file.
+        fact = f"transformers cannot read the export: {str(error).splitlines()[0] if str(error) else error}"
+        raise Unreadable(fact, where=str(folder), fix="check the disk, then run the same command again") from error
     logits: Tensor = model(ids).logits
     return logits
 

@@ -13,13 +13,16 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slmmodel.errors import SlmmodelError
-from slmmodel.folder_lock import FolderHandle
+from slmmodel.folder_lock import LOCK, FolderHandle, is_locked, locked
 from slmmodel.json_files import load
 from slmmodel.run_files import FINISHED
 from slmmodel.run_files import Heartbeat as Content
+
+if TYPE_CHECKING:
+    from slmmodel.checkpoint import RunFolder
 
 FILE = "heartbeat.json"
 INTERVAL = 5.0
@@ -89,6 +92,15 @@ class Heartbeat:
         except OSError:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
+
+
+def remove_traces(run: RunFolder) -> None:
+    """Removes what a process that ended at the end of training, killed or by an error, has left in a finished run."""
+    names = [path.name for path in run.path.iterdir()]
+    if any(name in (FILE, LOCK) or name.endswith(".part") for name in names) and not is_locked(run.path):
+        with locked(run.path):
+            run.remove_leftovers()
+            (run.path / FILE).unlink(missing_ok=True)
 
 
 def read_heartbeat(folder: Path) -> dict[str, Any] | None:

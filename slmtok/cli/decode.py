@@ -15,7 +15,7 @@ from slmtok.cli.files import STDIO, check_output, document_range, writing
 from slmtok.cli.options import argument, command, instead, option, output_options, tokenizer_of, tokenizer_option
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.text_argument import piped
-from slmtok.errors import InvalidText, MissingInput, OptionError, UnknownId
+from slmtok.errors import DocumentTooLarge, InvalidText, MissingInput, OptionError, Setting, UnknownId
 from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
 from slmtok.files import missing_input
 from slmtok.formats import id_files
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 1 << 20
 """Bytes decoded at a time: as `str` they may take four times as much."""
+MAX_HELD_BYTES, _TEXT_OVERHEAD_BYTES = 1 << 28, 64
+"""Of the texts that `--json` prints without `--output`; each also takes the memory of an object."""
 _IDS = re.compile(r"[\[(]?\d+([\s,]+\d+)*[\])]?")
 """Ids where the name of a file is expected."""
 _EXAMPLE = "slmtok decode ids.txt -t tok.json"
@@ -100,7 +102,7 @@ def decode(
 
     more: dict[str, object] = {}
     if settings().as_json and output is None:
-        more["texts"] = [text.decode("utf-8", "surrogateescape") for text in texts()]
+        more["texts"] = _held(texts(), source)
     else:
         with writing(target, force=force) as stream:
             for text in texts():
@@ -112,6 +114,23 @@ def decode(
         documents = counted(totals["invalid_documents"], "document")
         warnings = (f"bytes of {documents} are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes",)
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
+
+
+def _held(texts: Iterable[bytes], source: str) -> list[str]:
+    """All texts for one JSON object. Raises `DocumentTooLarge`, also for a stream that does not end."""
+    held, size = list[str](), 0
+    for text in texts:
+        size += len(text) + _TEXT_OVERHEAD_BYTES
+        if size > MAX_HELD_BYTES:
+            raise DocumentTooLarge(
+                f"{counted(len(held) + 1, 'text')} need more than {format_bytes(MAX_HELD_BYTES)}",
+                where="stdin" if source == STDIO else source,
+                limit="texts of one JSON object on stdout",
+                fix=("name a file, to which they are written as they come: ", Setting("output", "text.txt")),
+                bytes=MAX_HELD_BYTES,
+            )
+        held.append(text.decode("utf-8", "surrogateescape"))
+    return held
 
 
 def _refuse_other_kinds(source: str, tokenizer: str | None, input_format: str) -> None:

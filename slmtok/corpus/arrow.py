@@ -44,7 +44,7 @@ Convert: TypeAlias = Callable[..., Iterator[_Part]]
 _BATCH_BYTES = 4 << 20
 _MIN_TABLE_BYTES = 1 << 20
 """Smaller batches are joined: a batch of documents that a dictionary may repeat has 4 rows and more."""
-_MAX_BATCH_ROWS = 1 << 14
+_MIN_BATCH_ROWS, _MAX_BATCH_ROWS = 4, 1 << 14
 _MAX_REPEATED_BYTES = 64 << 20
 """Most bytes that the rows of a batch may have if a dictionary repeats its largest value in each."""
 _MAX_CHUNK_BYTES = 1 << 30
@@ -201,9 +201,11 @@ def _batch_rows(group: Any, columns: list[str], max_doc_bytes: int, path: str) -
     if any(size > max(max_doc_bytes, _MAX_CHUNK_BYTES) for size in sizes):
         raise document_too_large(path, max_doc_bytes)
     rows = max(_BATCH_BYTES * group.num_rows // max(sum(sizes), 1), 16)
-    largest = max((_dictionary_bytes(part, path) for part in parts if _has_dictionary(part)), default=0)
-    if largest:
-        rows = min(rows, max(_MAX_REPEATED_BYTES // largest, 4))
+    if group.num_rows > _MIN_BATCH_ROWS:
+        # It opens the file, which costs more than the rest for a row group of one row.
+        largest = max((_dictionary_bytes(part, path) for part in parts if _has_dictionary(part)), default=0)
+        if largest:
+            rows = min(rows, max(_MAX_REPEATED_BYTES // largest, _MIN_BATCH_ROWS))
     if any("DELTA_BYTE_ARRAY" in part.encodings for part in parts):
         rows = min(rows, max(_MAX_REPEATED_BYTES // (4 * max(sizes)), 1))
     return int(min(rows, _MAX_BATCH_ROWS))

@@ -33,18 +33,27 @@ FILES = {
 }
 
 
+NOTE = "note: "
+"""With `--quiet` there is none."""
+
+
 @dataclass(frozen=True)
 class Command:
     """A command line. before: commands that prepare the folder. copy: an input that it changes, and its copy below
-    `out`. stdin: the input that it reads there. writes: it writes files, not only to stdout. notes: it names on stderr
-    what its output lacks because an input cannot be read."""
+    `out`. stdin: the input that it reads there. writes: it writes files, not only to stdout. notes: words on stderr of
+    one that names there what its output lacks because an input cannot be read."""
 
     argv: tuple[str, ...]
     before: tuple[tuple[str, ...], ...] = ()
     copy: tuple[str, str] | None = None
     stdin: str | None = None
     writes: bool = True
-    notes: bool = False
+    notes: str = ""
+
+    @property
+    def status(self) -> int:
+        """With which it ends where it names what is lacking: a note is no failure."""
+        return int(self.notes != NOTE)
 
 
 def _split(lines: str) -> list[tuple[str, ...]]:
@@ -71,7 +80,7 @@ slm eval run --no-baselines --losses run.losses
 
 
 def _command(line: str, **more: object) -> Command:
-    quiet = () if "completion" in line or more.get("notes") else ("--quiet",)
+    quiet = () if "completion" in line or more.get("notes") == NOTE else ("--quiet",)
     before = tuple((*argv, "--quiet") for argv in _split(str(more.pop("before", ""))))
     return Command((*line.split(), *quiet), before, **more)  # type: ignore[arg-type]
 
@@ -128,13 +137,15 @@ MODEL_COMMANDS: dict[str, Command] = {
     "slm passkey": _command("slm passkey out/run --depths 50 --samples 1 --threads 1", **_RUN_COPY),
     "slm pairs": _command("slm pairs run pairs.jsonl --threads 1", **_READS),
     "slm probe": _command("slm probe out/run --tasks copy --steps 1 --samples 2 --threads 1", **_RUN_COPY),
-    "slm prompts": _command("slm prompts out/run --max-new 2 --threads 1", **_RUN_COPY, notes=True),
+    "slm prompts": _command("slm prompts out/run --max-new 2 --threads 1", **_RUN_COPY, notes=NOTE),
     "slm plot": _command("slm plot run -o out/curves.svg"),
-    "slm report": _command("slm report run -o out/report.html --threads 1", notes=True),
+    "slm report": _command("slm report run -o out/report.html --threads 1", notes=NOTE),
     "slm bench": _command("slm bench run --batch-sizes 1 --seconds 0.05 --threads 1", **_READS),
     "slm doctor": _command("slm doctor run d", **_READS),
     "slm sample": _command("slm sample run the --max-new 4 --threads 1", **_READS),
-    "slm chat": _command("slm chat run --max-new 4 --transcript out/chat.txt --threads 1", stdin="chat.txt"),
+    "slm chat": _command(
+        "slm chat run --max-new 4 --transcript out/chat.txt --threads 1", stdin="chat.txt", notes="not carried out"
+    ),
     "slm logprobs": _command("slm logprobs run --prompt the", **_READS),
     "slm info": _command("slm info run", **_READS),
     "slm export": _command("slm export run -o out/hf"),

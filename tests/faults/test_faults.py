@@ -12,8 +12,8 @@ from fault_harness import FAULTS, Harness, Tally, limit_of_calls
 FULL = limit_of_calls()
 SAMPLE = 1
 """At how many calls of a command `make test` tries each kind of fault."""
-SLOW = {"slm ablate": 4, "slm demo": 4, "slm plot": 20, "slm bench": 10, "slm export": 20}
-"""Commands that take more than a second, with the number of calls at which each fault is tried."""
+SLOW = {"slm ablate": 30, "slm demo": 30, "slm report": 70}
+"""Commands that take more than 20 minutes in full, with at how many calls, spaced evenly, each fault is tried."""
 WRITING = [name for name, command in COMMANDS.items() if command.writes]
 
 

@@ -54,6 +54,18 @@ ALL = {**COMMANDS, **MODEL_COMMANDS}
         *((name, "read", share) for name, share in [("verify", 0.5), ("reproduce", 0.5), ("merge", 0.45)]),
         *((name, "read", share) for name, share in [("align", 0.1), ("train", 1.0)]),
         ("slm compare", "read", 0.5),
+        ("slm chat", "read", 1.0),
+        # Packing had written its manifest, so its plan and journal were never removed.
+        *(("slm demo", kind, 0.57) for kind in ("kill before", "EIO")),
+        # The lock and the heartbeat of a run that was finished stayed for ever.
+        *(("slm demo", "kill before", share) for share in (0.937, 0.941)),
+        *(("slm ablate", "EIO", share) for share in (0.428, 0.431)),
+        # A file that transformers could not close was an internal error.
+        ("slm export", "close", 0.8),
+        # Weights that changed behind their verification were exported.
+        *(("slm export", "change", share) for share in (0.77, 0.86)),
+        # Lines that were left out made the command fail, and --quiet hid which.
+        ("slm chat", "change", 1.0),
     ],
 )
 def test_a_fault_that_was_found(harness: Harness, name: str, kind: str, share: float) -> None:

@@ -54,6 +54,8 @@ def test_lines_that_are_not_carried_out_are_warnings(slm, monkeypatch, run):
     assert len(ran.json["warnings"]) == 4
     assert all(one.startswith(fault) for one, fault in zip(ran.json["warnings"], faults, strict=True))
     assert all(ran.err.count(fault) == 1 for fault in faults)
+    ran = chat(slm, monkeypatch, run, typed, "--quiet", code=1)
+    assert ran.err.startswith("error: 4 lines not carried out; the first: this line is not UTF-8"), ran.err
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("/temp 1", "/temperature"), ("/undi", "/undo"), ("/topk 3", "/top-k")])

@@ -127,6 +127,16 @@ def test_json(slmtok, tok, tokenizer):
     assert content["result"]["bytes"] == 8
 
 
+def test_texts_of_one_json_object_are_bounded(slmtok, tok, monkeypatch):
+    monkeypatch.setattr("slmtok.cli.decode.MAX_HELD_BYTES", 1 << 20)
+    lines = b"17\n" * 20_000
+    refused = slmtok("decode", "-t", tok, "--json", stdin=lines).err
+    assert refused.startswith("error: 16,132 texts need more than 1.0 MB\n  where: stdin\n"), refused
+    assert "--output text.txt" in refused or "-o text.txt" in refused
+    done = slmtok("decode", "-t", tok, "--json", "-o", "text.txt", stdin=lines).json["result"]
+    assert done["documents"] == 20_000 and "texts" not in done
+
+
 def test_decode_replaces_with_a_note(slmtok, tok):
     ids = slmtok("encode", "-t", tok, stdin=b"a\xffb").stdout
     ran = slmtok("decode", "-t", tok, stdin=ids)

@@ -196,6 +196,20 @@ def test_a_dictionary_has_the_size_that_its_page_states(tmp_path: Path) -> None:
     assert arrow._dictionary_bytes(column, str(path)) == column.total_uncompressed_size
 
 
+def test_a_row_group_of_few_rows_is_not_opened_for_its_dictionary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of 20,000 row groups was opened 20,000 times."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path, opened = tmp_path / "a.parquet", list[int]()
+    monkeypatch.setattr(arrow, "_dictionary_bytes", lambda part, _: opened.append(part.num_values) or 9)
+    for rows in (4, 5):
+        pq.write_table(pa.table({"text": ["the cat"] * 20}), path, row_group_size=rows)
+        groups = (pq.ParquetFile(path).metadata.row_group(index) for index in range(4))
+        assert all(arrow._batch_rows(group, ["text"], 1 << 30, str(path)) >= rows for group in groups)
+    assert opened == [5, 5, 5, 5]
+
+
 def test_rows_of_short_documents_are_read_together(tmp_path: Path) -> None:
     """A column chunk of many megabytes whose dictionary ended at the usual size."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
