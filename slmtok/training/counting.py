@@ -6,6 +6,7 @@ makes the order of documents matter.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 from slmtok import _engine
 from slmtok.corpus import Skipped, Sources, find, read
 from slmtok.corpus.paths import domain_of
-from slmtok.errors import MissingInput, OptionError, Setting
+from slmtok.errors import DocumentTooLarge, MissingInput, OptionError, Setting
 from slmtok.files import mention_texts
 from slmtok.options import CountOptions, ReadOptions
 from slmtok.patterns import parse_pattern
@@ -41,7 +42,8 @@ def count_corpus(
     begin = time.perf_counter()
     pattern = parse_pattern(pattern_of_scheme(SCHEMES[options.scheme], options.pattern))
     memory = memory_limit(options.memory)
-    options = replace(options, max_doc_bytes=min(options.max_doc_bytes, largest_record(memory)))
+    wanted = options.max_doc_bytes
+    options = replace(options, max_doc_bytes=min(wanted, largest_record(memory)))
     budget = engine_budget(memory, options.spill_dir)
     if budget is not None:
         remove_stale_spills(budget[1])
@@ -57,6 +59,16 @@ def count_corpus(
     except MissingInput as error:
         single_fix = "slmtok.Texts([text]), if it is a text; else check the name"
         mention_texts(error, corpus, "slmtok.Texts(texts), if they are texts; else check the names", single_fix)
+        raise
+    except DocumentTooLarge as error:
+        if memory is not None and error.fields.get("bytes") == options.max_doc_bytes < wanted:
+            error.limit = ("an eighth of ", Setting("memory", memory), ", for a document that is held as a whole")
+            error.fix = (
+                Setting("memory", f"{math.ceil(memory / 1e9) + 1}GB"),
+                " or more, or divide the document, with ",
+                Setting("separator"),
+                " for instance",
+            )
         raise
     return PretokenCounts(
         native,

@@ -107,3 +107,14 @@ def test_a_full_disk_leaves_nothing(many_words, tmp_path):
     assert ran.stderr.startswith("error: no space left for a temporary file of ")
     assert f'where: "{tmp_path}"; the temporary file was removed' in ran.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["words.txt"]
+
+
+def test_a_document_too_large_for_the_memory_names_the_memory(slmtok, tmp_path):
+    (tmp_path / "long.txt").write_text("one two three four\n" * 700_000)
+    count = ("count", "long.txt", "--max-bytes", "5MB", "-o", "long.counts")
+    ran = slmtok(*count, "--memory", "100MB")
+    assert ran.code == 1
+    assert "limit: an eighth of --memory 100000000, for a document that is held as a whole" in ran.err
+    assert "fix:   --memory 2GB or more, or divide the document, with --separator for instance" in ran.err
+    assert slmtok(*count, "--memory", "2GB").code == 0
+    assert slmtok(*count, "--memory", "100MB", "--separator", "\n", "--force").code == 0
