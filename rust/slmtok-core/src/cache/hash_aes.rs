@@ -43,6 +43,7 @@ static MASKS: Masks = {
 pub(super) struct Aes(());
 
 impl Aes {
+    /// None also where a test has the machine pass for an older one.
     pub(super) fn detect() -> Option<Self> {
         (test_limit_allows(SimdSet::Avx2AesOrNeon) && has!("aes") && has!("avx") && has!("bmi1") && has!("bmi2"))
             .then_some(Self(()))

@@ -89,8 +89,7 @@ impl<I: TokenId> PieceTable<I> {
     }
 
     /// Writes the ids of consecutive pieces to `out`, up to the first piece that is absent or has an overflow entry. Returns
-    /// the number of pieces and of ids. `out` needs room for all ids and [`TokenId::STORE_LEN`] more. Pieces without a key
-    /// are always absent.
+    /// the number of pieces and of ids. `out` needs room for all ids and [`TokenId::STORE_LEN`] more.
     pub fn lookup_hits(&mut self, keys: &[u128], hashes: &[u64], out: &mut [I]) -> (usize, usize) {
         self.hash.run(LookupHits { slots: &mut self.slots, key_hash: self.hash, keys, hashes, out })
     }

@@ -209,7 +209,8 @@ impl Encoder {
         self.encode(text)
     }
 
-    /// Runs `work` on the documents of `plan`. It may run twice: see [`supervised_if_slow`].
+    /// Runs `work` on the documents of `plan`: under a custom pattern here for 20 ms, and if it has not ended then again on another
+    /// thread, so that this one can ask `report` whether to stop ([`supervised_if_slow`]).
     pub(super) fn run_plan<T: Send>(
         &self,
         plan: &WorkPlan,
@@ -340,7 +341,8 @@ impl Encoder {
     }
 
     /// As [`Encoder::encode_batch`], for documents of which `transcode` makes some. They are transcoded on the calling thread, about
-    /// 1 MiB at a time, while other threads encode. `report` receives the weights of finished documents.
+    /// 1 MiB at a time, while other threads encode. `report` receives the bytes or code points of finished
+    /// documents.
     ///
     /// # Errors
     /// Those of [`Encoder::encode_batch`], and those of `transcode`.
@@ -443,6 +445,7 @@ mod tests {
     use super::*;
     use crate::accel::cache_sharing::CacheSharing;
     use crate::accel::transcode::Utf8Buffer;
+    use crate::interrupt::Interrupt;
     use crate::merges::Merges;
     use crate::pretoken::{Pattern, names};
 
@@ -550,6 +553,16 @@ mod tests {
             false => Document::Bytes(text.as_bytes()),
         };
         texts.iter().enumerate().map(describe).collect()
+    }
+
+    #[test]
+    fn an_interrupt_is_heard_within_a_range_without_a_sync_point() {
+        let interrupt = Interrupt::default();
+        interrupt.request();
+        for text in ["a b", "!a"] {
+            let encoded = interrupt.scope(|| lazy_encoder().encode::<u16>(text.as_bytes()));
+            assert_eq!(encoded.unwrap_err(), Error::Interrupted);
+        }
     }
 
     fn transcode(text: &str, utf8: &mut Utf8Buffer) -> Result<()> {

@@ -14,7 +14,7 @@ use super::{Encoder, TokenId};
 use crate::merge::pair_table::PairTable;
 use crate::merge::{byte_ids, merge_with_dropout};
 use crate::parallel::{ReportProgress, WorkPlan, for_each_batch, lock, thread_count};
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// Pieces that are scanned at once.
 const SCANNED_PIECES: usize = 256;
@@ -131,6 +131,7 @@ impl Encoder {
         let (mut scanner, mut start, mut ends) = (self.pattern.scanner(), 0, [0; SCANNED_PIECES]);
         let mut ids = Vec::new();
         while start < text.len() {
+            interrupt::check()?;
             let scanned = scanner.fill(text, start, &mut ends)?;
             for &end in &ends[..scanned] {
                 byte_ids(&text[start..end], &mut ids)?;

@@ -23,7 +23,7 @@ use crate::cache::packed_ids::{Entry, NO_ENTRY, TokenId};
 use crate::cache::piece_table::{MAX_SLOTS, PieceTable};
 use crate::parallel::count_ends_up_to;
 use crate::pretoken::Scanner;
-use crate::{Error, Result};
+use crate::{Error, Result, interrupt};
 
 /// At their first occurrence longer pieces are cached only where there is room.
 const MAX_EAGER_BYTES: usize = 4096;
@@ -67,13 +67,15 @@ impl<I: TokenId> Worker<I> {
     /// must be ends of `text` or starts of pieces; `out` must hold `buffer_len` of the range.
     ///
     /// # Errors
-    /// A custom pattern that exceeds its limits; lack of memory or interruption in a long piece.
+    /// A custom pattern that exceeds its limits; lack of memory; interruption.
     pub fn encode(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, out: &mut [I]) -> Result<usize> {
         self.sharing.insert_received(&mut self.table, &mut self.long_cache);
         let (mut start, mut len) = (range.start, 0);
         let mut ends = std::mem::take(&mut self.ends);
         ends.resize(KEY_BATCH_LEN, 0);
         while start < range.end {
+            // A range of any length may have no sync point, and then no other place to stop.
+            interrupt::check()?;
             let scanned = self.scanner.fill(text, start, &mut ends)?;
             let n = count_ends_up_to(&ends[..scanned], range.end);
             let Some(&end) = ends[..n].last() else { break };

@@ -45,7 +45,7 @@ pub fn merge_by_scan_portable(pairs: &PairTable, piece: &[u8], ids: &mut Vec<u32
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "positions are below 128")]
 fn priority(merged: u32, position: usize) -> u32 {
-    merged << POSITION_BITS | position as u32 | if merged == NONE { NO_MERGE } else { 0 }
+    merged << POSITION_BITS | position as u32
 }
 
 /// The least priority. One by one in the shortest array: a vector load would stall on the scalar stores of the previous merge.

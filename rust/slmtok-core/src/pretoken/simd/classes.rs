@@ -60,9 +60,9 @@ pub(in super::super) struct Classes {
     /// `/`; also in `other`.
     pub slash: u64,
     /// Bytes after the first of a character.
-    pub inside: u64,
+    pub continuation: u64,
     /// The last byte of the block.
-    pub top: u64,
+    pub last_byte: u64,
 }
 
 impl Classes {
@@ -84,8 +84,8 @@ impl Classes {
             other: !known,
             apostrophe,
             slash,
-            inside: 0,
-            top: 1 << 63,
+            continuation: 0,
+            last_byte: 1 << 63,
         };
         // Everything that takes a reference to `classes` is inlined, so that the masks stay in registers.
         let non_ascii = non_ascii & u64::MAX >> (WIDTH - width);
@@ -95,7 +95,7 @@ impl Classes {
             let rest = non_ascii & !common.all();
             if let Some(length) = incomplete_end(block, rest, width) {
                 // The bytes of the incomplete character have no class yet, and the block ends before them.
-                classes.top = 1 << (length - 1);
+                classes.last_byte = 1 << (length - 1);
             } else if rest != 0 || width < WIDTH {
                 let rare = Rare::new(block, rest, width);
                 classes.add_rare(&rare);
@@ -109,12 +109,12 @@ impl Classes {
 
     #[inline(always)]
     fn add_common(&mut self, common: CommonMultibyte) {
-        let CommonMultibyte { upper, lower, caseless, other, inside } = common;
+        let CommonMultibyte { upper, lower, caseless, other, continuation } = common;
         self.upper |= upper;
         self.lower |= lower;
         self.caseless |= caseless;
         self.other |= other;
-        self.inside |= inside;
+        self.continuation |= continuation;
     }
 
     #[inline(always)]
@@ -128,7 +128,7 @@ impl Classes {
         self.multibyte_number |= of(char_class::NUMBER);
         self.blank |= of(char_class::WHITE);
         self.other |= of(char_class::OTHER);
-        self.inside |= rare.inside;
+        self.continuation |= rare.continuation;
     }
 
     /// Clears all bits beyond the first `length` bytes; `length` is 0 if a short text ends inside its first character.
@@ -147,23 +147,23 @@ impl Classes {
         self.other &= keep;
         self.apostrophe &= keep;
         self.slash &= keep;
-        self.inside &= keep;
-        self.top = keep ^ (keep >> 1);
+        self.continuation &= keep;
+        self.last_byte = keep ^ (keep >> 1);
     }
 
     /// Number of bytes in the block.
     #[inline(always)]
     pub(super) const fn len(&self) -> usize {
-        WIDTH - self.top.leading_zeros() as usize
+        WIDTH - self.last_byte.leading_zeros() as usize
     }
 
     /// First bytes of the characters whose last bytes are `ends`.
     #[inline(always)]
     pub(super) const fn first_bytes(&self, mut ends: u64) -> u64 {
-        if self.inside != 0 {
+        if self.continuation != 0 {
             let mut step = 0;
             while step < 3 {
-                ends = ends & !self.inside | (ends & self.inside) >> 1;
+                ends = ends & !self.continuation | (ends & self.continuation) >> 1;
                 step += 1;
             }
         }
@@ -173,10 +173,10 @@ impl Classes {
     /// All bytes of the characters whose first bytes are `starts`.
     #[inline(always)]
     pub(super) const fn all_bytes(&self, mut starts: u64) -> u64 {
-        if self.inside != 0 {
+        if self.continuation != 0 {
             let mut step = 0;
             while step < 3 {
-                starts |= (starts << 1) & self.inside;
+                starts |= (starts << 1) & self.continuation;
                 step += 1;
             }
         }
@@ -198,7 +198,7 @@ struct Rare {
     /// Masks by class.
     sets: [u64; 8],
     /// Bytes after the first of a character.
-    inside: u64,
+    continuation: u64,
     /// End of the block, before an incomplete character.
     length: usize,
 }
@@ -206,7 +206,7 @@ struct Rare {
 impl Rare {
     #[inline(never)]
     fn new(block: &[u8; WIDTH], mut non_ascii: u64, width: usize) -> Self {
-        let mut rare = Self { sets: [0; 8], inside: 0, length: width };
+        let mut rare = Self { sets: [0; 8], continuation: 0, length: width };
         while non_ascii != 0 {
             let at = non_ascii.trailing_zeros() as usize;
             if at + char_len_from_lead(block[at]) > width {
@@ -217,7 +217,7 @@ impl Rare {
             let first = 1_u64 << at;
             let all = (first << length).wrapping_sub(first);
             rare.sets[usize::from(class & 7)] |= all;
-            rare.inside |= all & !first;
+            rare.continuation |= all & !first;
             non_ascii &= !all;
         }
         rare

@@ -15,7 +15,7 @@ pub(super) struct CommonMultibyte {
     /// Punctuation.
     pub other: u64,
     /// Bytes after the first of a character.
-    pub inside: u64,
+    pub continuation: u64,
 }
 
 /// Compares all bytes of a block; bit k is byte k.
@@ -34,7 +34,7 @@ impl CommonMultibyte {
         let leads = upper | lower | caseless | other;
         let (upper, lower) = (with_next(upper), with_next(lower));
         let (caseless, other) = (with_two(caseless), with_two(other));
-        Self { upper, lower, caseless, other, inside: (upper | lower | caseless | other) & !leads }
+        Self { upper, lower, caseless, other, continuation: (upper | lower | caseless | other) & !leads }
     }
 
     /// The common characters that lie completely in the block. A test checks the ranges against all code points.
@@ -68,11 +68,11 @@ impl CommonMultibyte {
         if width == WIDTH {
             return self;
         }
-        let Self { upper, lower, caseless, other, inside } = self;
+        let Self { upper, lower, caseless, other, continuation } = self;
         // A character that crosses the width has a byte after its first at the width.
         let mut keep = (1 << width) - 1;
-        if inside >> width & 1 == 1 {
-            let firsts = !inside & keep;
+        if continuation >> width & 1 == 1 {
+            let firsts = !continuation & keep;
             keep = (1 << firsts.ilog2()) - 1;
         }
         Self {
@@ -80,7 +80,7 @@ impl CommonMultibyte {
             lower: lower & keep,
             caseless: caseless & keep,
             other: other & keep,
-            inside: inside & keep,
+            continuation: continuation & keep,
         }
     }
 }
@@ -173,12 +173,12 @@ mod tests {
                 assert!(set & bytes == 0 || (set & bytes == bytes && of == class), "{} in {block:X?}", at);
             }
             if common.all() & bytes != 0 {
-                assert_eq!(common.inside & bytes, bytes & !(1 << at));
+                assert_eq!(common.continuation & bytes, bytes & !(1 << at));
                 classified |= bytes;
             }
             at += length;
         }
-        assert_eq!((common.all(), common.inside & !classified), (classified, 0));
+        assert_eq!((common.all(), common.continuation & !classified), (classified, 0));
         classified
     }
 

@@ -138,7 +138,7 @@ impl<R: BitmaskRules> Scan<'_, R> {
     fn long_word<T: Backend>(&self, level: T, classes: &Classes, at: usize, unresolved: u64) -> Option<usize> {
         // An apostrophe within 3 bytes of the end suppresses starts, so the absence of starts does not prove a long word.
         let apostrophe_near_end = classes.apostrophe >> (WIDTH - 3) != 0;
-        if unresolved != 0 || apostrophe_near_end || self.rules.word(classes).continues & classes.top == 0 {
+        if unresolved != 0 || apostrophe_near_end || self.rules.word(classes).continues & classes.last_byte == 0 {
             return None;
         }
         let mut pos = at + classes.len();

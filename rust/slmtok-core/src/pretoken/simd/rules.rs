@@ -15,8 +15,8 @@ impl BitmaskRules for Gpt2 {
         let white = c.space | c.newline | c.blank;
         let last = c.first_bytes(white & !(white >> 1));
         let runs = letter & !(letter << 1) | c.number & !(c.number << 1) | other & !(other << 1);
-        let starts = (white & (!(white << 1) | last) | runs & !(c.space << 1)) & !c.inside;
-        let found = PieceStarts { starts: starts & before_trailing_white(white, c.top), unresolved: 0 };
+        let starts = (white & (!(white << 1) | last) | runs & !(c.space << 1)) & !c.continuation;
+        let found = PieceStarts { starts: starts & before_trailing_white(white, c.last_byte), unresolved: 0 };
         contractions::<EXACT_CASE>(found, c, block)
     }
 
@@ -52,12 +52,12 @@ impl BitmaskRules for O200k {
         let tail = extend_upwards(c.newline & c.other << 1, newline_or_slash);
         let other = c.other & !tail;
         let mut found = common_starts::<3>(c, letter, other, tail);
-        found.starts |= c.upper & !c.inside & c.lower << 1;
+        found.starts |= c.upper & !c.continuation & c.lower << 1;
         // A mark in a run of others belongs to the run. Whether an upper case letter after a caseless letter starts a piece
         // depends on the following text.
         let mark_in_other = c.mark & c.other << 1;
         let upper = c.upper & (c.caseless | c.mark) << 1;
-        let found = found.before((mark_in_other | upper) & !c.inside | c.multibyte_number);
+        let found = found.before((mark_in_other | upper) & !c.continuation | c.multibyte_number);
         suffixes(found, c, block)
     }
 
@@ -86,19 +86,19 @@ fn common_starts<const GROUP: usize>(c: &Classes, letter: u64, other: u64, tail:
         if newline & (white << 1 | white >> 1) == 0 { newline } else { extend_downwards(newline, white) };
     let last = c.first_bytes(white & !(white >> 1));
     let mut starts = white & (!(white << 1) | !up_to_newline & (up_to_newline << 1 | last));
-    let other_starts = other & !(other << 1) & !(c.space << 1) & !c.inside;
+    let other_starts = other & !(other << 1) & !(c.space << 1) & !c.continuation;
     // One character of these may be the prefix of a word. If the run is that character alone, the word has no start of its own.
     let word_prefix = blank | c.all_bytes(other_starts);
     starts |= other_starts | letter & !(letter << 1) & !(word_prefix << 1) | group_starts::<GROUP>(c.number);
-    PieceStarts { starts: starts & !c.inside & before_trailing_white(white, c.top), unresolved: 0 }
+    PieceStarts { starts: starts & !c.continuation & before_trailing_white(white, c.last_byte), unresolved: 0 }
 }
 
 /// Positions up to the first of the white space run that touches the end of the block; its starts depend on the following
 /// text.
 #[inline(always)]
-const fn before_trailing_white(white: u64, top: u64) -> u64 {
-    // Positions above the top count as part of the run.
-    let above = !(below(top) | top);
+const fn before_trailing_white(white: u64, last_byte: u64) -> u64 {
+    // Positions above the last byte count as part of the run.
+    let above = !(below(last_byte) | last_byte);
     let run = (!(white | above)).leading_zeros();
     u64::MAX >> run.saturating_sub(1)
 }
