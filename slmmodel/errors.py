@@ -167,7 +167,7 @@ class NotFinite(SlmmodelError, ArithmeticError):
 
 
 class OutOfMemory(SlmmodelError, MemoryError):
-    """A single sequence does not fit into memory, or a rank of several ran out of it."""
+    """A single sequence does not fit into memory, a rank of several ran out of it, or a command outside training."""
 
 
 class RankFailed(SlmmodelError, ConnectionError):

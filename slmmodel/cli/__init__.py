@@ -16,7 +16,15 @@ from pathlib import Path
 import slmtok.cli
 import slmtok.errors
 from slmmodel.cli.ranks import reports
-from slmmodel.errors import BytesDisagree, MissingPackage, OptionError, SlmmodelError, UnknownName, missing_package
+from slmmodel.errors import (
+    BytesDisagree,
+    MissingPackage,
+    OptionError,
+    OutOfMemory,
+    SlmmodelError,
+    UnknownName,
+    missing_package,
+)
 from slmmodel.versions import versions
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
@@ -80,6 +88,21 @@ def _import_error(error: Exception) -> Exception | None:
     return _torch_error(error)
 
 
+def _memory_error(error: Exception) -> Exception | None:
+    """The error for a `RuntimeError` by which torch says that the system gives no memory."""
+    if "torch" not in sys.modules or not isinstance(error, RuntimeError):
+        return None
+    from slmmodel.training.microbatch import is_out_of_memory
+
+    if not is_out_of_memory(error):
+        return None
+    return OutOfMemory(
+        f"not enough memory: {str(error).splitlines()[0][:200]}",
+        limit="free memory, and what ulimit -v leaves of it",
+        fix="free memory, raise its limit (ulimit -v), or take a smaller model or fewer sequences at a time",
+    )
+
+
 _LIMITS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE)
 
 
@@ -110,7 +133,7 @@ APP = App(
         own=(SlmmodelError, slmtok.errors.SlmtokError),
         usage=(OptionError, UnknownName, slmtok.errors.OptionError, slmtok.errors.UnknownName),
         answer_no=(BytesDisagree,),
-        translate=_import_error,
+        translate=lambda error: _memory_error(error) or _import_error(error),
     ),
     package="slmmodel",
     command_elsewhere=lambda name: slmtok.cli.APP.command(name) if name in slmtok.cli.APP.commands else None,

@@ -45,9 +45,11 @@ class Heartbeat:
         """Begins to write, with the present step and the planned number of steps."""
         self.progress("preparing", step, steps)
         if self._path is not None and self._thread is None:
+            thread = threading.Thread(target=self._beat, name="slm-heartbeat", daemon=True)
+            # It fails where the system starts no more threads; nothing is then written, or joined.
+            thread.start()
+            self._thread = thread
             self._write()
-            self._thread = threading.Thread(target=self._beat, name="slm-heartbeat", daemon=True)
-            self._thread.start()
 
     def progress(self, phase: str, step: int, steps: int) -> None:
         """Records that a phase has begun (preparing, training, validation, saving) or a step is done; written with the

@@ -32,6 +32,8 @@ UNKNOWN_MEMORY = 1 << 62
 """Bytes that no machine has: nothing is limited where free memory is unknown."""
 Result = TypeVar("Result")
 _ALLOCATOR_MESSAGES = ("not enough memory", "can't allocate memory", "out of memory")
+_ONEDNN_MESSAGE = "could not create a primitive"
+"""Where oneDNN gets no memory for its code. With more words it has no such code."""
 
 
 def divisors(share: int) -> list[int]:
@@ -55,7 +57,9 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error means that memory ran out, on any device."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return not isinstance(error, OutOfMemory)
-    return isinstance(error, RuntimeError) and any(text in str(error).lower() for text in _ALLOCATOR_MESSAGES)
+    text = str(error).lower()
+    is_of_allocator = text == _ONEDNN_MESSAGE or any(message in text for message in _ALLOCATOR_MESSAGES)
+    return isinstance(error, RuntimeError) and is_of_allocator
 
 
 def none_if_out_of_memory(work: Callable[[], Result], device: torch.device) -> Result | None:

@@ -48,6 +48,7 @@ FAULTS = {
     "mmap": Fault(MAP, errno.ENOMEM, on_inputs=True),
     "cut": Fault(READ | MAP, CUT, on_inputs=True),
     "change": Fault(READ | MAP, CHANGE, on_inputs=True),
+    "read output": Fault(READ | MAP, errno.EIO),
 }
 OF_EXPORT = ["transformers.models.qwen3.modeling_qwen3", "transformers.models.auto.modeling_auto"]
 """What `slm export` imports, which takes seconds."""
@@ -232,8 +233,8 @@ class Harness:
             return found
         elif fault.on_inputs and "write to stdout" in ran["err"]:
             return f"an input is taken for stdout: {ran['err']}"
-        # A copy of an input lies below `out`; its files are closed after they were read.
-        is_of_input = fault.on_inputs or (command.copy is not None and fault.classes == CLOSE)
+        # A copy of an input lies below `out`; its files are read, then closed.
+        is_of_input = fault.on_inputs or (command.copy is not None and not fault.classes & (REMOVE | STORE))
         if command.notes and is_of_input and ran["status"] == command.status and command.notes in ran["err"]:
             return None
         if fault.action in (CUT, CHANGE):

@@ -1,7 +1,7 @@
 """Every command of both programs in bare surroundings ends with success or one clear error, as `fault_harness` says.
 
 `make test` tries all commands in a process without a terminal that has every lack that must not matter, and those of
-slmtok under limits that may matter. `make faults` tries each situation alone, with every command.
+slmtok and `slm train` under limits that may matter. `make faults` tries each situation alone, with every command.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def test_a_single_lack_does_not_matter(harness: Harness, name: str, situation: s
 
 
 @pytest.mark.parametrize("situation", LIMITS if FULL else SAMPLE)
-@pytest.mark.parametrize("name", ALL if FULL else [name for name in COMMANDS if name not in SLOW])
+@pytest.mark.parametrize("name", ALL if FULL else [name for name in [*COMMANDS, "slm train"] if name not in SLOW])
 def test_a_limit_is_a_clear_error(harness: Harness, name: str, situation: str) -> None:
     expected, _ = harness.undisturbed(ALL[name])
     assert harness.situation(ALL[name], expected, LIMITS[situation]) is None

@@ -213,6 +213,19 @@ def test_a_fault_of_ours_is_told_as_one(slm, monkeypatch):
     assert ran.code == 1 and ran.err.startswith("error: unexpected ZeroDivisionError: by accident\n  limit: ")
 
 
+@pytest.mark.parametrize("said", ["DefaultCPUAllocator: can't allocate memory", "could not create a primitive"])
+def test_memory_that_torch_does_not_get_is_no_fault_of_ours(slm, monkeypatch, said):
+    """`slm demo` with 64 MB of memory left ended with an internal error."""
+    import torch  # noqa: F401
+
+    def broken(subject: str, on: str | None, diagram: bool) -> object:
+        raise RuntimeError(said)
+
+    monkeypatch.setattr(info, "callback", broken)
+    ran = slm("info", "presets")
+    assert ran.code == 1 and ran.err.startswith(f"error: not enough memory: {said}\n  limit: free memory")
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_that_somebody_swallows_is_no_fault_of_ours(slm, monkeypatch, number, code):
     def stumbles(subject: str, on: str | None, diagram: bool) -> object:

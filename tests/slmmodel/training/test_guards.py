@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from itertools import pairwise
 
 import pytest
@@ -184,3 +185,20 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path):
     with pytest.raises(ValueError, match="not JSON compliant"):
         checkpoints.snapshot(3, {}, {"loss": math.nan}, World())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_heartbeat_whose_thread_cannot_start_is_the_error_of_the_system(data, tmp_path, monkeypatch):
+    """Joining it was an internal error, in the place of this one."""
+    start = threading.Thread.start
+
+    def refuse(thread):
+        if thread.name == "slm-heartbeat":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        train(small.settings(data), output=tmp_path / "run")
+    assert not (tmp_path / "run" / "heartbeat.json").exists()
+    monkeypatch.undo()
+    assert train(small.settings(data), output=tmp_path / "run").finished

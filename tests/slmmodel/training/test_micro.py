@@ -55,13 +55,17 @@ def limit_memory(patch, most, since=0, error=None):
 ERRORS = [
     torch.OutOfMemoryError("out of memory"),
     MemoryError(),
+    RuntimeError("could not create a primitive"),
     RuntimeError("[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory"),
 ]
 
 
+OTHERS = [RuntimeError("no"), RuntimeError("could not create a primitive descriptor"), OutOfMemory(), ValueError()]
+
+
 def test_what_counts_as_out_of_memory():
     assert all(microbatch.is_out_of_memory(error) for error in ERRORS)
-    assert not any(microbatch.is_out_of_memory(error) for error in (RuntimeError("no"), OutOfMemory(), ValueError()))
+    assert not any(microbatch.is_out_of_memory(error) for error in OTHERS)
 
 
 def test_out_of_memory_at_the_start_and_in_mid_run(data, tmp_path, monkeypatch):
