@@ -14,6 +14,9 @@ use crate::{Error, Result};
 /// Approximate size of a block of [`Counts::columns`].
 const BLOCK_BYTES: usize = 1 << 20;
 
+/// A piece and its count.
+pub type Counted = (Vec<u8>, u64);
+
 /// Distinct pieces with their counts, and totals of the corpus.
 pub struct Counts {
     /// The pattern that produced the pieces.
@@ -75,7 +78,7 @@ impl Counts {
 
     /// All pieces with their counts, in ascending order of the bytes.
     #[must_use]
-    pub fn sorted(&self) -> Vec<(Vec<u8>, u64)> {
+    pub fn sorted(&self) -> Vec<Counted> {
         let mut items = Vec::with_capacity(self.distinct());
         self.for_each(|piece, count| items.push((piece.to_vec(), count)));
         items
@@ -85,7 +88,7 @@ impl Counts {
     ///
     /// # Errors
     /// Errors of `visit`.
-    pub fn blocks(&self, n: usize, visit: &mut dyn FnMut(&[(Vec<u8>, u64)]) -> Result<()>) -> Result<()> {
+    pub fn blocks(&self, n: usize, visit: &mut dyn FnMut(&[Counted]) -> Result<()>) -> Result<()> {
         let (mut block, mut outcome) = (Vec::new(), Ok(()));
         self.for_each(|piece, count| {
             if outcome.is_ok() {
