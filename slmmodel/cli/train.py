@@ -194,14 +194,13 @@ def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None,
 
     A passkey is a number hidden in filler text, to be found. None for plain packed data, which `trainer.train` opens.
     """
-    from slmmodel.cli.recorded import needs_mixture
     from slmmodel.config import resolve, validate
     from slmmodel.data_config import DataConfig
 
     # A mixture is also what stages of data and a cache of tokenized blocks are read through.
     options = {name: setting for name, setting in given.items() if not name.startswith("model.")}
     section = DataConfig.model_validate(validate(options).get("data", {}))
-    if data is not None and not needs_mixture(section):
+    if data is not None and not section.is_mixture:
         return open_if_text(data, tokenizer, section.val, read)
     from slmmodel.cli.sources import open_mixture, with_passkeys
 
