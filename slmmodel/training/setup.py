@@ -259,6 +259,18 @@ def _notes_on_idle(settings: Settings, config: RunConfig, data: RunData) -> list
     return [f"{name} has no effect: it acts with {_ACTS_WITH[name][0]} alone" for name in idle]
 
 
+def _notes_on_state(config: RunConfig) -> list[str]:
+    """A remark on truncated BPTT of a model that has nothing to carry from step to step."""
+    pack, model = config.data.pack, config.architecture
+    if not strategy_of(pack).carries_state or model.carries_state:
+        return []
+    off = ", model.memory off" * (model.arch == "infini")
+    return [
+        f"data.pack {pack} carries no state with model.arch {model.arch}{off}: it reads as concat does, "
+        "on one process and without permuting sequences: --set data.pack=concat"
+    ]
+
+
 def configure(
     settings: Settings, config_before: Mapping[str, Any] | None, data: RunData, device: torch.device
 ) -> tuple[RunConfig, list[str]]:
@@ -269,7 +281,7 @@ def configure(
     """
     config, notes = resolve(settings, data.vocab, data.n_ids, device.type)
     notes += notes_on_time(settings)
-    notes += _notes_on_idle(settings, config, data) if config_before is None else []
+    notes += _notes_on_idle(settings, config, data) + _notes_on_state(config) if config_before is None else []
     check_trackers(config.run.track)
     optim.check(config.optim)
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):
