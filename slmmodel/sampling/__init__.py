@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from slmmodel import rng
 from slmmodel.decoding_options import SamplingOptions
 from slmmodel.errors import OptionError
-from slmmodel.rng import M64, splitmix64
 
 __all__ = [
     "FILTERS",
@@ -261,7 +261,7 @@ def largest(logits: Tensor) -> Tensor:
 
 def uniform(seed: int, sample: int, step: int) -> float:
     """The number in [0, 1) that sample number `sample` of a request draws at `step`."""
-    return (splitmix64(splitmix64(splitmix64(seed & M64) ^ sample) ^ step) >> 11) * 2.0**-53
+    return (rng.key(seed, sample, step) >> 11) * 2.0**-53
 
 
 def draw(logits: Tensor, u: Tensor) -> Tensor:

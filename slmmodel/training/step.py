@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from slmmodel import rng
 from slmmodel.accel.cpu import CpuParallel
 from slmmodel.checkpoint import MODEL, OPTIMIZER, RECURRENT
 from slmmodel.config import RunConfig
@@ -29,7 +30,6 @@ from slmmodel.models import build
 from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
-from slmmodel.rng import splitmix64
 from slmmodel.run_files import Guard
 from slmmodel.sizes import ceil_div
 from slmmodel.training import microbatch
@@ -234,9 +234,7 @@ class TrainStep:
         """Summed nats of a micro-batch, detached; adds the gradient of `loss_scale` times them."""
         if self._dropout:
             # Keyed by step and data, so no generator state has to be saved.
-            torch.manual_seed(
-                splitmix64(splitmix64(splitmix64(self.seed) ^ step) ^ int(batch.sequence_keys[0, 2])) >> 1
-            )
+            torch.manual_seed(rng.key(self.seed, step, int(batch.sequence_keys[0, 2])) >> 1)
         if self._cpu_parallel is not None and self._cpu_parallel.applies(batch):
             return self._cpu_parallel.backward(batch, self._forward_nats, loss_scale)
         state = None if self.bptt is None else self.bptt.read(batch)
