@@ -115,7 +115,7 @@ class RunData:
             check_validation(self.name, _tokenizer_of(self.name), self.vocab, self.val)
 
     @property
-    def n_ids(self) -> int:
+    def n_train_ids(self) -> int:
         """Training ids of one epoch; of text that comes in several blocks, those of the first."""
         return int(self.train.block(0).lengths().sum())
 

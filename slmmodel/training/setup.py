@@ -82,7 +82,7 @@ def exclusive(path: Path, world: World) -> Iterator[FolderHandle | None]:
 
 def check_settings(settings: Settings) -> None:
     """Raises `InvalidConfig`, `UnknownName` for settings that no data make right."""
-    with configs.naming_origin(settings):
+    with configs.add_origin_to_errors(settings):
         sections = configs.check_without_data(settings)
         optim.check(OptimConfig(**sections.get("optim", {})))
         strategy_of(sections.get("data", {}).get("pack", DataConfig().pack))
@@ -132,7 +132,7 @@ def locate_run(
             ),
             path=str(path),
         )
-    run.checkpoints.check_kinds()
+    run.checkpoints.check_entries()
     return run
 
 
@@ -279,7 +279,7 @@ def configure(
 
     Raises `OptionError` for a setting that contradicts the record, `MissingPackage` for a tracker, and `UnknownName`.
     """
-    config, notes = resolve(settings, data.vocab, data.n_ids, device.type)
+    config, notes = resolve(settings, data.vocab, data.n_train_ids, device.type)
     notes += notes_on_time(settings)
     notes += _notes_on_idle(settings, config, data) + _notes_on_state(config) if config_before is None else []
     check_trackers(config.run.track)
@@ -301,7 +301,7 @@ def configure(
         )
     changed = {name: given for name, given in settings.items() if not configs.affects_weights(name)}
     before = settings_of(config_before, checkpoint.CONFIG)
-    return resolve({**before, **changed}, data.vocab, data.n_ids, device.type)[0], []
+    return resolve({**before, **changed}, data.vocab, data.n_train_ids, device.type)[0], []
 
 
 def _absolute(data: str) -> str:
