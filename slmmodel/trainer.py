@@ -198,7 +198,7 @@ class Trainer:
 
     @property
     def loader(self) -> Loader:
-        """That of the present stage of the data (`data.stages`)."""
+        """That of the present stage: with `data.stages` a run changes its data at a step."""
         return self.stages.loader
 
     def prepare(self, fingerprint_before: Mapping[str, Any] | None, allow_mismatch: Collection[str]) -> None:

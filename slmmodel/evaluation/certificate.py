@@ -59,7 +59,7 @@ def evaluate(
 ) -> Evaluation:
     """Scores all documents of a source with the final weights of a run, or those of a checkpoint (`step`).
 
-    `seq_len` defaults to that of training. `seq_bytes` replaces it by the number of pairs that read as many bytes
+    `seq_len` defaults to that of training. `seq_bytes` replaces it by the number of inputs that read as many bytes
     of this text, at most the seq_len of training, so that models with different tokenizers see equally much text.
     `stateful`: a model with a state of fixed size keeps it through each document.
 
@@ -129,8 +129,9 @@ def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, s
     trained = int(run.config["model"]["seq_len"])
     if seq_bytes is not None:
         block = source.block(0)
-        pairs = int((block.lengths() - 2).clip(min=0).sum())  # closing ids are not counted
-        return max(1, min(trained, seq_bytes * pairs // max(1, int(block.nbytes().sum()))))
+        # Inputs of a document are all ids but the last; that whose target is the closing id is not counted.
+        n_inputs = int((block.lengths() - 2).clip(min=0).sum())
+        return max(1, min(trained, seq_bytes * n_inputs // max(1, int(block.nbytes().sum()))))
     config, arch = config_from_dict(run.config["model"]), run.config["model"]["arch"]
     if seq_len is not None and not 1 <= seq_len <= config.max_context:
         raise OptionError(

@@ -1,8 +1,9 @@
 """`TrainStep`: one optimizer step: micro-batches accumulate the gradient of the global batch, which is then applied.
 
-The gradient is that of the mean cross-entropy, in nats per scored target of the global batch (all targets but padding
-and the first id of each document), for any micro-batch and world size. Out of memory on one process replays the same
-sequences with the next smaller micro-batch; on several ranks it ends the run.
+The gradient is that of the mean cross-entropy, in nats per scored target of the global batch (all ids of a document
+but its first; with `loss_on` only the last of a window, or the answer of a generated task), for any micro-batch and
+world size. Out of memory on one process replays the same sequences with the next smaller micro-batch; on several ranks
+it ends the run.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class MicroBatch(NamedTuple):
     """The sequences of one forward and backward pass on one rank: keys only; `Loader.batch` makes the tensors."""
 
     sequence_keys: Ints
-    """[b, 3]: epoch, block and index of each sequence."""
+    """[b, 3]: epoch, block (documents that are shuffled together; packed data are one) and index of each sequence."""
     is_dummy: bool
     """Whether the rank has no sequence left and repeats one, with gradient and loss 0, for the collective calls."""
 
