@@ -23,7 +23,7 @@ from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
 from slmmodel.decoding_options import DecodingOptions, check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
-from slmmodel.evaluation.certificate import check_run
+from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import generate
 from slmmodel.hardware import device_for
@@ -209,20 +209,13 @@ class Run:
             fact = f"split={split!r} with a source that is open"
             raise OptionError(fact, fix=f"leave split out, or open_source(path, {split!r})", option="split")
         check_run(self.folder, data, stateful)
-        own = int(self.config["model"]["seq_len"])
-        window = own if seq_len is None else check_int("seq_len", seq_len, 1, example=own)
-        if window > self.seq_len:
-            raise OptionError(
-                f"seq_len is {seq_len}",
-                limit=f"1 to {self.seq_len}, the seq_len of training",
-                fix=f"seq_len={self.seq_len}, or less",
-                option="seq_len",
-            )
+        config = self.model.config
+        given = None if seq_len is None else check_int("seq_len", seq_len, 1, example=config.seq_len)
         return score(
             self.model,
             data,
             self.vocab,
-            seq_len=window,
+            seq_len=check_seq_len(config, given),
             stride=None if stride is None else check_int("stride", stride, 1),
             stateful=stateful,
             batch_size=None if batch_size is None else check_int("batch_size", batch_size, 1),

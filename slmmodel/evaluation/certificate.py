@@ -23,6 +23,7 @@ from slmmodel.versions import versions
 
 if TYPE_CHECKING:
     from slmmodel.checkpoint import RunFolder
+    from slmmodel.models import ModelConfig
 
 RELATIVE_TOLERANCE = 1e-6
 """Of sums of nats: rounding differs between machines."""
@@ -125,6 +126,19 @@ def check_run(run: RunFolder, source: TokenSource, stateful: bool) -> None:
         )
 
 
+def check_seq_len(config: ModelConfig, seq_len: int | None) -> int:
+    """The positions of a window, by default those of training. Raises `OptionError` where the model has fewer."""
+    if seq_len is not None and not 1 <= seq_len <= config.max_context:
+        limit = f"1 to {config.seq_len}, the seq_len of training"
+        raise OptionError(
+            f"seq_len {seq_len} is out of range",
+            limit=f"{limit}: a {config.arch} has learned nothing of positions beyond it",
+            fix=(Argument("seq_len", config.seq_len), ", or leave it out"),
+            option="seq_len",
+        )
+    return seq_len or config.seq_len
+
+
 def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, seq_bytes: int | None) -> int:
     trained = int(run.config["model"]["seq_len"])
     if seq_bytes is not None:
@@ -132,15 +146,7 @@ def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, s
         # Inputs of a document are all ids but the last; that whose target is the closing id is not counted.
         n_inputs = int((block.lengths() - 2).clip(min=0).sum())
         return max(1, min(trained, seq_bytes * n_inputs // max(1, int(block.nbytes().sum()))))
-    config, arch = config_from_dict(run.config["model"]), run.config["model"]["arch"]
-    if seq_len is not None and not 1 <= seq_len <= config.max_context:
-        raise OptionError(
-            f"seq_len {seq_len} is out of range",
-            limit=f"1 to {trained}, the seq_len of training: a {arch} has learned nothing of positions beyond it",
-            fix=f"--seq-len {trained}, or leave it out",
-            option="seq_len",
-        )
-    return seq_len or trained
+    return check_seq_len(config_from_dict(run.config["model"]), seq_len)
 
 
 def certificate(scores: Scores, **sections: Mapping[str, object]) -> dict[str, Any]:
