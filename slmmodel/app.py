@@ -129,17 +129,12 @@ class TextRun:
         from slmmodel.cli.text_source import NO_VALIDATION, text_source
         from slmmodel.run import refuse_no_path
 
-        if data is None and not self.run.config["data"]["train"]:
-            raise MissingInput(
-                "the run was trained on texts in memory",
-                where=str(self.run.path),
-                fix="run.evaluate(slmtok.Texts(texts)), or the path of documents",
-            )
         if isinstance(data, str):
             refuse_no_path(check_path("data", data), "evaluate(slmtok.Texts([text]))")
         if data is None or (isinstance(data, str | os.PathLike) and not is_text(check_path("data", data))):
             path = None if data is None else os.fspath(data)
-            return open_documents(self.run.folder, path, split, fix="evaluate('DATA'), with their path")
+            fix = "run.evaluate('DATA'), with their path, or run.evaluate(slmtok.Texts(texts))"
+            return open_documents(self.run.folder, path, split, fix=fix)
         if split is not None:
             raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
         return text_source(_corpus(self.text, data, None), self.run.vocab, "train", NO_VALIDATION)

@@ -404,7 +404,7 @@ class Checkpoints:
         steps = [path.name.removeprefix("step-") for path in self.folder.glob("step-*") if path.is_dir()]
         return sorted(int(step) for step in steps if step.isascii() and step.isdigit())
 
-    def check_kinds(self) -> None:
+    def check_entries(self) -> None:
         """Raises `Unreadable` for links and files in the place of folders, and for what is no file in that of marks."""
         check_folder(self.folder)
         for path in sorted(self.folder.glob("step-*")):
@@ -439,7 +439,7 @@ class Checkpoints:
         train_state = to_json(state) if world.is_main else None
         if world.is_main:
             check_in_place(self.handle)
-            self.check_kinds()
+            self.check_entries()
             with translated_errors(target, part):
                 shutil.rmtree(part, ignore_errors=True)
                 part.mkdir(parents=True)

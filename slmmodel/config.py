@@ -368,7 +368,7 @@ def _has_budget(settings: Settings) -> bool:
 
 
 @contextmanager
-def naming_origin(settings: Settings) -> Iterator[None]:
+def add_origin_to_errors(settings: Settings) -> Iterator[None]:
     """Lets an error about one of these settings, or about the file it names, say where that was given."""
     try:
         yield
@@ -575,22 +575,22 @@ def _is_valid(name: str, value: Any) -> bool:
 # ---------------------------------------------------------------- resolving
 
 
-def resolve(settings: Settings, vocab: VocabMeta, tokens: int, device: str) -> tuple[RunConfig, list[str]]:
-    """The whole configuration for data with `tokens` training ids an epoch, and notes on what was chosen automatically.
+def resolve(settings: Settings, vocab: VocabMeta, n_train_ids: int, device: str) -> tuple[RunConfig, list[str]]:
+    """The whole configuration for data with `n_train_ids` ids an epoch, and notes on what was chosen automatically.
 
     Raises `InvalidConfig`, `UnknownName`.
     """
     model_settings, given = _sections_of(settings)
     notes: list[str] = []
     defaults = _DEFAULT_PRESETS["cuda" if device == "cuda" else "cpu"]
-    default_name = next(name for max_tokens, name in defaults.items() if tokens <= max_tokens)
+    default_name = next(name for max_tokens, name in defaults.items() if n_train_ids <= max_tokens)
     name = str(model_settings["preset"].value) if "preset" in model_settings else default_name
     base = preset(name)
     if not model_settings.keys() & {"preset", "arch"}:
-        notes.append(f"preset {name}, chosen by {tokens:,} training ids on {device}")
+        notes.append(f"preset {name}, chosen by {n_train_ids:,} training ids on {device}")
     model = _resolve_model(model_settings, base, vocab)
     data = {"pack": "bucket" if model.recurrent else "concat", **given.get("data", {})}
-    run = _resolve_run(given.get("run", {}), base, model.seq_len, tokens)
+    run = _resolve_run(given.get("run", {}), base, model.seq_len, n_train_ids)
     optim = _resolve_optim(given.get("optim", {}), base, run["batch_tokens"], notes)
     label = name if "preset" in model_settings or "arch" not in model_settings else None
     sections = {"preset": label, "model": model.model_dump(), "data": data, "optim": optim, "run": run}
@@ -710,7 +710,7 @@ def _meant_batch(tokens: int, batch_size: int, seq_len: int) -> Fix:
     return (*rounded, f", one sequence, or for {tokens} sequences ", Argument("run.batch_tokens", tokens * seq_len))
 
 
-def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, epoch_tokens: int) -> dict[str, Any]:
+def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, n_train_ids: int) -> dict[str, Any]:
     batch_size = max((given.get("batch_tokens") or base.batch_tokens) // seq_len, 1)
     if given.get("batch_tokens", 0) % seq_len:
         raise InvalidConfig(
@@ -719,7 +719,7 @@ def _resolve_run(given: dict[str, Any], base: Preset, seq_len: int, epoch_tokens
             fix=_meant_batch(given["batch_tokens"], batch_size, seq_len),
             option="run.batch_tokens",
         )
-    budget = given.get("budget") or {"tokens": min(base.tokens, max(epoch_tokens, 1) * MAX_EPOCHS)}
+    budget = given.get("budget") or {"tokens": min(base.tokens, max(n_train_ids, 1) * MAX_EPOCHS)}
     return {**given, "batch_tokens": batch_size * seq_len, "budget": budget}
 
 

@@ -217,6 +217,21 @@ class DataConfig(Section):
         return resolved
 
     @property
+    def is_mixture(self) -> bool:
+        """Whether the training data are more than one path: several sources, stages, or a cache."""
+        return not isinstance(self.train, str) or bool(self.stages or self.cache)
+
+    def scored(self, split: str | None = None) -> tuple[str | None, str | None]:
+        """Path and split of the documents that a run is scored on unless a call names others.
+
+        They are `data.val` where it is a path, whole data if they have no split `val` (split None); else the split
+        `val` of `data.train`, whose path is None where it is a mixture. `split` replaces `val`.
+        """
+        if self.val not in ("auto", "none"):
+            return self.val, split
+        return None if self.is_mixture else str(self.train), split or "val"
+
+    @property
     def passkey(self) -> float:
         """The largest share of passkey tasks in a stage."""
         return max(source.passkey or 0.0 for stage in self.by_stage() for source in (*stage.sources, DataSource()))

@@ -18,11 +18,12 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_bool, check_ids, check_int, check_path
 from slmmodel.config import Setting, merged, read_budget, refuse_contradiction, settings_of
 from slmmodel.data import RunData
-from slmmodel.data.opening import open_source
+from slmmodel.data.opening import open_source, open_val_or_all
 from slmmodel.data.source import TokenSource
+from slmmodel.data_config import DataConfig
 from slmmodel.decoding_options import DecodingOptions, check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
-from slmmodel.evaluation.certificate import check_run
+from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import generate
 from slmmodel.hardware import device_for
@@ -194,35 +195,45 @@ class Run:
     ) -> Scores:
         """Scores every byte of a split: `.bpb_total`, `.bpb_content`, bits of each document.
 
-        data: packed data, or a source that is open; by default the data of training. split: by default `val`. The other
-        options are those of `slmmodel.evaluation.score`. Raises what opening and scoring raise.
+        data: packed data, or a source that is open; by default the validation documents of training, as `slm eval`
+        takes them. split: by default `val`. The other options are those of `slmmodel.evaluation.score`. Raises what
+        opening and scoring raise.
         """
-        if not isinstance(data, TokenSource):
-            path = check_path("data", self.config["data"]["train"] if data is None else data)
+        if data is None:
+            data = self._documents(split)
+        elif not isinstance(data, TokenSource):
+            path = check_path("data", data)
             refuse_no_path(path, "slmmodel.app.load(path).evaluate(slmtok.Texts([text]))")
             data = open_source(path, split or "val", vocab=self.vocab)
         elif split is not None:
             fact = f"split={split!r} with a source that is open"
             raise OptionError(fact, fix=f"leave split out, or open_source(path, {split!r})", option="split")
         check_run(self.folder, data, stateful)
-        own = int(self.config["model"]["seq_len"])
-        window = own if seq_len is None else check_int("seq_len", seq_len, 1, example=own)
-        if window > self.seq_len:
-            raise OptionError(
-                f"seq_len is {seq_len}",
-                limit=f"1 to {self.seq_len}, the seq_len of training",
-                fix=f"seq_len={self.seq_len}, or less",
-                option="seq_len",
-            )
+        config = self.model.config
+        given = None if seq_len is None else check_int("seq_len", seq_len, 1, example=config.seq_len)
         return score(
             self.model,
             data,
             self.vocab,
-            seq_len=window,
+            seq_len=check_seq_len(config, given),
             stride=None if stride is None else check_int("stride", stride, 1),
             stateful=stateful,
             batch_size=None if batch_size is None else check_int("batch_size", batch_size, 1),
         )
+
+    def _documents(self, split: str | None) -> TokenSource:
+        """The documents that the run is scored on where a call names none. Raises what opening raises."""
+        path, split = DataConfig.model_validate(self.config["data"]).scored(split)
+        if path in (None, "", "-"):
+            sources = {None: "a mixture (several sources, stages or a cache)", "": "texts in memory", "-": "stdin"}
+            mixed = f"slmmodel.app.load({os.fspath(self.path)!r}).evaluate(), which opens them, or "
+            raise MissingInput(
+                f"the run was trained on {sources[path]}",
+                where=str(self.path),
+                limit="without slmtok one source of packed data",
+                fix=mixed * (path is None) + "run.evaluate('DATA'), packed data by their path",
+            )
+        return open_val_or_all(path, vocab=self.vocab) if split is None else open_source(path, split, vocab=self.vocab)
 
 
 @explains_calls

@@ -198,7 +198,7 @@ class Trainer:
 
     @property
     def loader(self) -> Loader:
-        """That of the present stage of the data (`data.stages`)."""
+        """That of the present stage: with `data.stages` a run changes its data at a step."""
         return self.stages.loader
 
     def prepare(self, fingerprint_before: Mapping[str, Any] | None, allow_mismatch: Collection[str]) -> None:
@@ -275,7 +275,9 @@ class Trainer:
         # Only with `eval_every: auto` a share of the work limits the validations.
         if self.validator is not None and not self.config.run.eval_every:
             trained = state.steps * self.cost.per_step["targets"]
-            self.validator, validations = self.validator.limited_to_share(trained, fixed=bool(self.config.run.patience))
+            self.validator, validations = self.validator.limited_to_share(
+                trained, keep_count=bool(self.config.run.patience)
+            )
         eval_every, save_every, log_every = self.config.run.intervals(state.steps, validations)
         self._add_notes(setup.notes_on_patience(self.config, state.steps, eval_every))
         path = self.folder.path / checkpoint.METRICS if self.world.is_main else None

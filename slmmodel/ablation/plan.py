@@ -48,7 +48,7 @@ class Request:
     def config(self) -> RunConfig:
         """The configuration of the baseline. Raises `InvalidConfig` for a packing that crops documents or fills up."""
         arm = self.reference
-        config, _ = resolve(self.settings, arm.data.vocab, arm.data.n_ids, self.device.type)
+        config, _ = resolve(self.settings, arm.data.vocab, arm.data.n_train_ids, self.device.type)
         for name, value, needed in (
             ("data.pack", config.data.pack, "concat"),
             ("data.doc_mask", str(config.data.doc_mask).lower(), "true"),

@@ -68,7 +68,7 @@ class RunPlan:
 
     def config(self, device: str) -> RunConfig:
         """The resolved configuration."""
-        return resolve(self.all_settings(), self.arm.data.vocab, self.arm.data.n_ids, device)[0]
+        return resolve(self.all_settings(), self.arm.data.vocab, self.arm.data.n_train_ids, device)[0]
 
     def name(self, device: str) -> str:
         """Arm, seed, and the first digits of the digest of everything that decides the result."""

@@ -18,7 +18,7 @@ from slmmodel.checkpoint import CONFIG
 from slmmodel.cli import reading
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout, without
 from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
-from slmmodel.config import OPTIONS, Settings, naming_origin, preset_sections
+from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, preset_sections
 from slmmodel.errors import OptionError, SlmmodelError
 from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
@@ -137,7 +137,7 @@ def config(
         raise OptionError(fact, limit=f"{flag} is about a new configuration", fix=fix, option="check")
     if file is not None:
         given = read_settings(file, sets, budget, {"run.device": device})
-        with naming_origin(given):
+        with add_origin_to_errors(given):
             return _check(file, given, *named_data(given, data, tokenizer))
     values = {"run.device": device, "data.train": data, "data.tokenizer": tokenizer, "model.preset": preset}
     given, _ = reading.merge(read_settings(None, sets, budget, values), ReadOptions())

@@ -303,12 +303,13 @@ def open_documents(
     tokenizer: where the run has none. read: how the text of `on` is read. fix: what names documents.
     Raises what opening raises.
     """
-    data = run.config["data"]
-    val = data.get("val", "auto")
-    is_split = on is None and val in ("auto", "none")
-    if is_split and (mixed := open_split_of_mixture(run, split or "val")) is not None:
+    from slmmodel.data_config import DataConfig
+
+    path, wanted = (on, split) if on is not None else DataConfig.model_validate(run.config["data"]).scored(split)
+    if path is None:
+        mixed = open_split_of_mixture(run, wanted or "val")
+        assert mixed is not None
         return mixed
-    path = on or (data["train"] if is_split else val)
     if on is None and path in ("", STDIN):
         where = "stdin" if path else "texts in memory"
         raise MissingInput(
@@ -323,7 +324,6 @@ def open_documents(
         )
     if on is not None and read is not None and is_text(on):
         note_on_globs([on], read)
-    wanted = split or "val" if is_split else split
     reading = recorded(run) if on is None else read
     return open_ids_or_text(path, wanted, run.vocab, tokenizer or run.tokenizer, reading, run.path)
 

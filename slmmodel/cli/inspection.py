@@ -331,7 +331,7 @@ def _check_data(path: Path) -> tuple[str, str]:
     data = open_data(str(path))
     verify_data(data, World())
     documents = data.train.block(0).n_docs
-    return f"token data, {documents:,} documents, {data.n_ids:,} ids", data.vocab.fingerprint
+    return f"token data, {documents:,} documents, {data.n_train_ids:,} ids", data.vocab.fingerprint
 
 
 def _check_run(path: Path) -> tuple[str, str]:

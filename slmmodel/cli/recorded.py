@@ -9,19 +9,13 @@ from slmmodel.cli import reading
 from slmmodel.config import RunConfig
 from slmmodel.data import RunData
 from slmmodel.data.source import TokenSource
-from slmmodel.data_config import DataConfig
 from slmmodel.errors import MissingInput
-
-
-def needs_mixture(data: DataConfig) -> bool:
-    """Whether the data are more than one path: several sources, stages, or a cache."""
-    return not isinstance(data.train, str) or bool(data.stages or data.cache)
 
 
 def open_mixture_of(run: RunFolder) -> RunData | None:
     """The data of a run with a mixture, as its configuration names them; None for one path."""
     found = RunConfig.model_validate(run.config)
-    if not needs_mixture(found.data):
+    if not found.data.is_mixture:
         return None
     from slmmodel.cli.sources import open_mixture, with_passkeys
 

@@ -106,11 +106,11 @@ def train(
     """
     values = {"data.train": data, "data.val": val, "model.preset": named.pop("preset")}
     values |= {f"run.{name}": value for name, value in named.items()}
-    from slmmodel.config import naming_origin
+    from slmmodel.config import add_origin_to_errors
 
     given = read_settings(config, sets, budget, values)
     # Errors of the block say in which file or option a setting was given.
-    with naming_origin(given):
+    with add_origin_to_errors(given):
         data, tokenizer = named_data(given, data, tokenizer, read)
         given, read = reading.merge(given, read)
         if data is not None:
@@ -194,14 +194,13 @@ def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None,
 
     A passkey is a number hidden in filler text, to be found. None for plain packed data, which `trainer.train` opens.
     """
-    from slmmodel.cli.recorded import needs_mixture
     from slmmodel.config import resolve, validate
     from slmmodel.data_config import DataConfig
 
     # A mixture is also what stages of data and a cache of tokenized blocks are read through.
     options = {name: setting for name, setting in given.items() if not name.startswith("model.")}
     section = DataConfig.model_validate(validate(options).get("data", {}))
-    if data is not None and not needs_mixture(section):
+    if data is not None and not section.is_mixture:
         return open_if_text(data, tokenizer, section.val, read)
     from slmmodel.cli.sources import open_mixture, with_passkeys
 
@@ -210,7 +209,7 @@ def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None,
     from slmmodel.training.setup import value_of
 
     device = device_for(value_of(given, "run.device", "auto"))
-    return with_passkeys(opened, resolve(given, opened.vocab, opened.n_ids, device.type)[0])
+    return with_passkeys(opened, resolve(given, opened.vocab, opened.n_train_ids, device.type)[0])
 
 
 def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
@@ -480,9 +479,9 @@ def read_settings(config: str | None, sets: Sequence[str], budget: str | None, v
     """
     from slmmodel.config import (
         Setting,
+        add_origin_to_errors,
         check_without_data,
         merged,
-        naming_origin,
         read_assignments,
         read_budget,
         read_yaml,
@@ -505,7 +504,7 @@ def read_settings(config: str | None, sets: Sequence[str], budget: str | None, v
     }
     refuse_contradiction(from_options, named)
     given = merged(from_file, {**from_options, **named})
-    with naming_origin(given):
+    with add_origin_to_errors(given):
         check_without_data(given)
     return given
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slmmodel import rng
 from slmmodel.data.batch import Batch, Part, assemble
 from slmmodel.data.order import permute
 from slmmodel.data.packing import Ints, Packing, check_choice, check_range
@@ -29,7 +30,6 @@ from slmmodel.data.packs import Concat
 from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.data.strategies import make_packing, strategy_of
 from slmmodel.errors import InvalidConfig
-from slmmodel.rng import splitmix64
 from slmmodel.vocab import VocabMeta
 
 _CACHE_SIZE = 3
@@ -270,4 +270,4 @@ def _sequence_keys(epoch: int, block: int, indices: Ints) -> Ints:
 
 def _block_seed(seed: int, block: int) -> int:
     """Each block has a key of its own; block 0 uses the seed itself, as token shards do."""
-    return seed if block == 0 else splitmix64(splitmix64(seed) ^ block)
+    return seed if block == 0 else rng.key(seed, block)

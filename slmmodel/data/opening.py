@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -114,7 +115,7 @@ class RunData:
             check_validation(self.name, _tokenizer_of(self.name), self.vocab, self.val)
 
     @property
-    def n_ids(self) -> int:
+    def n_train_ids(self) -> int:
         """Training ids of one epoch; of text that comes in several blocks, those of the first."""
         return int(self.train.block(0).lengths().sum())
 
@@ -175,9 +176,16 @@ def _read(path: Path) -> bytes | None:
 
 def _open_validation(train: str, val: str) -> FileSource | None:
     """The split `val` of the training data or of other data; of other data without that split, all of them."""
-    if val == "none":
-        return None
+    if val not in ("auto", "none"):
+        return open_val_or_all(val)
+    with suppress(NoSuchSplitError):
+        return None if val == "none" else open_source(train, "val")
+    return None
+
+
+def open_val_or_all(path: str | os.PathLike[str], *, vocab: VocabMeta | None = None) -> FileSource:
+    """The split `val` of data; all of them where they are not divided. Raises what `open_source` raises."""
     try:
-        return open_source(train if val == "auto" else val, "val")
+        return open_source(path, "val", vocab=vocab)
     except NoSuchSplitError:
-        return None if val == "auto" else open_source(val, "train")
+        return open_source(path, "train", vocab=vocab)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from slmmodel import rng
 from slmmodel.data.packing import Ints
 from slmmodel.errors import InvalidConfig
 from slmmodel.rng import splitmix64
@@ -50,15 +51,14 @@ def permute(k: Any, n: int, seed: int, epoch: int) -> Ints:
 
 @lru_cache(maxsize=16)
 def _round_keys(seed: int, epoch: int) -> tuple[np.uint64, ...]:
-    key = splitmix64(splitmix64(seed) ^ epoch)
-    return tuple(np.uint64(splitmix64(key ^ turn)) for turn in range(ROUNDS))
+    return tuple(np.uint64(rng.key(seed, epoch, turn)) for turn in range(ROUNDS))
 
 
 def document_order(n_docs: int, seed: int, epoch: int) -> Ints:
     """The documents in the order of this epoch: int64 [n_docs]."""
-    return permute(np.arange(n_docs, dtype=np.int64), n_docs, splitmix64(seed), epoch)
+    return permute(np.arange(n_docs, dtype=np.int64), n_docs, rng.key(seed), epoch)
 
 
 def crop_offset(seq_len: int, seed: int, epoch: int) -> int:
     """Inputs before the first cut in this epoch, 0 to `seq_len - 1`, for `crop_offset: random`."""
-    return splitmix64(splitmix64(splitmix64(seed) ^ _CROP_KEY) ^ epoch) % seq_len
+    return rng.key(seed, _CROP_KEY, epoch) % seq_len

@@ -99,6 +99,7 @@ class _Manifest(Strict):
     splits: dict[Literal["train", "val"], _Split]
     shards: list[_Entry]
     plan: dict[str, Any]
+    """What determined the ids, by `slmtok pack`: tokenizer, options, split and sources."""
     subset: Count | None = None
 
     @property

@@ -23,6 +23,7 @@ from slmmodel.versions import versions
 
 if TYPE_CHECKING:
     from slmmodel.checkpoint import RunFolder
+    from slmmodel.models import ModelConfig
 
 RELATIVE_TOLERANCE = 1e-6
 """Of sums of nats: rounding differs between machines."""
@@ -59,7 +60,7 @@ def evaluate(
 ) -> Evaluation:
     """Scores all documents of a source with the final weights of a run, or those of a checkpoint (`step`).
 
-    `seq_len` defaults to that of training. `seq_bytes` replaces it by the number of pairs that read as many bytes
+    `seq_len` defaults to that of training. `seq_bytes` replaces it by the number of inputs that read as many bytes
     of this text, at most the seq_len of training, so that models with different tokenizers see equally much text.
     `stateful`: a model with a state of fixed size keeps it through each document.
 
@@ -125,21 +126,27 @@ def check_run(run: RunFolder, source: TokenSource, stateful: bool) -> None:
         )
 
 
+def check_seq_len(config: ModelConfig, seq_len: int | None) -> int:
+    """The positions of a window, by default those of training. Raises `OptionError` where the model has fewer."""
+    if seq_len is not None and not 1 <= seq_len <= config.max_context:
+        limit = f"1 to {config.seq_len}, the seq_len of training"
+        raise OptionError(
+            f"seq_len {seq_len} is out of range",
+            limit=f"{limit}: a {config.arch} has learned nothing of positions beyond it",
+            fix=(Argument("seq_len", config.seq_len), ", or leave it out"),
+            option="seq_len",
+        )
+    return seq_len or config.seq_len
+
+
 def _resolve_seq_len(run: RunFolder, source: TokenSource, seq_len: int | None, seq_bytes: int | None) -> int:
     trained = int(run.config["model"]["seq_len"])
     if seq_bytes is not None:
         block = source.block(0)
-        pairs = int((block.lengths() - 2).clip(min=0).sum())  # closing ids are not counted
-        return max(1, min(trained, seq_bytes * pairs // max(1, int(block.nbytes().sum()))))
-    config, arch = config_from_dict(run.config["model"]), run.config["model"]["arch"]
-    if seq_len is not None and not 1 <= seq_len <= config.max_context:
-        raise OptionError(
-            f"seq_len {seq_len} is out of range",
-            limit=f"1 to {trained}, the seq_len of training: a {arch} has learned nothing of positions beyond it",
-            fix=f"--seq-len {trained}, or leave it out",
-            option="seq_len",
-        )
-    return seq_len or trained
+        # Inputs of a document are all ids but the last; that whose target is the closing id is not counted.
+        n_inputs = int((block.lengths() - 2).clip(min=0).sum())
+        return max(1, min(trained, seq_bytes * n_inputs // max(1, int(block.nbytes().sum()))))
+    return check_seq_len(config_from_dict(run.config["model"]), seq_len)
 
 
 def certificate(scores: Scores, **sections: Mapping[str, object]) -> dict[str, Any]:

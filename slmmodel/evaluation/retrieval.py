@@ -13,8 +13,7 @@ from slmmodel.errors import InvalidInput
 from slmmodel.evaluation.scoring import negative_log_likelihood
 from slmmodel.models.protocol import Model
 from slmmodel.sampling.prefill import advance, check_prompts, prefill
-
-Z95 = 1.959963984540054
+from slmmodel.sizes import Z95
 
 
 class Recall(NamedTuple):

@@ -89,7 +89,10 @@ class Analysis:
     pairs: list[Verdict]
 
     def to_json(self) -> dict[str, Any]:
-        """The entries `arms` and `pairs` of a view (docs/formats/ablation.md)."""
+        """The entries `arms` and `pairs` of a view: of one thing that is equal over the arms, such as bytes.
+
+        See docs/formats/ablation.md.
+        """
         return {"arms": [asdict(arm) for arm in self.arms], "pairs": [asdict(pair) for pair in self.pairs]}
 
 
@@ -144,7 +147,8 @@ def analyse(
     bits: bits of each document, float64 [seeds, documents] of each arm; row j of all arms belongs to the same seed.
     Arms with different numbers of seeds are compared unpaired (Welch). nbytes: bytes of each document, int64
     [documents]. margin: largest difference that does not matter, a share of the baseline's bits per byte. unit: what
-    stands in the place of documents, such as `4096 bytes`.
+    stands in the place of documents, such as `4096 bytes`. exploratory: the plan was changed after the first run, and
+    each verdict says so.
     Raises `InvalidInput` for arms that do not fit together and for losses that are not finite.
     """
     _check(bits, nbytes, baseline)

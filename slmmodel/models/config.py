@@ -85,6 +85,11 @@ class ModelConfig(BaseModel):
         """Ids of one sequence that the model can read: `seq_len`, or `sys.maxsize` where the state has a fixed size."""
         return sys.maxsize if self.unbounded else self.seq_len
 
+    @property
+    def carries_state(self) -> bool:
+        """Whether `data.pack: stateful` hands a state from step to step: whether `Model.init_hidden` gives tensors."""
+        return self.recurrent
+
     @model_validator(mode="after")
     def _check_vocab(self) -> ModelConfig:
         require(self.n_vocab <= self.padded_vocab, f"n_vocab is {self.n_vocab}, padded_vocab {self.padded_vocab}")
@@ -234,6 +239,11 @@ class InfiniConfig(TransformerConfig):
         fact = "gate tanh_abs with gate_init zeros has gradient 0, so the gates never move"
         require((self.gate, self.gate_init) != ("tanh_abs", "zeros"), fact, fix=(Argument("model.gate_init", "randn"),))
         return self
+
+    @property
+    def carries_state(self) -> bool:
+        """Whether there is a memory."""
+        return self.memory != "off"
 
     @property
     def attention_span(self) -> int:

@@ -1,8 +1,8 @@
 """Infini-attention (Munkhdalai et al. 2024, arXiv 2404.07143): attention in segments, and a memory of those before.
 
-A row is cut into segments of S positions. Attention is computed within a segment; earlier segments are read through a
-compressive memory of fixed size, so a row may be of any length. With q, k, v of one head, phi(u) = elu(u) + 1 and the
-memory M [h, h], z [h] as it was before the segment:
+A row is cut into segments of S positions, with a border before each. Attention is computed within a segment; earlier
+segments are read through a compressive memory of fixed size, so a row may be of any length. With q, k, v of one head,
+phi(u) = elu(u) + 1 and the memory M [h, h], z [h] as it was before the segment:
 
     A_local  = softmax(rope(q) rope(k)' / sqrt(h) + mask) v           within the segment and the document
     A_memory = phi(q) M / (phi(q) z + eps)                            without rotary positions

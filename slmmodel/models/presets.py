@@ -59,12 +59,13 @@ def _optim(
 
 
 _INFINI_200M = {"qk_norm": False, "tie_embeddings": False}
+# Experiment 53 of the nanotron fork behind huggingface.co/blog/infini-attention (2024), as published.
 _EXP53 = {
     **_INFINI_200M,
     "gate": "hard_sigmoid",
     "init_std": 0.03125,
 }
-# As published: a cosine over 50,000 steps to a tenth, gates at their own rate and decayed.
+# A cosine over 50,000 steps to a tenth, gates at their own rate and decayed.
 _EXP53_OPTIM = {
     **_optim("adamw", 3.75e-5, 5_000, 0.0),
     "schedule": {"kind": "cosine", "warmup": 5_000, "final": 0.1},

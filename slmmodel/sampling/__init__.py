@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from slmmodel import rng
 from slmmodel.decoding_options import SamplingOptions
 from slmmodel.errors import OptionError
-from slmmodel.rng import M64, splitmix64
 
 __all__ = [
     "FILTERS",
@@ -231,24 +231,28 @@ def penalise(options: SamplingOptions, context: StepContext, logits: Tensor) -> 
     return logits
 
 
+def penalise_and_filter(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
+    """Logits [B, V] after penalties and filters; at temperature 0, where the largest one counts, after penalties."""
+    logits = penalise(options, context, logits)
+    for process in FILTERS.values() if options.temperature else ():
+        logits = process(options, context, logits)
+    return logits
+
+
 def pick(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
     """The next id of each row, int64 [B]. A row gets the same id alone as in any batch."""
-    logits = penalise(options, context, logits)
+    logits = penalise_and_filter(options, context, logits)
     if options.temperature == 0:
         return largest(logits)
-    for process in FILTERS.values():
-        logits = process(options, context, logits)
     u = [uniform(options.seed, number, context.step) for number in context.sample_numbers.tolist()]
     return draw(logits, torch.tensor(u, dtype=torch.float64, device=logits.device))
 
 
 def probabilities(options: SamplingOptions, context: StepContext, logits: Tensor) -> Tensor:
     """The distribution from which `pick` draws, float64 [B, V]; at temperature 0 all of it is on one id."""
-    logits = penalise(options, context, logits)
+    logits = penalise_and_filter(options, context, logits)
     if options.temperature == 0:
         return torch.nn.functional.one_hot(largest(logits), logits.shape[1]).double()
-    for process in FILTERS.values():
-        logits = process(options, context, logits)
     return torch.softmax(logits.double(), 1)
 
 
@@ -261,7 +265,7 @@ def largest(logits: Tensor) -> Tensor:
 
 def uniform(seed: int, sample: int, step: int) -> float:
     """The number in [0, 1) that sample number `sample` of a request draws at `step`."""
-    return (splitmix64(splitmix64(splitmix64(seed & M64) ^ sample) ^ step) >> 11) * 2.0**-53
+    return (rng.key(seed, sample, step) >> 11) * 2.0**-53
 
 
 def draw(logits: Tensor, u: Tensor) -> Tensor:

@@ -101,7 +101,9 @@ def prefill(model: Model, rows: Sequence[Sequence[int]], max_new_tokens: int) ->
     for batch in [list(group) for _, group in groupby(rows, len)] if model.config.recurrent else [rows]:
         ids, attention_mask = pad_left(batch, model.embed.weight.device)
         states.append(model.init_state(len(batch), ids.device, capacity=ids.shape[1] + max_new_tokens))
-        logits.append(read_prompts(model, states[-1], ids, None if attention_mask.all() else attention_mask.int() - 1))
+        # One document a row, number 0, and -1 for padding.
+        document_ids = None if attention_mask.all() else attention_mask.int() - 1
+        logits.append(read_prompts(model, states[-1], ids, document_ids))
     state = RecurrentState.concatenate(states) if model.config.recurrent else states[0]
     return state, torch.cat(logits)
 

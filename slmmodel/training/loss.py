@@ -114,10 +114,11 @@ class Validator:
     max_targets: int = 1 << 21
     """The first documents up to this many targets are scored, the same ones each time."""
 
-    def limited_to_share(self, trained: float, *, fixed: bool = False) -> tuple[Validator, int]:
+    def limited_to_share(self, trained: float, *, keep_count: bool = False) -> tuple[Validator, int]:
         """A validator and how often a run of `trained` targets may call it: `MAX_VALIDATION_SHARE` of its operations.
 
-        First fewer validations, then shorter ones; with `fixed` always `MAX_VALIDATIONS`.
+        First fewer validations, then shorter ones. With `keep_count`, for early stopping, which counts them, always
+        `MAX_VALIDATIONS`.
         """
         allowed = int(MAX_VALIDATION_SHARE * FORWARDS_PER_STEP * trained)
         size = 0
@@ -126,7 +127,7 @@ class Validator:
             if size >= self.max_targets:
                 break
         size = max(1, min(size, self.max_targets))
-        count = MAX_VALIDATIONS if fixed else min(max(allowed // size, 1), MAX_VALIDATIONS)
+        count = MAX_VALIDATIONS if keep_count else min(max(allowed // size, 1), MAX_VALIDATIONS)
         return replace(self, max_targets=max(1, min(self.max_targets, allowed // count))), count
 
     def score(

@@ -82,7 +82,7 @@ def exclusive(path: Path, world: World) -> Iterator[FolderHandle | None]:
 
 def check_settings(settings: Settings) -> None:
     """Raises `InvalidConfig`, `UnknownName` for settings that no data make right."""
-    with configs.naming_origin(settings):
+    with configs.add_origin_to_errors(settings):
         sections = configs.check_without_data(settings)
         optim.check(OptimConfig(**sections.get("optim", {})))
         strategy_of(sections.get("data", {}).get("pack", DataConfig().pack))
@@ -132,7 +132,7 @@ def locate_run(
             ),
             path=str(path),
         )
-    run.checkpoints.check_kinds()
+    run.checkpoints.check_entries()
     return run
 
 
@@ -259,6 +259,18 @@ def _notes_on_idle(settings: Settings, config: RunConfig, data: RunData) -> list
     return [f"{name} has no effect: it acts with {_ACTS_WITH[name][0]} alone" for name in idle]
 
 
+def _notes_on_state(config: RunConfig) -> list[str]:
+    """A remark on truncated BPTT of a model that has nothing to carry from step to step."""
+    pack, model = config.data.pack, config.architecture
+    if not strategy_of(pack).carries_state or model.carries_state:
+        return []
+    off = ", model.memory off" * (model.arch == "infini")
+    return [
+        f"data.pack {pack} carries no state with model.arch {model.arch}{off}: it reads as concat does, "
+        "on one process and without permuting sequences: --set data.pack=concat"
+    ]
+
+
 def configure(
     settings: Settings, config_before: Mapping[str, Any] | None, data: RunData, device: torch.device
 ) -> tuple[RunConfig, list[str]]:
@@ -267,9 +279,9 @@ def configure(
 
     Raises `OptionError` for a setting that contradicts the record, `MissingPackage` for a tracker, and `UnknownName`.
     """
-    config, notes = resolve(settings, data.vocab, data.n_ids, device.type)
+    config, notes = resolve(settings, data.vocab, data.n_train_ids, device.type)
     notes += notes_on_time(settings)
-    notes += _notes_on_idle(settings, config, data) if config_before is None else []
+    notes += _notes_on_idle(settings, config, data) + _notes_on_state(config) if config_before is None else []
     check_trackers(config.run.track)
     optim.check(config.optim)
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):
@@ -289,7 +301,7 @@ def configure(
         )
     changed = {name: given for name, given in settings.items() if not configs.affects_weights(name)}
     before = settings_of(config_before, checkpoint.CONFIG)
-    return resolve({**before, **changed}, data.vocab, data.n_ids, device.type)[0], []
+    return resolve({**before, **changed}, data.vocab, data.n_train_ids, device.type)[0], []
 
 
 def _absolute(data: str) -> str:

@@ -22,7 +22,7 @@ from slmmodel.errors import CorruptFile
 from slmmodel.folder_lock import is_locked
 from slmmodel.json_files import FaultError, parse_object, validated
 from slmmodel.run_files import MetricsLine
-from slmmodel.sizes import format_time
+from slmmodel.sizes import Z95, format_time
 from slmmodel.training.heartbeat import INTERVAL, read_heartbeat
 
 WINDOW = 200
@@ -34,7 +34,6 @@ STALE_SECONDS, STALE_STEPS = 600.0, 20
 """A run is stalled after this long without progress, or after the time of so many steps where that is longer."""
 MAX_SKIPPED_SHARE = 0.1
 """Of the steps in the window: more of them skipped is divergence."""
-Z95 = 1.96
 _SIGNALLED = ("interrupted", "terminated")
 
 Line = Mapping[str, Any]

@@ -1,8 +1,9 @@
 """`TrainStep`: one optimizer step: micro-batches accumulate the gradient of the global batch, which is then applied.
 
-The gradient is that of the mean cross-entropy, in nats per scored target of the global batch (all targets but padding
-and the first id of each document), for any micro-batch and world size. Out of memory on one process replays the same
-sequences with the next smaller micro-batch; on several ranks it ends the run.
+The gradient is that of the mean cross-entropy, in nats per scored target of the global batch (all ids of a document
+but its first; with `loss_on` only the last of a window, or the answer of a generated task), for any micro-batch and
+world size. Out of memory on one process replays the same sequences with the next smaller micro-batch; on several ranks
+it ends the run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from slmmodel import rng
 from slmmodel.accel.cpu import CpuParallel
 from slmmodel.checkpoint import MODEL, OPTIMIZER, RECURRENT
 from slmmodel.config import RunConfig
@@ -29,7 +31,6 @@ from slmmodel.models import build
 from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
-from slmmodel.rng import splitmix64
 from slmmodel.run_files import Guard
 from slmmodel.sizes import ceil_div
 from slmmodel.training import microbatch
@@ -80,7 +81,7 @@ class MicroBatch(NamedTuple):
     """The sequences of one forward and backward pass on one rank: keys only; `Loader.batch` makes the tensors."""
 
     sequence_keys: Ints
-    """[b, 3]: epoch, block and index of each sequence."""
+    """[b, 3]: epoch, block (documents that are shuffled together; packed data are one) and index of each sequence."""
     is_dummy: bool
     """Whether the rank has no sequence left and repeats one, with gradient and loss 0, for the collective calls."""
 
@@ -234,9 +235,7 @@ class TrainStep:
         """Summed nats of a micro-batch, detached; adds the gradient of `loss_scale` times them."""
         if self._dropout:
             # Keyed by step and data, so no generator state has to be saved.
-            torch.manual_seed(
-                splitmix64(splitmix64(splitmix64(self.seed) ^ step) ^ int(batch.sequence_keys[0, 2])) >> 1
-            )
+            torch.manual_seed(rng.key(self.seed, step, int(batch.sequence_keys[0, 2])) >> 1)
         if self._cpu_parallel is not None and self._cpu_parallel.applies(batch):
             return self._cpu_parallel.backward(batch, self._forward_nats, loss_scale)
         state = None if self.bptt is None else self.bptt.read(batch)

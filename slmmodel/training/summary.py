@@ -14,7 +14,7 @@ def summary_of(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     validation = ""
     if result["val_bpb"] is not None:
         best = "" if result["best_bpb"] in (None, result["val_bpb"]) else f"; best {result['best_bpb']:.4f}"
-        bits = f"{result['val_bpb']:.4f} bits per byte in training rows"
+        bits = f"{result['val_bpb']:.4f} bits per byte without overlapping windows"
         validation = f"{bits}, {result['val_loss']:.4f} nats per id{best}"
     seen = f"{result['tokens']:,} ids, {format_bytes(result['bytes'])}, {result['epochs']:.2f} epochs"
     return [

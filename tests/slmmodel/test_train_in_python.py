@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -114,8 +115,9 @@ def test_packed_data_files_and_texts(place: Path, small: dict[str, Any], capsys:
     assert texts.evaluate(slmtok.Texts(LINES[:4])).n_docs == 4
     assert file.evaluate(place / "text.txt").n_bytes == (place / "text.txt").stat().st_size
     assert packed.evaluate().nats.tolist() == packed.run.evaluate().nats.tolist()
-    with pytest.raises(MissingInput, match="texts in memory"):
-        texts.evaluate()
+    for run in (texts, texts.run):
+        with pytest.raises(MissingInput, match=r"texts in memory(.|\n)*fix:.* run\.evaluate\('DATA'\), "):
+            run.evaluate()
 
 
 def test_validation_data_of_their_own(place: Path, small: dict[str, Any]) -> None:
@@ -124,6 +126,36 @@ def test_validation_data_of_their_own(place: Path, small: dict[str, Any]) -> Non
     run = app.train(slmtok.Texts(LINES), tokenizer=place / "tok.json", **options)
     val = slmmodel.load(place / "run").evaluate()
     assert run.run.evaluate(place / "data").n_targets == val.n_targets and run.result["val_bpb"] is not None
+
+
+@pytest.mark.parametrize(("val", "n_docs"), [("whole", 30), ("divided", None)])
+def test_ids_and_text_are_scored_on_the_same_documents(
+    place: Path, tmp_path: Path, small: dict[str, Any], val: str, n_docs: int | None
+) -> None:
+    (tmp_path / "other.txt").write_text("\n".join(f"a bird sang {number} songs" for number in range(30)))
+    tok = slmtok.load(place / "tok.json")
+    rule = "none" if val == "whole" else "hash:50%"
+    slmtok.pack(tmp_path / "other.txt", tok, tmp_path / val, document="line", val=rule)
+    run = slmmodel.train(place / "data", **{**small, "settings": {**SETTINGS, "data.val": str(tmp_path / val)}})
+    for split in (None, "train"):
+        ours, theirs = run.evaluate(split=split), app.load(run.path).evaluate(split=split)
+        assert ours.nats.tolist() == theirs.nats.tolist() and ours.n_docs == (n_docs or ours.n_docs)
+    validated = slmmodel.data.open_data(str(place / "data"), str(tmp_path / val)).val
+    assert validated is not None and run.evaluate().n_bytes == int(validated.block(0).nbytes().sum())
+
+
+def test_a_mixture_is_scored_where_text_is(place: Path, tmp_path: Path) -> None:
+    from slmmodel.cli import main
+
+    sources = [{"path": str(place / name)} for name in ("data", "text.txt")]
+    settings = {"model": SHAPE, "data": {"train": sources}, "run": {"batch_tokens": 128, "budget": {"steps": 2}}}
+    (tmp_path / "mix.yaml").write_text(json.dumps(settings))
+    assert main(["train", "--config", str(tmp_path / "mix.yaml"), "-o", str(tmp_path / "run"), "--quiet"]) == 0
+    with pytest.raises(
+        MissingInput, match=r"fix:   slmmodel\.app\.load\(.*\)\.evaluate\(\), which opens them, or run\."
+    ):
+        slmmodel.load(tmp_path / "run").evaluate()
+    assert app.load(tmp_path / "run").evaluate().n_docs > 0
 
 
 def test_import_is_light() -> None:

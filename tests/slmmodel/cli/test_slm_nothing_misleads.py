@@ -220,7 +220,7 @@ def test_python_names_what_was_wrong(here):
         model.score([20] * 20)
     with pytest.raises(InvalidInput, match="the model has no id 99999"):
         model.score([99999, 5])
-    with pytest.raises(OptionError, match="limit: 1 to 8, the seq_len of training"):
+    with pytest.raises(OptionError, match=r"limit: 1 to 8, the seq_len of training: (.|\n)*fix:   seq_len=8, or leave"):
         model.evaluate("data", seq_len=100)
     with pytest.raises(slmmodel.errors.MissingInput, match="no split 'test'"):
         run.evaluate("data", split="test")

@@ -137,6 +137,7 @@ def test_every_processor_has_cases_and_a_registry_line() -> None:
     assert {f for f in functions if list(inspect.signature(f).parameters) == parameters} == {
         *registered.values(),
         penalise,
+        sampling.penalise_and_filter,
         pick,
         probabilities,
     }

@@ -21,6 +21,15 @@ def test_golden_values_of_the_mixer() -> None:
     assert key(1, "a") != key("a", 1) != key(1, "b")
 
 
+@pytest.mark.parametrize("seed", [0, 5, -1, 2**63, 2**64 + 3])
+def test_a_key_mixes_one_part_after_the_other(seed: int) -> None:
+    mixed = splitmix64(seed & (2**64 - 1))
+    assert key(seed) == mixed
+    for first, second in ((0, 0), (2, 7), (2**40, 1)):
+        assert key(seed, first) == splitmix64(mixed ^ first)
+        assert key(seed, first, second) == splitmix64(splitmix64(mixed ^ first) ^ second)
+
+
 def test_golden_values_of_the_normal_numbers() -> None:
     """Six values written out by the formula, in Python's own arithmetic."""
     import math

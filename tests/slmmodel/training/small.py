@@ -84,13 +84,13 @@ def losses(run: Path) -> list[float]:
 def opened(data: Path, **changes: Any) -> tuple[RunData, RunConfig]:
     """The corpus and the configuration of a run on it."""
     found = open_data(str(data))
-    return found, resolve(settings_of(settings(data, **changes)), found.vocab, found.n_ids, "cpu")[0]
+    return found, resolve(settings_of(settings(data, **changes)), found.vocab, found.n_train_ids, "cpu")[0]
 
 
 def train_step_of(table: dict[str, Any]) -> TrainStep:
     """The train step of a run on one process."""
     found = open_data(table["data.train"])
-    config, _ = resolve(settings_of(table), found.vocab, found.n_ids, "cpu")
+    config, _ = resolve(settings_of(table), found.vocab, found.n_train_ids, "cpu")
     return TrainStep(config, make_loader(found, config), World())
 
 

@@ -94,10 +94,10 @@ def test_the_model_gets_the_positions_of_joined_documents(positions):
 
 
 @pytest.mark.parametrize(
-    ("trained", "fixed", "times", "targets"),
+    ("trained", "keep_count", "times", "targets"),
     [(1e9, False, 10, 1 << 21), (60_000, False, 6, 3000), (1000, False, 1, 300), (1000, True, 10, 30)],
 )
-def test_validation_takes_at_most_a_tenth_of_the_run(trained, fixed, times, targets):
+def test_validation_takes_at_most_a_tenth_of_the_run(trained, keep_count, times, targets):
     """3,000 targets are validated: a third of the operations of training on as many."""
 
     class Source:
@@ -109,5 +109,5 @@ def test_validation_takes_at_most_a_tenth_of_the_run(trained, fixed, times, targ
             return type("Block", (), {"lengths": lambda self: np.full(30, 100)})()
 
     validator = Validator(Source(), None, 16)
-    bounded, count = validator.limited_to_share(trained, fixed=fixed)
+    bounded, count = validator.limited_to_share(trained, keep_count=keep_count)
     assert (count, min(bounded.max_targets, 1 << 21)) == (times, targets)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
+import slmmodel_tiny as tiny
 import small
 import torch
 from made_shards import source, vocab
@@ -13,7 +14,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.data import Cursor, Loader
 from slmmodel.errors import InvalidConfig
 from slmmodel.models import build, config_from_dict
-from slmmodel.trainer import train
+from slmmodel.trainer import dry_run, train
 from slmmodel.training.loss import Loss
 from slmmodel.training.truncated_bptt import TruncatedBPTT
 
@@ -28,6 +29,23 @@ def test_settings_of_the_loader_are_no_options_of_a_packing(data, tmp_path, name
     with pytest.raises(InvalidConfig, match=rf"data\.options\.{name} is no option of a packing"):
         train(settings, output=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("arch", ["llama", "infini", "lstm"])
+def test_a_model_without_a_state_is_noted(data, arch):
+    changes = {"infini": {"model__arch": "infini", "model__segment": 4, "model__memory": "off"}, "lstm": {}}
+    settings = small.settings(data, data__pack="stateful", **changes.get(arch, {}))
+    notes = dry_run(small.recurrent(settings, "lstm") if arch == "lstm" else settings)["notes"]
+    found = [note for note in notes if note.startswith("data.pack stateful carries no state with model.arch")]
+    assert len(found) == (arch != "lstm") and all("--set data.pack=concat" in note for note in found)
+    assert ("model.memory off" in "".join(found)) == (arch == "infini")
+    assert not dry_run(small.settings(data))["notes"]
+
+
+@pytest.mark.parametrize("name", tiny.VARIANTS)
+def test_the_configuration_knows_whether_a_state_is_carried(name):
+    config = tiny.config(name)
+    assert config.carries_state == bool(build(config).init_hidden(1, "cpu"))
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
