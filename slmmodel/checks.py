@@ -78,7 +78,7 @@ def check_ids(ids: object, of_text: str = "tok.encode_list(text), with the token
         if number is None:
             fix = "tok.encode_list(text)"
             if isinstance(id, list | tuple):
-                fix = "ids[0]: one sequence of ids a call"
+                fix = "[run.score(each) for each in ids], one call for each sequence"
             elif isinstance(id, float) and id.is_integer():
                 fix = "ids.astype(int)" if type(ids).__module__ == "numpy" else "[int(id) for id in ids]"
             raise WrongType(f"id {index} is {_described(id)}, not an integer", fix=fix)
