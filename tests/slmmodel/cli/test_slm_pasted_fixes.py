@@ -290,6 +290,29 @@ def test_a_range_of_lengths_becomes_its_doublings(slm, here, given, lengths):
     assert "--lengths takes" not in slm("passkey", "run", "--lengths", lengths).err
 
 
+def test_runs_of_other_data_are_compared_on_one_text(slm, here):
+    assert "--on TEXT" not in fix_of(slm("compare", "run", "other"))
+    slm("train", "text.txt", "-t", "tok2.json", "-o", "third", *TRAIN, "--budget", "steps=1", "--no-eval", code=0)
+    fix = fix_of(slm("compare", "run", "third"))
+    line, _, more = fix.partition("; ")
+    assert more == "if their validation documents differ, with --on TEXT behind both slm eval, for one text"
+    for command in line.split(" && "):
+        words = command.split()[1:]
+        slm(*words, *(["--on", "lines.txt", "--no-baselines"] if words[0] == "eval" else []), code=0)
+
+
+def test_a_preset_as_the_file_of_a_configuration(slm, here):
+    fix = fix_of(slm("config", "cpu-demo", "--budget", "steps=3"))
+    assert fix == "slm config --preset cpu-demo --budget steps=3 > run.yaml"
+    assert "preset: cpu-demo" in slm(*shlex.split(fix.partition(" >")[0])[1:], code=0).out
+
+
+def test_one_arm_is_no_ablation(slm, here):
+    ran = slm("ablate", "--text", "text.txt", "--vocabs", "280", "--cpu", "-o", "new")
+    assert "--vocabs 280 is one arm, and an ablation compares two or more\n" in ran.err
+    assert fix_of(ran) == "--vocabs 280,560" and not Path("new").exists()
+
+
 def test_rows_and_modules(here):
     run = slmmodel.load("run")
     ids = [[1, 30], [1, 31]]
