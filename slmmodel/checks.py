@@ -62,10 +62,12 @@ def check_bool(name: str, value: object) -> None:
         raise WrongType(f"{name} must be True or False, not {_described(value)}", fix=f"{name}=True")
 
 
-def check_ids(ids: object, of_text: str = "tok.encode_list(text), with the tokenizer of the run") -> list[int]:
+def check_ids(
+    ids: object, of_text: str = "tok.encode_list(text), with the tokenizer of the run", call: str = "call({})"
+) -> list[int]:
     """Ids of one sequence as a list; takes lists, and arrays and tensors of one dimension. Raises `WrongType`.
 
-    `of_text` is the fix for a text.
+    `of_text` is the fix for a text; `call`, with `{}` for the ids, is repeated for each of several rows.
     """
     if isinstance(ids, str | bytes):
         raise WrongType(f"ids are integers, not {_described(ids)}", fix=of_text)
@@ -78,7 +80,7 @@ def check_ids(ids: object, of_text: str = "tok.encode_list(text), with the token
         if number is None:
             fix = "tok.encode_list(text)"
             if isinstance(id, list | tuple):
-                fix = "ids[0]: one sequence of ids a call"
+                fix = f"[{call.format('each')} for each in ids], one call for each sequence"
             elif isinstance(id, float) and id.is_integer():
                 fix = "ids.astype(int)" if type(ids).__module__ == "numpy" else "[int(id) for id in ids]"
             raise WrongType(f"id {index} is {_described(id)}, not an integer", fix=fix)

@@ -111,6 +111,15 @@ class Run:
         """A run is not a module. Raises `WrongType`."""
         raise WrongType("a Run is not callable", limit="its module is run.model", fix="run.model(ids)")
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Raises `AttributeError`; for an attribute of the module it names `run.model`."""
+            fact = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if not name.startswith("_") and hasattr(vars(self).get("model"), name):
+                fact += f"\n  limit: a Run is not a module; its module is run.model\n  fix:   run.model.{name}"
+            raise AttributeError(fact, name=name, obj=self)
+
     def generate(
         self,
         ids: Sequence[int] = (),
@@ -131,7 +140,8 @@ class Run:
         """
         check_options(options, ("ids", "assistant", "overflow"))
         new = f"max_new_tokens={max_new_tokens!r}"
-        prompt = check_ids(ids, self._of_text("generate", ids, new, options)) or opening_ids(self.vocab)
+        prompt = check_ids(ids, self._of_text("generate", ids, new, options), f"run.generate({{}}, {new})")
+        prompt = prompt or opening_ids(self.vocab)
         limit = check_int("max_new_tokens", max_new_tokens, example=256)
         given = {**special_ids(self.vocab), **options, "max_new_tokens": limit, "overflow": overflow}
         chosen = DecodingOptions(**given)
@@ -165,7 +175,7 @@ class Run:
 
         Raises `InvalidInput`, `WrongType`.
         """
-        row = check_ids(ids, self._of_text("score", ids))
+        row = check_ids(ids, self._of_text("score", ids), "run.score({})")
         if len(row) < 2:
             raise InvalidInput(f"a score needs two ids or more, not {len(row)}", fix="the special bos, then the ids")
         unknown = next((id for id in row if not 0 <= id < self.vocab.n_vocab), None)

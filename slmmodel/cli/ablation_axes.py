@@ -178,7 +178,13 @@ def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
     wrong = next((value for value in values if not kind.is_value(value)), None)
     recipes = [kind.recipe(value) for value in values] if wrong is None else []
     if wrong is not None or len({recipe.name for recipe in recipes}) < len(values) or len(values) < 2:
-        fact = f"{flag} {','.join(values)}" + (f": {wrong!r} is not one of {kind.expects}" if wrong is not None else "")
+        fact = f"{flag} {','.join(values)}" + (
+            f": {wrong!r} is not one of {kind.expects}"
+            if wrong is not None
+            else " is one arm, and an ablation compares two or more"
+            if len(values) < 2
+            else " repeats an arm"
+        )
         counts = [parse_count(value) for value in values] if axis == "vocabs" and len(set(values)) > 1 else [None]
         example = kind.example if None in counts else ",".join(map(str, counts))
         if axis == "patterns" and all(

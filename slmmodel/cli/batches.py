@@ -64,7 +64,6 @@ def batches(
     """Show sequences of real batches, decoded: inputs, targets, document boundaries, positions and padding."""
     from slmmodel.data.loader import Cursor
     from slmmodel.data.strategies import STRATEGIES
-    from slmmodel.training.state import initial_state
 
     pack = settings["pack"]
     if pack is not None and pack not in STRATEGIES:
@@ -73,6 +72,9 @@ def batches(
     if not stages.loader.document_block(0).nbytes().any():
         raise InvalidConfig(f"the split {split} has no text", where=source, fix="name data with text in them")
     _check_size(stages.loader, first_step + n)
+    # It imports torch, which opening the stages has loaded, with a report of it.
+    from slmmodel.training.state import initial_state
+
     to_words: ToWords = (lambda ids: list(map(str, ids))) if text is None else text.words
     state, loader, shown = initial_state(), stages.loader, []
     for number in range(first_step + n):

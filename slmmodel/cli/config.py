@@ -20,6 +20,7 @@ from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_op
 from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
 from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, preset_sections
 from slmmodel.errors import OptionError, SlmmodelError
+from slmmodel.models.presets import PRESETS
 from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
 from slmtok.cli.streams import is_stdout
@@ -57,6 +58,10 @@ def _refuse_without_check(ctx: click.Context, param: click.Parameter, file: str 
         return file
     others = [word for word in words if word != file]
     limit = where = None
+    has_preset = any(word.startswith("--preset") for word in words)
+    if file in PRESETS and not has_preset and not Path(file).exists():
+        fix = f"{shlex.join(['slm', 'config', '--preset', file, *others])} > run.yaml"
+        raise OptionError(f"{file!r} is a preset, not a file", limit=limit, fix=fix, option="preset")
     # A file that exists is probably to be checked or completed, another one to be written.
     fix = f"{shlex.join(['slm', 'config', *others])} > {shlex.quote(file)}"
     if Path(file).exists():

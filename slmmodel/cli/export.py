@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.open_by_path import load_torch, open_run
 from slmmodel.cli.options import run_argument, step_option
 from slmmodel.errors import OptionError
+from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import check_is_folder_name
 from slmtok.cli.options import choice, command, dry_run_option, option, output_options
 from slmtok.cli.output import Outcome, print_rows
@@ -20,7 +22,16 @@ def _format(value: str | None, arguments: Sequence[str]) -> str:
     return "--output-format hf" + ("" if ours else f", which {value} converters read; {value} itself is not written")
 
 
-_HABITS = dict.fromkeys(("--format", "--to", "--target"), _format)
+def _folder(value: str | None, arguments: Sequence[str]) -> str:
+    """For an argument too many that names nothing: the command with it as the folder to write."""
+    has_output = any(word.partition("=")[0] in ("-o", "--output") for word in arguments)
+    if value is None or value not in arguments or has_output or Path(value).exists():
+        return ""
+    at = [*arguments].index(value)
+    return shlex.join(["slm", "export", *arguments[:at], *arguments[at + 1 :], "-o", value])
+
+
+_HABITS = {**dict.fromkeys(("--format", "--to", "--target"), _format), EXTRA: _folder}
 
 
 @command("export", example="slm export run --output-format hf -o for-transformers", habits=_HABITS)

@@ -276,7 +276,11 @@ def comparison_of(runs: Sequence[str]) -> str:
     """The commands that compare the first two of some runs on their validation documents."""
     files = [f"{Path(run).resolve().name}-{letter}.losses" for run, letter in zip(runs, "ab", strict=False)]
     scored = [shlex.join(["slm", "eval", run, "--losses", file]) for run, file in zip(runs, files, strict=False)]
-    return " && ".join([*scored, shlex.join(["slm", "compare", *files])])
+    line = " && ".join([*scored, shlex.join(["slm", "compare", *files])])
+    digests = {str(RunFolder(Path(run)).fingerprint.get("val")) for run in runs[:2]}
+    # Ids of one text differ by tokenizer, so other digests do not prove other documents.
+    several = "; if their validation documents differ, with --on TEXT behind both slm eval, for one text"
+    return line + several * (len(digests) > 1)
 
 
 def check_text(path: str, read: ReadOptions | None) -> None:

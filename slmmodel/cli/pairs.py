@@ -121,11 +121,19 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
         fact = f"the field {missing[0]!r} of a pair is {type(record[missing[0]]).__name__}, not text"
         raise CorruptFile(fact, where=where, fix="write the sentence in quotes, or leave the line out")
     if missing:
+        fix = "name the fields with --good, --bad and --by"
+        named = (
+            [[field for field in record if word in field] for word in ("good", "bad")]
+            if isinstance(record, dict)
+            else []
+        )
+        if named and all(len(fields) == 1 for fields in named) and by not in missing:
+            fix = shlex.join(["--good", *named[0], "--bad", *named[1]])
         raise CorruptFile(
             f"a pair has no text {missing[0]!r}",
             where=where,
             limit=f"fields: {', '.join(record) if isinstance(record, dict) else 'none'}",
-            fix="name the fields with --good, --bad and --by",
+            fix=fix,
         )
     if record[good] == record[bad]:
         raise CorruptFile(

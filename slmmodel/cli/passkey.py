@@ -39,6 +39,11 @@ def _lengths(text: str) -> tuple[int, ...]:
     """`512,1K,4K`: K is 1,024."""
     found = [re.fullmatch(r"(\d+)([kK]?)", part.strip()) for part in text.split(",")]
     if not all(found):
+        if between := re.fullmatch(r"(\d+[kK]?)(?:-|:|\.\.)(\d+[kK]?)", text.strip()):
+            low, high = (_lengths(each)[0] for each in between.groups())
+            lengths = [low << power for power in range(32) if 0 < low << power < high]
+            doubled = ",".join(map(str, [*lengths, high]))
+            raise AmbiguousError(f"takes single lengths in ids, not the range {text!r}", [doubled])
         raise ValueError
     return tuple(int(match[1]) * (IDS_PER_K if match[2] else 1) for match in found if match)
 

@@ -225,4 +225,5 @@ def _check_same_documents(a: Losses, b: Losses) -> None:
     # A text has no digest of packed data.
     parts = [f", digest {digest:.16}…" if digest else "" for digest in digests]
     where = " and ".join(size + part for size, part in zip(sizes, parts, strict=True))
-    raise Mismatch(f"the two files are about {what}", where=where, fix="evaluate both models on the same data")
+    fix = "evaluate both models on the same data: slm eval RUN --on TEXT --losses FILE for each"
+    raise Mismatch(f"the two files are about {what}", where=where, fix=fix)

@@ -72,7 +72,11 @@ REFUSED = {
     "eval run --check run2": (2, "--check run2 is a run, not a certificate", "fix:   slm eval run2 writes one\n"),
     "train data -o new --config run": (2, "'run' is a run, not a configuration", "fix:   --config run/config.yaml\n"),
     "resume run --step 9 -o new": (1, "the run has no checkpoint of step 9", "limit: steps: 2\n"),
-    "resume run --lr 1": (2, "unknown option '--lr'", "fix:   use --set optim.lr=1\n"),
+    "resume run --lr 1": (
+        2,
+        "options of another tool: --lr\n",
+        "fix:   slm resume run --set optim.lr=1 -o run-2 --budget steps=4\n",
+    ),
     "train data -o new --set optim.lr = 1": (2, "unexpected extra argument", "fix:   use --set optim.lr=1\n"),
     "train data -o new --set optim.lr=1e-3,run.seed=2": (
         2,

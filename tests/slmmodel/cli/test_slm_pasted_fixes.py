@@ -28,6 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with texts, tokenizers, packed data, and two runs of two steps."""
     folder = make_folder(tmp_path_factory.mktemp("made"))
     shutil.copytree(folder / "run", folder / "other")
+    (folder / "short.jsonl").write_text('{"good": "the fox", "bad": "fox the"}')
     (folder / "lines.txt").write_text("\n".join(f"{TEXT} {number}" for number in range(30)))
     slmtok.train(str(folder / "text.txt"), vocab_size=280).save(folder / "tok2.json")
     return folder
@@ -65,6 +66,8 @@ def fix_of(ran) -> str:
         ("sample run/checkpoints/step-2/model.safetensors hi --max-new 1",
          "slm sample run --step 2 hi --max-new 1"),
         ("completion --shell zsh", "slm completion zsh"),
+        ("pairs run short.jsonl", "--good good --bad bad"),
+        ("export run new --output-format hf", "slm export run --output-format hf -o new"),
         ("probe run --tasks copying,spelling,adding,counting --steps 0 --samples 2",
          "--tasks copy,reverse,addition,brackets"),
         ("train data --val none --set run.patience=3 -o new --budget steps=2 --no-eval",
@@ -276,6 +279,51 @@ def test_calls(here):
     assert ids.value.fix == "slmtok vocab TOK --metadata > vocab.json"
     shutil.copy("run/vocab.json", "vocab.json")
     slmmodel.data.open_source("ids.npy")
+
+
+@pytest.mark.parametrize(
+    ("given", "lengths"), [("4-8", "4,8"), ("64..1K", "64,128,256,512,1024"), ("96-256", "96,192,256")]
+)
+def test_a_range_of_lengths_becomes_its_doublings(slm, here, given, lengths):
+    assert fix_of(slm("passkey", "run", "--lengths", given)) == f"--lengths {lengths}"
+    # The shape of the model and of the task, which bound the lengths, are known then.
+    assert "--lengths takes" not in slm("passkey", "run", "--lengths", lengths).err
+
+
+def test_runs_of_other_data_are_compared_on_one_text(slm, here):
+    assert "--on TEXT" not in fix_of(slm("compare", "run", "other"))
+    slm("train", "text.txt", "-t", "tok2.json", "-o", "third", *TRAIN, "--budget", "steps=1", "--no-eval", code=0)
+    fix = fix_of(slm("compare", "run", "third"))
+    line, _, more = fix.partition("; ")
+    assert more == "if their validation documents differ, with --on TEXT behind both slm eval, for one text"
+    for command in line.split(" && "):
+        words = command.split()[1:]
+        slm(*words, *(["--on", "lines.txt", "--no-baselines"] if words[0] == "eval" else []), code=0)
+
+
+def test_a_preset_as_the_file_of_a_configuration(slm, here):
+    fix = fix_of(slm("config", "cpu-demo", "--budget", "steps=3"))
+    assert fix == "slm config --preset cpu-demo --budget steps=3 > run.yaml"
+    assert "preset: cpu-demo" in slm(*shlex.split(fix.partition(" >")[0])[1:], code=0).out
+
+
+def test_one_arm_is_no_ablation(slm, here):
+    ran = slm("ablate", "--text", "text.txt", "--vocabs", "280", "--cpu", "-o", "new")
+    assert "--vocabs 280 is one arm, and an ablation compares two or more\n" in ran.err
+    assert fix_of(ran) == "--vocabs 280,560" and not Path("new").exists()
+
+
+def test_rows_and_modules(here):
+    run = slmmodel.load("run")
+    ids = [[1, 30], [1, 31]]
+    with pytest.raises(WrongType) as rows:
+        run.score(ids)
+    assert len(eval(str(rows.value.fix).partition(", one call")[0], {"run": run, "ids": ids})) == 2
+    with pytest.raises(AttributeError, match=r"has no attribute 'eval'\n(.*\n)*  fix:   run\.model\.eval$") as module:
+        run.eval()
+    assert eval(str(module.value).rpartition(" ")[2], {"run": run})().training is False
+    with pytest.raises(AttributeError, match=r"has no attribute 'evaluat'$"):
+        run.evaluat  # noqa: B018
 
 
 def test_a_time_without_a_unit_is_a_warning_in_python(here):

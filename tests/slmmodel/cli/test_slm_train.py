@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,6 +60,29 @@ def test_train_then_again_then_force(slm, data):
     ran = slm(*line, "--force", "--json", "--quiet", "-o", "run")
     assert ran.code == 0 and ran.json["schema"] == "slm.train/1" and ran.json["result"]["reason"] == "finished"
     assert ran.err == "" and "torch" in ran.json["versions"]
+
+
+@pytest.mark.parametrize("again", ["train", "resume"])
+def test_a_finished_run_without_its_score_is_scored(slm, data, again):
+    """As after a signal while the score was computed: the same command, or `slm resume`, scores, and trains nothing."""
+    line = ["train", data, *SETTINGS, "--budget", "steps=2"]
+    slm(*line, code=0)
+    certificate, weights = Path("run/eval/val.json").read_bytes(), Path("run/model.safetensors")
+    shutil.rmtree("run/eval")
+    written = weights.stat().st_mtime_ns
+    ran = slm(*(line if again == "train" else ["resume", "run"]), "--json", code=0)
+    assert ran.json["result"]["reason"] == "finished" and ran.json["result"]["evaluation"]["bpb_total"] > 0
+    assert Path("run/eval/val.json").read_bytes() == certificate and weights.stat().st_mtime_ns == written
+    assert not Path("run/heartbeat.json").exists()
+    ran = slm(*(line if again == "train" else ["resume", "run"]), code=1)
+    assert ran.err.startswith("error: the run 'run' is finished\n")
+
+
+def test_a_run_is_not_scored_as_one_of_other_settings(slm, data):
+    line = ["train", data, *SETTINGS, "--budget"]
+    slm(*line, "steps=2", "--no-eval", code=0)
+    ran = slm(*line, "steps=3", code=2)
+    assert "run.budget.steps=3 contradicts the run" in ran.err and not Path("run/eval/val.json").exists()
 
 
 def test_a_run_knows_its_data_in_every_folder(slm, data, monkeypatch):
