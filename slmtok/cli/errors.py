@@ -49,7 +49,7 @@ from slmtok.specials import FIRST_LEARNED
 if TYPE_CHECKING:
     from slmtok.cli.options import UnknownChoiceError
 
-_COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval) ")
+_COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 _NUMBER = re.compile(r"\d+(\.\d+)?")

@@ -135,3 +135,29 @@ def test_counts_of_two_patterns(slmtok, here: Path) -> None:
     assert fix == "count the text of b.counts again with --pattern slm"
     slmtok("count", "b.txt", "-o", "b.counts", "--pattern", "slm", "--force")
     assert slmtok("merge", "a.counts", "b.counts", "-o", "all.counts").code == 0
+
+
+@pytest.mark.parametrize("is_in_place", [False, True])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("</s>", "<|endoftext|>"), ('6,"role":null,"text":null', '6,"role":"user","text":"<|user|>"')],
+    ids=["spelling", "role"],
+)
+def test_a_special_that_was_renamed_by_hand(slmtok, here: Path, before: str, after: str, is_in_place: bool) -> None:
+    named = package.load("tok.json").with_special(*(("user", "<|user|>") if "user" in after else ("eos", after)))
+    Path("gpt.json").write_text(Path("tok.json").read_text().replace(before, after))
+    if is_in_place:
+        Path("tok.json").unlink()
+    ran = slmtok("verify", "gpt.json")
+    fix = next(line for line in ran.out.splitlines() if line.startswith("  fix:   ")).removeprefix("  fix:   ")
+    assert fix.startswith("sed " if is_in_place else "slmtok set-special tok.json "), fix
+    subprocess.run(["bash", "-c", fix.replace("slmtok set", f"'{sys.executable}' -m slmtok set")], check=True)
+    assert package.load("gpt.json").specials == named.specials
+
+
+def test_a_tokenizer_file_that_was_formatted_anew(slmtok, here: Path) -> None:
+    Path("f.json").write_text(json.dumps(json.loads(Path("tok.json").read_text()), indent=1))
+    fix = fix_of(slmtok("encode", "a.txt", "-t", "f.json"))
+    assert fix == "cp tok.json f.json"
+    subprocess.run(fix, shell=True, check=True)
+    assert slmtok("encode", "a.txt", "-t", "f.json").code == 0
