@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
-from slmtok.checks import PRESENT_TEXTS, is_missing, refuse_table, type_shown
+from slmtok.checks import PRESENT_TEXTS, are_ids, is_missing, refuse_table, type_shown
 from slmtok.corpus import Skipped
 from slmtok.corpus.selection import Selection
 from slmtok.errors import InvalidText, OptionError, Setting, WrongType
@@ -171,6 +171,8 @@ def _no_text(text: object, index: int, texts: str | None = None) -> WrongType:
         fix = f"give texts; no field of the record is one: {', '.join(map(str, text)) or 'it has none'}"
     elif isinstance(text, os.PathLike):
         fix = "pass a list of paths, not an iterator"
+    elif are_ids(text):
+        fix = "slmtok.Texts(tok.decode_batch(ids))"
     elif isinstance(text, (list, tuple)):
         fix = "slmtok.Texts(text for row in rows for text in row)"
     else:

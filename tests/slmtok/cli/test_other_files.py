@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import slmtok as package
+from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
@@ -111,6 +114,21 @@ def test_the_two_files_of_a_tokenizer(slmtok, here: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("names", [("gpt2-vocab.json", "merges.txt"), ("gpt2-merges.txt", "gpt2-vocab.json")])
+def test_the_two_files_of_a_tokenizer_under_other_names(slmtok, here: Path, names: tuple[str, str]) -> None:
+    ByteLevelBPETokenizer(package.load("tok.json")).save_model(".")
+    for saved, name in zip(("merges.txt", "vocab.json"), sorted(names, key=lambda name: "vocab" in name), strict=True):
+        Path(saved).rename(name)
+    fix = fix_of(slmtok("import", *names, "-o", "new.json"))
+    exec(shlex.split(fix)[2])
+    assert slmtok("encode", "a.txt", "-t", "new.json").out == slmtok("encode", "a.txt", "-t", "tok.json").out
+    if names[0].startswith("gpt2-m"):
+        # One of them alone; the tok.json beside stays.
+        fix = fix_of(slmtok("import", names[0], "-o", "new2.json"))
+        exec(shlex.split(fix)[2])
+        assert package.load("gpt2-slmtok.json").fingerprint == package.load("new.json").fingerprint
+
+
 def test_a_summary_in_a_file_is_noted(slmtok, here: Path) -> None:
     line = "-m slmtok sample-corpus --bytes 2000"
     with Path("s.txt").open("w") as file:
@@ -161,3 +179,39 @@ def test_a_tokenizer_file_that_was_formatted_anew(slmtok, here: Path) -> None:
     assert fix == "cp tok.json f.json"
     subprocess.run(fix, shell=True, check=True)
     assert slmtok("encode", "a.txt", "-t", "f.json").code == 0
+
+
+def test_all_tokenizers_among_the_texts_are_left_out_at_once(slmtok, here: Path) -> None:
+    Path("many").mkdir()
+    for name in ("a.json", "b.json", "c.lock"):
+        Path("many", name).write_bytes(Path("tok." + name[2:]).read_bytes())
+    Path("many/a.txt").write_text(TEXT)
+    line = ["train", "many", "--vocab", "290", "-o", "new.json"]
+    fix = fix_of(slmtok(*line))
+    assert fix == "--exclude a.json --exclude b.json --exclude c.lock leave them out"
+    assert slmtok(*line, *fix.removesuffix(" leave them out").split()).code == 0
+
+
+def test_a_corpus_is_counted_and_not_described(slmtok, here: Path) -> None:
+    Path("c.txt.gz").write_bytes(gzip.compress(TEXT.encode()))
+    Path("d.jsonl").write_text('{"text": "the cat"}\n')
+    for name in ("c.txt.gz", "d.jsonl", "a.txt"):
+        fix = fix_of(slmtok("info", name)).removesuffix(" counts its documents, bytes and pretokens")
+        assert slmtok(*shlex.split(fix)[1:], "--force").code == 0, fix
+
+
+def test_an_empty_list_of_tokens_is_noted(slmtok, here: Path) -> None:
+    ran = slmtok("vocab", "tok.json", "--grep", "Ġthe")
+    assert (ran.code, ran.out) == (0, "")
+    note = "note: no token matches --grep 'Ġthe'; --grep ' the' has the characters themselves\n"
+    assert ran.err == note
+    assert slmtok("vocab", "tok.json", "--grep", " the").out
+    assert slmtok("vocab", "tok.json", "--class", "byte", "--grep", "the").err.endswith("--grep the and --class byte\n")
+
+
+def test_least_used_tokens_are_those_of_the_corpus_of_the_lock(slmtok, here: Path) -> None:
+    fix = fix_of(slmtok("prune", "tok.json", "--keep", "280", "-o", "small.json"))
+    assert fix == "slmtok prune tok.json --keep 280 -o small.json --unused-on a.txt"
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+    Path("tok.lock").unlink()
+    assert fix_of(slmtok("prune", "tok.json", "-o", "x.json")).endswith(" -o x.json --unused-on TEXT")
