@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
@@ -470,6 +470,8 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     fact, context = f"{name} is missing", error.ctx
     if context is None:
         return fact, None
+    if name == "--on" and (absent := _absent_tokenizer(context)):
+        return f"{fact}, and {absent.fact}", absent.fix
     taken = context.params.get("tokenizer")
     if isinstance(taken, str) and name != "TOK" and isinstance(error.param, click.Argument):
         fact += f": {taken!r} is a tokenizer"
@@ -489,6 +491,17 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     return fact, named or (_completed(name, error.param, context, example) if example else None) or example
 
 
+def _absent_tokenizer(context: click.Context) -> SlmtokError | None:
+    """The error for the first argument that is neither a file nor the name of a tokenizer; None where all are there."""
+    from slmtok.cli.files import names_tokenizer
+    from slmtok.files import missing_input
+    from slmtok.opening import missing_tokenizer
+
+    words = (each for each in positional(context) if not os.path.exists(each) and not names_tokenizer(each))  # noqa: PTH110
+    absent = next(words, None)
+    return None if absent is None else missing_tokenizer(missing_input(absent), absent)
+
+
 def _other_required(param: click.Parameter | None, context: click.Context) -> list[str]:
     """The other options that are required and not given, each as in the example of the command."""
     example = shlex.split(getattr(context.command, "example", None) or "")
@@ -497,8 +510,17 @@ def _other_required(param: click.Parameter | None, context: click.Context) -> li
     for each in context.command.params:
         if each is not param and isinstance(each, click.Option) and each.required and not given & {*each.opts}:
             at = next((index for index, word in enumerate(example[:-1]) if word in each.opts), None)
-            found += [] if at is None else example[at : at + 2]
+            found += [] if at is None else _free(example[at : at + 2])
     return found
+
+
+def _free(option: Sequence[str]) -> list[str]:
+    """An option of the example; an output that exists gets another name."""
+    flag, value = option
+    stem, suffix = os.path.splitext(value)  # noqa: PTH122
+    names = (f"{stem}-{number}{suffix}" for number in count(2))
+    is_taken = flag in _OUTPUTS and os.path.exists(value)  # noqa: PTH110
+    return [flag, next(name for name in names if not os.path.exists(name)) if is_taken else value]  # noqa: PTH110
 
 
 def _with_tokenizer_beside(context: click.Context) -> str | None:
@@ -543,7 +565,7 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
     at = next((index for index, word in enumerate(words[:-1]) if word in flags), None)
     if not given or at is None:
         return None
-    lacking = [*words[at : at + 2], *_other_required(param, context)]
+    lacking = [*_free(words[at : at + 2]), *_other_required(param, context)]
     return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(lacking)}"
 
 

@@ -77,6 +77,13 @@ def export(
             fix="leave it out",
             option="add_eos",
         )
+    if name is not None and output_format != "tiktoken":
+        raise OptionError(
+            f"--name has no effect for {output_format}, whose files have no name",
+            limit="--output-format tiktoken",
+            fix="leave it out; -o names the folder",
+            option="name",
+        )
     check_is_file(output)
     check_is_folder_name(output)
     _check_verification(verify_on, no_verify=no_verify)

@@ -283,6 +283,9 @@ def test_a_folder_of_nanochat(tok: slmtok.Tokenizer) -> None:
     with pytest.raises(MissingInput) as caught:
         RustBPETokenizer.from_directory("run1")
     assert caught.value.fix == "RustBPETokenizer.train_from_iterator(texts, vocab_size=32768).save('run1')"
+    export(tok, "hf", "hf", verify=False)
+    fix, loaded = pasted(lambda: RustBPETokenizer.from_directory("hf"), MissingInput, **names)
+    assert fix == "RustBPETokenizer(slmtok.load('hf/tokenizer.json'), '<s>')"
     tok.save("run1/tok.json")
     fix, loaded = pasted(lambda: RustBPETokenizer.from_directory("run1"), UnknownSpecial, **names)
     assert fix == "RustBPETokenizer(slmtok.load('run1/tok.json'), '<s>')"

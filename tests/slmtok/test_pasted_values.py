@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import slmtok
-from slmtok.compat import as_hf
+from slmtok.compat import as_hf, as_tiktoken
+from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.compat.tiktoken import encoding_for_model, get_encoding
+from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 from slmtok.errors import (
     CorruptShard,
     OptionError,
@@ -151,6 +153,36 @@ def test_one_spelling_in_the_place_of_a_set(tok: slmtok.Tokenizer) -> None:
     assert fix.startswith("tok = tok.with_special('eos', '<|endoftext|>')")
     named = tok.with_special("eos", "<|endoftext|>")
     assert refused(lambda: named.encode("a", allow_special=names), WrongType) == "allow_special={'<|endoftext|>'}"
+
+
+def test_one_spelling_in_the_place_of_a_set_of_tiktoken(tok: slmtok.Tokenizer) -> None:
+    encoding, names = as_tiktoken(tok), "</s>"
+    wrong: Any = names
+    fix = refused(lambda: encoding.encode("a</s>", allowed_special=wrong), WrongType)
+    assert eval(f"encoding.encode('a</s>', {fix})", {"encoding": encoding})[-1] == 2
+
+
+def test_pieces_of_sentencepiece(tok: slmtok.Tokenizer) -> None:
+    sp, wrong = SentencePieceProcessor(tok), 5
+    fix = refused(lambda: sp.encode("a cat", out_type="piece"), OptionError)
+    assert all(isinstance(piece, str) for piece in eval(f"sp.encode('a cat', {fix})", {"sp": sp}))
+    fix = refused(lambda: sp.piece_to_id(wrong), WrongType)
+    assert fix == "id_to_piece(id)" and eval(f"sp.{fix}", {"sp": sp, "id": wrong})
+
+
+def test_names_of_hugging_face_that_no_class_has(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(ImportError, match=r"slmtok.load\('tokenizer.json'\) reads a file"):
+        exec("from slmtok.compat.tokenizers import Tokenizer")
+    wrong: Any = ByteLevelBPETokenizer(tok)
+    with pytest.raises(AttributeError, match="has no 'enable_padding'; ") as caught:
+        wrong.enable_padding()
+    call = str(caught.value).partition("; ")[2].removesuffix(" pads and cuts")
+    texts = ["a cat", "the cat sat on the mat"]
+    rows = eval(call, {"slmtok": slmtok, "x": wrong, "texts": texts})["input_ids"]
+    assert len({len(row) for row in rows}) == 1
+    of_class: Any = type(as_hf(tok))
+    with pytest.raises(AttributeError, match=r"is not offered: .* as_hf\(slmtok.load\('tok.json'\)\) opens"):
+        of_class.from_pretrained("gpt2")
 
 
 def test_the_name_of_an_export_in_another_library(tok: slmtok.Tokenizer) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import slmtok as package
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
+from slmtok.formats.export import export
 
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
@@ -215,3 +216,22 @@ def test_least_used_tokens_are_those_of_the_corpus_of_the_lock(slmtok, here: Pat
     assert slmtok(*shlex.split(fix)[1:]).code == 0
     Path("tok.lock").unlink()
     assert fix_of(slmtok("prune", "tok.json", "-o", "x.json")).endswith(" -o x.json --unused-on TEXT")
+
+
+def test_the_output_of_an_example_that_exists(slmtok, here: Path) -> None:
+    export(package.load("tok.json"), "hf", "hf", verify=False)
+    fix = fix_of(slmtok("import", "hf/tokenizer.json", "--no-verify"))
+    assert fix == "slmtok import hf/tokenizer.json --no-verify -o tok-2.json"
+    assert slmtok(*fix.split()[1:]).code == 0
+
+
+def test_a_file_that_is_missing_beside_an_option(slmtok, here: Path) -> None:
+    ran = slmtok("audit", "tok.jsn")
+    assert "error: --on is missing, and no file 'tok.jsn'\n" in ran.err
+    assert fix_of(ran) == "check the name: there is 'tok.json'"
+
+
+def test_the_name_of_an_export_is_tiktokens(slmtok, here: Path) -> None:
+    line = ["export", "tok.json", "--output-format", "hf", "-o", "hf", "--no-verify"]
+    assert fix_of(slmtok(*line, "--name", "x")) == "leave it out; -o names the folder"
+    assert slmtok(*line).code == 0
