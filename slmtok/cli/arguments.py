@@ -84,9 +84,14 @@ def _on_text(path: str, ctx: click.Context) -> str | None:
         return None
     # A command of two tokenizers lacks one then.
     takes_any = any(param.nargs == -1 for param in ctx.command.params)
-    lacking = [] if takes_any and len(tokenizers) > 1 else ["TOK"]
     rest = [each for each in ctx.meta["arguments"] if each != path]
-    return command_line(ctx, [*rest, *lacking, "--on", path])
+    if takes_any and len(tokenizers) > 1:
+        return command_line(ctx, [*rest, "--on", path])
+    others = _tokenizers_beside(next((each for each in tokenizers if each != path), path))
+    if not takes_any and not others:
+        given = shlex.join(each for each in tokenizers if each != path)
+        return f"slmtok eval {given} --on {shlex.quote(path)} measures one tokenizer; {ctx.command_path} compares two"
+    return command_line(ctx, [*rest, others[0] if len(others) == 1 else "TOK", "--on", path])
 
 
 def _exchanged(path: str, ctx: click.Context) -> str | None:
@@ -195,9 +200,14 @@ def with_other_tokenizer(name: str, ctx: click.Context) -> str | None:
     given = next((each for each in arguments if names_tokenizer(each)), None) if name == _TOKENIZER else None
     if given is None:
         return None
-    beside = [str(path) for path in Path(given).parent.glob("*.json") if path != Path(given)]
-    others = [path for path in beside if kind_of_file(path) == TOKENIZER]
+    others = _tokenizers_beside(given)
     return command_line(ctx, [*arguments, others[0] if len(others) == 1 else "OTHER.json"])
+
+
+def _tokenizers_beside(path: str) -> list[str]:
+    """The tokenizer files in the folder of a file, without this file."""
+    beside = [str(each) for each in sorted(Path(path).parent.glob("*.json")) if each != Path(path)]
+    return [each for each in beside if kind_of_file(each) == TOKENIZER]
 
 
 def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:

@@ -215,10 +215,10 @@ def json_lines_among(paths: Sequence[str], options: ReadOptions) -> str | None:
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    return next((path for path in texts if _begins_with_record(_head(path, options))), None)
+    return next((path for path in texts if begins_with_record(_head(path, options))), None)
 
 
-def _begins_with_record(head: bytes) -> bool:
+def begins_with_record(head: bytes) -> bool:
     """Whether the first line is a JSON object with text in it; of a longer line the first key is looked at."""
     line, end, _ = head.partition(b"\n")
     if not end and len(head) >= HEAD_BYTES:

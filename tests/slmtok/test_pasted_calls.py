@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from importlib import import_module
@@ -192,6 +193,19 @@ def test_a_binary_file_that_is_open(tok: slmtok.Tokenizer) -> None:
         slmtok.train(file, vocab_size=280)
     with Path("a.txt").open("rb") as file:
         assert slmtok.count(file).totals.bytes == len(TEXT)
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz", "r.txt"])
+def test_records_in_a_file_that_is_open(tok: slmtok.Tokenizer, name: str) -> None:
+    opened: Any = gzip.open if name.endswith(".gz") else open
+    with opened(name, "wt") as file:
+        file.write('{"text": "the cat"}\n' * 3)
+    for mode in ("rt", "rb"):
+        with opened(name, mode) as file:
+            fix, counts = pasted(lambda file=file: slmtok.count(file, document="line"), WrongType)
+            assert counts.totals.bytes == 3 * len("the cat"), fix
+        with opened(name, mode) as file:
+            assert slmtok.count(slmtok.Texts(file)).totals.bytes == 3 * len('{"text": "the cat"}\n')
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
