@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -87,11 +88,11 @@ def _on_text(path: str, ctx: click.Context) -> str | None:
     rest = [each for each in ctx.meta["arguments"] if each != path]
     if takes_any and len(tokenizers) > 1:
         return command_line(ctx, [*rest, "--on", path])
-    others = _tokenizers_beside(next((each for each in tokenizers if each != path), path))
-    if not takes_any and not others:
+    other = tokenizer_beside(next((each for each in tokenizers if each != path), path))
+    if not takes_any and other is None:
         given = shlex.join(each for each in tokenizers if each != path)
         return f"slmtok eval {given} --on {shlex.quote(path)} measures one tokenizer; {ctx.command_path} compares two"
-    return command_line(ctx, [*rest, others[0] if len(others) == 1 else "TOK", "--on", path])
+    return command_line(ctx, [*rest, other or "TOK", "--on", path])
 
 
 def _exchanged(path: str, ctx: click.Context) -> str | None:
@@ -193,21 +194,26 @@ def with_output_named(ctx: click.Context) -> str | None:
 
 
 def with_other_tokenizer(name: str, ctx: click.Context) -> str | None:
-    """The command line with a second tokenizer, the only other one beside the given one; None for other parameters."""
+    """The command line with a second tokenizer, the first other one beside the given one; None for other parameters."""
     from slmtok.cli.files import names_tokenizer
 
     arguments: list[str] = ctx.meta["arguments"]
     given = next((each for each in arguments if names_tokenizer(each)), None) if name == _TOKENIZER else None
     if given is None:
         return None
-    others = _tokenizers_beside(given)
-    return command_line(ctx, [*arguments, others[0] if len(others) == 1 else "OTHER.json"])
+    return command_line(ctx, [*arguments, tokenizer_beside(given) or "OTHER.json"])
 
 
-def _tokenizers_beside(path: str) -> list[str]:
-    """The tokenizer files in the folder of a file, without this file."""
-    beside = [str(each) for each in sorted(Path(path).parent.glob("*.json")) if each != Path(path)]
-    return [each for each in beside if kind_of_file(each) == TOKENIZER]
+def tokenizer_beside(path: str) -> str | None:
+    """The first sound tokenizer file in the folder of a file, tok.json before others; None without another one."""
+    from slmtok.opening import load
+
+    beside = [str(each) for each in Path(path).parent.glob("*.json") if each != Path(path)]
+    for each in sorted(beside, key=lambda each: (Path(each).name != "tok.json", each)):
+        with suppress(SlmtokError):
+            if kind_of_file(each) == TOKENIZER and load(each):
+                return each
+    return None
 
 
 def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:

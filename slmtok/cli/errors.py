@@ -26,6 +26,7 @@ from slmtok.cli.arguments import (
     fitting,
     parameter_name,
     positional,
+    tokenizer_beside,
     with_other_tokenizer,
     with_output_named,
     with_text_named,
@@ -524,7 +525,10 @@ def _free(option: Sequence[str]) -> list[str]:
 
 
 def _with_tokenizer_beside(context: click.Context) -> str | None:
-    """The command line with its only argument, a text, as the value of --on; None for other arguments."""
+    """The command line with its only argument, a text, as the value of --on, for the first tokenizer beside it.
+
+    None for other arguments.
+    """
     from slmtok.cli.files import names_tokenizer
     from slmtok.file_content import HEAD_BYTES, content_of
     from slmtok.files import read_file
@@ -533,7 +537,7 @@ def _with_tokenizer_beside(context: click.Context) -> str | None:
     if len(files) != 1 or names_tokenizer(files[0]) or content_of(read_file(files[0], HEAD_BYTES)) is not None:
         return None
     rest = [each for each in _arguments(context) if each != files[0]]
-    return command_line(context, [*rest, "TOK", "--on", files[0]])
+    return command_line(context, [*rest, tokenizer_beside(files[0]) or "TOK", "--on", files[0]])
 
 
 def _with_run(arguments: Sequence[str], tokenizer: object) -> list[str]:

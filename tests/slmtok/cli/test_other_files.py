@@ -235,3 +235,13 @@ def test_the_name_of_an_export_is_tiktokens(slmtok, here: Path) -> None:
     line = ["export", "tok.json", "--output-format", "hf", "-o", "hf", "--no-verify"]
     assert fix_of(slmtok(*line, "--name", "x")) == "leave it out; -o names the folder"
     assert slmtok(*line).code == 0
+
+
+def test_two_tokenizers_and_a_text(slmtok, here: Path) -> None:
+    fix = fix_of(slmtok("diff", "tok.json", "a.txt"))
+    command, _, said = fix.partition(" measures one tokenizer; ")
+    assert said == "slmtok diff compares two" and slmtok(*command.split()[1:]).code == 0
+    slmtok("slice", "tok.json", "--vocab", 280, "-o", "small.json")
+    fix = fix_of(slmtok("diff", "tok.json", "a.txt"))
+    assert fix == "slmtok diff tok.json small.json --on a.txt"
+    assert slmtok(*fix.split()[1:]).code in (0, 3)
