@@ -125,11 +125,11 @@ def check_text(x: object) -> Text:
     if isinstance(x, os.PathLike):
         raise WrongType(f"{str(x)!r} is a path, not text", fix="read the file, or tok.encode_files([path], out)")
     if isinstance(x, (list, tuple)):
-        raise WrongType(f"a {type(x).__name__} is not one text", fix="tok.encode_batch(texts)")
+        fix = "tok.decode(ids)" if are_ids(x) else "tok.encode_batch(texts)"
+        raise WrongType(f"a {type(x).__name__} is not one text", fix=fix)
     found = _buffer(x)
     if found is None:
-        is_ids = getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u") and getattr(x, "ndim", 0) == 1
-        fix = "tok.decode(ids)" if is_ids else "tok.encode('some text')"
+        fix = "tok.decode(ids)" if are_ids(x) else "tok.encode('some text')"
         if isinstance(x, Mapping):
             one, many = text_in(x, "record"), texts_in(x, brackets=True)
             fix = map_call(x) or (one and f"tok.encode({one})") or (many and f"tok.encode_batch({many})") or fix
@@ -198,15 +198,27 @@ def _texts_meant(xs: object, text: object, call: str) -> str:
         return "tok.encode_files(paths, out)"
     if held := texts_in(xs, first=text, brackets=True):
         return f"tok.{call}({held})"
+    if are_ids(xs):
+        return "tok.decode(ids)"
+    if are_ids(text):
+        return "tok.decode_batch(ids)"
     if isinstance(text, (list, tuple)) and text and all(isinstance(each, str) for each in text):
         return f"tok.{call}([text for row in rows for text in row])"
     if isinstance(text, Mapping):
         return f"give texts; no field of the record is one: {', '.join(map(str, text)) or 'it has none'}"
     if is_missing(text):
-        return f"tok.{call}({PRESENT_TEXTS})"
+        return f"tok.{call}({ALL_TEXTS})"
     return f"tok.{call}(arr.to_pylist())" if hasattr(text, "as_py") else "leave it out, or str(it)"
 
 
+def are_ids(x: object) -> bool:
+    """Whether what stands in the place of text is a list or an array of integers."""
+    values = x.tolist() if hasattr(x, "tolist") else x
+    return isinstance(values, (list, tuple)) and len(values) > 0 and all(type(each) is int for each in values)
+
+
+ALL_TEXTS = "[text if isinstance(text, str) else '' for text in texts]"
+"""In a fix: the texts, each missing one as an empty text, so that rows stay in their places."""
 PRESENT_TEXTS = "[text for text in texts if isinstance(text, str)]"
 """In a fix: the texts without missing ones."""
 

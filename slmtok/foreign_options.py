@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Container, Mapping
 
-from slmtok.errors import Message, Setting
+from slmtok.errors import Message, Setting, UnknownName, unknown_name
 from slmtok.specials import spellings_meant
 
 AS_HF = frozenset(
@@ -149,6 +149,14 @@ def nearest_name(name: object, choices: Container[str]) -> str | None:
     """The choice that is nearest to an algorithm or a split of another library; None for other names."""
     nearest = NEAREST.get(name.lower()) if isinstance(name, str) else None
     return nearest if nearest is not None and nearest in choices else None
+
+
+def unknown_format(what: str, name: object, choices: Collection[str]) -> UnknownName:
+    """`unknown_name` for the formats of files; the fix is the one that is nearest to a name of another library."""
+    error = unknown_name(what, name, choices)
+    if nearest := nearest_name(name, choices):
+        error.fix = f"use {nearest!r}"
+    return error
 
 
 def scheme_meant(value: object) -> Message:

@@ -412,6 +412,10 @@ def check_own_layout(specials: Specials) -> None:
 
 def allowed_spellings(specials: Specials, names: Iterable[str]) -> dict[str, int]:
     """Spelling to id of the specials that `names` (roles, spellings, or "all") stand for. Raises `UnknownSpecial`."""
+    if isinstance(names, str) and names != "all":
+        for name in _listed(names):
+            # A set of them is a remedy for specials that are there.
+            specials.find(name, in_python=True)
     names = check_names("allow_special", names)
     if names == "all":
         return specials.spellings
@@ -419,17 +423,18 @@ def allowed_spellings(specials: Specials, names: Iterable[str]) -> dict[str, int
     return {token.text: token.id for token in tokens if token.text is not None}
 
 
-def _set_text(names: str) -> str:
-    """The set of the names between the commas of a text, as a caller writes it."""
-    listed = [name.strip() for name in names.split(",")]
-    return f"{{{', '.join(map(repr, dict.fromkeys(filter(None, listed)) or [names]))}}}"
+def _listed(names: str) -> list[str]:
+    """The names between the commas of a text, each once."""
+    return [*dict.fromkeys(filter(None, (name.strip() for name in names.split(","))))] or [names]
 
 
 def check_names(option: str, names: object) -> str | tuple[str, ...]:
     """Names of specials as a tuple, or "all". Raises `WrongType` for one name alone."""
     if isinstance(names, str):
         if names != "all":
-            raise WrongType(f"{option}={names!r} is one string", fix=f"{option}={_set_text(names)}")
+            raise WrongType(
+                f"{option}={names!r} is one string", fix=f"{option}={{{', '.join(map(repr, _listed(names)))}}}"
+            )
         return names
     if isinstance(names, (bytes, bytearray)) or not isinstance(names, Iterable):
         raise WrongType(f"{option} must name specials, not be {type(names).__name__}", fix=f"{option}={{'bos', 'eos'}}")

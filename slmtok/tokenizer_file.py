@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.checks import U64
+from slmtok.edited_files import edited_fix
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidSpecials, SlmtokError, UnsupportedVersion
 from slmtok.file_kinds import TOKENIZER, kind_of, wrong_kind
 from slmtok.files import MAX_FILE_BYTES
@@ -184,7 +185,7 @@ def parse_tokenizer_file(data: bytes, source: str) -> TokenizerFile:
         raise CorruptFile(
             f"{source} is not a valid tokenizer file: {fault}",
             where=source,
-            fix="restore the file from where it was made, or make it again"
+            fix=(edited_fix(data, source) or "restore the file from where it was made, or make it again")
             if is_ours
             else "name a tokenizer file, as slmtok train writes it"
             if beside is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -84,9 +85,14 @@ def _on_text(path: str, ctx: click.Context) -> str | None:
         return None
     # A command of two tokenizers lacks one then.
     takes_any = any(param.nargs == -1 for param in ctx.command.params)
-    lacking = [] if takes_any and len(tokenizers) > 1 else ["TOK"]
     rest = [each for each in ctx.meta["arguments"] if each != path]
-    return command_line(ctx, [*rest, *lacking, "--on", path])
+    if takes_any and len(tokenizers) > 1:
+        return command_line(ctx, [*rest, "--on", path])
+    other = tokenizer_beside(next((each for each in tokenizers if each != path), path))
+    if not takes_any and other is None:
+        given = shlex.join(each for each in tokenizers if each != path)
+        return f"slmtok eval {given} --on {shlex.quote(path)} measures one tokenizer; {ctx.command_path} compares two"
+    return command_line(ctx, [*rest, other or "TOK", "--on", path])
 
 
 def _exchanged(path: str, ctx: click.Context) -> str | None:
@@ -188,16 +194,26 @@ def with_output_named(ctx: click.Context) -> str | None:
 
 
 def with_other_tokenizer(name: str, ctx: click.Context) -> str | None:
-    """The command line with a second tokenizer, the only other one beside the given one; None for other parameters."""
+    """The command line with a second tokenizer, the first other one beside the given one; None for other parameters."""
     from slmtok.cli.files import names_tokenizer
 
     arguments: list[str] = ctx.meta["arguments"]
     given = next((each for each in arguments if names_tokenizer(each)), None) if name == _TOKENIZER else None
     if given is None:
         return None
-    beside = [str(path) for path in Path(given).parent.glob("*.json") if path != Path(given)]
-    others = [path for path in beside if kind_of_file(path) == TOKENIZER]
-    return command_line(ctx, [*arguments, others[0] if len(others) == 1 else "OTHER.json"])
+    return command_line(ctx, [*arguments, tokenizer_beside(given) or "OTHER.json"])
+
+
+def tokenizer_beside(path: str) -> str | None:
+    """The first sound tokenizer file in the folder of a file, tok.json before others; None without another one."""
+    from slmtok.opening import load
+
+    beside = [str(each) for each in Path(path).parent.glob("*.json") if each != Path(path)]
+    for each in sorted(beside, key=lambda each: (Path(each).name != "tok.json", each)):
+        with suppress(SlmtokError):
+            if kind_of_file(each) == TOKENIZER and load(each):
+                return each
+    return None
 
 
 def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:

@@ -19,7 +19,7 @@ from slmtok.errors import DocumentTooLarge, InvalidText, MissingInput, OptionErr
 from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
 from slmtok.files import missing_input
 from slmtok.formats import id_files
-from slmtok.id_arrays import OFFSETS_SUFFIX, complete_error
+from slmtok.id_arrays import OFFSETS_SUFFIX, UNKNOWN_ID_FIX, complete_error
 from slmtok.opening import load
 from slmtok.sizes import format_bytes
 
@@ -201,19 +201,12 @@ def _tokenizer_name(
 
 
 def _locate(error: UnknownId, where: str, tokenizer: Tokenizer) -> UnknownId:
-    """The engine's error with the line or document that it is about; a padding id is named as such."""
+    """The engine's error with the line or document that it is about; of an id that a model may pad with also that."""
     id = error.fields.get("id")
-    position = error.fields.get("position")
-    if isinstance(id, int) and tokenizer.n_vocab <= id < tokenizer.padded_vocab:
-        at = f" at position {position}" if position is not None else ""
-        return UnknownId(
-            f"id {id}{at} is padding, not a token",
-            where=where,
-            limit=f"n_vocab {tokenizer.n_vocab} (the model is padded to {tokenizer.padded_vocab})",
-            fix="decode with the tokenizer that made the ids; or mask the padding in the model, as slm sample does",
-            **error.fields,
-        )
     error.where = f"{where}, {error.where}" if error.where else where
+    if isinstance(id, int) and tokenizer.n_vocab <= id < tokenizer.padded_vocab:
+        error.limit = f"{error.limit}; a model may have padding up to {tokenizer.padded_vocab - 1}"
+        error.fix = f"{UNKNOWN_ID_FIX}; if a model gave them, mask its padding, as slm sample does"
     return complete_error(error)
 
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
@@ -26,6 +26,7 @@ from slmtok.cli.arguments import (
     fitting,
     parameter_name,
     positional,
+    tokenizer_beside,
     with_other_tokenizer,
     with_output_named,
     with_text_named,
@@ -49,7 +50,7 @@ from slmtok.specials import FIRST_LEARNED
 if TYPE_CHECKING:
     from slmtok.cli.options import UnknownChoiceError
 
-_COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval) ")
+_COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 _NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -470,6 +471,8 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     fact, context = f"{name} is missing", error.ctx
     if context is None:
         return fact, None
+    if name == "--on" and (absent := _absent_tokenizer(context)):
+        return f"{fact}, and {absent.fact}", absent.fix
     taken = context.params.get("tokenizer")
     if isinstance(taken, str) and name != "TOK" and isinstance(error.param, click.Argument):
         fact += f": {taken!r} is a tokenizer"
@@ -489,6 +492,17 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     return fact, named or (_completed(name, error.param, context, example) if example else None) or example
 
 
+def _absent_tokenizer(context: click.Context) -> SlmtokError | None:
+    """The error for the first argument that is neither a file nor the name of a tokenizer; None where all are there."""
+    from slmtok.cli.files import names_tokenizer
+    from slmtok.files import missing_input
+    from slmtok.opening import missing_tokenizer
+
+    words = (each for each in positional(context) if not os.path.exists(each) and not names_tokenizer(each))  # noqa: PTH110
+    absent = next(words, None)
+    return None if absent is None else missing_tokenizer(missing_input(absent), absent)
+
+
 def _other_required(param: click.Parameter | None, context: click.Context) -> list[str]:
     """The other options that are required and not given, each as in the example of the command."""
     example = shlex.split(getattr(context.command, "example", None) or "")
@@ -497,12 +511,24 @@ def _other_required(param: click.Parameter | None, context: click.Context) -> li
     for each in context.command.params:
         if each is not param and isinstance(each, click.Option) and each.required and not given & {*each.opts}:
             at = next((index for index, word in enumerate(example[:-1]) if word in each.opts), None)
-            found += [] if at is None else example[at : at + 2]
+            found += [] if at is None else _free(example[at : at + 2])
     return found
 
 
+def _free(option: Sequence[str]) -> list[str]:
+    """An option of the example; an output that exists gets another name."""
+    flag, value = option
+    stem, suffix = os.path.splitext(value)  # noqa: PTH122
+    names = (f"{stem}-{number}{suffix}" for number in count(2))
+    is_taken = flag in _OUTPUTS and os.path.exists(value)  # noqa: PTH110
+    return [flag, next(name for name in names if not os.path.exists(name)) if is_taken else value]  # noqa: PTH110
+
+
 def _with_tokenizer_beside(context: click.Context) -> str | None:
-    """The command line with its only argument, a text, as the value of --on; None for other arguments."""
+    """The command line with its only argument, a text, as the value of --on, for the first tokenizer beside it.
+
+    None for other arguments.
+    """
     from slmtok.cli.files import names_tokenizer
     from slmtok.file_content import HEAD_BYTES, content_of
     from slmtok.files import read_file
@@ -511,7 +537,7 @@ def _with_tokenizer_beside(context: click.Context) -> str | None:
     if len(files) != 1 or names_tokenizer(files[0]) or content_of(read_file(files[0], HEAD_BYTES)) is not None:
         return None
     rest = [each for each in _arguments(context) if each != files[0]]
-    return command_line(context, [*rest, "TOK", "--on", files[0]])
+    return command_line(context, [*rest, tokenizer_beside(files[0]) or "TOK", "--on", files[0]])
 
 
 def _with_run(arguments: Sequence[str], tokenizer: object) -> list[str]:
@@ -543,7 +569,7 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
     at = next((index for index, word in enumerate(words[:-1]) if word in flags), None)
     if not given or at is None:
         return None
-    lacking = [*words[at : at + 2], *_other_required(param, context)]
+    lacking = [*_free(words[at : at + 2]), *_other_required(param, context)]
     return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(lacking)}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from slmtok.errors import MissingInput, OptionError
 from slmtok.file_kinds import is_run
 from slmtok.files import read_limited
 from slmtok.formats.export import TARGETS
-from slmtok.formats.foreign_files import foreign_file
+from slmtok.formats.foreign_files import MERGES, VOCABULARY, foreign_file, pair_command
 from slmtok.formats.importing import ORIGINS
 from slmtok.opening import load, missing_tokenizer, public_encoding
 from slmtok.options import ReadOptions
@@ -76,6 +77,13 @@ def export(
             fix="leave it out",
             option="add_eos",
         )
+    if name is not None and output_format != "tiktoken":
+        raise OptionError(
+            f"--name has no effect for {output_format}, whose files have no name",
+            limit="--output-format tiktoken",
+            fix="leave it out; -o names the folder",
+            option="name",
+        )
     check_is_file(output)
     check_is_folder_name(output)
     _check_verification(verify_on, no_verify=no_verify)
@@ -108,10 +116,14 @@ def export(
 
 def _second_file(value: str | None, arguments: Sequence[str]) -> str:
     """What reads a vocabulary and its merges, which are two files; nothing for another argument."""
-    if value is None or not Path(value).is_file():
-        return ""
-    found = foreign_file(value, read_limited(value, "tokenizer.json"))
-    return found.fix if found is not None and found.fix.startswith("python ") else ""
+    files = [each for each in arguments if Path(each).is_file()]
+    found = {each: foreign_file(each, read_limited(each, "tokenizer.json")) for each in files}
+    given = {foreign.name: name for name, foreign in found.items() if foreign is not None}
+    if VOCABULARY in given and MERGES in given:
+        output = next((each for flag, each in pairwise(arguments) if flag in ("-o", "--output")), "tok.json")
+        return pair_command(given[VOCABULARY], given[MERGES], output)
+    foreign = found.get(value or "")
+    return foreign.fix if foreign is not None and foreign.fix.startswith("python ") else ""
 
 
 @command("import", example="slmtok import tokenizer.json -o tok.json", habits={EXTRA: _second_file})

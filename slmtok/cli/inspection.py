@@ -14,6 +14,7 @@ from slmtok.cli.errors import error_dict
 from slmtok.cli.options import command, option, tokenizer_argument
 from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
 from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
+from slmtok.corpus.formats import is_corpus_name
 from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, OptionError, SlmtokError, Unreadable
 from slmtok.file_content import HEAD_BYTES, is_text
 from slmtok.files import missing_input, read_file, read_limited
@@ -101,12 +102,12 @@ def _guess(file: str) -> tuple[str, str]:
     data = read_limited(file, "tokenizer.json")
     if looks_like(data):
         return "a tokenizer of Hugging Face, ", f"slmtok import {name} -o tok.json"
+    counted = f"slmtok count {name} -o {shlex.quote(f'{Path(file).stem}.counts')} counts its documents"
+    if is_corpus_name(file):
+        return "a corpus, ", f"{counted}, bytes and pretokens"
     if foreign := foreign_file(file, data):
         return f"{foreign.name}, ", foreign.fix
-    if is_text(head):
-        counts = shlex.quote(f"{Path(file).stem}.counts")
-        return "text, ", f"slmtok count {name} -o {counts} counts its documents, bytes and pretokens"
-    return "", fix
+    return ("text, ", f"{counted}, bytes and pretokens") if is_text(head) else ("", fix)
 
 
 @command("verify", example="slmtok verify tok.json data/")

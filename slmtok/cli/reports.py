@@ -129,7 +129,9 @@ def domain_note(name: str) -> str:
 def unusual_warnings(numbers: Iterable[int], encoding: str = "utf-8") -> list[str]:
     """Warnings about the characters of `UNUSUAL`, given how often a text in this encoding has each."""
     better = _WITHOUT_MARK.get(encoding)
-    mark = f"--encoding {better} leaves out the first of each file" if better else "they stand inside the text"
+    mark = "they stand inside the text"
+    if better:
+        mark = f"{again_with(f'--encoding {better}')} to leave out the first of each file"
     removed_by = {
         "carriage return": _SED,
         "byte order mark": mark,

@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import corpus_warnings
-from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, OptionError
+from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, OptionError, SlmtokError
 from slmtok.files import read_limited
 from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
@@ -52,6 +53,7 @@ from slmtok.option_values import collect_once, parse_pair
 from slmtok.options import CountOptions, TrainOptions
 from slmtok.specials import SpecialId
 from slmtok.tokenizer import Tokenizer
+from slmtok.training.lock import load_lock, lock_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,6 +102,17 @@ def _outcome(before: Tokenizer, after: Tokenizer, output: str, rows: list[Row], 
         ("fingerprint", after.fingerprint),
     ]
     return Outcome(result, summary=lambda: print_rows(listed, title=f"{output}: scheme {after.scheme}"))
+
+
+def _unused_on(tokenizer: str) -> list[str]:
+    """`--unused-on` with each file that a tokenizer was trained on, which its lock names; else with a placeholder."""
+    files: list[str] = []
+    with suppress(SlmtokError):
+        lock = load_lock(lock_path(tokenizer))
+        if (root := lock.content["corpus"].get("root")) is not None:
+            files = [str(lock.sibling(root) / entry["path"]) for entry in lock.content["corpus"]["files"]]
+    are_there = files and all(map(os.path.isfile, files))
+    return [word for file in (files if are_there else ["TEXT"]) for word in ("--unused-on", file)]
 
 
 def _size(value: str | None, arguments: Sequence[str]) -> str:
@@ -222,8 +235,7 @@ def prune(
         raise OptionError(
             "nothing says which tokens to remove: --ids FILE, or --unused-on TEXT with or without --keep N",
             limit="one of --ids and --unused-on",
-            fix=f"slmtok prune {shlex.quote(tokenizer)} --unused-on corpus.txt"
-            f"{f' --keep {keep}' if keep is not None else ''} -o {shlex.quote(output)}",
+            fix=shlex.join(["slmtok", "prune", *arguments_of_command(), *_unused_on(tokenizer)]),
             option="unused_on",
         )
     before = load(tokenizer)

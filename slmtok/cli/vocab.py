@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import CLASSES, main_class, text_of
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, check_output, writing
+from slmtok.cli.files import STDIO, add_notes, check_output, writing
 from slmtok.cli.options import (
     OUTPUT,
     Habit,
@@ -121,6 +121,8 @@ def vocab(
     if metadata:
         return Outcome(tok.metadata()) if prints_json else _write_metadata(tok, target, force=force)
     rows = _select(_rows(tok), grep, kind, sort)
+    if not rows:
+        add_notes([_no_match(grep, kind)])
     if prints_json:
         return Outcome({"n_vocab": tok.n_vocab, "rows": [row.to_dict() for row in rows]})
     with writing(target, force=force) as stream:
@@ -175,6 +177,18 @@ def _select(rows: Iterator[TokenRow], grep: str | None, kind: str | None, sort: 
     if sort == "bytes":
         chosen.sort(key=lambda row: (-len(row.token), row.id))
     return chosen
+
+
+_SPACES = str.maketrans({"Ġ": " ", "▁": " ", "␣": " ", "Ċ": r"\n"})
+"""What other libraries and the list itself show for a space, or a line feed."""
+
+
+def _no_match(grep: str | None, kind: str | None) -> str:
+    """The note on an empty list; a regex with another library's spelling of spaces in it leads to ours."""
+    given = [f"--grep {shlex.quote(grep)}" if grep is not None else "", f"--class {kind}" if kind is not None else ""]
+    meant = (grep or "").translate(_SPACES)
+    spelled = f"; --grep {shlex.quote(meant)} has the characters themselves" if meant != grep and grep else ""
+    return f"no token matches {' and '.join(filter(None, given))}{spelled}"
 
 
 def _grep_meant(grep: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok._torch import to_tensor
 from slmtok.calls import warn_caller
-from slmtok.checks import PRESENT_TEXTS, check_int, is_missing, refuse_table, type_shown
+from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_table, type_shown
 from slmtok.errors import OptionError, WrongType
 from slmtok.record_texts import map_call, texts_in
 
@@ -553,7 +553,7 @@ def _check_text(text: object, name: str, index: int) -> str:
             limit="a str, or (text, text_pair)",
             fix="is_split_into_words=True for words"
             if isinstance(text, (list, tuple))
-            else f"hf({PRESENT_TEXTS})"
+            else f"hf({ALL_TEXTS})"
             if is_missing(text)
             else "leave it out, or str(it)",
         )

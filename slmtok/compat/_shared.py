@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from types import FunctionType
@@ -21,6 +22,7 @@ from slmtok.errors import (
     CorruptFile,
     MissingInput,
     OptionError,
+    SlmtokError,
     UnknownId,
     UnknownSpecial,
     VocabularyTooSmall,
@@ -80,6 +82,7 @@ _ABSENT = {
     "SentencePieceTrainer": f"{_TRAINED} trains one",
     "GPT4Tokenizer": "from slmtok.compat.tiktoken import get_encoding; get_encoding('cl100k_base') has its ids",
     "HuggingFaceTokenizer": "RustBPETokenizer.from_directory('tokenizer'), which has the same methods",
+    "Tokenizer": f"slmtok.load('tokenizer.json') reads a file; {_ONE_ALGORITHM}",
     "BertWordPieceTokenizer": _ONE_ALGORITHM,
     "CharBPETokenizer": _ONE_ALGORITHM,
     "SentencePieceBPETokenizer": _ONE_ALGORITHM,
@@ -242,7 +245,9 @@ def unknown_id(id: object, n_vocab: int) -> UnknownId:
 def check_out_type(out_type: object) -> type:
     """SentencePiece's `out_type` as int or str. Raises `OptionError`."""
     if out_type not in (int, str, "int", "str"):
-        raise OptionError(f"out_type={out_type!r} is not offered", limit="int, str", fix="int", option="out_type")
+        fix = "out_type=str" if isinstance(out_type, str) and "piece" in out_type else "out_type=int"
+        limit = "int, str for pieces"
+        raise OptionError(f"out_type={out_type!r} is not offered", limit=limit, fix=fix, option="out_type")
     return str if out_type in (str, "str") else int
 
 
@@ -307,19 +312,33 @@ def read_folder(folder: str | os.PathLike[str], name: str, bos: str) -> Tokenize
         tokenizer.specials.find(bos)
     except MissingInput as error:
         error.limit = f"a folder with {name}, as RustBPETokenizer.save writes it"
-        other = next(iter(sorted(path.parent.glob("*.json"))), None)
+        other = _call_with_tokenizer(path.parent, bos)
         made = f"RustBPETokenizer.train_from_iterator(texts, vocab_size=32768).save({str(folder)!r})"
         error.fix = similar_file(path.parent) if not path.parent.exists() else None
-        error.fix = error.fix or (f"RustBPETokenizer(slmtok.load({str(other)!r}), BOS)" if other else made)
+        error.fix = error.fix or other or made
         raise
     except UnknownSpecial as error:
         error.where = str(path)
-        spelled = tokenizer.specials.text("bos") if "bos" in tokenizer.specials else None
-        loaded = f"slmtok.load({str(path)!r})"
-        error.fix = (
-            f"RustBPETokenizer({loaded}, {spelled!r})"
-            if spelled
-            else f"RustBPETokenizer({loaded}.with_special('bos', {bos!r}))"
-        )
+        error.fix = _wrapped(tokenizer, path, bos)
         raise
     return tokenizer
+
+
+def _wrapped(tokenizer: Tokenizer, path: Path, bos: str) -> str:
+    """The call that wraps a tokenizer, with the spelling of its `bos` where that is another."""
+    loaded = f"slmtok.load({str(path)!r})"
+    if bos in tokenizer.specials.spellings:
+        return f"RustBPETokenizer({loaded})"
+    if "bos" in tokenizer.specials:
+        return f"RustBPETokenizer({loaded}, {tokenizer.specials.text('bos')!r})"
+    return f"RustBPETokenizer({loaded}.with_special('bos', {bos!r}))"
+
+
+def _call_with_tokenizer(folder: Path, bos: str) -> str | None:
+    """The call for the first file of a folder that is a tokenizer; None without one."""
+    from slmtok.opening import load
+
+    for path in sorted(folder.glob("*.json")):
+        with suppress(SlmtokError):
+            return _wrapped(load(path), path, bos)
+    return None

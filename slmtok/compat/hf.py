@@ -13,7 +13,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final, overload
+from typing import TYPE_CHECKING, Any, NoReturn, final, overload
 
 from slmtok.calls import explains_calls, warn_caller
 from slmtok.checks import check_index, check_int
@@ -155,9 +155,23 @@ _UNSET_IN_SAVE = ("legacy_format", "filename_prefix", "push_to_hub")
 """Options of `save_pretrained` in transformers that programs pass without a value."""
 
 
+def _not_offered(name: str) -> AttributeError:
+    # Without an object Python suggests no other name.
+    return AttributeError(f"{name} is not offered: it is {_REFUSED[name]}", name=name, obj=None)
+
+
+class _NamesRefused(type):
+    """Says what stands for a class method of the other library."""
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        if name in _REFUSED:
+            raise _not_offered(name)
+        raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}", name=name, obj=cls)
+
+
 @final
 @explains_calls
-class HFTokenizer:
+class HFTokenizer(metaclass=_NamesRefused):
     """A tokenizer under Hugging Face's names. Immutable and hashable.
 
     It depends only on the tokenizer file and the settings of `as_hf`: its pickle carries these bytes and settings, so
@@ -203,8 +217,7 @@ class HFTokenizer:
 
     def __getattr__(self, name: str) -> Any:
         if name in _REFUSED:
-            # Without an object Python suggests no other name.
-            raise AttributeError(f"{name} is not offered: it is {_REFUSED[name]}", name=name, obj=None)
+            raise _not_offered(name)
         meant = None if name.startswith("_") else suggestion(name, dir(type(self)))
         hint = f"; did you mean {meant!r}?" if meant else ""
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")

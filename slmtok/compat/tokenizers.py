@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from slmtok.checks import check_path
 from slmtok.compat import as_hf
@@ -23,7 +23,7 @@ from slmtok.compat._hf_rows import Alignment, Frame, Inputs, Plan, make_rows, pa
 from slmtok.compat._shared import check_iterable, check_str, explain_adapter, read_bytes, spelling_of, training_texts
 from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, WrongType
 from slmtok.notebook import html_tokens
-from slmtok.tokenizer import Tokenizer
+from slmtok.tokenizer import Tokenizer as _Tokenizer
 
 if TYPE_CHECKING:
     from slmtok.id_arrays import StreamDecoder
@@ -76,15 +76,23 @@ class Encoding:
 class ByteLevelBPETokenizer:
     """A tokenizer under those names; `tokenizer` is the wrapped one."""
 
-    def __init__(self, tokenizer: Tokenizer | None = None, *more: object, **unknown: object) -> None:
+    def __init__(self, tokenizer: _Tokenizer | None = None, *more: object, **unknown: object) -> None:
         """tokenizer: the wrapped one; files are read by `from_file`. Raises `WrongType`."""
-        if more or unknown or not (tokenizer is None or isinstance(tokenizer, Tokenizer)):
+        if more or unknown or not (tokenizer is None or isinstance(tokenizer, _Tokenizer)):
             raise _not_wrapped(tokenizer, more, unknown)
         self._tokenizer = tokenizer
         self._view: Any = None
 
+    def __getattr__(self, name: str) -> NoReturn:
+        hint = "; slmtok.compat.as_hf(x.tokenizer)(texts, padding=True, truncation=True, max_length=512) pads and cuts"
+        raise AttributeError(
+            f"ByteLevelBPETokenizer has no {name!r}{hint if name.endswith(('_padding', '_truncation')) else ''}",
+            name=name,
+            obj=self,
+        )
+
     @property
-    def tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> _Tokenizer:
         """The wrapped tokenizer. Raises `MissingInput` before one is trained or loaded."""
         if self._tokenizer is None:
             raise MissingInput(
@@ -160,7 +168,7 @@ class ByteLevelBPETokenizer:
     @classmethod
     def from_str(cls, json: str) -> ByteLevelBPETokenizer:
         """Reads the result of `to_str`. Raises `CorruptFile`."""
-        return cls(Tokenizer.from_bytes(json.encode("utf-8", "surrogateescape")))
+        return cls(_Tokenizer.from_bytes(json.encode("utf-8", "surrogateescape")))
 
     def to_str(self, pretty: bool = False) -> str:
         """The text of the tokenizer file; `pretty` has no effect."""
@@ -279,11 +287,11 @@ def _not_wrapped(vocab: object, more: Sequence[object], unknown: Mapping[str, ob
     text = ", ".join(map(repr, files or ["vocab.json", "merges.txt"]))
     if given:
         fact = f"ByteLevelBPETokenizer has no option {next(iter(given))!r}"
-    elif len(more) > 1 or isinstance(first, Tokenizer):
+    elif len(more) > 1 or isinstance(first, _Tokenizer):
         fact = f"ByteLevelBPETokenizer takes one argument, not {len(more) + 1}"
     else:
         fact = f"ByteLevelBPETokenizer takes a Tokenizer, not {type(second if first is None else first).__name__}"
-    is_ours = isinstance(first, Tokenizer) or (first is None and second is None)
+    is_ours = isinstance(first, _Tokenizer) or (first is None and second is None)
     wrapped = f"ByteLevelBPETokenizer({'' if first is None else 'tok'})"
     return WrongType(
         fact,
@@ -292,7 +300,7 @@ def _not_wrapped(vocab: object, more: Sequence[object], unknown: Mapping[str, ob
     )
 
 
-def _read_model(vocab_path: str | os.PathLike[str], merges_path: str | os.PathLike[str]) -> Tokenizer:
+def _read_model(vocab_path: str | os.PathLike[str], merges_path: str | os.PathLike[str]) -> _Tokenizer:
     """The tokenizer of a `vocab.json` and a `merges.txt`."""
     from slmtok.formats.hf import read
 

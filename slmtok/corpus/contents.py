@@ -141,49 +141,62 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
             fact = f"{path!r} is a model of Hugging Face, not text"
             raise OptionError(fact, where="the corpus", fix="name the text", path=path)
     named, checks = set(corpus), 0
+    refused: list[OptionError] = []
     for path in found:
         is_named = path in named
         if not is_named and (checks >= _MAX_FOLDER_CHECKS or not path.endswith(_OWN_SUFFIXES)):
             continue
         checks += not is_named
-        kind = kind_of_file(path)
-        head = _head(path, options) if kind in (file_kinds.UNKNOWN, file_kinds.TOKENIZER) else b""
-        if kind == file_kinds.UNKNOWN and path.endswith(".ipynb") and head.lstrip().startswith(b"{"):
-            raise OptionError(
-                f"{path} is a notebook, not text",
-                where="the corpus",
-                limit=(Setting("format", "text"), " reads its JSON as text, outputs and images included"),
-                fix=f"jupyter nbconvert --to markdown {shlex.quote(path)}"
-                if is_named
-                else (Setting("exclude", "*.ipynb"), " leaves it out"),
-                option="corpus",
-                path=path,
-            )
-        if kind == file_kinds.UNKNOWN and (what := _of_hugging_face(path, head)):
-            raise OptionError(
-                f"{path} is {what}, not text",
-                where="the corpus",
-                limit=(Setting("format", "text"), " reads such a file as text"),
-                fix="name the text" if is_named else (Setting("exclude", Path(path).name), " leaves it out"),
-                option="corpus",
-                path=path,
-            )
-        is_ours = kind in file_kinds.NAMES and kind != file_kinds.COUNTS
-        is_certain = kind in (SHARD, DIGESTS) or head.startswith(_OWN_TOKENIZER)
-        if not is_ours or not (is_certain or path.endswith((".json", ".lock"))):
-            continue
-        raise OptionError(
-            f"{path} is {file_kinds.NAMES[kind]}, not text",
-            where="the corpus",
-            limit=(Setting("format", "text"), " reads such a file as text"),
-            fix=_FIXES.get(kind, "name the text")
-            if is_named or (kind in _PACKED and not _is_below(path, named))
-            else (Setting("exclude", f"{Path(path).parent.name}/*"), " leaves its folder out")
-            if kind in _PACKED
-            else (Setting("exclude", Path(path).name), " leaves it out"),
-            option="corpus",
-            path=path,
-        )
+        error = _own_file(path, named, options)
+        if error is not None and error.fields["glob"] is None:
+            raise error
+        refused += [error] if error is not None else []
+    if refused:
+        globs = {str(error.fields["path"]): str(error.fields["glob"]) for error in refused}
+        # The glob of a folder covers its other files.
+        folders = {path: f"{Path(path).parent.name}/*" for path in globs}
+        needed = dict.fromkeys(folder if folder in globs.values() else globs[path] for path, folder in folders.items())
+        if len(needed) > 1:
+            refused[0].fix = (Setting("exclude", tuple(needed)), " leave them out")
+        raise refused[0]
+
+
+def _own_file(path: str, named: Collection[str], options: ReadOptions) -> OptionError | None:
+    """The error for a file of slmtok, a notebook, or a file of a tokenizer of Hugging Face; None for another one.
+
+    Its field `glob` leaves the file out, where it lies in a folder of the corpus; else it is None.
+    """
+    kind, is_named = kind_of_file(path), path in named
+    head = _head(path, options) if kind in (file_kinds.UNKNOWN, file_kinds.TOKENIZER) else b""
+    if kind == file_kinds.UNKNOWN and path.endswith(".ipynb") and head.lstrip().startswith(b"{"):
+        error = _no_corpus(path, "a notebook", None if is_named else "*.ipynb")
+        error.limit = (Setting("format", "text"), " reads its JSON as text, outputs and images included")
+        error.fix = f"jupyter nbconvert --to markdown {shlex.quote(path)}" if is_named else error.parts["fix"]
+        return error
+    if kind == file_kinds.UNKNOWN and (what := _of_hugging_face(path, head)):
+        return _no_corpus(path, what, None if is_named else Path(path).name)
+    is_ours = kind in file_kinds.NAMES and kind != file_kinds.COUNTS
+    is_certain = kind in (SHARD, DIGESTS) or head.startswith(_OWN_TOKENIZER)
+    if not is_ours or not (is_certain or path.endswith((".json", ".lock"))):
+        return None
+    is_meant = is_named or (kind in _PACKED and not _is_below(path, named))
+    glob = f"{Path(path).parent.name}/*" if kind in _PACKED else Path(path).name
+    return _no_corpus(path, file_kinds.NAMES[kind], None if is_meant else glob, _FIXES.get(kind, "name the text"))
+
+
+def _no_corpus(path: str, what: str, glob: str | None, fix: Message = "name the text") -> OptionError:
+    """The error for a file that is no text; `glob` leaves it out of the folder in which it lies, else `fix`."""
+    if glob is not None:
+        fix = (Setting("exclude", glob), f" leaves {'its folder' if glob.endswith('/*') else 'it'} out")
+    return OptionError(
+        f"{path} is {what}, not text",
+        where="the corpus",
+        limit=(Setting("format", "text"), " reads such a file as text"),
+        fix=fix,
+        option="corpus",
+        path=path,
+        glob=glob,
+    )
 
 
 def _is_below(path: str, corpus: Collection[str]) -> bool:
@@ -202,10 +215,10 @@ def json_lines_among(paths: Sequence[str], options: ReadOptions) -> str | None:
     if options.format != "auto":
         return None
     texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
-    return next((path for path in texts if _begins_with_record(_head(path, options))), None)
+    return next((path for path in texts if begins_with_record(_head(path, options))), None)
 
 
-def _begins_with_record(head: bytes) -> bool:
+def begins_with_record(head: bytes) -> bool:
     """Whether the first line is a JSON object with text in it; of a longer line the first key is looked at."""
     line, end, _ = head.partition(b"\n")
     if not end and len(head) >= HEAD_BYTES:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from slmtok.corpus.paths import HUGGING_FACE
 from slmtok.corpus.selection import Skipped
-from slmtok.corpus.streams import COMPRESSED, bare_suffix
+from slmtok.corpus.streams import COMPRESSED, bare_suffix, compression
 from slmtok.corpus.template import LineParser
 from slmtok.errors import OptionError, Setting
 from slmtok.options import ReadOptions
@@ -123,6 +123,13 @@ _NOT_TEXT = {
     ".bz2": ("bzip2 data", "decompress it with bunzip2"),
 }
 """Suffixes of files that no format reads: what they are, and what to do."""
+
+
+def is_corpus_name(path: str) -> bool:
+    """Whether the name of a file says that it holds documents: records, or compressed text or records."""
+    suffix = bare_suffix(path)
+    kind = next((each for each in FORMATS.values() if suffix in each.suffixes), None)
+    return kind is not None and kind.name != "json" and (kind.records or compression(path) != "plain")
 
 
 def format_of(path: str, options: ReadOptions) -> Format:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
 from slmtok.checks import refuse_home
-from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError, unknown_name
+from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError
+from slmtok.foreign_options import unknown_format
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Encode, Target, module
 from slmtok.formats.verification import RECEIPT, compare, receipt, receipt_bytes
@@ -57,7 +58,7 @@ def export(
     check_tokenizer(tokenizer)
     target = TARGETS.get(to)
     if target is None:
-        raise unknown_name("export format", to, TARGETS)
+        raise unknown_format("export format", to, TARGETS)
     place = Path(folder)
     name = check_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", place.resolve().name).strip("-._") or to)
     target.check(tokenizer)

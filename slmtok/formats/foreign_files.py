@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ _HINTS = ("tokenizer.model", "vocab.json", "vocab.txt", "merges.txt", "tokenizer
 """Files of a folder that say what its tokenizer is, the first one found decides."""
 _PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 """Files with the tokens and the merges of one tokenizer."""
+VOCABULARY = "the vocabulary of a Hugging Face tokenizer, without its merges"
+MERGES = "the merges of a Hugging Face tokenizer, without its vocabulary"
 _EXPANDED = re.compile(r'[$`!"\\]')
 """What a shell does not keep in double quotes."""
 _SENTENCEPIECE = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f](<unk>|<pad>|<s>)")
@@ -50,9 +53,9 @@ def foreign_file(path: str, data: bytes) -> ForeignFile | None:
     if name in _SETTINGS and begin == b"{" and kind_of(data) not in NAMES:
         return ForeignFile("settings of Hugging Face", _tokenizer_json(path))
     if begin == b"{" and _is_vocabulary(name, data):
-        return ForeignFile("the vocabulary of a Hugging Face tokenizer, without its merges", _tokenizer_json(path))
+        return ForeignFile(VOCABULARY, _tokenizer_json(path))
     if data.startswith(b"#version:") or (name in ("merges.txt", "vocab.bpe") and _MERGES.match(data)):
-        return ForeignFile("the merges of a Hugging Face tokenizer, without its vocabulary", _tokenizer_json(path))
+        return ForeignFile(MERGES, _tokenizer_json(path))
     content = content_of(data[:HEAD_BYTES])
     return None if content is None else ForeignFile(content.name, "name a tokenizer file, such as tok.json")
 
@@ -86,12 +89,23 @@ def _tokenizer_json(path: str) -> str:
     beside = Path(path).with_name("tokenizer.json")
     if beside.is_file():
         return f"name the tokenizer file beside it: {shlex.quote(str(beside))}"
-    for pair in _PAIRS:
-        vocab, merges = (str(Path(path).with_name(name)) for name in pair)
+    for pair, begin in product(_PAIRS, _beginnings(Path(path).name)):
+        vocab, merges = (str(beside.with_name(begin + name)) for name in pair)
         if Path(vocab).is_file() and Path(merges).is_file():
-            # `-t` with the folder finds this file as well.
-            made = f"B.from_file({vocab!r}, {merges!r}).save({str(Path(path).with_name('tok.json'))!r})"
-            code = f"from slmtok.compat.tokenizers import ByteLevelBPETokenizer as B; {made}"
-            # In double quotes, as Python writes names in single ones.
-            return f'python -c "{code}"' if not _EXPANDED.search(code) else f"python -c {shlex.quote(code)}"
+            # `-t` with the folder finds tok.json as well.
+            names = (beside.with_name(name) for name in ("tok.json", f"{begin}slmtok.json"))
+            return pair_command(vocab, merges, str(next((each for each in names if not each.exists()), "new.json")))
     return "name the tokenizer.json of the same model: hf download MODEL tokenizer.json --local-dir ."
+
+
+def _beginnings(name: str) -> list[str]:
+    """What may stand before the names of `_PAIRS`: `gpt2-` for gpt2-merges.txt."""
+    return ["", *(name.removesuffix(end) for pair in _PAIRS for end in pair if name.endswith(end) and name != end)]
+
+
+def pair_command(vocab: str, merges: str, output: str) -> str:
+    """The command that makes a tokenizer file of a vocabulary and its merges; one that exists stays."""
+    made = f"B.from_file({vocab!r}, {merges!r}).tokenizer.save({output!r})"
+    code = f"from slmtok.compat.tokenizers import ByteLevelBPETokenizer as B; {made}"
+    # In double quotes, as Python writes names in single ones.
+    return f'python -c "{code}"' if not _EXPANDED.search(code) else f"python -c {shlex.quote(code)}"

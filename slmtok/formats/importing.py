@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptFile, MissingInput, NotEqual, Setting, unknown_name
+from slmtok.errors import CorruptFile, MissingInput, NotEqual, Setting
 from slmtok.file_kinds import TOKENIZER, kind_of, wrong_kind
 from slmtok.files import read_limited
+from slmtok.foreign_options import unknown_format
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Origin
 from slmtok.formats.foreign_files import foreign_file, hint_in
@@ -85,7 +86,7 @@ def _no_tokenizer_json(folder: str) -> MissingInput:
 def _origin(name: str, data: bytes, source: str) -> Origin:
     if name != "auto":
         if name not in ORIGINS:
-            raise unknown_name("import format", name, ORIGINS)
+            raise unknown_format("import format", name, ORIGINS)
         return ORIGINS[name]
     for origin in ORIGINS.values():
         if origin.looks_like(data):

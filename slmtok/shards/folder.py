@@ -9,9 +9,10 @@ import errno
 import os
 import shlex
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from slmtok import atomic
 from slmtok.errors import DiskFull, OutputExists, Setting, SlmtokError, Unreadable
@@ -77,13 +78,28 @@ def refuse_files(folder: Path, *, allow_own: bool = False) -> None:
         )
 
 
-def finished(folder: Path) -> OutputExists:
-    """The error for a folder that is complete."""
+def finished(
+    folder: Path, packed: Mapping[str, Any], vocabulary: Mapping[str, Any], difference: str | None = None
+) -> OutputExists:
+    """The error for a folder that is complete.
+
+    packed: `n_vocab` and `fingerprint` of its data. vocabulary: those of the tokenizer of this run. difference: another
+    one from what this run would write.
+    """
+    fact, limit = f"output {str(folder)!r} already holds packed data", difference
+    if packed and packed["fingerprint"] != vocabulary["fingerprint"]:
+        fact += " of another tokenizer"
+        limit = f"ids of {_identified(packed)}, not of {_identified(vocabulary)}"
     return OutputExists(
-        f"output {str(folder)!r} already holds packed data",
+        fact,
+        limit=limit,
         fix=(Setting("force", True), " to replace it, or name another ", Setting("output")),
         path=str(folder),
     )
+
+
+def _identified(vocabulary: Mapping[str, Any]) -> str:
+    return f"{vocabulary['fingerprint'][:8]}… with {vocabulary['n_vocab']:,} ids"
 
 
 def wipe(folder: Path, shards_of_run: Collection[str] = ()) -> None:

@@ -86,7 +86,7 @@ def pack(
         require_u16(cast("int", vocabulary_metadata(tokenizer)["n_vocab"]), layout.name)
     if layout.needs_validation:
         require_validation(options.val != "none", layout.name)
-    _claim(out, layout, force=force)
+    _claim(out, layout, tokenizer, force=force)
     work = out if layout.files is None else out / WORK_FOLDER
     try:
         shards = pack_shards(
@@ -193,22 +193,25 @@ def _lacks_subsets(out: Path, options: PackOptions) -> bool:
     return any(not (subset_folder(out, number) / MANIFEST).exists() for number in options.subset)
 
 
-def _claim(out: Path, layout: Layout, *, force: bool) -> None:
+def _claim(out: Path, layout: Layout, tokenizer: Tokenizer, *, force: bool) -> None:
     """Removes another layout under `force`, and begins one. Raises `OutputExists` for a folder of other files."""
     if not (out / META).is_file() and not folder.holds_packing(out) and not (out / WORK_FOLDER).is_dir():
         folder.refuse_files(out)
     if force:
         _remove_layout(out)
     if layout.files is not None:
-        _begin(out, force=force)
+        _begin(out, tokenizer, force=force)
 
 
-def _begin(out: Path, *, force: bool) -> None:
+def _begin(out: Path, tokenizer: Tokenizer, *, force: bool) -> None:
     """Makes the folder of another layout. Raises `OutputExists` for files that this run has not written."""
     work = out / WORK_FOLDER
     if not force and not work.exists():
         if (out / META).exists():
-            raise folder.finished(out)
+            packed: dict[str, Any] = {}
+            with suppress(SlmtokError):
+                packed = read_meta(out) or {}
+            raise folder.finished(out, packed, vocabulary_metadata(tokenizer))
         folder.refuse_files(out)
     folder.make(out)
     folder.make_inner(work)

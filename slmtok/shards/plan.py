@@ -139,13 +139,9 @@ _PLAN = schema.table({**PLAN_KEYS, "format": schema.choice(FORMAT), "version": s
 
 def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> None:
     """Raises `PlanMismatch` with the first field in which two plans differ."""
-    before, now = dict(_fields(found)), dict(_fields(wanted))
-    for where in sorted({*before, *now}):
-        if before.get(where) == now.get(where):
-            continue
+    for difference in differences(found, wanted):
         raise PlanMismatch(
-            f"{str(folder)!r} was started with another {where}: {_shorten(before.get(where))}, "
-            f"now {_shorten(now.get(where))}",
+            f"{str(folder)!r} was started with another {difference}",
             where=str(folder / PLAN),
             fix=(
                 "run the command that started it, name another ",
@@ -155,8 +151,16 @@ def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> N
                 " to start again",
             ),
             path=str(folder),
-            field=where,
+            field=difference.partition(": ")[0],
         )
+
+
+def differences(found: dict[str, Any], wanted: dict[str, Any]) -> Iterator[str]:
+    """`FIELD: OLD, now NEW` for each field in which two plans differ."""
+    before, now = dict(_fields(found)), dict(_fields(wanted))
+    for where in sorted({*before, *now}):
+        if before.get(where) != now.get(where):
+            yield f"{where}: {_shorten(before.get(where))}, now {_shorten(now.get(where))}"
 
 
 def _fields(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:

@@ -268,14 +268,14 @@ class PackRun:
         """
         if not (self.folder / MANIFEST).is_file():
             return False
-        if not (reuse or (self.folder / JOURNAL).is_file()) or not self._same_plan():
-            raise folder.finished(self.folder)
+        found = read_manifest(self.folder)
+        before = {key: value for key, value in found["plan"].items() if key != "split"}
+        if not (reuse or (self.folder / JOURNAL).is_file()) or before != self.plan:
+            field = next(plan.differences(before, self.plan), None)
+            difference = f"packed with another {field}" if field else "it is what this command makes"
+            raise folder.finished(self.folder, found, self.vocabulary, difference)
         self._remove_traces()
         return True
-
-    def _same_plan(self) -> bool:
-        found: dict[str, Any] = read_manifest(self.folder)["plan"]
-        return {key: value for key, value in found.items() if key != "split"} == self.plan
 
     def begin(self, *, force: bool) -> None:
         """Locks the folder and resumes the plan in it, or starts this one.

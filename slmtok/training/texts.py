@@ -9,9 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
-from slmtok.checks import PRESENT_TEXTS, is_missing, refuse_table, type_shown
+from slmtok.checks import PRESENT_TEXTS, are_ids, is_missing, refuse_table, type_shown
 from slmtok.corpus import Skipped
+from slmtok.corpus.contents import begins_with_record
+from slmtok.corpus.formats import FORMATS
 from slmtok.corpus.selection import Selection
+from slmtok.corpus.streams import bare_suffix
 from slmtok.errors import InvalidText, OptionError, Setting, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
@@ -77,11 +80,14 @@ def check_source(corpus: CorpusLike, options: Options, function: str) -> CorpusL
     if isinstance(corpus, io.BufferedReader):
         _refuse_binary(corpus)
     texts, head = iter(require_texts(corpus)), []
+    file = getattr(corpus, "name", None) if isinstance(corpus, io.IOBase) else None
     source = corpus.texts if isinstance(corpus, Texts) else corpus
     for text in texts:
         head.append(text)
         if isinstance(text, Mapping):
             raise _no_text(text, len(head) - 1, _texts_of_records(source, text, options, function))
+        if isinstance(file, str):
+            _refuse_record(text, file, options, function)
         if len(head) == MAX_NAMES or not is_file_name(text):
             break
     if isinstance(options, ReadOptions):
@@ -158,6 +164,21 @@ def _refuse_binary(file: io.BufferedReader) -> None:
         )
 
 
+def _refuse_record(line: object, file: str, options: Options, function: str) -> None:
+    """Raises `WrongType` for a line of an open file that is a JSON record, whose JSON would be the text."""
+    data = line.encode("utf-8", "replace") if isinstance(line, str) else line
+    if isinstance(data, bytes) and begins_with_record(data):
+        is_named = bare_suffix(file) in FORMATS["jsonl"].suffixes
+        # A record is a document.
+        changed = {name: value for name, value in _changed(options).items() if name != "document"}
+        keywords = {**({} if is_named else {"format": "jsonl"}), **changed}
+        raise WrongType(
+            f"the lines of the open file {file!r} are JSON records, not texts",
+            limit="the name of a file reads the text of its records; slmtok.Texts(file) takes its lines as they are",
+            fix=call_text(function, [file], keywords),
+        )
+
+
 def _no_text(text: object, index: int, texts: str | None = None) -> WrongType:
     """The error for what stands where a text belongs; `texts` is a call with the texts that are meant."""
     if texts is not None:
@@ -171,6 +192,8 @@ def _no_text(text: object, index: int, texts: str | None = None) -> WrongType:
         fix = f"give texts; no field of the record is one: {', '.join(map(str, text)) or 'it has none'}"
     elif isinstance(text, os.PathLike):
         fix = "pass a list of paths, not an iterator"
+    elif are_ids(text):
+        fix = "slmtok.Texts(tok.decode_batch(ids))"
     elif isinstance(text, (list, tuple)):
         fix = "slmtok.Texts(text for row in rows for text in row)"
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from importlib import import_module
@@ -194,6 +195,19 @@ def test_a_binary_file_that_is_open(tok: slmtok.Tokenizer) -> None:
         assert slmtok.count(file).totals.bytes == len(TEXT)
 
 
+@pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz", "r.txt"])
+def test_records_in_a_file_that_is_open(tok: slmtok.Tokenizer, name: str) -> None:
+    opened: Any = gzip.open if name.endswith(".gz") else open
+    with opened(name, "wt") as file:
+        file.write('{"text": "the cat"}\n' * 3)
+    for mode in ("rt", "rb"):
+        with opened(name, mode) as file:
+            fix, counts = pasted(lambda file=file: slmtok.count(file, document="line"), WrongType)
+            assert counts.totals.bytes == 3 * len("the cat"), fix
+        with opened(name, mode) as file:
+            assert slmtok.count(slmtok.Texts(file)).totals.bytes == 3 * len('{"text": "the cat"}\n')
+
+
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 def test_binary_files_are_not_encoded(tok: slmtok.Tokenizer) -> None:
     np.save("ids.npy", tok.encode(TEXT))
@@ -283,6 +297,9 @@ def test_a_folder_of_nanochat(tok: slmtok.Tokenizer) -> None:
     with pytest.raises(MissingInput) as caught:
         RustBPETokenizer.from_directory("run1")
     assert caught.value.fix == "RustBPETokenizer.train_from_iterator(texts, vocab_size=32768).save('run1')"
+    export(tok, "hf", "hf", verify=False)
+    fix, loaded = pasted(lambda: RustBPETokenizer.from_directory("hf"), MissingInput, **names)
+    assert fix == "RustBPETokenizer(slmtok.load('hf/tokenizer.json'), '<s>')"
     tok.save("run1/tok.json")
     fix, loaded = pasted(lambda: RustBPETokenizer.from_directory("run1"), UnknownSpecial, **names)
     assert fix == "RustBPETokenizer(slmtok.load('run1/tok.json'), '<s>')"

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import slmtok
-from slmtok.compat import as_hf
+from slmtok.compat import as_hf, as_tiktoken
+from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.compat.tiktoken import encoding_for_model, get_encoding
+from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 from slmtok.errors import (
     CorruptShard,
     OptionError,
@@ -25,6 +27,7 @@ from slmtok.errors import (
     UnknownSpecial,
     WrongType,
 )
+from slmtok.formats.export import export
 from slmtok.shards import open_shards
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
@@ -123,13 +126,67 @@ def test_missing_texts_of_a_column(tok: slmtok.Tokenizer, missing: object) -> No
     present = {"texts": texts, "tok": tok, "hf": as_hf(tok), "slmtok": slmtok}
     with pytest.raises(WrongType, match=r"text 1 is (NoneType|float(64)? nan), a missing text, not str") as caught:
         tok.encode_batch(texts)
-    assert tok.decode_batch(eval(str(caught.value.fix), present)) == ["a cat", "a dog"]
+    assert tok.decode_batch(eval(str(caught.value.fix), present)) == ["a cat", "", "a dog"]
     fix = refused(lambda: as_hf(tok)(texts), WrongType)
-    assert len(eval(fix, present)["input_ids"]) == 2
+    assert len(eval(fix, present)["input_ids"]) == 3
     fix = refused(lambda: slmtok.count(slmtok.Texts(texts)), WrongType)
     assert slmtok.count(eval(fix, present)).stats.documents == 2
     texts = ["a", 5]
     assert "str(it)" in refused(lambda: tok.encode_batch(texts), WrongType)
+
+
+def test_ids_in_the_place_of_texts(tok: slmtok.Tokenizer) -> None:
+    ids: Any = [tok.encode_list("a cat"), tok.encode_list("a dog")]
+    names = {"tok": tok, "slmtok": slmtok}
+    for rows in (ids, [np.array(row) for row in ids]):
+        fix = refused(lambda rows=rows: tok.encode_batch(rows), WrongType)
+        assert eval(fix, {**names, "ids": rows}) == ["a cat", "a dog"]
+    for call in (lambda: tok.encode(ids[0]), lambda: tok.encode_batch(ids[0])):
+        assert eval(refused(call, WrongType), {**names, "ids": ids[0]}) == "a cat"
+    fix = refused(lambda: slmtok.count(slmtok.Texts(ids)), WrongType)
+    assert slmtok.count(eval(fix, {**names, "ids": ids})).stats.documents == 2
+
+
+def test_one_spelling_in_the_place_of_a_set(tok: slmtok.Tokenizer) -> None:
+    names: Any = "<|endoftext|>"
+    fix = refused(lambda: tok.encode("a", allow_special=names), UnknownSpecial)
+    assert fix.startswith("tok = tok.with_special('eos', '<|endoftext|>')")
+    named = tok.with_special("eos", "<|endoftext|>")
+    assert refused(lambda: named.encode("a", allow_special=names), WrongType) == "allow_special={'<|endoftext|>'}"
+
+
+def test_one_spelling_in_the_place_of_a_set_of_tiktoken(tok: slmtok.Tokenizer) -> None:
+    encoding, names = as_tiktoken(tok), "</s>"
+    wrong: Any = names
+    fix = refused(lambda: encoding.encode("a</s>", allowed_special=wrong), WrongType)
+    assert eval(f"encoding.encode('a</s>', {fix})", {"encoding": encoding})[-1] == 2
+
+
+def test_pieces_of_sentencepiece(tok: slmtok.Tokenizer) -> None:
+    sp, wrong = SentencePieceProcessor(tok), 5
+    fix = refused(lambda: sp.encode("a cat", out_type="piece"), OptionError)
+    assert all(isinstance(piece, str) for piece in eval(f"sp.encode('a cat', {fix})", {"sp": sp}))
+    fix = refused(lambda: sp.piece_to_id(wrong), WrongType)
+    assert fix == "id_to_piece(id)" and eval(f"sp.{fix}", {"sp": sp, "id": wrong})
+
+
+def test_names_of_hugging_face_that_no_class_has(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(ImportError, match=r"slmtok.load\('tokenizer.json'\) reads a file"):
+        exec("from slmtok.compat.tokenizers import Tokenizer")
+    wrong: Any = ByteLevelBPETokenizer(tok)
+    with pytest.raises(AttributeError, match="has no 'enable_padding'; ") as caught:
+        wrong.enable_padding()
+    call = str(caught.value).partition("; ")[2].removesuffix(" pads and cuts")
+    texts = ["a cat", "the cat sat on the mat"]
+    rows = eval(call, {"slmtok": slmtok, "x": wrong, "texts": texts})["input_ids"]
+    assert len({len(row) for row in rows}) == 1
+    of_class: Any = type(as_hf(tok))
+    with pytest.raises(AttributeError, match=r"is not offered: .* as_hf\(slmtok.load\('tok.json'\)\) opens"):
+        of_class.from_pretrained("gpt2")
+
+
+def test_the_name_of_an_export_in_another_library(tok: slmtok.Tokenizer) -> None:
+    assert refused(lambda: export(tok, "huggingface", "out"), UnknownName) == "use 'hf'"
 
 
 def test_one_error_is_shown_alone(tok: slmtok.Tokenizer) -> None:
@@ -150,7 +207,7 @@ def test_a_role_that_has_no_name_yet(tok: slmtok.Tokenizer) -> None:
         lambda: tok.encode("hello", allow_special={"user"}),
         lambda: tok.specials["user"],
     ):
-        fix = refused(call, UnknownSpecial).removesuffix(" has it")
+        fix = refused(call, UnknownSpecial).removeprefix("tok = ").removesuffix(" has it")
         assert eval(fix, {"tok": tok}).encode_segments([slmtok.Special("user"), "a"]).ids[0] == 6
     assert refused(lambda: tok.specials["eos_token"], UnknownSpecial) == "use 'eos'"
 

@@ -181,7 +181,9 @@ class Rules:
 def _names(names: object, option: str) -> frozenset[str]:
     found = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [None]
     if not all(isinstance(name, str) for name in found):
-        raise WrongType(f"{option} must be 'all' or a set of spellings, not {names!r}", fix=f"{option}={{'…'}}")
+        given = [names] if isinstance(names, str) else [name for name in found if isinstance(name, str)]
+        meant = f"{{{', '.join(map(repr, given))}}}" if given else "'all'" if names is True else "()"
+        raise WrongType(f"{option} must be 'all' or a set of spellings, not {names!r}", fix=f"{option}={meant}")
     return frozenset(filter(None, found))
 
 

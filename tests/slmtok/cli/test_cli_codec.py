@@ -164,10 +164,11 @@ def test_padding_id(slmtok, tok, leftovers):
     ran = slmtok("decode", "-t", tok, "-o", "out.txt", stdin=b"300 301\n300 1001\n")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        "error: id 1001 at position 1 is padding, not a token\n"
-        "  where: stdin, line 2\n"
-        "  limit: n_vocab 1000 (the model is padded to 1024)\n"
-        "  fix:   decode with the tokenizer that made the ids; or mask the padding in the model, as slm sample does\n"
+        "error: id 1001 is not in the vocabulary\n"
+        "  where: stdin, line 2, position 1\n"
+        "  limit: 0 <= id < 1000 (n_vocab); a model may have padding up to 1023\n"
+        "  fix:   decode with the tokenizer that made the ids; if a model gave them, mask its padding, as slm sample "
+        "does\n"
     )
     assert leftovers() == []
 

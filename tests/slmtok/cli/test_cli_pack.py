@@ -176,6 +176,24 @@ def test_refusals_on_the_command_line(slmtok, lines, tok):
     assert slmtok("pack", lines, "-t", tok, "-o", "other", "--dry-run").out.startswith("would read 1 file")
 
 
+@pytest.mark.parametrize("layout", [(), ("--output-format", "nanogpt")])
+def test_packed_data_of_another_tokenizer_are_named(slmtok, lines, tok, layout):
+    slmtok("slice", tok, "--vocab", 600, "-o", "small.json")
+    line = ["pack", lines, "-o", "data", *layout]
+    assert slmtok(*line, "-t", tok).code == 0
+    ran = slmtok(*line, "-t", "small.json")
+    assert ran.code == 1 and "already holds packed data of another tokenizer\n  limit: ids of " in ran.err, ran.err
+    assert "… with 1,000 ids, not of " in ran.err and "… with 600 ids\n" in ran.err
+    assert slmtok(*line, "-t", "small.json", "--force").code == 0
+
+
+def test_packed_data_are_compared_with_the_command(slmtok, lines, tok):
+    line = ["pack", lines, "-t", tok, "-o", "data"]
+    assert slmtok(*line).code == 0
+    assert "\n  limit: it is what this command makes\n" in slmtok(*line).err
+    assert '\n  limit: packed with another options.val: "auto", now "none"\n' in slmtok(*line, "--val", "none").err
+
+
 def test_a_file_without_a_column_is_told(slmtok, tok, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"content": "x"}\n')
     ran = slmtok("pack", "a.jsonl", "-t", tok, "-o", "data")

@@ -110,7 +110,7 @@ WRONG_KINDS = {
     "reproduce tok.lock --corpus data": (1, "error: no file 'data/a.txt', which the lock names\n"),
     "info run": (1, "error: 'run' is a run of slm, not packed data\n"),
     "exposure run": (1, "error: 'run' is a run of slm, not packed data\n"),
-    "align run run --on a.txt": (1, "error: 'run' is a folder, not a file of losses\n"),
+    "align run run --on a.txt": (2, "error: 'run' is a run of slm, not losses on a text\n"),
 }
 
 
@@ -270,7 +270,7 @@ OTHER_WAY_ROUND = {
     "eval small.json a.txt --on tok.json": (2, "slmtok eval small.json tok.json --on a.txt"),
     "prune a.txt tok.json -o x": (2, "slmtok prune tok.json -o x --unused-on a.txt"),
     "set-special user=u tok.json -o x": (2, "slmtok set-special tok.json user=u -o x"),
-    "diff a.txt tok.json": (1, "slmtok diff tok.json TOK --on a.txt"),
+    "diff a.txt tok.json": (1, "slmtok diff tok.json small.json --on a.txt"),
     "extend tok.json small.json --vocab 300 -o x": (2, "name the text; slmtok slice and slmtok extend make other"),
     "exposure tok.json data": (2, "leave one out: slmtok exposure takes DATA and options"),
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import slmtok as package
+from slmtok.compat.tokenizers import ByteLevelBPETokenizer
+from slmtok.formats.export import export
 
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
@@ -111,6 +115,21 @@ def test_the_two_files_of_a_tokenizer(slmtok, here: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("names", [("gpt2-vocab.json", "merges.txt"), ("gpt2-merges.txt", "gpt2-vocab.json")])
+def test_the_two_files_of_a_tokenizer_under_other_names(slmtok, here: Path, names: tuple[str, str]) -> None:
+    ByteLevelBPETokenizer(package.load("tok.json")).save_model(".")
+    for saved, name in zip(("merges.txt", "vocab.json"), sorted(names, key=lambda name: "vocab" in name), strict=True):
+        Path(saved).rename(name)
+    fix = fix_of(slmtok("import", *names, "-o", "new.json"))
+    exec(shlex.split(fix)[2])
+    assert slmtok("encode", "a.txt", "-t", "new.json").out == slmtok("encode", "a.txt", "-t", "tok.json").out
+    if names[0].startswith("gpt2-m"):
+        # One of them alone; the tok.json beside stays.
+        fix = fix_of(slmtok("import", names[0], "-o", "new2.json"))
+        exec(shlex.split(fix)[2])
+        assert package.load("gpt2-slmtok.json").fingerprint == package.load("new.json").fingerprint
+
+
 def test_a_summary_in_a_file_is_noted(slmtok, here: Path) -> None:
     line = "-m slmtok sample-corpus --bytes 2000"
     with Path("s.txt").open("w") as file:
@@ -135,3 +154,94 @@ def test_counts_of_two_patterns(slmtok, here: Path) -> None:
     assert fix == "count the text of b.counts again with --pattern slm"
     slmtok("count", "b.txt", "-o", "b.counts", "--pattern", "slm", "--force")
     assert slmtok("merge", "a.counts", "b.counts", "-o", "all.counts").code == 0
+
+
+@pytest.mark.parametrize("is_in_place", [False, True])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("</s>", "<|endoftext|>"), ('6,"role":null,"text":null', '6,"role":"user","text":"<|user|>"')],
+    ids=["spelling", "role"],
+)
+def test_a_special_that_was_renamed_by_hand(slmtok, here: Path, before: str, after: str, is_in_place: bool) -> None:
+    named = package.load("tok.json").with_special(*(("user", "<|user|>") if "user" in after else ("eos", after)))
+    Path("gpt.json").write_text(Path("tok.json").read_text().replace(before, after))
+    if is_in_place:
+        Path("tok.json").unlink()
+    ran = slmtok("verify", "gpt.json")
+    fix = next(line for line in ran.out.splitlines() if line.startswith("  fix:   ")).removeprefix("  fix:   ")
+    assert fix.startswith("sed " if is_in_place else "slmtok set-special tok.json "), fix
+    subprocess.run(["bash", "-c", fix.replace("slmtok set", f"'{sys.executable}' -m slmtok set")], check=True)
+    assert package.load("gpt.json").specials == named.specials
+
+
+def test_a_tokenizer_file_that_was_formatted_anew(slmtok, here: Path) -> None:
+    Path("f.json").write_text(json.dumps(json.loads(Path("tok.json").read_text()), indent=1))
+    fix = fix_of(slmtok("encode", "a.txt", "-t", "f.json"))
+    assert fix == "cp tok.json f.json"
+    subprocess.run(fix, shell=True, check=True)
+    assert slmtok("encode", "a.txt", "-t", "f.json").code == 0
+
+
+def test_all_tokenizers_among_the_texts_are_left_out_at_once(slmtok, here: Path) -> None:
+    Path("many").mkdir()
+    for name in ("a.json", "b.json", "c.lock"):
+        Path("many", name).write_bytes(Path("tok." + name[2:]).read_bytes())
+    Path("many/a.txt").write_text(TEXT)
+    line = ["train", "many", "--vocab", "290", "-o", "new.json"]
+    fix = fix_of(slmtok(*line))
+    assert fix == "--exclude a.json --exclude b.json --exclude c.lock leave them out"
+    assert slmtok(*line, *fix.removesuffix(" leave them out").split()).code == 0
+
+
+def test_a_corpus_is_counted_and_not_described(slmtok, here: Path) -> None:
+    Path("c.txt.gz").write_bytes(gzip.compress(TEXT.encode()))
+    Path("d.jsonl").write_text('{"text": "the cat"}\n')
+    for name in ("c.txt.gz", "d.jsonl", "a.txt"):
+        fix = fix_of(slmtok("info", name)).removesuffix(" counts its documents, bytes and pretokens")
+        assert slmtok(*shlex.split(fix)[1:], "--force").code == 0, fix
+
+
+def test_an_empty_list_of_tokens_is_noted(slmtok, here: Path) -> None:
+    ran = slmtok("vocab", "tok.json", "--grep", "Ġthe")
+    assert (ran.code, ran.out) == (0, "")
+    note = "note: no token matches --grep 'Ġthe'; --grep ' the' has the characters themselves\n"
+    assert ran.err == note
+    assert slmtok("vocab", "tok.json", "--grep", " the").out
+    assert slmtok("vocab", "tok.json", "--class", "byte", "--grep", "the").err.endswith("--grep the and --class byte\n")
+
+
+def test_least_used_tokens_are_those_of_the_corpus_of_the_lock(slmtok, here: Path) -> None:
+    fix = fix_of(slmtok("prune", "tok.json", "--keep", "280", "-o", "small.json"))
+    assert fix == "slmtok prune tok.json --keep 280 -o small.json --unused-on a.txt"
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+    Path("tok.lock").unlink()
+    assert fix_of(slmtok("prune", "tok.json", "-o", "x.json")).endswith(" -o x.json --unused-on TEXT")
+
+
+def test_the_output_of_an_example_that_exists(slmtok, here: Path) -> None:
+    export(package.load("tok.json"), "hf", "hf", verify=False)
+    fix = fix_of(slmtok("import", "hf/tokenizer.json", "--no-verify"))
+    assert fix == "slmtok import hf/tokenizer.json --no-verify -o tok-2.json"
+    assert slmtok(*fix.split()[1:]).code == 0
+
+
+def test_a_file_that_is_missing_beside_an_option(slmtok, here: Path) -> None:
+    ran = slmtok("audit", "tok.jsn")
+    assert "error: --on is missing, and no file 'tok.jsn'\n" in ran.err
+    assert fix_of(ran) == "check the name: there is 'tok.json'"
+
+
+def test_the_name_of_an_export_is_tiktokens(slmtok, here: Path) -> None:
+    line = ["export", "tok.json", "--output-format", "hf", "-o", "hf", "--no-verify"]
+    assert fix_of(slmtok(*line, "--name", "x")) == "leave it out; -o names the folder"
+    assert slmtok(*line).code == 0
+
+
+def test_two_tokenizers_and_a_text(slmtok, here: Path) -> None:
+    fix = fix_of(slmtok("diff", "tok.json", "a.txt"))
+    command, _, said = fix.partition(" measures one tokenizer; ")
+    assert said == "slmtok diff compares two" and slmtok(*command.split()[1:]).code == 0
+    slmtok("slice", "tok.json", "--vocab", 280, "-o", "small.json")
+    fix = fix_of(slmtok("diff", "tok.json", "a.txt"))
+    assert fix == "slmtok diff tok.json small.json --on a.txt"
+    assert slmtok(*fix.split()[1:]).code in (0, 3)
