@@ -250,7 +250,7 @@ def _vocab_dict(path: str, vocab: VocabMeta) -> dict[str, object]:
 
 
 @command("doctor", example="slm doctor run")
-@argument("paths", metavar="[RUN|DATA|TOK]...", nargs=-1, help="Runs, data and tokenizers to check.")
+@argument("paths", metavar="[PATH]...", nargs=-1, help="Runs, packed data and files of tokenizers to check.")
 def doctor(paths: tuple[str, ...]) -> Outcome:
     """Describe this machine, and check that files belong together. Exit with status 3 where they do not."""
     for path in paths:

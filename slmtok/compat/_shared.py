@@ -336,9 +336,9 @@ def _wrapped(tokenizer: Tokenizer, path: Path, bos: str) -> str:
 
 def _call_with_tokenizer(folder: Path, bos: str) -> str | None:
     """The call for the first file of a folder that is a tokenizer; None without one."""
-    from slmtok.opening import load
+    from slmtok.tokenizer import read_tokenizer
 
     for path in sorted(folder.glob("*.json")):
         with suppress(SlmtokError):
-            return _wrapped(load(path), path, bos)
+            return _wrapped(read_tokenizer(path), path, bos)
     return None
