@@ -336,9 +336,11 @@ def _wrapped(tokenizer: Tokenizer, path: Path, bos: str) -> str:
 
 def _call_with_tokenizer(folder: Path, bos: str) -> str | None:
     """The call for the first file of a folder that is a tokenizer; None without one."""
-    from slmtok.tokenizer import read_tokenizer
+    from slmtok.formats.importing import import_file
 
     for path in sorted(folder.glob("*.json")):
         with suppress(SlmtokError):
             return _wrapped(read_tokenizer(path), path, bos)
+        with suppress(SlmtokError):
+            return _wrapped(import_file(path, origin="hf", verify=False)[0], path, bos)
     return None

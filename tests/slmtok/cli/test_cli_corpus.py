@@ -144,7 +144,9 @@ def test_what_is_wrong_with_a_corpus_is_placed(slmtok, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"all good here")
     (tmp_path / "b.txt").write_bytes(b"text and \xff more")
     ran = slmtok("count", "a.txt", "b.txt", "-o", "x.counts")
-    assert "note: 1 invalid byte in 1 of 2 documents were kept as bytes (first: b.txt, byte 9); --encoding" in ran.err
+    assert "note: 1 invalid byte in 1 of 2 documents were kept as bytes (first: b.txt, byte 9); " in ran.err
+    assert "for text in Latin-1, for instance, run it again with --encoding latin-1 --force\n" in ran.err
+    assert slmtok("count", "a.txt", "b.txt", "-o", "x.counts", "--encoding", "latin-1", "--force").code == 0
 
 
 def test_lengths_say_that_they_are_of_whole_documents(slmtok, tmp_path):
@@ -209,6 +211,8 @@ def test_a_folder_with_a_tokenizer_beside_the_text(slmtok, corpus, tmp_path):
     corpus.rename(tmp_path / "texts" / "corpus.txt")
     assert slmtok("train", "texts", "--vocab", "300", "-o", "texts/tok.json").code == 0
     ran = slmtok("count", "texts", "-o", "out.counts")
-    assert ran.code == 2 and "--exclude tok.json leaves it out" in ran.err
+    assert ran.code == 2 and "fix:   --exclude tok.json --exclude tok.lock leave them out" in ran.err
+    both = ("--exclude", "tok.json", "--exclude", "tok.lock")
+    assert slmtok("count", "texts", *both, "-o", "both.counts").code == 0
     (tmp_path / "texts" / "other.json").write_text('{"format": "mine", "text": "x"}')
     assert slmtok("count", "texts", "--exclude", "tok.*", "-o", "out.counts").code == 0
