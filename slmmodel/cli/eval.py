@@ -268,14 +268,14 @@ def _check(
         "stateful": stateful,
     }
     source = open_split(stated["documents"]["split"])
-    weights = weights_digest(run.weights(scoring["step"]))
+    data = str(stated["documents"]["data"])
+    computed = score(run, source, **scoring).certificate if source.digest == data else None
+    weights = computed["model"]["weights"] if computed else weights_digest(run.weights(scoring["step"]))
     others = ["other weights"] * (weights != stated["model"]["weights"])
     of_run = Path(path).resolve().parents[1] if Path(path).resolve().parent.name == EVALUATIONS else run.path
     is_of_another = bool(others) and RunFolder(of_run).exists() and not of_run.samefile(run.path)
     rows: list[Row] = [("its run", shlex.join(["slm", "eval", "--check", path]))] if is_of_another else []
-    data, computed = str(stated["documents"]["data"]), None
-    if source.digest == data:
-        computed = score(run, source, **scoring).certificate
+    if computed:
         wrong = differences(stated, computed)
     else:
         wrong = [f"model.weights is {stated['model']['weights'][:16]}…; {weights[:16]}… here"] * len(others)

@@ -569,7 +569,7 @@ def fingerprint_of(config: RunConfig, data: RunData, sequences_digest: str, devi
 
 
 def check_fingerprint(run: RunFolder, now: Mapping[str, Any], allowed: Collection[str]) -> list[str]:
-    """Raises `Mismatch` for the first field that differs from the run's and must not; gives notes on those that may.
+    """Raises `Mismatch` for the first field that must not differ from that of the run; returns notes on the others.
 
     Threads are compared on a CPU alone, where they decide the order of sums.
     """

@@ -139,9 +139,9 @@ _PLAN = schema.table({**PLAN_KEYS, "format": schema.choice(FORMAT), "version": s
 
 def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> None:
     """Raises `PlanMismatch` with the first field in which two plans differ."""
-    for difference in differences(found, wanted):
+    for where, change in differences(found, wanted):
         raise PlanMismatch(
-            f"{str(folder)!r} was started with another {difference}",
+            f"{str(folder)!r} was started with another {where}: {change}",
             where=str(folder / PLAN),
             fix=(
                 "run the command that started it, name another ",
@@ -151,16 +151,16 @@ def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> N
                 " to start again",
             ),
             path=str(folder),
-            field=difference.partition(": ")[0],
+            field=where,
         )
 
 
-def differences(found: dict[str, Any], wanted: dict[str, Any]) -> Iterator[str]:
-    """`FIELD: OLD, now NEW` for each field in which two plans differ."""
+def differences(found: dict[str, Any], wanted: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(field, `OLD, now NEW`) of each field in which two plans differ."""
     before, now = dict(_fields(found)), dict(_fields(wanted))
     for where in sorted({*before, *now}):
         if before.get(where) != now.get(where):
-            yield f"{where}: {_shorten(before.get(where))}, now {_shorten(now.get(where))}"
+            yield where, f"{_shorten(before.get(where))}, now {_shorten(now.get(where))}"
 
 
 def _fields(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:

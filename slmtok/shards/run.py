@@ -271,8 +271,8 @@ class PackRun:
         found = read_manifest(self.folder)
         before = {key: value for key, value in found["plan"].items() if key != "split"}
         if not (reuse or (self.folder / JOURNAL).is_file()) or before != self.plan:
-            field = next(plan.differences(before, self.plan), None)
-            difference = f"packed with another {field}" if field else "it is what this command makes"
+            first = next(plan.differences(before, self.plan), None)
+            difference = "packed with another {}: {}".format(*first) if first else "it is what this command makes"
             raise folder.finished(self.folder, found, self.vocabulary, difference)
         self._remove_traces()
         return True

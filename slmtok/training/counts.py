@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from slmtok import _engine, atomic
 from slmtok._engine import UNICODE_VERSION, Counts
@@ -402,7 +402,7 @@ def _read(files: Sequence[CountsFile], head: Head, pattern: _engine.Pattern) -> 
     try:
         return _engine.read_counts(_bodies(files, head), len(head.domains), pattern, limit)
     except NotEnoughMemory as error:
-        if int(str(error.fields["bytes"])) > limit:
+        if cast("int", error.fields["bytes"]) > limit:
             paths = [file.layout.path for file in files]
             raise NotEnoughMemory(
                 f"the pieces of {' and '.join(paths)} take more than {format_bytes(limit)} of memory",

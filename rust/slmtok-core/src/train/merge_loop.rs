@@ -18,8 +18,6 @@ use crate::{Error, Result, interrupt};
 
 /// Merges between two progress reports.
 const REPORT_INTERVAL: u32 = 256;
-/// Postings between two checks for an interrupt.
-const CHECK_INTERVAL: usize = 1 << 20;
 
 /// Learns merges from `counts`. `report` receives (merges learned, merges wanted); its error ends the run.
 ///
@@ -183,17 +181,15 @@ impl<'a> Run<'a> {
         let postings = &mut self.pairs.postings[entry.offset..entry.offset + entry.len];
         self.outcome.stats.visited += postings.len() as u64;
         let (mut kept, mut count) = (0, 0);
-        for block in (0..postings.len()).step_by(CHECK_INTERVAL) {
-            interrupt::check()?;
-            for at in block..postings.len().min(block + CHECK_INTERVAL) {
-                let pos = postings[at];
-                let start = pos as usize;
-                let cell = self.arena.cells[start];
-                if cell.token == entry.left && self.arena.cells[start + step].token == entry.right {
-                    count += self.arena.weight[cell.word as usize];
-                    postings[kept] = pos;
-                    kept += 1;
-                }
+        for at in 0..postings.len() {
+            interrupt::check_at(at)?;
+            let pos = postings[at];
+            let start = pos as usize;
+            let cell = self.arena.cells[start];
+            if cell.token == entry.left && self.arena.cells[start + step].token == entry.right {
+                count += self.arena.weight[cell.word as usize];
+                postings[kept] = pos;
+                kept += 1;
             }
         }
         entry.len = kept;
@@ -245,9 +241,7 @@ impl<'a> Run<'a> {
         let mut applied = 0;
         new_pairs.reserve(pairs.slice(pair).len());
         for (index, &pos) in pairs.slice(pair).iter().enumerate() {
-            if index.is_multiple_of(CHECK_INTERVAL) {
-                interrupt::check()?;
-            }
+            interrupt::check_at(index)?;
             let (start, middle) = (pos as usize, (pos + left_len) as usize);
             if cells[start].token != left || cells[middle].token != right {
                 continue; // overlapped by the occurrence before it, in a run
