@@ -758,7 +758,9 @@ def verify_sums(folder: Path, names: Iterable[str] | None = None) -> bool:
     sums = read_sums(folder)
     for name in sums if names is None else [name for name in names if name in sums]:
         path = folder / name
-        if not path.is_file() or path.stat().st_size > _largest_size(path) or sha256_of(path) != sums[name]:
+        if path.is_file() and (size := path.stat().st_size) > _largest_size(path):
+            raise _differs(path, f"{name} has {size:,} bytes, more than its header or its kind allows")
+        if not path.is_file() or sha256_of(path) != sums[name]:
             raise _differs(path)
     return bool(sums)
 
@@ -780,14 +782,14 @@ def _largest_size(path: Path) -> int:
         return 0
 
 
-def _differs(path: Path) -> CorruptFile:
+def _differs(path: Path, fact: str | None = None) -> CorruptFile:
     """The error for a file that is not as its folder's sums have it. A run with lost weights still has checkpoints."""
     fix, steps = "restore the file", Checkpoints(path.parent / CHECKPOINTS).list()
     is_weights = _TENSOR_FILE.fullmatch(path.name) is not None
     fix += f", or read a checkpoint: --step {steps[-1]}" if is_weights and steps else ""
     fix += "" if is_weights else "; slm train and slm resume continue with --allow-mismatch files"
     return CorruptFile(
-        f"{path.name} {'differs from' if path.exists() else 'is missing, but listed in'} {SUMS}",
+        fact or f"{path.name} {'differs from' if path.exists() else 'is missing, but listed in'} {SUMS}",
         where=str(path.parent),
         limit="files of a run must not be edited",
         fix=fix,

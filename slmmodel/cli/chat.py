@@ -53,7 +53,7 @@ _HABITS: dict[str, Habit] = {
 @option("--max-new", "--max-new-tokens", "max_new_tokens", metavar="N", type=COUNT, default=128,
         help="Maximum number of new ids of an answer.")  # fmt: skip
 @option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the random choices.")
-@option("--transcript", metavar="FILE", panel=OUTPUT, help="Write the transcript here at the end.")
+@option("--transcript", metavar="FILE", panel=OUTPUT, help="Write the transcript here at the end, also of an interrupted chat.")
 @option("--force", is_flag=True, panel=OUTPUT, help="Replace a transcript that exists.")
 @opening_options
 def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcome:
@@ -71,9 +71,14 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
     conversation = Chat(context, options.model_copy(update=special_ids(context.vocab)), sys.stdout.write)
     if not settings().quiet and not settings().as_json:
         sys.stderr.write(f"{run}: {HELP}")
-    conversation.run(_lines())
-    if transcript is not None:
-        write(transcript, conversation.transcript().encode(), force=force)
+    has_ended = False
+    try:
+        conversation.run(_lines())
+        has_ended = True
+    finally:
+        # Also after Ctrl-C at the prompt, SIGTERM or an error: what was said is kept.
+        if transcript is not None and (has_ended or conversation.turns):
+            write(transcript, conversation.transcript().encode(), force=force)
     turns = [{"text": turn.text, "answer": turn.answer} for turn in conversation.turns]
     faults = tuple(conversation.faults)
     # On a terminal one saw them, and typed something else.
@@ -167,9 +172,11 @@ class Chat:
                     self._show(parts[-1])
         except KeyboardInterrupt:
             self._say("(ended)")
-        parts.append(decoder.finish())
+        finally:
+            # Whatever ends the answer, the transcript has it.
+            parts.append(decoder.finish())
+            self.turns.append(Turn(text, "".join(parts), new + row.samples[0].ids))
         self._show(parts[-1] + "\n")
-        self.turns.append(Turn(text, "".join(parts), new + row.samples[0].ids))
         return self.turns[-1].answer
 
     def _command(self, word: str, value: str) -> None:

@@ -141,6 +141,7 @@ def _copy(
 
     target = ShardWriter(path, "train", number, id_bytes=shard.header.id_bytes, domains=shard.domains is not None)
     documents = Encoded(shard.ids, shard.offsets.astype(np.int64), shard.nbytes, digests)
+    target.open()
     target.append(documents.select(index, shard.domains))
     flags = frame_flags(shards.manifest["frame"])
     return target.close(Header(0, 0, 0, shards.manifest["n_vocab"], flags, shards.fingerprint, 0))

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from slmtok.errors import Setting
+from slmtok.errors import Setting, Unreadable
 from slmtok.files import file_digest
 from slmtok.shards.format import HEADER_BYTES, SPLITS, TEMPORARY, Header, Totals, corrupt, file_sizes, shard_name
 from slmtok.shards.journal import Journal, State, sync_folder
@@ -126,11 +126,9 @@ class ShardWriter:
         self.totals = totals
 
     def append(self, rows: Rows) -> None:
-        """Appends documents."""
+        """Appends documents. The files are open."""
         import numpy as np
 
-        if not self._files:
-            self.open()
         ends = np.cumsum(rows.lengths, dtype="<u8") + np.uint64(self.totals.tokens)
         for run in rows.ids:
             self._files["bin"].write(np.ascontiguousarray(run).data)
@@ -165,6 +163,17 @@ class ShardWriter:
             self.path(suffix).replace(self.path(suffix, ""))
         self._files = {}
         return {"name": self.name, "split": self.split, "sha256": digests, **totals.to_json()}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its files exist: documents have come."""
+        return bool(self._files)
+
+    def remove(self) -> None:
+        """Closes the files and removes those that have their names."""
+        self.abandon()
+        for suffix in self._suffixes:
+            self.path(suffix).unlink(missing_ok=True)
 
     def abandon(self) -> None:
         """Closes the files and leaves them as they are."""
@@ -255,7 +264,7 @@ class Committer:
             for name in SPLITS:
                 chosen = begin + np.flatnonzero(validation[begin:end] == (name == "val"))
                 if len(chosen):
-                    self._open[name].append(encoded.select(chosen, domains))
+                    self._append(self._open[name], encoded.select(chosen, domains))
             if encoded.unusual is not None:
                 self.state = self.state.add_unusual(encoded.unusual[begin:end].sum(axis=0).tolist())
             self._advance(batch, end)
@@ -282,6 +291,17 @@ class Committer:
                 total = np.cumsum(sizes[begin:].astype(np.int64))
                 ends.append(begin + 1 + int(np.searchsorted(total, limit - written)))
         return min(ends)
+
+    def _append(self, shard: ShardWriter, rows: Rows) -> None:
+        if not shard.is_open:
+            shard.open()
+            try:
+                self._journal.check_in_place()
+            except Unreadable:
+                # In a folder without a journal of ours they would be in the way of the next run.
+                shard.remove()
+                raise
+        shard.append(rows)
 
     def _shard_end(self, name: str, in_split: NDArray[np.bool_], lengths: NDArray[np.int64], begin: int) -> int | None:
         """The index behind the document that fills the open shard of a split, None if none does."""

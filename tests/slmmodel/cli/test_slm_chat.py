@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import itertools
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -120,3 +122,23 @@ def test_lines_without_end_are_refused_as_a_prompt(slm, monkeypatch, run):
     monkeypatch.setattr(open_by_path, "stdin_lines", lambda: itertools.repeat(b"the fox\n"))
     ran = slm("sample", run, "--prompt", "-", code=1)
     assert "error: stdin has more than 4,096 bytes\n  where: stdin, line 513\n" in ran.err
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_transcript_is_kept_when_the_prompt_is_interrupted(run, tmp_path, signum):
+    out = tmp_path / "kept.txt"
+    command = [sys.executable, "-m", "slmmodel", "chat", str(run), "--max-new", "4", "--transcript", str(out)]
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    finally:
+        signal.signal(signal.SIGINT, ignored)
+    assert process.stdin and process.stdout
+    process.stdin.write(b"once\n")
+    process.stdin.flush()
+    answer = process.stdout.readline()
+    process.send_signal(signum)
+    assert process.wait(30) == 128 + signum
+    assert printable(out.read_text()) == "once" + answer.decode().rstrip("\n")
+    process.stdin.close()
+    process.stdout.close()

@@ -186,6 +186,25 @@ def test_a_folder_that_is_moved_while_it_is_written(records, tokenizer, tmp_path
     assert content(out) == whole
 
 
+def test_a_folder_that_is_replaced_before_its_first_shard(records, tokenizer, tmp_path, whole, monkeypatch):
+    from slmtok.shards.writer import ShardWriter
+
+    out, open_files = tmp_path / "d", ShardWriter.open
+
+    def replace_and_open(self):
+        out.rename(tmp_path / "moved")
+        out.mkdir()
+        open_files(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ShardWriter, "open", replace_and_open)
+        with pytest.raises(Unreadable, match="was removed or replaced while it was written"):
+            pack(records, tokenizer, out, shard_tokens=5000)
+    assert not (out.exists() and list(out.iterdir()))
+    pack(records, tokenizer, out, shard_tokens=5000)
+    assert content(out) == whole
+
+
 def test_a_shard_shorter_than_the_journal_says(records, tokenizer, tmp_path):
     begun(records, tokenizer, tmp_path / "d")
     part = next((tmp_path / "d").glob("*.bin.tmp"))
