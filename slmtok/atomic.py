@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slmtok.checks import refuse_home
+from slmtok.checks import check_output_name, refuse_home
 from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Setting, SlmtokError, Unreadable, WrongType
 
 _SEPARATORS = (os.sep, os.altsep or os.sep)
@@ -225,8 +225,7 @@ def output_path(target: object) -> Path:
         raise WrongType(f"an output is named by a str or a Path, not by {type(target).__name__}", fix="'tok.json'")
     if not os.fspath(target):
         raise OptionError("the name of the output is empty", fix="name a file, such as 'tok.json'", option="output")
-    if "\0" in os.fspath(target):
-        raise OptionError(f"output {os.fspath(target)!r} holds a zero byte", fix="name it without")
+    check_output_name(os.fspath(target))
     path = Path(target)
     refuse_home(target)
     if not path.name:

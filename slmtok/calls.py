@@ -15,7 +15,7 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion
+from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion, value_text
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF, foreign_option
 
 Target = TypeVar("Target", bound=Callable[..., Any])
@@ -81,7 +81,7 @@ def argument_text(value: object, name: str = "corpus") -> str:
         return kind
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
-    text = repr(value)
+    text = value_text(value)
     return text if len(text) <= _MAX_SHOWN and not text.startswith("<") else name
 
 

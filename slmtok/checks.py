@@ -302,6 +302,20 @@ def refuse_home(output: str | os.PathLike[str]) -> None:
         raise OptionError(fact, limit="a shell expands it at the beginning of a word", fix=repr(expanded), path=name)
 
 
+def is_file_name(name: str | bytes) -> bool:
+    """Whether a file can have this name: without a zero byte and characters that the file system cannot encode."""
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+
+
+def check_output_name(name: str | bytes) -> None:
+    """Raises `OptionError` for a name that no file can have."""
+    if not is_file_name(name):
+        raise OptionError(f"output {name!r} holds a zero byte or a lone surrogate", fix="name it without")
+
+
 def check_path(path: object, example: str = "corpus.txt") -> str:
     """`path` as a str. Raises `WrongType`, with `example` as the fix."""
     if not isinstance(path, (str, os.PathLike)):

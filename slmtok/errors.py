@@ -43,9 +43,17 @@ Naming: TypeAlias = Callable[[Setting], str]
 """Writes a setting as the caller knows it."""
 
 
+def value_text(value: object) -> str:
+    """The `repr` of a value. Python refuses that of an integer of thousands of digits, which stands for itself then."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"an integer of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
+
+
 def python_naming(setting: Setting) -> str:
     """A setting as a Python keyword argument: `vocab_size=300`, or `vocab_size` without a value."""
-    return f"{setting.name}={setting.value!r}" if setting.has_value else setting.name
+    return f"{setting.name}={value_text(setting.value)}" if setting.has_value else setting.name
 
 
 def render(message: Message, naming: Naming = python_naming) -> str:

@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
-from slmtok.checks import check_path, expanded_home
+from slmtok.checks import check_path, expanded_home, is_file_name
 from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
 
 MAX_FILE_BYTES = {
@@ -88,7 +88,7 @@ _PART_BYTES = 1 << 20
 def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file open for reading. Raises `MissingInput`, `Unreadable`, also while it is read."""
     name = check_path(path)
-    if "\0" in name:
+    if not is_file_name(name):
         raise missing_input(name)
     try:
         with Path(name).open("rb") as file:

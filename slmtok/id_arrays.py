@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, f
 
 from slmtok import _engine, atomic
 from slmtok.checks import check_choice, check_int, check_path
-from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType
+from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.files import mention_texts, missing_input, unreadable
 from slmtok.ragged import Ragged
@@ -234,7 +234,7 @@ def _unknown_id(id: int, n_vocab: int | None, position: int, document: int | Non
     """The error for an id outside the vocabulary, as the engine words it."""
     fields = {"id": id, "position": position, "n_vocab": n_vocab, "document": document}
     return UnknownId(
-        f"id {id} is not in the vocabulary",
+        f"id {value_text(id)} is not in the vocabulary",
         where=_where(position, document),
         limit=f"0 <= id < {n_vocab} (n_vocab)" if n_vocab else None,
         fix=_fix_of(id),

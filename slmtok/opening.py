@@ -40,9 +40,9 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
     check_bool("verify", verify)
     name = check_path(path, "tok.json")
     file = Path(name)
-    if file.is_dir():
+    if os.path.isdir(name):  # noqa: PTH112  (a name of any length is fine)
         file = _tokenizer_in(file)
-    elif not file.exists() and (encoding := public_encoding(name)):
+    elif not os.path.exists(name) and (encoding := public_encoding(name)):  # noqa: PTH110
         from slmtok.formats.tiktoken import from_tiktoken
         from slmtok.model_encodings import encoding_meant
 

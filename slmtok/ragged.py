@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from slmtok.calls import explains_calls
 from slmtok.checks import U32, check_index, check_int
-from slmtok.errors import OptionError, WrongType
+from slmtok.errors import OptionError, WrongType, value_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +81,7 @@ class Ragged:
         n = len(self)
         index = check_index(index, "ragged[{}]", n)
         if not -n <= index < n:
-            raise IndexError(f"document {index} of {n}")
+            raise IndexError(f"document {value_text(index)} of {n}")
         index %= n
         return self.ids[int(self.offsets[index]) : int(self.offsets[index + 1])]
 

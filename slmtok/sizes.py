@@ -8,7 +8,7 @@ _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
     _UNITS |= {_letter: 1000**_power, f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", re.ASCII)
+_SIZE = re.compile(r"(\d{1,30}(?:\.\d{1,30})?)\s*([a-zA-Z]*)", re.ASCII)
 
 
 def parse_size(text: str) -> int | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias, cast
 
-from slmtok.errors import InvalidSpecials, Setting, UnknownSpecial, WrongType, suggestion
+from slmtok.errors import InvalidSpecials, Setting, UnknownSpecial, WrongType, suggestion, value_text
 
 N_SPECIALS = 16
 """Size of the block of special ids that opens every vocabulary of our own layout."""
@@ -219,7 +219,7 @@ class Specials(Mapping[str, int]):
         elif isinstance(name, str) and not meant and in_python and any(token.role is None for token in self.tokens):
             fix = f"tok = tok.with_special({name!r}, '<|{name}|>') has it"
         return UnknownSpecial(
-            f"no special token has the role or spelling {name!r}",
+            f"no special token has the role or spelling {value_text(name)}",
             limit=f"roles: {', '.join(self._by_role) or 'none'}",
             fix=fix,
             name=name,

@@ -30,6 +30,7 @@ from slmtok.errors import (
     UnknownId,
     VocabularyTooSmall,
     WrongType,
+    value_text,
 )
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, N_SPECIALS, Specials, check_own_layout
 
@@ -140,7 +141,7 @@ class Vocabulary:
         if token is not None:
             return token
         raise UnknownId(
-            f"id {id} is not in the vocabulary",
+            f"id {value_text(id)} is not in the vocabulary",
             limit=f"0 <= id < {self.n_vocab} (n_vocab)" + (", and this one is a hole" if known else ""),
             fix="use an id that tok.encode(text) gave",
             id=id,
@@ -233,7 +234,7 @@ class Vocabulary:
 
 def part_of_size(value: object, n_vocab: int) -> int:
     """A smaller size for a fix: the part of `n_vocab` that a value such as 0.5 or 50% says, else the half."""
-    text = str(value).strip()
+    text = value_text(value).strip("'\" ")
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
 from slmtok.calls import Expression, call_text, explains_calls, warn_caller
-from slmtok.checks import check_path, refuse_home
+from slmtok.checks import check_output_name, check_path, refuse_home
 from slmtok.corpus import Sources, find
 from slmtok.corpus.contents import refuse_counts
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
@@ -78,6 +78,7 @@ def pack(
         raise WrongType(f"corpus is {type(corpus).__name__}, not paths", limit=limit, fix=_TEXTS_FIX, option="corpus")
     options = build_options(PackOptions, options, keywords)
     out, layout = Path(check_path(out, "data")), LAYOUTS[options.output_format]
+    check_output_name(os.fspath(out))
     refuse_home(out)
     sources = _find(corpus, options)
     # Before the work, not after it.

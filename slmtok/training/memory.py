@@ -15,7 +15,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from slmtok.checks import U64
+from slmtok.checks import U64, check_output_name
 from slmtok.errors import NotEnoughMemory, OptionError, Setting
 from slmtok.option_values import MIN_MEMORY_BYTES, parse_memory
 from slmtok.sizes import format_bytes
@@ -59,6 +59,7 @@ def engine_budget(limit: int | None, spill_dir: str | os.PathLike[str] | None) -
         return None
     held = min(resident_memory() or INTERPRETER_BYTES, INTERPRETER_BYTES)
     folder = tempfile.gettempdir() if spill_dir is None else os.fspath(spill_dir)
+    check_output_name(folder)
     return max(limit - READING_BYTES - held, _MIN_TABLE_BYTES), folder
 
 

@@ -271,3 +271,36 @@ def test_an_array_larger_than_all_memory_is_a_memory_error(tok):
     ids = np.broadcast_to(np.uint16(100), (1 << 60,))
     with pytest.raises(MemoryError, match="cannot allocate"):
         tok.decode(ids)
+
+
+UNWRITTEN = 10**5000
+"""Python refuses to write an integer of so many digits."""
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda tok: tok.decode([UNWRITTEN]), errors.UnknownId),
+        (lambda tok: tok.decode([-UNWRITTEN]), errors.UnknownId),
+        (lambda tok: tok.id_to_token(UNWRITTEN), errors.UnknownId),
+        (lambda tok: tok.stream().push(UNWRITTEN), errors.UnknownId),
+        (lambda tok: slmtok.slice(tok, UNWRITTEN), errors.OptionError),
+        (lambda tok: tok.encode_batch(["a"], threads=UNWRITTEN), errors.OptionError),
+        (lambda tok: tok.encode_batch(["a"]).pad(UNWRITTEN), errors.OptionError),
+        (lambda tok: tok.encode("a", allow_special={UNWRITTEN}), errors.UnknownSpecial),
+        (lambda tok: slmtok.train(slmtok.Texts(["a"]), vocab_size=UNWRITTEN), errors.OptionError),
+        (lambda tok: slmtok.load("a\ud800b"), errors.MissingInput),
+        (lambda tok: slmtok.load("x" * 1_000_000), errors.Unreadable),
+        (lambda tok: tok.save("a\ud800b"), errors.OptionError),
+        (lambda tok: slmtok.pack("c.txt", tok, "a\0b"), errors.OptionError),
+        (lambda tok: slmtok.pack("c.txt", tok, "a\ud800b"), errors.OptionError),
+        (lambda tok: slmtok.count(slmtok.Texts(["a"]), memory="1GB", spill_dir="a\0b"), errors.OptionError),
+    ],
+)
+def test_values_that_python_cannot_write_or_open_get_our_errors(tok, call, error, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("c.txt").write_text(TEXT)
+    with pytest.raises(error) as caught:
+        call(tok)
+    assert len(str(caught.value)) < 10_000
+    assert [path.name for path in tmp_path.iterdir()] == ["c.txt"]
