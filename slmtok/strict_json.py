@@ -11,7 +11,8 @@ import re
 from collections import Counter
 from typing import Any, NoReturn, cast
 
-_BLOCK_BYTES = 1 << 20
+_AS_SQUARE = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
@@ -25,11 +26,8 @@ def parse_object(data: bytes, max_depth: int, *, allow_floats: bool = False) -> 
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FaultError(f"byte {error.start} is not UTF-8") from None
-    depth = _depth(data)
-    if depth > max_depth:
-        raise FaultError(
-            f"it nests {depth} deep, the limit is {max_depth}{_key_before(data, _too_deep(data, max_depth))}"
-        )
+    if _nests_deeper(data, max_depth) and (place := _too_deep(data, max_depth)) is not None:
+        raise FaultError(f"it nests more than {max_depth} deep{_key_before(data, place)}")
     try:
         document = json.loads(
             text,
@@ -53,20 +51,15 @@ def parse_object(data: bytes, max_depth: int, *, allow_floats: bool = False) -> 
     return cast("dict[str, Any]", document)
 
 
-def _depth(data: bytes) -> int:
-    """The nesting depth of brackets outside strings; any number for data that is not JSON."""
-    import numpy as np
+def _nests_deeper(data: bytes, limit: int) -> bool:
+    """Whether brackets outside strings nest deeper than `limit`; for data that is not JSON it may say so too.
 
-    bare = _STRING.sub(b"", data)
-    # In blocks, because the steps take eight times the memory of the text.
-    depth = deepest = 0
-    for start in range(0, len(bare), _BLOCK_BYTES):
-        marks = np.frombuffer(bare, dtype=np.uint8)[start : start + _BLOCK_BYTES]
-        opened = (marks == ord("[")) | (marks == ord("{"))
-        closed = (marks == ord("]")) | (marks == ord("}"))
-        depths = depth + np.cumsum(opened.astype(np.int8) - closed.astype(np.int8), dtype=np.int64)
-        deepest, depth = max(deepest, int(depths.max())), int(depths[-1])
-    return deepest
+    Each pass removes the innermost pairs. Brackets that stay belong to deeper levels, or are never closed.
+    """
+    brackets = _STRING.sub(b"", data).translate(_AS_SQUARE, _NO_BRACKETS)
+    for _ in range(limit):
+        brackets = brackets.replace(b"[]", b"")
+    return b"[" in brackets
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -100,14 +93,14 @@ def _find(data: bytes, pattern: bytes) -> int:
     return match.start() if match else 0
 
 
-def _too_deep(data: bytes, max_depth: int) -> int:
-    """Where the nesting first exceeds `max_depth`."""
+def _too_deep(data: bytes, max_depth: int) -> int | None:
+    """Where the nesting first exceeds `max_depth`; None where it does not."""
     depth = 0
     for bracket in re.finditer(rb"[\[\]{}]", _without_strings(data)):
         depth += 1 if bracket[0] in b"[{" else -1
         if depth > max_depth:
             return bracket.start()
-    return 0
+    return None
 
 
 def _key_before(data: bytes, offset: int) -> str:
