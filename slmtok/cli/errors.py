@@ -532,12 +532,12 @@ def _other_required(param: click.Parameter | None, context: click.Context) -> li
     return found
 
 
-def _free(option: Sequence[str], param: click.Parameter) -> list[str]:
+def _free(option: Sequence[str], param: click.Parameter | None) -> list[str]:
     """An option of the example with an output that does not exist, or an input that does, else its placeholder."""
     from slmtok.cli.options import stands_for_path
 
     flag, value = option
-    if flag not in _OUTPUTS and stands_for_path(param) and not os.path.exists(value):  # noqa: PTH110
+    if param and flag not in _OUTPUTS and stands_for_path(param) and not os.path.exists(value):  # noqa: PTH110
         return [flag, str(param.metavar).partition("|")[0]]
     stem, suffix = os.path.splitext(value)  # noqa: PTH122
     names = (f"{stem}-{number}{suffix}" for number in count(2))
