@@ -489,7 +489,24 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
         named = with_text_named(name, context) or _with_tokenizer_beside(context)
     named = with_output_named(context) if name == "--output" else named
     example = getattr(context.command, "example", None)
-    return fact, named or (_completed(name, error.param, context, example) if example else None) or example
+    named = named or (_completed(name, error.param, context, example) if example else None)
+    if isinstance(error.param, click.Argument):
+        return fact, named or _with_placeholders(error.param, context)
+    return fact, named or example
+
+
+def _with_placeholders(param: click.Argument, context: click.Context) -> str:
+    """The command line with the placeholders of the arguments from `param` on, behind those that were given."""
+    places = [each for each in context.command.params if isinstance(each, click.Argument) and each.required]
+    lacking = [str(each.metavar).removesuffix("...").partition("|")[0] for each in places[places.index(param) :]]
+    words = _arguments(context)
+    given = [each for each in positional(context) if each in words]
+    if not words and (example := shlex.split(getattr(context.command, "example", None) or "")):
+        # The options of the example, whatever its arguments are.
+        flags = next((at for at, word in enumerate(example) if word.startswith("-")), len(example))
+        words = example[flags:]
+    end = max((words.index(each) + 1 for each in given), default=0)
+    return command_line(context, [*words[:end], *lacking, *words[end:], *_other_required(param, context)])
 
 
 def _absent_tokenizer(context: click.Context) -> SlmtokError | None:
@@ -511,13 +528,17 @@ def _other_required(param: click.Parameter | None, context: click.Context) -> li
     for each in context.command.params:
         if each is not param and isinstance(each, click.Option) and each.required and not given & {*each.opts}:
             at = next((index for index, word in enumerate(example[:-1]) if word in each.opts), None)
-            found += [] if at is None else _free(example[at : at + 2])
+            found += [] if at is None else _free(example[at : at + 2], each)
     return found
 
 
-def _free(option: Sequence[str]) -> list[str]:
-    """An option of the example; an output that exists gets another name."""
+def _free(option: Sequence[str], param: click.Parameter | None) -> list[str]:
+    """An option of the example with an output that does not exist, or an input that does, else its placeholder."""
+    from slmtok.cli.options import stands_for_path
+
     flag, value = option
+    if param and flag not in _OUTPUTS and stands_for_path(param) and not os.path.exists(value):  # noqa: PTH110
+        return [flag, str(param.metavar).partition("|")[0]]
     stem, suffix = os.path.splitext(value)  # noqa: PTH122
     names = (f"{stem}-{number}{suffix}" for number in count(2))
     is_taken = flag in _OUTPUTS and os.path.exists(value)  # noqa: PTH110
@@ -569,7 +590,7 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
     at = next((index for index, word in enumerate(words[:-1]) if word in flags), None)
     if not given or at is None:
         return None
-    lacking = [*_free(words[at : at + 2]), *_other_required(param, context)]
+    lacking = [*_free(words[at : at + 2], param), *_other_required(param, context)]
     return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(lacking)}"
 
 

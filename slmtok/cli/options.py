@@ -147,7 +147,7 @@ def complete_value(param: click.Parameter, incomplete: str) -> list[CompletionIt
     from click.shell_completion import CompletionItem
 
     names = [CompletionItem(word) for word in _words(param) if word.islower() and word.startswith(incomplete)]
-    if not _stands_for_path(param) or (incomplete and names):
+    if not stands_for_path(param) or (incomplete and names):
         return names
     return [CompletionItem(incomplete, type="file")]
 
@@ -156,13 +156,14 @@ def _words(param: click.Parameter) -> list[str]:
     return re.findall(r"[\w-]+", str(param.metavar or ""))
 
 
-def _stands_for_path(param: click.Parameter) -> bool:
+def stands_for_path(param: click.Parameter) -> bool:
+    """Whether the placeholder of a parameter is that of a file or folder."""
     return not _PATHS.isdisjoint(_words(param))
 
 
 def _names_input(param: click.Parameter) -> bool:
     """Whether a value is the name of a file or folder; TEXT may be text itself, but for `--on`."""
-    return param.name == "on" or (_stands_for_path(param) and "TEXT" not in _words(param))
+    return param.name == "on" or (stands_for_path(param) and "TEXT" not in _words(param))
 
 
 class Option(click.Option):
@@ -405,7 +406,7 @@ class Command(click.Command):
             value = ctx.params.get(param.name or "")
             names = (value if isinstance(value, tuple) else (value,)) if param.name != "output" else ()
             for name in names:
-                if isinstance(name, str) and _stands_for_path(param):
+                if isinstance(name, str) and stands_for_path(param):
                     refuse_stdout(name, command_line(ctx, ctx.meta["arguments"]))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -79,12 +79,16 @@ def refuse_files(folder: Path, *, allow_own: bool = False) -> None:
 
 
 def finished(
-    folder: Path, packed: Mapping[str, Any], vocabulary: Mapping[str, Any], difference: str | None = None
+    folder: Path,
+    packed: Mapping[str, Any],
+    vocabulary: Mapping[str, Any],
+    difference: str | None = None,
+    kept: tuple[str | Setting, ...] = (),
 ) -> OutputExists:
     """The error for a folder that is complete.
 
     packed: `n_vocab` and `fingerprint` of its data. vocabulary: those of the tokenizer of this run. difference: another
-    one from what this run would write.
+    one from what this run would write. kept: what the fix says of options that were given before.
     """
     fact, limit = f"output {str(folder)!r} already holds packed data", difference
     if packed and packed["fingerprint"] != vocabulary["fingerprint"]:
@@ -93,7 +97,7 @@ def finished(
     return OutputExists(
         fact,
         limit=limit,
-        fix=(Setting("force", True), " to replace it, or name another ", Setting("output")),
+        fix=(Setting("force", True), " to replace it", *kept, ", or name another ", Setting("output")),
         path=str(folder),
     )
 

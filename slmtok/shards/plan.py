@@ -22,7 +22,8 @@ from slmtok.errors import OptionError, PlanMismatch, Setting
 from slmtok.files import unreadable
 from slmtok.json_files import parse, read_bounded
 from slmtok.option_values import check_val
-from slmtok.shards.format import PLAN, PLAN_KEYS, corrupt, refuse_link
+from slmtok.options import PackOptions, option_specs
+from slmtok.shards.format import FRAMES, PLAN, PLAN_KEYS, corrupt, refuse_link
 from slmtok.strict_json import FaultError
 
 FORMAT = "slmtok-pack-plan"
@@ -138,10 +139,10 @@ _PLAN = schema.table({**PLAN_KEYS, "format": schema.choice(FORMAT), "version": s
 
 
 def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> None:
-    """Raises `PlanMismatch` with the first field in which two plans differ."""
-    for where, change in differences(found, wanted):
+    """Raises `PlanMismatch` with the fields in which two plans differ."""
+    if fields := differences(found, wanted):
         raise PlanMismatch(
-            f"{str(folder)!r} was started with another {where}: {change}",
+            f"{str(folder)!r} was started with another {'; '.join(f'{name}: {change}' for name, change in fields)}",
             where=str(folder / PLAN),
             fix=(
                 "run the command that started it, name another ",
@@ -149,18 +150,40 @@ def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> N
                 ", or ",
                 Setting("force", True),
                 " to start again",
+                *given_before(found, wanted),
             ),
             path=str(folder),
-            field=where,
+            field=fields[0][0],
         )
 
 
-def differences(found: dict[str, Any], wanted: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(field, `OLD, now NEW`) of each field in which two plans differ."""
+def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[tuple[str, str]]:
+    """(field, `OLD, now NEW`) of each option in which two plans differ, and of the first other field."""
     before, now = dict(_fields(found)), dict(_fields(wanted))
-    for where in sorted({*before, *now}):
-        if before.get(where) != now.get(where):
-            yield where, f"{_shorten(before.get(where))}, now {_shorten(now.get(where))}"
+    differing = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+    options = [name for name in differing if name.startswith("options.")]
+    named = options + [name for name in differing if name not in options][:1]
+    return [(name, f"{_shorten(before.get(name))}, now {_shorten(now.get(name))}") for name in named]
+
+
+def given_before(found: dict[str, Any], wanted: dict[str, Any]) -> tuple[str | Setting, ...]:
+    """`, with separator='x' as before`: the options that an earlier run set, and this one leaves at their defaults."""
+    before, now = _options(found), _options(wanted)
+    kept: list[str | Setting] = []
+    for name, _, spec in option_specs(PackOptions):
+        usual, key = spec.default, spec.key or name
+        value = before.get(key, usual)
+        if value != usual and now.get(key, usual) == usual:
+            kept += [" and " if kept else ", with ", Setting(name, tuple(value) if isinstance(value, list) else value)]
+    return (*kept, " as before") if kept else ()
+
+
+def _options(plan: dict[str, Any]) -> dict[str, Any]:
+    """The options of packing and reading in a plan by their keys; `bos` and `eos` where they are not added."""
+    options = plan["options"]
+    read, frame = options.get("read"), FRAMES.get(str(options.get("frame")), (True, True))
+    left_out = {role: False for role, is_added in zip(("bos", "eos"), frame, strict=True) if not is_added}
+    return {**options, **(read if isinstance(read, dict) else {}), **left_out}
 
 
 def _fields(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:

@@ -271,9 +271,10 @@ class PackRun:
         found = read_manifest(self.folder)
         before = {key: value for key, value in found["plan"].items() if key != "split"}
         if not (reuse or (self.folder / JOURNAL).is_file()) or before != self.plan:
-            first = next(plan.differences(before, self.plan), None)
-            difference = "packed with another {}: {}".format(*first) if first else "it is what this command makes"
-            raise folder.finished(self.folder, found, self.vocabulary, difference)
+            changes = "; ".join(f"{name}: {change}" for name, change in plan.differences(before, self.plan))
+            difference = f"packed with another {changes}" if changes else "it is what this command makes"
+            kept = plan.given_before(before, self.plan)
+            raise folder.finished(self.folder, found, self.vocabulary, difference, kept)
         self._remove_traces()
         return True
 

@@ -159,7 +159,7 @@ impl Error {
             Self::NoThread { .. } => {
                 "raise the limits on memory (ulimit -v) and processes (ulimit -u), or end other programs"
             }
-            Self::Damaged { .. } => "fetch or pack it again",
+            Self::Damaged { .. } => "fetch the file again, or compress its text again",
             Self::Shrunk { .. } => "run the command again when no other program writes to the file",
             Self::DocumentTooLarge { .. } => {
                 "divide the document, or raise max_doc_bytes, or memory where text is counted (--max-doc-bytes, --memory)"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
+import shlex
 import shutil
 import signal
 import time
@@ -192,6 +194,19 @@ def test_packed_data_are_compared_with_the_command(slmtok, lines, tok):
     assert slmtok(*line).code == 0
     assert "\n  limit: it is what this command makes\n" in slmtok(*line).err
     assert '\n  limit: packed with another options.val: "auto", now "none"\n' in slmtok(*line, "--val", "none").err
+
+
+def test_options_that_data_were_packed_with_stay_beside_a_new_one(slmtok, corpus, tok, tmp_path):
+    line = ["pack", corpus, "-t", tok, "-o", "data", "--val"]
+    assert slmtok(*line, "none", "--separator", "\\n", "--no-bos", "--exclude", "x*").code == 0
+    err = slmtok(*line, "tail:5%").err
+    assert 'options.read.separator: "\\n", now null; options.val: "none", now "tail:5%"\n' in err
+    fix = re.search(r"fix: +(--force) to replace it, with (.+) as before, or name another --output\n", err)
+    assert fix is not None, err
+    assert slmtok(*line, "tail:5%", fix[1], *shlex.split(fix[2].replace(" and ", " "))).code == 0
+    options = json.loads((tmp_path / "data/manifest.json").read_text())["plan"]["options"]
+    read = options["read"]
+    assert (options["val"], options["frame"], read["separator"], read["exclude"]) == ("tail:5%", "eos", "\n", ["x*"])
 
 
 def test_a_file_without_a_column_is_told(slmtok, tok, tmp_path):

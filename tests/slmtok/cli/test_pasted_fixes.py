@@ -140,7 +140,7 @@ def test_packed_data_beside_its_tokenizer(slmtok, here: Path) -> None:
     assert fix_of(slmtok("exposure", "tok.json")) == "name the folder: data"
     package.train("a.txt", vocab_size=280).save("other.json")
     assert fix_of(slmtok("exposure", "other.json")) == "slmtok pack CORPUS -t other.json -o data2"
-    assert fix_of(slmtok("audit", "tok.json", "data")) == "slmtok audit data --on text.txt"
+    assert fix_of(slmtok("audit", "tok.json", "data")) == "slmtok audit data --on TEXT"
 
 
 def test_a_run_in_place_of_its_data(slmtok, here: Path) -> None:
@@ -702,3 +702,23 @@ def test_a_glob_that_excludes_nothing_is_noted(slmtok, here: Path) -> None:
     ran = slmtok(*line, "-o", "x.json")
     assert ran.code == 0 and "note: --exclude '*.md' matches no file of the corpus\n" in ran.err, ran
     assert "b*" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "fix", "names"),
+    [
+        ("train --vocab 290 -o new.json", "slmtok train CORPUS --vocab 290 -o new.json", {"CORPUS": "a.txt"}),
+        ("train", "slmtok train CORPUS --vocab 8192 -o tok.json",
+         {"CORPUS": "a.txt", "8192": "290", "tok.json": "n.json"}),
+        ("extend tok.json --vocab 292 --allow-smaller -o new.json",
+         "slmtok extend tok.json CORPUS --vocab 292 --allow-smaller -o new.json", {"CORPUS": "b.txt"}),
+        ("slice --vocab 280 -o new.json", "slmtok slice TOK --vocab 280 -o new.json", {"TOK": "tok.json"}),
+        ("diff --on b.txt", "slmtok diff TOK TOK --on b.txt", {"TOK": "tok.json"}),
+        ("set-special tok.json -o new.json", "slmtok set-special tok.json ROLE=SPELLING -o new.json",
+         {"ROLE=SPELLING": "user=<user>"}),
+    ],
+)  # fmt: skip
+def test_a_missing_argument_is_a_placeholder_beside_all_that_was_given(here, slmtok, line, fix, names) -> None:
+    assert fix_of(slmtok(*shlex.split(line))) == fix
+    ran = slmtok(*(names.get(word, word) for word in shlex.split(fix)[1:]))
+    assert ran.code in (0, 3), ran.err

@@ -173,7 +173,7 @@ def test_a_damaged_compressed_file(tmp_path: Path, name: str) -> None:
     compression = path.suffix[1:]
     with pytest.raises(errors.Unreadable, match=rf"'{path}' ends in the middle of its compressed data") as caught:
         list(DocumentReader(str(path), "text", compression=compression))  # type: ignore[arg-type]
-    assert (caught.value.where, caught.value.fix) == (str(path), "fetch or pack it again")
+    assert (caught.value.where, caught.value.fix) == (str(path), "fetch the file again, or compress its text again")
     path.write_bytes(b"\1" * 100_000)
     with pytest.raises(errors.Unreadable, match="cannot read"):
         list(DocumentReader(str(path), "text", compression=compression))  # type: ignore[arg-type]
