@@ -115,6 +115,7 @@ def without(flags: Sequence[str], arguments: Sequence[str]) -> list[str]:
     kept: list[str] = []
     for before, word in pairwise(["", *arguments]):
         is_left_out = word.partition("=")[0] in flags or (before in flags and not word.startswith("-"))
+        is_left_out |= not word.startswith("--") and word[:2] in flags
         kept += [] if is_left_out else [word]
     return kept
 
