@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -69,6 +69,8 @@ class SlmmodelError(Exception):
         self.limit = limit
         self._fix = fix
         self.fields: dict[str, object] = fields
+        self.settings: Mapping[str, object] = {}
+        """The settings of the Python call, dotted, which a fix of settings repeats."""
 
     @property
     def fix(self) -> str | None:
@@ -82,9 +84,25 @@ class SlmmodelError(Exception):
     def _fix_as(self, naming: Naming) -> str | None:
         if not isinstance(self._fix, tuple):
             return self._fix
-        fix = "".join(part if isinstance(part, str) else naming(part) for part in self._fix)
-        # Two settings side by side are one mapping in Python.
-        return fix.replace("} settings={", ", ")
+        fix = self._with_settings(self._fix) if naming is python_naming else self._fix
+        return "".join(part if isinstance(part, str) else naming(part) for part in fix)
+
+    def _with_settings(self, fix: tuple[str | Argument, ...]) -> Iterator[str | Argument]:
+        """The fix in Python: settings side by side are one mapping, with those of the call, which it replaces."""
+        parts = list(fix)
+        while parts:
+            part = parts.pop(0)
+            if not (isinstance(part, Argument) and part.has_value and "." in part.name):
+                yield part
+                continue
+            changes = {part.name: part.value}
+            while len(parts) > 1 and parts[0] == " " and isinstance(parts[1], Argument):
+                changes[parts[1].name] = parts[1].value
+                del parts[:2]
+            # All kinds of budget are one setting.
+            replaced = "run.budget." if any(name.startswith("run.budget.") for name in changes) else None
+            kept = {n: value for n, value in self.settings.items() if not (replaced and n.startswith(replaced))}
+            yield Argument("settings", {**kept, **changes})
 
     def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
         """Class, parts, fields and message: the error object of `--json`."""

@@ -22,7 +22,7 @@ from slmmodel.data.opening import open_source, open_val_or_all
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
 from slmmodel.decoding_options import DecodingOptions, check_options
-from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
+from slmmodel.errors import InvalidInput, MissingInput, OptionError, SlmmodelError, WrongType
 from slmmodel.evaluation.certificate import check_run, check_seq_len
 from slmmodel.evaluation.scoring import Scores, negative_log_likelihood, score
 from slmmodel.generation import generate
@@ -299,7 +299,11 @@ def train(
     for text in notes_on_time(given):
         # Of the caller, behind the wrapper of the call.
         warnings.warn(text, stacklevel=3)
-    result = trainer.train(given, data=opened, output=check_path("output", output), force=force, report=report)
+    try:
+        result = trainer.train(given, data=opened, output=check_path("output", output), force=force, report=report)
+    except SlmmodelError as error:
+        error.settings = {name: each.value for name, each in from_settings.items() if name != "data.read"}
+        raise
     if not result.finished:
         at = f"is saved at step {result.step} of {result.steps}; the same call continues it"
         stopped = f"the run {str(result.path)!r} {at}"

@@ -22,6 +22,7 @@ _SIZES = {
 _TIMES = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _NUMBER = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
 
+_RANGE = re.compile(r"\s*(\d+)(k?)%?\s*(?:-|:|\.\.)\s*(\d+)(k?)%?\s*", re.ASCII | re.IGNORECASE)
 _THOUSANDS = re.compile(r"^\s*\d{1,3}(,\d{3})+(?![\d,])", re.ASCII)
 
 
@@ -33,6 +34,16 @@ def ceil_div(number: int, divisor: int) -> int:
 def round_up(number: int, multiple: int) -> int:
     """The next multiple from `number` up."""
     return ceil_div(number, multiple) * multiple
+
+
+def listed(text: str, *, k: int = 1000) -> str:
+    """The list `1,2,4` that `1 2 4` or the range `1-4` means, which is doubled from its start; from 0 it is halved."""
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        return ",".join(text.replace(",", " ").split())
+    low, high = (int(found[at]) * (k if found[at + 1] else 1) for at in (1, 3))
+    numbers = [low << power for power in range(high.bit_length()) if 0 < low << power < high] or [low, high // 2]
+    return ",".join(f"{number}{'%' * ('%' in text)}" for number in [*numbers, high])
 
 
 def parse_count(text: str) -> int | None:

@@ -17,7 +17,7 @@ from slmmodel.cli import ablation_files as files
 from slmmodel.cli.ablation_arms import no_training_text, text_record
 from slmmodel.cli.text import too_small, training_documents
 from slmmodel.errors import OptionError
-from slmmodel.sizes import parse_count, parse_share
+from slmmodel.sizes import listed, parse_count, parse_share
 from slmtok.option_values import check_inference, dropout_rate
 from slmtok.patterns import pattern_meant
 
@@ -191,8 +191,10 @@ def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
             named := [value if _is_pattern(value) else pattern_meant(value) for value in values]
         ):
             example = ",".join(map(str, named if len(named) > 1 else dict.fromkeys([*named, *kind.example.split(",")])))
-        elif axis == "vocabs" and len(values) == 1 and (found := [*map(int, re.findall(r"\d+", values[0]))][:2]):
-            example = ",".join(map(str, found if len(found) > 1 else [found[0], 2 * found[0]]))
+        elif axis == "vocabs" and len(values) == 1 and values[0].isdecimal():
+            example = f"{values[0]},{2 * int(values[0])}"
+        elif wrong is not None and all(kind.is_value(one) for one in ",".join(map(listed, values)).split(",")):
+            example = ",".join(map(listed, values))
         raise OptionError(fact, limit="different values, separated by commas", fix=f"{flag} {example}", option=axis)
     return recipes
 

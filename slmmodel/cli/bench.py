@@ -6,11 +6,11 @@ from typing import Any
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.open_by_path import load_torch
-from slmmodel.cli.options import DURATION, setting_option, threads_option
+from slmmodel.cli.options import DURATION, numbers, setting_option, threads_option
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.errors import OptionError
 from slmmodel.sizes import format_bytes, format_count, format_time
-from slmtok.cli.options import Parsed, command, option
+from slmtok.cli.options import command, option
 from slmtok.cli.output import Outcome, table, write_text
 from slmtok.cli.progress import Progress
 
@@ -29,7 +29,7 @@ def parse_sizes(text: str) -> list[int]:
 @command("bench", example="slm bench --preset cpu-demo --batch-sizes 1,4,16")
 @run_argument_of(metavar="[RUN]", required=False, help="Measure the model of this run instead of a preset.")
 @option("--preset", metavar="NAME", show_default=PRESET, help="The model to measure.")
-@option("--batch-sizes", metavar="N,N,...", type=Parsed(parse_sizes, expects="sizes such as 1,2,4,8"),
+@option("--batch-sizes", metavar="N,N,...", type=numbers(parse_sizes, "sizes such as 1,2,4,8"),
         default="1,2,4,8,16,32", help="Sequences of a step.")  # fmt: skip
 @setting_option("run.device", help="One or several, separated by commas; auto takes all that are available.")
 @option("--optimizer", choices=("adamw", "muon"), show_default="that of the preset", help="The optimizer.")

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from slmmodel.cli.open_by_path import STDIN, RunContext, check_written, open_run, prompt_ids, stdin_lines
-from slmmodel.cli.options import COUNT, OPENING, field_option, one_text, opening_options, run_argument, run_as_argument
+from slmmodel.cli.options import (
+    COUNT,
+    OPENING,
+    field_option,
+    one_text,
+    opening_options,
+    run_argument,
+    run_as_argument,
+    without,
+)
 from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import InvalidInput, OptionError
@@ -34,9 +43,16 @@ _FAREWELLS = ("exit", "exit()", "quit", "quit()", "bye", "q", ":q")
 """Lines that end other programs."""
 
 
+def _first_turn(text: str | None, arguments: Sequence[str]) -> str:
+    """For a text behind an option: the command with the text as its first turn, a line of stdin."""
+    return shlex.join(["printf", r"%s\n", text or "TEXT"]) + f" | slm chat {shlex.join(without(_PROMPTS, arguments))}"
+
+
+_PROMPTS = ("-p", "--prompt", "--text", "--message")
 _HABITS: dict[str, Habit] = {
     EXTRA: lambda text, given: one_text("sample")(text, given) or f"slm sample {shlex.join(given)}",
     **run_as_argument("chat"),
+    **dict.fromkeys(_PROMPTS, _first_turn),
     **dict.fromkeys(
         ("--system", "--system-prompt"),
         instead("the first text of the chat for it; the model continues text and follows no instructions"),

@@ -14,7 +14,17 @@ from slmmodel.cli.run_argument import parse_step, run_argument_of
 from slmmodel.config import OPTIONS, RunSection
 from slmmodel.foreign_names import FOREIGN_BUDGETS
 from slmmodel.run_files import FINGERPRINT_FIELDS
-from slmtok.cli.options import FLOAT, Decorator, Habit, Parsed, choice, instead, option, tokenizer_option
+from slmtok.cli.options import (
+    FLOAT,
+    AmbiguousError,
+    Decorator,
+    Habit,
+    Parsed,
+    choice,
+    instead,
+    option,
+    tokenizer_option,
+)
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -31,6 +41,22 @@ def _number(parse: Callable[[str], float | None], expects: str, minimum: float =
         if number is None or number < minimum:
             raise ValueError
         return number
+
+    return Parsed(read, expects=expects)
+
+
+def numbers(parse: Callable[[str], Any], expects: str, *, k: int = 1000) -> Parsed:
+    """A type that takes the list of numbers that `parse` reads; another notation is refused with the list it means."""
+
+    def read(text: str) -> Any:
+        try:
+            return parse(text)
+        except AmbiguousError:
+            raise
+        except ValueError:
+            meant = sizes.listed(text, k=k)
+            parse(meant)
+            raise AmbiguousError(f"takes {expects}, not {text!r}", [meant]) from None
 
     return Parsed(read, expects=expects)
 
@@ -115,6 +141,7 @@ def without(flags: Sequence[str], arguments: Sequence[str]) -> list[str]:
     kept: list[str] = []
     for before, word in pairwise(["", *arguments]):
         is_left_out = word.partition("=")[0] in flags or (before in flags and not word.startswith("-"))
+        is_left_out |= not word.startswith("--") and word[:2] in flags
         kept += [] if is_left_out else [word]
     return kept
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.curves import check_figure, save_figure
 from slmmodel.cli.open_by_path import RunContext, check_distinct, check_written, open_run, refuse_file_of_run
-from slmmodel.cli.options import COUNT, OPENING, POSITIVE, opening_options, run_argument, run_as_argument
+from slmmodel.cli.options import COUNT, OPENING, POSITIVE, numbers, opening_options, run_argument, run_as_argument
 from slmmodel.cli.result_files import IDENTITY, identity, proof, save
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.sizes import format_bytes
 from slmtok import schema
-from slmtok.cli.options import OUTPUT, AmbiguousError, Parsed, command, option
+from slmtok.cli.options import OUTPUT, AmbiguousError, command, option
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.envelope import load_payload
@@ -39,11 +39,6 @@ def _lengths(text: str) -> tuple[int, ...]:
     """`512,1K,4K`: K is 1,024."""
     found = [re.fullmatch(r"(\d+)([kK]?)", part.strip()) for part in text.split(",")]
     if not all(found):
-        if between := re.fullmatch(r"(\d+[kK]?)(?:-|:|\.\.)(\d+[kK]?)", text.strip()):
-            low, high = (_lengths(each)[0] for each in between.groups())
-            lengths = [low << power for power in range(32) if 0 < low << power < high]
-            doubled = ",".join(map(str, [*lengths, high]))
-            raise AmbiguousError(f"takes single lengths in ids, not the range {text!r}", [doubled])
         raise ValueError
     return tuple(int(match[1]) * (IDS_PER_K if match[2] else 1) for match in found if match)
 
@@ -61,8 +56,8 @@ def _depths(text: str) -> tuple[float, ...]:
     return depths
 
 
-LENGTHS = Parsed(_lengths, expects="lengths in ids such as 512,1K,4K; K is 1,024")
-DEPTHS = Parsed(_depths, expects="per cents from 0 to 100 such as 0,50,100")
+LENGTHS = numbers(_lengths, "lengths in ids such as 512,1K,4K; K is 1,024", k=IDS_PER_K)
+DEPTHS = numbers(_depths, "per cents from 0 to 100 such as 0,50,100")
 
 
 @command(

@@ -288,10 +288,12 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
         fact, fix = f"unknown option {name!r}: the result goes to stdout", _redirected(name, arguments, where, known)
     elif (others := _commands_with(name, context)) and not _without_verb(name, known):
         more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
-        shown = ", ".join(others[:_MAX_SHOWN_COMMANDS])
+        shown = ", ".join([*others][:_MAX_SHOWN_COMMANDS])
+        value = _value_of(name, arguments) if not all(others.values()) else None
+        given = name if value is None else f"{name} {shlex.quote(value)}"
         ours = ", ".join(option for option in known if name[:2] == "--" and option.endswith(name[1:]))
         has = f"; {where} has {ours}" if ours else ""
-        fact, fix = f"unknown option {name!r}", f"leave it out: {name} belongs to {shown}{more}{has}"
+        fact, fix = f"unknown option {name!r}", f"leave out {given}: {name} belongs to {shown}{more}{has}"
     elif isinstance(command, click.Group) and name == "-v":
         fix = f"{where} --version"
     elif isinstance(command, click.Group) and not meant:
@@ -312,8 +314,7 @@ def _without_verb(name: str, known: Sequence[str]) -> str | None:
 
 def _redirected(flag: str, arguments: Sequence[str], where: str, known: Sequence[str]) -> str:
     """The command line with stdout sent to the file that an option names, which the command does not have."""
-    joined = next((each[2:] for each in arguments if flag == "-o" and each.startswith("-o") and len(each) > 2), None)
-    target = joined or _value_of(flag, arguments) or "out.txt"
+    target = _value_of(flag, arguments) or "out.txt"
     ours = (flag, f"{flag}={target}", f"{flag}{target}")
     words = [each for before, each in pairwise(["", *arguments]) if before != flag and each not in ours]
     form = next((each for each in ("--json", "--html") if target.endswith(f".{each[2:]}") and each in known), None)
@@ -331,7 +332,7 @@ _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 
 def _use(text: str) -> str:
     """The remedy for what stands here instead; a command alone, to be pasted."""
-    is_command = text.startswith(("printf ", "leave it out")) or (
+    is_command = text.startswith(("printf ", "leave ")) or (
         _COMMAND.match(text) and not re.search("[,:] ", _QUOTED.sub("", text))
     )
     return text if is_command else f"use {text}"
@@ -445,16 +446,15 @@ def _file_in(folder: str, command: click.Command | None) -> str:
     return f"use -o {shlex.quote(os.path.join(folder, example))}{made}"  # noqa: PTH118
 
 
-def _commands_with(name: str, context: click.Context | None) -> list[str]:
-    """The other commands of the program that have an option of this name."""
+def _commands_with(name: str, context: click.Context | None) -> dict[str, bool]:
+    """The other commands of the program that have an option of this name, and whether it is without a value there."""
     group = None if context is None or context.parent is None else context.parent.command
     if not isinstance(group, click.Group) or context is None or context.parent is None:
-        return []
+        return {}
     loaded = ((each, group.get_command(context.parent, each)) for each in group.list_commands(context.parent))
+    options = ((each, one) for each, command in loaded if command for one in command.params if name in one.opts)
     program = context.parent.command_path
-    return [
-        f"{program} {each}" for each, command in loaded if command and any(name in one.opts for one in command.params)
-    ]
+    return {f"{program} {each}": bool(getattr(one, "is_flag", False)) for each, one in options}
 
 
 def _with_one_dash(letter: str, known: Sequence[str], context: click.Context | None) -> str | None:
@@ -730,6 +730,8 @@ def _value_of(name: str, arguments: Sequence[str]) -> str | None:
         flag, equals, value = argument.partition("=")
         if flag.replace("_", "-") == name.replace("_", "-"):
             return value if equals else None if following.startswith("-") else following
+        if len(name) == len("-o") and argument.startswith(name):
+            return argument[len(name) :]
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import shlex
 import signal
 import subprocess
 import sys
@@ -64,6 +65,16 @@ def test_lines_that_are_not_carried_out_are_warnings(slm, monkeypatch, run):
 def test_a_command_that_is_almost_one_is_named(slm, monkeypatch, run, typed, meant):
     ran = chat(slm, monkeypatch, run, f"{typed}\n/quit\n", code=1)
     assert f"unknown command {typed.split()[0]}; did you mean {meant}?\n" in ran.err
+
+
+@pytest.mark.parametrize("given", [["-p", "once upon"], ["--prompt=once upon"], ["-ponce upon"]])
+def test_a_text_behind_an_option_is_the_first_turn(slm, monkeypatch, run, given):
+    fix = slm("chat", run, *given, "--max-new", 6, code=2).err.rpartition("  fix:   ")[2]
+    typed, _, line = fix.strip().partition(" | slm ")
+    text = subprocess.run(["bash", "-c", typed], capture_output=True, check=True, text=True).stdout
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    turns = slm(*shlex.split(line), "--json", code=0).json["result"]["turns"]
+    assert [turn["text"] for turn in turns] == ["once upon"]
 
 
 @pytest.mark.parametrize("word", ["exit", "quit", "Bye"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 import subprocess
@@ -698,7 +699,17 @@ def test_heads_that_do_not_fit_need_one_fix(slm, here):
         assert "would train" in slm(*line, *sets, "--set", "model.n_kv_heads=3", *fix.split(), code=0).out
     with pytest.raises(InvalidConfig) as caught:
         slmmodel.train("data", preset="cpu-demo", settings={"model.n_heads": 3}, output="new")
-    assert "settings={'model.n_kv_heads': 3, 'model.d_model': 132}" in str(caught.value.fix)
+    fix = str(caught.value.fix).rpartition("settings=")[2]
+    assert ast.literal_eval(fix) == {"model.n_heads": 3, "model.n_kv_heads": 3, "model.d_model": 132}
+
+
+def test_a_fix_of_settings_keeps_those_of_the_call(here):
+    given = {"model": {"d_model": 100, "n_heads": 3, "n_layers": 1}}
+    with pytest.raises(InvalidConfig) as caught:
+        slmmodel.train("data", settings=given, budget="steps=1", output="new")
+    settings = ast.literal_eval(str(caught.value.fix).removeprefix("settings="))
+    run = slmmodel.train("data", settings=settings, budget="steps=1", output="new")
+    assert (run.model.config.n_layers, run.model.config.n_heads) == (1, 3)
 
 
 def test_batches_behind_the_end_of_a_run_are_noted(slm, here):

@@ -282,12 +282,22 @@ def test_calls(here):
 
 
 @pytest.mark.parametrize(
-    ("given", "lengths"), [("4-8", "4,8"), ("64..1K", "64,128,256,512,1024"), ("96-256", "96,192,256")]
+    ("line", "flag", "given", "listed"),
+    [
+        ("passkey run", "--lengths", "64..1K", "64,128,256,512,1024"),
+        ("passkey run", "--lengths", "96 256", "96,256"),
+        ("passkey run", "--depths", "0-100", "0,50,100"),
+        ("bench --seconds 0.01", "--batch-sizes", "1-4", "1,2,4"),
+        ("bench --seconds 0.01", "--batch-sizes", "1 3", "1,3"),
+        ("ablate --text text.txt --cpu -o new", "--vocabs", "280-1000", "280,560,1000"),
+        ("ablate --text text.txt --cpu -o new", "--data-sizes", "10%-50%", "10%,20%,40%,50%"),
+    ],
 )
-def test_a_range_of_lengths_becomes_its_doublings(slm, here, given, lengths):
-    assert fix_of(slm("passkey", "run", "--lengths", given)) == f"--lengths {lengths}"
-    # The shape of the model and of the task, which bound the lengths, are known then.
-    assert "--lengths takes" not in slm("passkey", "run", "--lengths", lengths).err
+def test_numbers_in_another_notation_become_their_list(slm, here, line, flag, given, listed):
+    words = shlex.split(line)
+    assert fix_of(slm(*words, flag, given)) == f"{flag} {listed}"
+    # The shape of the model and of the task, and the size of the text, bound the numbers further.
+    assert f"{flag} takes" not in (err := slm(*words, flag, listed).err) and "is not one of" not in err
 
 
 def test_runs_of_other_data_are_compared_on_one_text(slm, here):

@@ -138,11 +138,11 @@ MESSAGES = {
     "train a.txt --vocab 300 --out x": (2, "fix:   use --output x\n"),
     "count a.txt --vocab 300 -o x": (
         2,
-        "fix:   leave it out: --vocab belongs to slmtok train, slmtok slice, slmtok extend\n",
+        "fix:   leave out --vocab 300: --vocab belongs to slmtok train, slmtok slice, slmtok extend\n",
     ),
     "encode a.txt -t tok.json --count": (2, "fix:   use slmtok eval TOK --on TEXT, which counts the ids\n"),
     "prune tok.json --on a.txt -o x": (2, "fix:   use --unused-on a.txt\n"),
-    "info tok.json --on a.txt": (2, "fix:   leave it out: --on belongs to "),
+    "info tok.json --on a.txt": (2, "fix:   leave out --on a.txt: --on belongs to "),
 }
 
 

@@ -102,7 +102,7 @@ def _run_shell(command: str) -> None:
         ("encode a.txt -t tok.json --add-bos", "use --bos"),
         ("encode a.txt -t tok.json --output-format json", "--json in its place"),
         ("encode a.txt -t tok.json --special all",
-         "leave it out: --special belongs to slmtok train; slmtok encode has --allow-special"),
+         "leave out --special all: --special belongs to slmtok train; slmtok encode has --allow-special"),
         ("vocab tok.json the", "use --grep the"),
         ("vocab tok.json 280", "printf %s 280 | slmtok decode - -t tok.json"),
         ("reproduce .", "slmtok reproduce tok.lock"),
