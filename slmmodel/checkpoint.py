@@ -297,8 +297,7 @@ class RunFolder:
         if number is None or number not in steps:
             fix: Fix = f"slm resume {shlex.quote(str(self.path))}, which trains on"
             if number is not None and steps:
-                nearest = min(steps, key=lambda each: abs(each - number))
-                fix = (Argument("step", nearest), ", the nearest" * (len(steps) > 1))
+                fix = (Argument("step", self.checkpoints.nearest(number)), ", the nearest" * (len(steps) > 1))
             removed = number is not None and steps and number < steps[-1]
             kept = f"; run.keep {self.config['run']['keep']} removes older ones" if removed else ""
             fact = "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}"
@@ -403,6 +402,10 @@ class Checkpoints:
         """The steps of all checkpoints, ascending."""
         steps = [path.name.removeprefix("step-") for path in self.folder.glob("step-*") if path.is_dir()]
         return sorted(int(step) for step in steps if step.isascii() and step.isdigit())
+
+    def nearest(self, step: int) -> int | None:
+        """The checkpoint nearest to a step; None where there is none."""
+        return min(self.list(), key=lambda each: abs(each - step), default=None)
 
     def check_entries(self) -> None:
         """Raises `Unreadable` for links and files in the place of folders, and for what is no file in that of marks."""

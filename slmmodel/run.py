@@ -18,7 +18,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_bool, check_ids, check_int, check_path
 from slmmodel.config import Setting, merged, read_budget, refuse_contradiction, settings_of
 from slmmodel.data import RunData
-from slmmodel.data.opening import open_source, open_val_or_all
+from slmmodel.data.opening import open_source, open_val_or_all, refuse_text
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
 from slmmodel.decoding_options import DecodingOptions, check_options
@@ -206,15 +206,20 @@ class Run:
         """Scores every byte of a split: `.bpb_total`, `.bpb_content`, bits of each document.
 
         data: packed data, or a source that is open; by default the validation documents of training, as `slm eval`
-        takes them. split: by default `val`. The other options are those of `slmmodel.evaluation.score`. Raises what
-        opening and scoring raise.
+        takes them. split: by default `val`, and all documents of data without it. The other options are those of
+        `slmmodel.evaluation.score`. Raises what opening and scoring raise.
         """
         if data is None:
             data = self._documents(split)
         elif not isinstance(data, TokenSource):
             path = check_path("data", data)
             refuse_no_path(path, "slmmodel.app.load(path).evaluate(slmtok.Texts([text]))")
-            data = open_source(path, split or "val", vocab=self.vocab)
+            options = {"seq_len": seq_len, "stride": stride, "stateful": stateful or None, "batch_size": batch_size}
+            given = [f"{name}={value!r}" for name, value in options.items() if value is not None]
+            # A text has no split.
+            shown = ", ".join([repr(path), *given])
+            refuse_text(Path(path), f"slmmodel.app.load({os.fspath(self.path)!r}).evaluate({shown})")
+            data = self._open(path, split)
         elif split is not None:
             fact = f"split={split!r} with a source that is open"
             raise OptionError(fact, fix=f"leave split out, or open_source(path, {split!r})", option="split")
@@ -243,6 +248,9 @@ class Run:
                 limit="without slmtok one source of packed data",
                 fix=mixed * (path is None) + "run.evaluate('DATA'), packed data by their path",
             )
+        return self._open(path, split)
+
+    def _open(self, path: str, split: str | None) -> TokenSource:
         return open_val_or_all(path, vocab=self.vocab) if split is None else open_source(path, split, vocab=self.vocab)
 
 

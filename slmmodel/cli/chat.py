@@ -17,8 +17,8 @@ from slmmodel.cli.options import (
     opening_options,
     run_argument,
     run_as_argument,
-    without,
 )
+from slmmodel.cli.run_argument import without
 from slmmodel.cli.text import TextDecoder
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import InvalidInput, OptionError
@@ -69,7 +69,12 @@ _HABITS: dict[str, Habit] = {
 @option("--max-new", "--max-new-tokens", "max_new_tokens", metavar="N", type=COUNT, default=128,
         help="Maximum number of new ids of an answer.")  # fmt: skip
 @option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the random choices.")
-@option("--transcript", metavar="FILE", panel=OUTPUT, help="Write the transcript here at the end, also of an interrupted chat.")
+@option(
+    "--transcript",
+    metavar="FILE",
+    panel=OUTPUT,
+    help="Write the transcript here at the end, also of an interrupted chat.",
+)
 @option("--force", is_flag=True, panel=OUTPUT, help="Replace a transcript that exists.")
 @opening_options
 def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcome:

@@ -16,7 +16,8 @@ import click
 from slmmodel.budget import BUDGET_EXAMPLES
 from slmmodel.checkpoint import CONFIG
 from slmmodel.cli import reading
-from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout, without
+from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
+from slmmodel.cli.run_argument import without
 from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
 from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, preset_sections
 from slmmodel.errors import OptionError, SlmmodelError

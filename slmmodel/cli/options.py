@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
 from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, likely_budget
-from slmmodel.cli.run_argument import parse_step, run_argument_of
+from slmmodel.cli.run_argument import parse_step, run_argument_of, without
 from slmmodel.config import OPTIONS, RunSection
 from slmmodel.foreign_names import FOREIGN_BUDGETS
 from slmmodel.run_files import FINGERPRINT_FIELDS
@@ -134,16 +133,6 @@ def to_stdout(command: str, example: str) -> Habit:
         return f"stdout: {line}> {example if value is None else shlex.quote(value)}"
 
     return instead_of
-
-
-def without(flags: Sequence[str], arguments: Sequence[str]) -> list[str]:
-    """The arguments without these options and their values."""
-    kept: list[str] = []
-    for before, word in pairwise(["", *arguments]):
-        is_left_out = word.partition("=")[0] in flags or (before in flags and not word.startswith("-"))
-        is_left_out |= not word.startswith("--") and word[:2] in flags
-        kept += [] if is_left_out else [word]
-    return kept
 
 
 def run_as_argument(command: str) -> dict[str, Habit]:

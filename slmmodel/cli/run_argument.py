@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatch
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from slmmodel.checkpoint import CHECKPOINTS, RunFolder, new_name, runs_in
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import parse_count
 from slmtok.cli.options import AmbiguousError, Decorator, argument
+from slmtok.errors import OptionError
 from slmtok.file_kinds import NAMES, kind_of_file
 
 
@@ -98,12 +100,29 @@ def resumed_at(run: RunFolder, step: int | None, words: Sequence[str]) -> str:
     """`slm resume` with these arguments for a new run that begins at a step: with its folder, and with a budget where
     the old one is spent. At its last checkpoint an unfinished run goes on itself.
     """
-    kept = [word for word in words if word != "--force"]
-    given, steps = {word.partition("=")[0] for word in kept}, int(run.result.get("steps", 0))
+    given, steps = {word.partition("=")[0] for word in words}, int(run.result.get("steps", 0))
     is_spent = run.finished and "--budget" not in given and (step is None or step >= steps)
     goes_on = is_last(run, step) and not given & {"--set", "--budget"}
-    folder = "" if goes_on or given & {"-o", "--output"} else f" -o {new_name(run.path)}"
+    is_named = bool(given & {"-o", "--output"})
+    # A new name replaces nothing.
+    kept = [word for word in words if is_named or word != "--force"]
+    folder = "" if goes_on or is_named else f" -o {new_name(run.path)}"
     return shlex.join(["slm", "resume", *kept]) + folder + f" --budget steps={max(2 * steps, 1)}" * is_spent
+
+
+def without(flags: Sequence[str], arguments: Sequence[str]) -> list[str]:
+    """The arguments without these options and their values."""
+    kept: list[str] = []
+    for before, word in pairwise(["", *arguments]):
+        is_left_out = word.partition("=")[0] in flags or (before in flags and not word.startswith("-"))
+        is_left_out |= not word.startswith("--") and word[:2] in flags
+        kept += [] if is_left_out else [word]
+    return kept
+
+
+def with_value(flag: str, value: object, arguments: Sequence[str]) -> list[str]:
+    """The arguments with another value of an option."""
+    return [*without((flag,), arguments), flag, str(value)]
 
 
 def is_last(run: RunFolder, step: int | None) -> bool:
@@ -130,6 +149,9 @@ def parse_step(text: str) -> int:
         if not saved or not steps:
             raise ValueError(expects)
         step = (saved.best() if text == "best" else None) or steps[-1]
+        if ctx and run and ctx.info_name == "resume":
+            words = with_value("--step", step, ctx.meta["arguments"])
+            raise OptionError(f"--step {expects}", fix=resumed_at(RunFolder(Path(run)), step, words), option="step")
         raise AmbiguousError(f"{expects}; {run} has {', '.join(map(str, steps))}", [step])
     return number
 

@@ -32,7 +32,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
-from slmmodel.cli.run_argument import is_last, resumed_at
+from slmmodel.cli.run_argument import is_last, resumed_at, with_value
 from slmmodel.cli.train_habits import RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
@@ -319,8 +319,7 @@ def resume(
     # Wrong values are refused before anything is read or copied, and before a fix repeats them.
     read_settings(None, sets, budget, {f"run.{name}": value for name, value in machine.items()})
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
-    if step is not None:
-        folder.step_of(step)
+    _check_step(folder, step)
     if output is None and is_last(folder, step):
         step = None
     _check_model(folder, sets)
@@ -351,16 +350,27 @@ def resume(
         return _train(given, opened, folder.path, evaluate, machine["device"], **options)
 
 
+def _check_step(run: RunFolder, step: int | None) -> None:
+    """Raises `MissingInput` for a step without a checkpoint, with the command that begins at the nearest one."""
+    if step is None:
+        return
+    try:
+        run.step_of(step)
+    except MissingInput as error:
+        if (nearest := run.checkpoints.nearest(step)) is not None:
+            error.fix = resumed_at(run, nearest, with_value("--step", nearest, _arguments()))
+        raise
+
+
 def _check_budget(run: RunFolder, step: int | None, budget: str | None) -> None:
     """Raises `OptionError` for a budget of fewer steps than the checkpoint has; `branch` checks other budgets."""
     kind, _, amount = (budget or "").partition("=")
     reached = step if step is not None else max(run.checkpoints.list(), default=0)
     if kind == "steps" and (parse_count(amount) or math.inf) <= reached:
-        longer = f"--step {reached} -o {new_name(run.path)} --budget steps={2 * reached}"
         raise OptionError(
             f"no step is left: step {reached:,} has spent the budget {budget}",
             limit="the budget counts from the first step of the old run",
-            fix=f"slm resume {shlex.quote(str(run.path))} {longer}",
+            fix=resumed_at(run, step, with_value("--budget", f"steps={2 * reached}", _arguments())),
             option="budget",
         )
 
@@ -407,7 +417,7 @@ def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget:
         raise OutputExists(
             f"the run {str(run.path)!r} is finished",
             where=f"{steps} steps, reason: {run.result.get('reason', '?')}",
-            fix=run.longer_as_new(),
+            fix=resumed_at(run, step, _arguments()),
             path=str(run.path),
         )
 

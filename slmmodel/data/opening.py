@@ -72,17 +72,17 @@ def open_source(
                 fix=f"add {split}{file.suffix}, or name another split",
             )
     if file is not None:
-        if layout is None and file.suffix not in ID_SUFFIXES:
-            # Training data are divided; validation data are scored as a whole.
-            whole = "" if split == "train" else " --val none"
-            raise UnsupportedFormat(
-                f"{file.name} is not a file of ids",
-                where=str(file),
-                limit=f"packed data, or {', '.join(ID_SUFFIXES)}",
-                fix=f"name packed data: slmtok pack {shlex.quote(str(file))} -t TOK{whole} -o DIR, if it is text",
-            )
+        if layout is None:
+            refuse_text(file, f"name packed data: slmtok pack {shlex.quote(str(file))} -t TOK -o DIR, if it is text")
         return open_foreign(file, layout=layout, vocab=vocab, dtype=dtype, delimiter=delimiter)
     return ShardSource(folder, split)
+
+
+def refuse_text(file: Path, fix: str) -> None:
+    """Raises `UnsupportedFormat` for a file that holds no ids, by its name; `fix` is what a text needs."""
+    if file.is_file() and file.suffix not in ID_SUFFIXES:
+        limit = f"packed data, or {', '.join(ID_SUFFIXES)}"
+        raise UnsupportedFormat(f"{file.name} is not a file of ids", where=str(file), limit=limit, fix=fix)
 
 
 class StageData(NamedTuple):
@@ -185,6 +185,9 @@ def _open_validation(train: str, val: str) -> FileSource | None:
 
 def open_val_or_all(path: str | os.PathLike[str], *, vocab: VocabMeta | None = None) -> FileSource:
     """The split `val` of data; all of them where they are not divided. Raises what `open_source` raises."""
+    # Packed as a whole, a text is scored as a whole.
+    packed = f"slmtok pack {shlex.quote(os.fspath(path))} -t TOK --val none -o DIR"
+    refuse_text(Path(path), f"name packed data: {packed}, if it is text")
     try:
         return open_source(path, "val", vocab=vocab)
     except NoSuchSplitError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,7 +21,7 @@ import slmtok
 from slmmodel import app
 from slmmodel.checkpoint import translated_errors
 from slmmodel.config import read_budget
-from slmmodel.data import ShardDataset, ShardLoader
+from slmmodel.data import ShardDataset, ShardLoader, open_data
 from slmmodel.decoding_options import SamplingOptions
 from slmmodel.errors import (
     InvalidConfig,
@@ -31,10 +32,12 @@ from slmmodel.errors import (
     SlmmodelError,
     UnknownName,
     Unreadable,
+    UnsupportedFormat,
     WrongType,
 )
 from slmmodel.generation import generate
 from slmmodel.models import config_from_dict
+from slmtok.cli import main
 
 TEXTS = [f"once upon a time there was a little fox. the fox saw tree {number}." for number in range(60)]
 SHAPE = {"model.d_model": 32, "model.n_layers": 1, "model.n_heads": 2, "model.n_kv_heads": 2, "model.seq_len": 32}
@@ -250,6 +253,27 @@ def test_a_callback_fails_as_it_is(inside: Path, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="positional argument") as caught:
         slmmodel.train("data", output=tmp_path / "new", report=report)  # type: ignore[arg-type]
     assert not isinstance(caught.value, SlmmodelError | UnknownName)
+
+
+def test_a_text_is_evaluated_by_the_call_in_the_fix(inside: Path) -> None:
+    with pytest.raises(UnsupportedFormat, match=r"^text\.txt is not a file of ids") as caught:
+        slmmodel.load("run").evaluate("text.txt", seq_len=16)
+    assert eval(str(caught.value.fix), {"slmmodel": slmmodel}).n_docs == 1
+
+
+def test_packed_text_is_opened_by_the_call_that_refused_it(inside: Path, tmp_path: Path) -> None:
+    for name, call in (
+        ("dataset", lambda data: len(ShardDataset(data, seq_len=8, split="val"))),
+        ("train", lambda data: open_data("data", val=data).val.block(0).lengths().sum()),
+    ):
+        with pytest.raises(UnsupportedFormat) as caught:
+            call("text.txt")
+        line = str(caught.value.fix).removeprefix("name packed data: ").removesuffix(", if it is text")
+        line = line.replace("TOK", "tok.json").replace("DIR", str(tmp_path / name))
+        assert main([*shlex.split(line)[1:], "--document", "line"]) == 0
+        assert call(str(tmp_path / name)) > 0
+    # All of them, as the note of `slm eval --on` says.
+    assert slmmodel.load("run").evaluate(tmp_path / "train").n_docs == len(TEXTS)
 
 
 def test_documents_of_another_tokenizer_are_not_scored(inside):

@@ -59,7 +59,7 @@ def test_batches_of_any_size_are_bounded(slm, here):
 
 def test_a_finished_run_has_no_step_left(slm, here):
     finished = slm("resume", "run", "--no-eval", code=1).err
-    assert "fix:   slm resume run --step 2 -o run-2 --budget steps=4" in finished
+    assert "fix:   slm resume run --no-eval -o run-2 --budget steps=4" in finished
     spent = slm("resume", "run", "-o", "new", "--step", "2", "--budget", "steps=2", code=2).err
     assert "no step is left" in spent and not (here / "new").exists()
     fixed = slm("resume", "run", "--set", "model.dropout=0.1", "--step", "2", "-o", "new", code=2).err

@@ -148,7 +148,7 @@ REFUSED = {
     "demo text.txt -t tok.json --vocab 300 -o new": (2, "fix:   leave one out"),
     "eval run --check run/eval/val.json --split train": (2, "--check together with --split"),
     "eval run --check run/eval/val.json --certificate x": (2, "fix:   leave --certificate out"),
-    "resume run --budget steps=1": (2, "fix:   slm resume run --step 2 -o run-2 --budget steps=4"),
+    "resume run --budget steps=1": (2, "fix:   slm resume run --budget steps=4 -o run-2\n"),
     "resume run --step 2 -o new --budget steps=2": (2, "no step is left: step 2 has spent the budget steps=2"),
     "resume run --budget steps=9": (2, "fix:   slm resume run --budget steps=9 -o run-2\n"),
     "resume run --step 2 -o new --budget steps=9 --threads 2": (1, "fix:   --threads 1, or --allow-mismatch threads"),

@@ -28,10 +28,10 @@ CASES = {
     "batches data/train-00000.bin": (1, "fix:   name the folder: data\n"),
     "batches a.counts -t tok.json": (2, "a.counts is a counts file, not text"),
     "batches run/checkpoints/step-4 -t tok.json": (2, "fix:   name the text, or the run: run\n"),
-    "resume run": (1, "fix:   slm resume run --step 4 -o run-2 --budget steps=8\n"),
+    "resume run": (1, "fix:   slm resume run -o run-2 --budget steps=8\n"),
     "resume run --step 3": (1, "error: the run has no checkpoint of step 3\n"),
     "resume run --set abc": (2, "error: --set 'abc' is not NAME=VALUE\n"),
-    "resume run -o new": (1, "fix:   slm resume run --step 4 -o run-2 --budget steps=8\n"),
+    "resume run -o new": (1, "fix:   slm resume run -o new --budget steps=8\n"),
     "resume run --step 4 -o new --set model.dropout=0.1": (
         2,
         "the model of a run does not change",
