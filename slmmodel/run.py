@@ -225,12 +225,12 @@ class Run:
             raise OptionError(fact, fix=f"leave split out, or open_source(path, {split!r})", option="split")
         check_run(self.folder, data, stateful)
         config = self.model.config
-        given = None if seq_len is None else check_int("seq_len", seq_len, 1, example=config.seq_len)
+        window = None if seq_len is None else check_int("seq_len", seq_len, 1, example=config.seq_len)
         return score(
             self.model,
             data,
             self.vocab,
-            seq_len=check_seq_len(config, given),
+            seq_len=check_seq_len(config, window),
             stride=None if stride is None else check_int("stride", stride, 1),
             stateful=stateful,
             batch_size=None if batch_size is None else check_int("batch_size", batch_size, 1),

@@ -26,8 +26,8 @@ def parse_object(data: bytes, max_depth: int, *, allow_floats: bool = False) -> 
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FaultError(f"byte {error.start} is not UTF-8") from None
-    if _nests_deeper(data, max_depth) and (place := _too_deep(data, max_depth)) is not None:
-        raise FaultError(f"it nests more than {max_depth} deep{_key_before(data, place)}")
+    if _nests_deeper(data, max_depth) and (deep := _too_deep(data, max_depth)) is not None:
+        raise FaultError(f"it nests more than {max_depth} deep{_key_before(data, deep)}")
     try:
         document = json.loads(
             text,
