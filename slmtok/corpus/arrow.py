@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, is_saved
+from slmtok.corpus.saved_data_set import check_saved
 from slmtok.corpus.streams import COMPRESSED, document_too_large
 from slmtok.corpus.template import located, repeated_column, template_of
 from slmtok.corpus.text_columns import TextColumn
@@ -290,10 +291,17 @@ def _read_hugging_face(source: str, options: ReadOptions, skipped: Skipped, conv
             _check_columns(template, kinds, source)
             data = data.select_columns(list(dict.fromkeys(template.fields)))
         row = 0
-        for table in data.with_format("arrow").iter(batch_size=_DATASET_BATCH_ROWS):
+        for table in data.with_format("arrow").iter(batch_size=_rows_of_batch(data)):
             _check_columns(template, _kinds(table.schema, template, source), source)
             yield from convert(table, template, options, skipped, source, row=row)
             row += len(table)
+
+
+def _rows_of_batch(data: Any) -> int:
+    """Rows that make about `_BATCH_BYTES`; of a stream, whose size is not known, `_DATASET_BATCH_ROWS`."""
+    table = getattr(data, "data", None)
+    row_bytes = table.nbytes // max(len(table), 1) if table is not None else 0
+    return int(max(min(_DATASET_BATCH_ROWS, _BATCH_BYTES // max(row_bytes, 1)), 1))
 
 
 @contextmanager
@@ -368,6 +376,7 @@ def _progress_bars_on_terminal_only(datasets: Any) -> Iterator[None]:
 
 def _load(datasets: Any, parsed: DatasetName, options: ReadOptions) -> Any:
     if is_saved(parsed.name):
+        check_saved(parsed.name)
         return datasets.load_from_disk(parsed.name)
     return datasets.load_dataset(
         parsed.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from slmtok.corpus.arrow import DatasetName, parse_dataset_name
 from slmtok.options import ReadOptions
 
 datasets = pytest.importorskip("datasets")
+pa = pytest.importorskip("pyarrow")
 
 TEXTS = ["one", "zwei", "három 中", ""]
 
@@ -112,3 +114,42 @@ def test_no_program_of_a_repository_is_run(tmp_path: Path, monkeypatch: pytest.M
     assert given["trust_remote_code"] is False and not ran.exists()
     lines = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8").splitlines()
     assert len([line for line in lines if '"datasets>=2.21"' in line]) == 2
+
+
+def rewritten(folder: Path, *, compression: str | None, dictionary: bool = False) -> str:
+    """A saved data set whose file is written again by pyarrow."""
+    made().save_to_disk(str(folder))
+    (path,) = folder.glob("*.arrow")
+    column = pa.array(TEXTS)
+    table = pa.table({"text": column.dictionary_encode() if dictionary else column})
+    path.unlink()
+    with pa.ipc.new_stream(path, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_table(table)
+    info = json.loads((folder / "dataset_info.json").read_text())
+    (folder / "dataset_info.json").write_text(json.dumps({**info, "features": None}))
+    return str(folder)
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_compressed_batches_are_refused(tmp_path: Path, compression: str, dictionary: bool) -> None:
+    """200 kB of them took 4 GB."""
+    plain = rewritten(tmp_path / "plain", compression=None, dictionary=dictionary)
+    assert texts(plain) == TEXTS
+    packed = rewritten(tmp_path / "packed", compression=compression, dictionary=dictionary)
+    with pytest.raises(errors.Unreadable, match="a compressed batch"):
+        texts(packed)
+
+
+@pytest.mark.parametrize("split", ["", "train"])
+def test_files_outside_of_a_saved_data_set_are_refused(tmp_path: Path, split: str) -> None:
+    made().save_to_disk(str(tmp_path / "other"))
+    folder = tmp_path / "saved"
+    (datasets.DatasetDict({split: made()}) if split else made()).save_to_disk(str(folder))
+    state = folder / split / "state.json"
+    content = json.loads(state.read_text())
+    (other,) = (tmp_path / "other").glob("*.arrow")
+    for name in (f"../{'../' if split else ''}other/{other.name}", str(other)):
+        state.write_text(json.dumps({**content, "_data_files": [{"filename": name}]}))
+        with pytest.raises(errors.Unreadable, match="which is not in its folder"):
+            texts(str(folder))

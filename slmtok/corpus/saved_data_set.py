@@ -1,0 +1,80 @@
+"""What `datasets` saved to a folder is checked before that package maps it into memory.
+
+It unpacks the compressed batches of a file all at once, so a folder of 200 kB can take gigabytes; `save_to_disk` writes
+none. And it opens whatever files `state.json` names.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from slmtok.errors import Unreadable
+from slmtok.files import read_limited
+
+_STATES = ("state.json", "*/state.json")
+"""Of one split, and of several."""
+_RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
+"""Numbers of the kinds of `MessageHeader` in Arrow's Message.fbs."""
+
+
+def check_saved(folder: str) -> None:
+    """Raises `Unreadable` for files outside of the folder and for compressed batches."""
+    for state in sorted(path for pattern in _STATES for path in Path(folder).glob(pattern)):
+        for name in _data_files(state):
+            if Path(name).name != name:
+                raise Unreadable(
+                    f"the data set names the file {name!r}, which is not in its folder",
+                    where=str(state),
+                    limit="names without a path",
+                    fix="save it again: datasets.load_from_disk(folder).save_to_disk(copy), if you trust it",
+                    path=str(state),
+                )
+            _check_batches(state.with_name(name))
+
+
+def _data_files(state: Path) -> list[str]:
+    listed = json.loads(read_limited(state, "metadata"))["_data_files"]
+    return [str(entry["filename"]) for entry in listed]
+
+
+def _check_batches(path: Path) -> None:
+    import pyarrow as pa
+
+    if not path.is_file() or not path.stat().st_size:
+        return
+    with pa.memory_map(str(path)) as source:
+        for number, message in enumerate(pa.ipc.MessageReader.open_stream(source)):
+            if _is_compressed(message.metadata.to_pybytes()):
+                raise Unreadable(
+                    f"the data set has a compressed batch, message {number}, which is unpacked whole",
+                    where=str(path),
+                    limit="batches without compression, as datasets.save_to_disk writes them",
+                    fix="save it again, if the memory suffices: datasets.load_from_disk(folder).save_to_disk(copy)",
+                    path=str(path),
+                )
+
+
+def _is_compressed(message: bytes) -> bool:
+    """Whether the metadata of a message of Arrow's IPC format, a flatbuffer, are those of compressed buffers."""
+
+    def number(at: int, size: int, *, signed: bool = False) -> int:
+        return int.from_bytes(message[at : at + size], "little", signed=signed)
+
+    def field(table: int, index: int) -> int:
+        """Where a field of a table is, 0 for one that is not set."""
+        fields = table - number(table, 4, signed=True)
+        entry = 4 + 2 * index
+        offset = number(fields + entry, 2) if entry < number(fields, 2) else 0
+        return table + offset if offset else 0
+
+    def inner(table: int, index: int) -> int:
+        at = field(table, index)
+        return at + number(at, 4) if at else 0
+
+    root = number(0, 4)
+    kind = number(field(root, 1), 1)
+    header = inner(root, 2)
+    if kind == _DICTIONARY_BATCH:
+        kind, header = _RECORD_BATCH, inner(header, 1)
+    return kind == _RECORD_BATCH and field(header, 3) != 0
