@@ -29,6 +29,7 @@ from slmtok.errors import (
     WrongType,
 )
 from slmtok.file_kinds import NAMES, TOKENIZER, kind_of_file
+from slmtok.formats.foreign_files import TRAIN_OWN
 from slmtok.record_texts import texts_in
 from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.training.texts import MAX_NAMES, is_file_name
@@ -77,9 +78,8 @@ def split_rows(ids: NDArray[np.unsignedinteger], offsets: NDArray[np.int64]) -> 
 
 
 _ONE_ALGORITHM = "ByteLevelBPETokenizer, the one algorithm that slmtok has of these"
-_TRAINED = "slmtok.train('corpus.txt', vocab_size=8192, allow_smaller=True).save('tok.json')"
 _ABSENT = {
-    "SentencePieceTrainer": f"{_TRAINED} trains one",
+    "SentencePieceTrainer": f"{TRAIN_OWN} trains one",
     "GPT4Tokenizer": "from slmtok.compat.tiktoken import get_encoding; get_encoding('cl100k_base') has its ids",
     "HuggingFaceTokenizer": "RustBPETokenizer.from_directory('tokenizer'), which has the same methods",
     "Tokenizer": f"slmtok.load('tokenizer.json') reads a file; {_ONE_ALGORITHM}",
@@ -292,7 +292,7 @@ def read_model(path: str | os.PathLike[str] | Tokenizer) -> Tokenizer:
             if isinstance(error, CorruptFile):
                 error.parts["fact"] = f"{path} is not a tokenizer file of slmtok"
             error.limit = "a tokenizer file of slmtok; the models of SentencePiece are not read"
-            error.fix = f"train one: {_TRAINED}, and name 'tok.json'"
+            error.fix = f"train one: {TRAIN_OWN}, and name 'tok.json'"
         raise
 
 

@@ -607,6 +607,27 @@ def test_a_pattern_is_given_to_the_import(tok: slmtok.Tokenizer) -> None:
     assert caught.value.fix == "slmtok import hf/tokenizer.json --pattern gpt2 -o tok.json, which compares the ids"
 
 
+def test_a_tokenizer_that_is_not_read_is_replaced_in_python(
+    tok: slmtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = {"version": "1.0", "model": {"type": "WordPiece", "vocab": {"[UNK]": 0}}, "added_tokens": []}
+    Path("tokenizer.json").write_text(json.dumps(document))
+    Path("spm.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02")
+    Path("old").mkdir()
+    ByteLevelBPETokenizer(tok).save_model("old")
+    Path("new").mkdir()
+    Path("a.txt").rename("new/corpus.txt")
+    for name, made in (("tokenizer.json", "tok.json"), ("spm.model", "tok.json"), ("old/vocab.json", "old/tok.json")):
+        with pytest.raises((Inexpressible, CorruptFile)) as caught:
+            slmtok.load(name)
+        fix = str(caught.value.fix).removeprefix("slmtok reads byte-level BPE alone; train a tokenizer of your own: ")
+        with monkeypatch.context() as context:
+            context.chdir("new" if made == "tok.json" else ".")
+            exec(fix, {"slmtok": slmtok})
+            assert slmtok.load(made).decode(tok.encode("a")) == "a"
+            Path(made).unlink()
+
+
 def test_the_name_of_a_tokenizer_in_place_of_it(tok: slmtok.Tokenizer, data: Shards) -> None:
     wrong: Any = "tok.json"
     for call in (

@@ -335,12 +335,18 @@ def test_a_fix_is_made_of_the_arguments(slmtok, here: Path, line: str, fix: str)
 def test_tokens_and_merges_in_two_files(slmtok, here: Path) -> None:
     (here / "old").mkdir()
     ByteLevelBPETokenizer(package.load("tok.json")).save_model("old")
-    for line in ("encode a.txt -t old/vocab.json", "encode a.txt -t old", "import old/merges.txt -o new.json"):
+    (here / "new.json").write_text("{}")
+    for line, made in {
+        "encode a.txt -t old/vocab.json": "old/tok.json",
+        "slice old/vocab.json --vocab 280 -o s.json": "old/tok.json",
+        "encode a.txt -t old": "old/tok.json",
+        "import old/merges.txt -o new.json --force": "new.json",
+        "import old/vocab.json -o other.json": "other.json",
+    }.items():
         fix = fix_of(slmtok(*line.split()))
-        fix = fix[fix.index("python -c ") :]
-        assert "B.from_file('old/vocab.json', 'old/merges.txt').tokenizer.save('old/tok.json')" in shlex.split(fix)[-1]
-    exec(shlex.split(fix)[2])
-    assert slmtok("encode", "a.txt", "-t", "old").out == slmtok("encode", "a.txt", "-t", "tok.json").out
+        exec(shlex.split(fix[fix.index("python -c ") :])[2])
+        assert slmtok("encode", "a.txt", "-t", made).out == slmtok("encode", "a.txt", "-t", "tok.json").out
+        (here / made).unlink()
 
 
 def test_a_spelling_that_no_special_has(slmtok, here: Path) -> None:
@@ -362,6 +368,8 @@ def test_a_tokenizer_of_another_kind(slmtok, here: Path) -> None:
     assert fix_of(slmtok("encode", "a.txt", "-t", "bert.json")) == trained
     assert fix_of(slmtok("eval", "bert.json", "--on", "a.txt")) == trained
     assert fix_of(slmtok("import", "bert.json", "-o", "z.json")) == "slmtok train CORPUS --vocab 8192 -o z.json"
+    sliced = fix_of(slmtok("slice", "bert.json", "--vocab", "280", "-o", "z.json"))
+    assert sliced == "slmtok train CORPUS --vocab 8192 -o bert-slmtok.json"
     fix = fix_of(slmtok("pack", "a.txt", "-t", "sp.model", "-o", "new"))
     assert fix.endswith("train a tokenizer of your own: slmtok train a.txt --vocab 8192 -o sp-slmtok.json")
 
