@@ -501,12 +501,10 @@ def _with_placeholders(param: click.Argument, context: click.Context) -> str:
     lacking = [str(each.metavar).removesuffix("...").partition("|")[0] for each in places[places.index(param) :]]
     words = _arguments(context)
     given = [each for each in positional(context) if each in words]
-    if not words and (example := shlex.split(getattr(context.command, "example", None) or "")):
-        # The options of the example, whatever its arguments are.
-        flags = next((at for at, word in enumerate(example) if word.startswith("-")), len(example))
-        words = example[flags:]
+    says_what = any(word.startswith("-") and word.partition("=")[0] not in _OUTPUTS for word in words)
+    more = _other_required(param, context, is_required=says_what)
     end = max((words.index(each) + 1 for each in given), default=0)
-    return command_line(context, [*words[:end], *lacking, *words[end:], *_other_required(param, context)])
+    return command_line(context, [*words[:end], *lacking, *words[end:], *more])
 
 
 def _absent_tokenizer(context: click.Context) -> SlmtokError | None:
@@ -520,15 +518,20 @@ def _absent_tokenizer(context: click.Context) -> SlmtokError | None:
     return None if absent is None else missing_tokenizer(missing_input(absent), absent)
 
 
-def _other_required(param: click.Parameter | None, context: click.Context) -> list[str]:
-    """The other options that are required and not given, each as in the example of the command."""
+def _other_required(param: click.Parameter | None, context: click.Context, *, is_required: bool = True) -> list[str]:
+    """The other options that are required and not given, each as in the example of the command.
+
+    is_required: False adds all of the example, where no option that was given says what the command is to do.
+    """
     example = shlex.split(getattr(context.command, "example", None) or "")
     given = {each.partition("=")[0] for each in _arguments(context)}
     found: list[str] = []
     for each in context.command.params:
-        if each is not param and isinstance(each, click.Option) and each.required and not given & {*each.opts}:
-            at = next((index for index, word in enumerate(example[:-1]) if word in each.opts), None)
-            found += [] if at is None else _free(example[at : at + 2], each)
+        is_wanted = isinstance(each, click.Option) and (each.required or not is_required)
+        if each is not param and is_wanted and not given & {*each.opts}:
+            at = next((index for index, word in enumerate(example) if word in each.opts), None)
+            is_flag = bool(getattr(each, "is_flag", False))
+            found += [] if at is None else example[at : at + 1] if is_flag else _free(example[at : at + 2], each)
     return found
 
 

@@ -716,8 +716,10 @@ def test_a_glob_that_excludes_nothing_is_noted(slmtok, here: Path) -> None:
     ("line", "fix", "names"),
     [
         ("train --vocab 290 -o new.json", "slmtok train CORPUS --vocab 290 -o new.json", {"CORPUS": "a.txt"}),
-        ("train", "slmtok train CORPUS --vocab 8192 -o tok.json",
-         {"CORPUS": "a.txt", "8192": "290", "tok.json": "n.json"}),
+        ("train", "slmtok train CORPUS --vocab 8192 -o tok-2.json", {"CORPUS": "a.txt", "8192": "290"}),
+        ("train -o x.json", "slmtok train CORPUS -o x.json --vocab 8192", {"CORPUS": "a.txt", "8192": "290"}),
+        ("prune -o x.json", "slmtok prune TOK -o x.json --unused-on TEXT --keep 4096",
+         {"TOK": "tok.json", "TEXT": "b.txt", "4096": "280"}),
         ("extend tok.json --vocab 292 --allow-smaller -o new.json",
          "slmtok extend tok.json CORPUS --vocab 292 --allow-smaller -o new.json", {"CORPUS": "b.txt"}),
         ("slice --vocab 280 -o new.json", "slmtok slice TOK --vocab 280 -o new.json", {"TOK": "tok.json"}),
