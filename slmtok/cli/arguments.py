@@ -29,6 +29,18 @@ def parameter_name(param: click.Parameter | None) -> str:
     return long[0] if long else placeholder if placeholder.isupper() else str(param.name).upper()
 
 
+def taking_value(value: str, command: click.Command, given: Iterable[str]) -> click.Parameter | None:
+    """The option that an unknown one with this value means: the only one that lists it among its choices.
+
+    Else, for a number, the only one that is required, takes one and is not given.
+    """
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    listing = [each for each in options if value in str(each.metavar or "").split("|")]
+    sizes = [each for each in options if each.required and each.metavar == "N" and not {*each.opts} & {*given}]
+    found = listing or (sizes if value.isdecimal() else [])
+    return found[0] if len(found) == 1 else None
+
+
 def command_line(ctx: click.Context, arguments: Iterable[str]) -> str:
     """The command with these arguments, as one types it."""
     return shlex.join([*ctx.command_path.split(), *arguments])

@@ -26,6 +26,7 @@ from slmtok.cli.arguments import (
     fitting,
     parameter_name,
     positional,
+    taking_value,
     tokenizer_beside,
     with_other_tokenizer,
     with_output_named,
@@ -268,20 +269,25 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
         words = [f"./{word}" if word == file else word for word in _arguments(context)]
         return f"{file!r} begins with a dash, as options do", shlex.join([*where.split(), *words]), file
     name = _with_one_dash(error.option_name, known, context) or error.option_name
-    habit, meant = _habit(command, name), suggestion(name, known)
+    # Without dashes, which all names share.
+    habit, near = _habit(command, name), suggestion(name.lstrip("-"), [option.lstrip("-") for option in known])
+    meant = f"--{near}" if near else None
     begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
     meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant or _without_verb(name, known)
     fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
-    fix = f"use {meant}" if meant else f"{where} --help"
     arguments: list[str] = _arguments(context)
-    foreign = _foreign_option(name, _value_of(name, arguments), command)
+    value = _value_of(name, arguments)
+    taking = taking_value(value, command, arguments) if value and command and not meant else None
+    means = meant or (f"{parameter_name(taking)} {shlex.quote(value or '')}" if taking else None)
+    fix = f"use {means}" if means else f"{where} --help"
+    foreign = _foreign_option(name, value, command)
     if line := _translated(command, arguments, where):
         absent = "".join(f"; {remark}" for remark in _absent(command, arguments))
         fact, fix = f"options of another tool: {', '.join(_unknown(command, arguments))}{absent}", line
     elif name in _CORPUS_OPTIONS and _takes_corpus(command):
         fact, fix = f"unknown option {name!r}", _translated(command, arguments, where, least=1) or fix
     elif habit:
-        fix = _use(habit(_value_of(name, arguments), arguments))
+        fix = _use(habit(value, arguments))
     elif foreign:
         fact, fix = f"unknown option {name!r}", foreign
     elif name in _OUTPUTS and context is not None:

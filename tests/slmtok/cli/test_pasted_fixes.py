@@ -732,3 +732,24 @@ def test_a_missing_argument_is_a_placeholder_beside_all_that_was_given(here, slm
     assert fix_of(slmtok(*shlex.split(line))) == fix
     ran = slmtok(*(names.get(word, word) for word in shlex.split(fix)[1:]))
     assert ran.code in (0, 3), ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("export tok.json --to hf -o x --no-verify", "use --output-format hf"),
+        ("encode a.txt -t tok.json --to npy -o x.npy", "use --output-format npy"),
+        ("slice tok.json --n 280 -o x.json", "use --vocab 280"),
+    ],
+)
+def test_an_unknown_option_by_the_value_that_another_takes(here, slmtok, line, fix) -> None:
+    assert fix_of(slmtok(*line.split())) == fix
+    words = line.split()
+    at = next(index for index, word in enumerate(words) if word in ("--to", "--n"))
+    assert slmtok(*words[:at], *fix.removeprefix("use ").split(), *words[at + 2 :]).code == 0
+
+
+def test_an_unknown_option_leads_to_none_of_other_letters_or_values(here, slmtok) -> None:
+    for line in ("bench --n 3 --on a.txt", "slice --loud tok.json --vocab 280"):
+        words = line.split()
+        assert fix_of(slmtok(*words)) == f"slmtok {words[0]} --help"
