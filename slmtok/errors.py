@@ -265,6 +265,10 @@ class CorruptFile(SlmtokError, ValueError):
     """A file that is damaged, was changed, or has another format."""
 
 
+class WrongFormat(CorruptFile):
+    """A file of a known other kind or of another library, which need not be damaged."""
+
+
 class CorruptShard(SlmtokError, ValueError):
     """A file of token shards that is damaged, was changed, or contradicts the others."""
 
@@ -319,7 +323,7 @@ class DiskFull(SlmtokError, OSError):
     """No space is left for an output."""
 
 
-ERRORS: tuple[type[SlmtokError], ...] = tuple(SlmtokError.__subclasses__())
+ERRORS: tuple[type[SlmtokError], ...] = (*SlmtokError.__subclasses__(), WrongFormat)
 
 
 def missing_extra(user: str, package: str, more: str = "") -> MissingExtra:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from slmtok.errors import CorruptFile, Unreadable
+from slmtok.errors import Unreadable, WrongFormat
 from slmtok.files import read_file
 
 TOKENIZER = "slmtok-tokenizer"
@@ -131,7 +131,7 @@ def is_hugging_face_model(folder: str | Path) -> bool:
     return (Path(folder) / "config.json").is_file() and any((Path(folder) / name).is_file() for name in names)
 
 
-def wrong_kind(path: str, kind: str, wanted: str, suffix: str) -> CorruptFile | None:
+def wrong_kind(path: str, kind: str, wanted: str, suffix: str) -> WrongFormat | None:
     """The error for a sound file of another kind where `wanted` (`tokenizer file`) is meant; None for unknown kinds.
 
     The fix names the file of that suffix beside it, where there is one.
@@ -142,7 +142,7 @@ def wrong_kind(path: str, kind: str, wanted: str, suffix: str) -> CorruptFile | 
     wanted_kind = TOKENIZER if wanted.startswith("tokenizer") else f"slmtok-{wanted}"
     noun = NAMES[wanted_kind] if wanted in _RESULTS else f"a {wanted}"
     near = next((str(each) for each in beside if each != Path(path) and kind_of_file(str(each)) == wanted_kind), None)
-    return CorruptFile(
+    return WrongFormat(
         f"{path} is {NAMES[kind]}, not {noun}",
         where=path,
         fix=f"name the {wanted} beside it: {near}" if near else _MAKERS.get(wanted, f"name {noun}"),

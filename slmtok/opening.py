@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 from slmtok.calls import explains_calls
 from slmtok.checks import check_bool, check_path
-from slmtok.errors import CorruptFile, Inexpressible, MissingInput, Setting, UnknownName, begun_name, suggestion
+from slmtok.errors import (
+    CorruptFile,
+    Inexpressible,
+    MissingInput,
+    Setting,
+    UnknownName,
+    WrongFormat,
+    begun_name,
+    suggestion,
+)
 from slmtok.file_kinds import UNKNOWN, kind_of
 from slmtok.files import similar_file
 
@@ -56,7 +65,7 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
         return read_tokenizer(file, verify=verify)
     except MissingInput as error:
         raise missing_tokenizer(error, name) from None
-    except CorruptFile as error:
+    except CorruptFile:
         from slmtok.files import read_limited
         from slmtok.formats.foreign_files import foreign_file
         from slmtok.formats.hf import looks_like
@@ -64,7 +73,12 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
         data = read_limited(file, "tokenizer file")
         if not looks_like(data):
             if data.strip() and kind_of(data) == UNKNOWN and (foreign := foreign_file(str(file), data)):
-                error.parts |= {"fact": f"{file} is {foreign.name}, not a tokenizer file of slmtok", "fix": foreign.fix}
+                raise WrongFormat(
+                    f"{file} is {foreign.name}, not a tokenizer file of slmtok",
+                    where=str(file),
+                    fix=foreign.fix,
+                    path=str(file),
+                ) from None
             raise
     return _import(file)
 

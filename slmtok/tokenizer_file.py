@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from slmtok.checks import U64
 from slmtok.edited_files import edited_fix
-from slmtok.errors import CorruptFile, GoldenMismatch, InvalidSpecials, SlmtokError, UnsupportedVersion
+from slmtok.errors import CorruptFile, GoldenMismatch, InvalidSpecials, SlmtokError, UnsupportedVersion, WrongFormat
 from slmtok.file_kinds import TOKENIZER, kind_of, wrong_kind
 from slmtok.files import MAX_FILE_BYTES
 from slmtok.schemes import SCHEMES
@@ -213,7 +213,7 @@ def _refuse_other_kinds(data: bytes, source: str) -> None:
     if _RANK_LINE.match(data):
         # An export has a file beside the ranks that records the pattern.
         pattern = "" if Path(source).with_suffix(".json").is_file() else " --pattern cl100k"
-        raise CorruptFile(
+        raise WrongFormat(
             f"{source} is a .tiktoken rank file, not a tokenizer file",
             where=source,
             fix=f"slmtok import {source}{pattern} -o tok.json, or slmtok.from_tiktoken({source!r}, pattern=…)",
@@ -228,7 +228,7 @@ def _refuse_other_kinds(data: bytes, source: str) -> None:
 def _check_version(document: dict[str, Any], source: str) -> None:
     form = document.get("format")
     if form is None and isinstance(document.get("model"), dict):
-        raise CorruptFile(
+        raise WrongFormat(
             f"{source} is a Hugging Face tokenizer.json, not a tokenizer file of slmtok",
             where=source,
             fix=f"slmtok import {source} -o tok.json",

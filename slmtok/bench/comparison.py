@@ -20,7 +20,16 @@ from slmtok import atomic
 from slmtok.bench import measure
 from slmtok.bench.engines import ENGINES, installed_version
 from slmtok.bench.source import save_documents, write_source
-from slmtok.errors import InternalError, MissingExtra, OptionError, Unreadable, unknown_name
+from slmtok.errors import (
+    InternalError,
+    MissingExtra,
+    OptionError,
+    Setting,
+    UnknownName,
+    Unreadable,
+    begun_name,
+    suggestion,
+)
 from slmtok.files import opened
 
 if TYPE_CHECKING:
@@ -60,12 +69,8 @@ def peer_names() -> list[str]:
 def check_peers(names: Sequence[str]) -> None:
     """Raises `UnknownName` for a peer without an adapter, `MissingExtra` with pip's line for one not installed."""
     known = peer_names()
-    for name in names:
-        if name not in known:
-            error = unknown_name("peer", name, known)
-            if name.lower() in _HUGGING_FACE:
-                error.fix = "tokenizers, which is the package of Hugging Face"
-            raise error
+    if any(name not in known for name in names):
+        raise _unknown_peers(names, known)
     absent = [name for name in names if installed_version(name) is None]
     if absent:
         line = " ".join(f"{name}=={ENGINES[name].version}" for name in absent)
@@ -75,6 +80,30 @@ def check_peers(names: Sequence[str]) -> None:
             fix=f"pip install {line}",
             peers=absent,
         )
+
+
+def _unknown_peers(names: Sequence[str], known: Sequence[str]) -> UnknownName:
+    """The error for all names without an adapter; its fix keeps the others."""
+    unknown = [name for name in names if name not in known]
+    meant = {name: _meant_peer(name, known) for name in unknown}
+    measured = ",".join(dict.fromkeys(filter(None, (meant.get(name, name) for name in names))))
+    notes = ["tokenizers is the package of Hugging Face"] if any(map(_is_hugging_face, unknown)) else []
+    if absent := [name for name in unknown if not meant[name]]:
+        notes.append(f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not measured")
+    return UnknownName(
+        f"unknown peer{'s' * (len(unknown) > 1)} {', '.join(map(repr, unknown))}",
+        limit=f"known: {', '.join(sorted(known))}",
+        fix=(Setting("against", measured), *(f"; {note}" for note in notes)) if measured else "use one of them",
+        name=unknown[0],
+    )
+
+
+def _meant_peer(name: str, known: Sequence[str]) -> str | None:
+    return "tokenizers" if _is_hugging_face(name) else suggestion(name, known) or begun_name(name, known)
+
+
+def _is_hugging_face(name: str) -> bool:
+    return name.lower() in _HUGGING_FACE
 
 
 def work_folder() -> AbstractContextManager[Path]:

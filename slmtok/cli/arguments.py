@@ -29,6 +29,18 @@ def parameter_name(param: click.Parameter | None) -> str:
     return long[0] if long else placeholder if placeholder.isupper() else str(param.name).upper()
 
 
+def taking_value(value: str, command: click.Command, given: Iterable[str]) -> click.Parameter | None:
+    """The option that an unknown one with this value means: the only one that lists it among its choices.
+
+    Else, for a number, the only one that is required, takes one and is not given.
+    """
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    listing = [each for each in options if value in str(each.metavar or "").split("|")]
+    sizes = [each for each in options if each.required and each.metavar == "N" and not {*each.opts} & {*given}]
+    found = listing or (sizes if value.isdecimal() else [])
+    return found[0] if len(found) == 1 else None
+
+
 def command_line(ctx: click.Context, arguments: Iterable[str]) -> str:
     """The command with these arguments, as one types it."""
     return shlex.join([*ctx.command_path.split(), *arguments])
@@ -40,7 +52,7 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     Two files exchanged, a text among tokenizers as the value of --on, or a missing file as the output. For a tokenizer
     of another kind, the command that trains one.
     """
-    from slmtok.formats.foreign_files import TRAIN_OWN
+    from slmtok.formats.foreign_files import READ_PAIR, TRAIN_OWN
 
     path = error.fields.get("path")
     if not isinstance(path, str):
@@ -52,6 +64,10 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     if error.fix and TRAIN_OWN in error.fix:
         error.fix = error.fix.replace(TRAIN_OWN, _train_own(path, ctx))
         return
+    if error.fix and READ_PAIR in error.fix:
+        before, begin, code = error.fix.partition(READ_PAIR)
+        error.fix = before + _read_pair(begin + code, ctx)
+        return
     as_output = with_output_named(ctx) if isinstance(error, MissingInput) and path in positional(ctx)[-1:] else None
     if fix := as_output or _exchanged(path, ctx) or _on_text(path, ctx):
         error.fix = fix
@@ -61,10 +77,24 @@ def _train_own(path: str, ctx: click.Context) -> str:
     """The command that trains a tokenizer in place of the one at `path`, on the other files of the command."""
     texts = [value for is_place, value in _values(ctx) if not is_place and value != path]
     corpus = shlex.join(each for each in texts if os.path.exists(each)) or "CORPUS"  # noqa: PTH110
-    output = str(ctx.params.get("output"))
-    if not output.endswith(".json"):
-        output = f"{os.path.splitext(path.rstrip(os.sep))[0]}-slmtok.json"  # noqa: PTH122
-    return f"slmtok train {corpus} --vocab 8192 -o {shlex.quote(output)}"
+    beside = f"{os.path.splitext(path.rstrip(os.sep))[0]}-slmtok.json"  # noqa: PTH122
+    output, force = _imported(ctx) or (beside, False)
+    return f"slmtok train {corpus} --vocab 8192 -o {shlex.quote(output)}{' --force' * force}"
+
+
+def _read_pair(code: str, ctx: click.Context) -> str:
+    """The command that runs `pair_code`; where the output of the command is a tokenizer, it is written there."""
+    from slmtok.formats.foreign_files import pair_command
+
+    if imported := _imported(ctx):
+        output, force = imported
+        code = f"{code.rpartition('.save(')[0]}.save({output!r}{', force=True' * force})"
+    return pair_command(code)
+
+
+def _imported(ctx: click.Context) -> tuple[str, bool] | None:
+    """Output and `force` of `slmtok import`, whose output is the tokenizer itself; None in another command."""
+    return (str(ctx.params["output"]), bool(ctx.params["force"])) if ctx.info_name == "import" else None
 
 
 def _on_text(path: str, ctx: click.Context) -> str | None:

@@ -26,6 +26,7 @@ from slmtok.cli.arguments import (
     fitting,
     parameter_name,
     positional,
+    taking_value,
     tokenizer_beside,
     with_other_tokenizer,
     with_output_named,
@@ -268,20 +269,25 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
         words = [f"./{word}" if word == file else word for word in _arguments(context)]
         return f"{file!r} begins with a dash, as options do", shlex.join([*where.split(), *words]), file
     name = _with_one_dash(error.option_name, known, context) or error.option_name
-    habit, meant = _habit(command, name), suggestion(name, known)
+    # Without dashes, which all names share.
+    habit, near = _habit(command, name), suggestion(name.lstrip("-"), [option.lstrip("-") for option in known])
+    meant = f"--{near}" if near else None
     begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
     meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant or _without_verb(name, known)
     fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
-    fix = f"use {meant}" if meant else f"{where} --help"
     arguments: list[str] = _arguments(context)
-    foreign = _foreign_option(name, _value_of(name, arguments), command)
+    value = _value_of(name, arguments)
+    taking = taking_value(value, command, arguments) if value and command and not meant else None
+    means = meant or (f"{parameter_name(taking)} {shlex.quote(value or '')}" if taking else None)
+    fix = f"use {means}" if means else f"{where} --help"
+    foreign = _foreign_option(name, value, command)
     if line := _translated(command, arguments, where):
         absent = "".join(f"; {remark}" for remark in _absent(command, arguments))
         fact, fix = f"options of another tool: {', '.join(_unknown(command, arguments))}{absent}", line
     elif name in _CORPUS_OPTIONS and _takes_corpus(command):
         fact, fix = f"unknown option {name!r}", _translated(command, arguments, where, least=1) or fix
     elif habit:
-        fix = _use(habit(_value_of(name, arguments), arguments))
+        fix = _use(habit(value, arguments))
     elif foreign:
         fact, fix = f"unknown option {name!r}", foreign
     elif name in _OUTPUTS and context is not None:
@@ -501,12 +507,10 @@ def _with_placeholders(param: click.Argument, context: click.Context) -> str:
     lacking = [str(each.metavar).removesuffix("...").partition("|")[0] for each in places[places.index(param) :]]
     words = _arguments(context)
     given = [each for each in positional(context) if each in words]
-    if not words and (example := shlex.split(getattr(context.command, "example", None) or "")):
-        # The options of the example, whatever its arguments are.
-        flags = next((at for at, word in enumerate(example) if word.startswith("-")), len(example))
-        words = example[flags:]
+    says_what = any(word.startswith("-") and word.partition("=")[0] not in _OUTPUTS for word in words)
+    more = _other_required(param, context, is_required=says_what)
     end = max((words.index(each) + 1 for each in given), default=0)
-    return command_line(context, [*words[:end], *lacking, *words[end:], *_other_required(param, context)])
+    return command_line(context, [*words[:end], *lacking, *words[end:], *more])
 
 
 def _absent_tokenizer(context: click.Context) -> SlmtokError | None:
@@ -520,15 +524,20 @@ def _absent_tokenizer(context: click.Context) -> SlmtokError | None:
     return None if absent is None else missing_tokenizer(missing_input(absent), absent)
 
 
-def _other_required(param: click.Parameter | None, context: click.Context) -> list[str]:
-    """The other options that are required and not given, each as in the example of the command."""
+def _other_required(param: click.Parameter | None, context: click.Context, *, is_required: bool = True) -> list[str]:
+    """The other options that are required and not given, each as in the example of the command.
+
+    is_required: False adds all of the example, where no option that was given says what the command is to do.
+    """
     example = shlex.split(getattr(context.command, "example", None) or "")
     given = {each.partition("=")[0] for each in _arguments(context)}
     found: list[str] = []
     for each in context.command.params:
-        if each is not param and isinstance(each, click.Option) and each.required and not given & {*each.opts}:
-            at = next((index for index, word in enumerate(example[:-1]) if word in each.opts), None)
-            found += [] if at is None else _free(example[at : at + 2], each)
+        is_wanted = isinstance(each, click.Option) and (each.required or not is_required)
+        if each is not param and is_wanted and not given & {*each.opts}:
+            at = next((index for index, word in enumerate(example) if word in each.opts), None)
+            is_flag = bool(getattr(each, "is_flag", False))
+            found += [] if at is None else example[at : at + 1] if is_flag else _free(example[at : at + 2], each)
     return found
 
 

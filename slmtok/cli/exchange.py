@@ -19,7 +19,7 @@ from slmtok.errors import MissingInput, OptionError
 from slmtok.file_kinds import is_run
 from slmtok.files import read_limited
 from slmtok.formats.export import TARGETS
-from slmtok.formats.foreign_files import MERGES, VOCABULARY, foreign_file, pair_command
+from slmtok.formats.foreign_files import MERGES, READ_PAIR, VOCABULARY, foreign_file, pair_code, pair_command
 from slmtok.formats.importing import ORIGINS
 from slmtok.opening import load, missing_tokenizer, public_encoding
 from slmtok.options import ReadOptions
@@ -121,9 +121,9 @@ def _second_file(value: str | None, arguments: Sequence[str]) -> str:
     given = {foreign.name: name for name, foreign in found.items() if foreign is not None}
     if VOCABULARY in given and MERGES in given:
         output = next((each for flag, each in pairwise(arguments) if flag in ("-o", "--output")), "tok.json")
-        return pair_command(given[VOCABULARY], given[MERGES], output)
+        return pair_command(pair_code(given[VOCABULARY], given[MERGES], output))
     foreign = found.get(value or "")
-    return foreign.fix if foreign is not None and foreign.fix.startswith("python ") else ""
+    return pair_command(foreign.fix) if foreign is not None and foreign.fix.startswith(READ_PAIR) else ""
 
 
 @command("import", example="slmtok import tokenizer.json -o tok.json", habits={EXTRA: _second_file})

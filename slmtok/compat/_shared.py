@@ -26,9 +26,11 @@ from slmtok.errors import (
     UnknownId,
     UnknownSpecial,
     VocabularyTooSmall,
+    WrongFormat,
     WrongType,
 )
 from slmtok.file_kinds import NAMES, TOKENIZER, kind_of_file
+from slmtok.formats.foreign_files import TRAIN_OWN
 from slmtok.record_texts import texts_in
 from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.training.texts import MAX_NAMES, is_file_name
@@ -77,9 +79,8 @@ def split_rows(ids: NDArray[np.unsignedinteger], offsets: NDArray[np.int64]) -> 
 
 
 _ONE_ALGORITHM = "ByteLevelBPETokenizer, the one algorithm that slmtok has of these"
-_TRAINED = "slmtok.train('corpus.txt', vocab_size=8192, allow_smaller=True).save('tok.json')"
 _ABSENT = {
-    "SentencePieceTrainer": f"{_TRAINED} trains one",
+    "SentencePieceTrainer": f"{TRAIN_OWN} trains one",
     "GPT4Tokenizer": "from slmtok.compat.tiktoken import get_encoding; get_encoding('cl100k_base') has its ids",
     "HuggingFaceTokenizer": "RustBPETokenizer.from_directory('tokenizer'), which has the same methods",
     "Tokenizer": f"slmtok.load('tokenizer.json') reads a file; {_ONE_ALGORITHM}",
@@ -177,7 +178,7 @@ def model_content(path: str | os.PathLike[str], format: str) -> dict[str, Any]:
     """
     name = check_path(path, "tok.model")
     if kind_of_file(name) == TOKENIZER:
-        raise CorruptFile(f"{name!r} is {NAMES[TOKENIZER]}, not a model of minbpe", fix=f"slmtok.load({name!r})")
+        raise WrongFormat(f"{name!r} is {NAMES[TOKENIZER]}, not a model of minbpe", fix=f"slmtok.load({name!r})")
     if not name.endswith(".model"):
         model = f"{name.removesuffix('.vocab')}.model"
         fix = f"load({model!r})"
@@ -289,10 +290,11 @@ def read_model(path: str | os.PathLike[str] | Tokenizer) -> Tokenizer:
         return read_tokenizer(path)
     except (MissingInput, CorruptFile) as error:
         if str(path).endswith(".model"):
-            if isinstance(error, CorruptFile):
-                error.parts["fact"] = f"{path} is not a tokenizer file of slmtok"
             error.limit = "a tokenizer file of slmtok; the models of SentencePiece are not read"
-            error.fix = f"train one: {_TRAINED}, and name 'tok.json'"
+            error.fix = f"train one: {TRAIN_OWN}, and name 'tok.json'"
+            if isinstance(error, CorruptFile):
+                fact, name = f"{path} is not a tokenizer file of slmtok", str(path)
+                raise WrongFormat(fact, where=name, limit=error.limit, fix=error.fix, path=name) from None
         raise
 
 

@@ -139,16 +139,17 @@ def _missing(path: str) -> MissingInput:
     if re.match("[a-z0-9]{2,}://", path) or Path(path).is_symlink() or expanded_home(path):
         return missing_input(path)
     folder = Path(path).parent
+    place = "the working folder" if folder == Path() else f"the folder {folder}/"
     fix = _TEXT_FIX if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK_FIX
     if not folder.is_dir():
         if re.fullmatch(r"[\w.-]+/[\w.-]+", path) and not Path(path).suffix:
             fix += f"; hf:{path} is a data set of the Hugging Face Hub"
         return MissingInput(fact, where=f"there is no folder {str(folder)!r}", fix=fix, path=path)
     if not magic and (meant := similar_file(path)):
-        return MissingInput(fact, where=f"the folder {folder}/", fix=meant, path=path)
+        return MissingInput(fact, where=place, fix=meant, path=path)
     endings = Counter(_ending(entry.name) for entry in folder.iterdir() if entry.is_file())
     if not endings:
-        return MissingInput(fact, where=f"the folder {folder}/ has no files", fix=fix, path=path)
+        return MissingInput(fact, where=f"{place} has no files", fix=fix, path=path)
     # Of what a corpus may be made of, those of the name that was meant come first, then the most frequent.
     wanted = Path(path).suffix
     readable = {*_USUAL, wanted}
@@ -158,13 +159,13 @@ def _missing(path: str) -> MissingInput:
         kept, key=lambda item: (not item[0].endswith(wanted), item[0] not in near, -item[1], item[0]), default=None
     )
     if best is None or (not magic and not wanted):
-        return MissingInput(fact, where=f"the folder {folder}/", fix=fix, path=path)
+        return MissingInput(fact, where=place, fix=fix, path=path)
     ending, number = best
     files = "1 file" if number == 1 else f"{number} files"
     # Counts are no text, and a glob without a suffix says nothing about one.
     is_meant = bool(wanted) and (ending.endswith(wanted) or ending in near or not ending.endswith(".counts"))
     fix = f"'{folder}/*{ending}'" if magic and is_meant else fix
-    return MissingInput(fact, where=f"the folder {folder}/ has {files} ending {ending}", fix=fix, path=path)
+    return MissingInput(fact, where=f"{place} has {files} ending {ending}", fix=fix, path=path)
 
 
 def _ending(name: str) -> str:

@@ -13,8 +13,10 @@ from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import NAMES, kind_of
 from slmtok.files import read_limited
 
-TRAIN_OWN = "slmtok train CORPUS --vocab 8192 -o tok.json"
-"""In a fix; commands replace it by one with the files that they were given."""
+TRAIN_OWN = "slmtok.train('corpus.txt', vocab_size=8192, allow_smaller=True).save('tok.json')"
+"""In a fix; commands replace it by a command with the files that they were given."""
+READ_PAIR = "from slmtok.compat.tokenizers import ByteLevelBPETokenizer as B; "
+"""Begins the code of `pair_code` in a fix; commands replace it by a command with their output."""
 _NOT_SUPPORTED = f"slmtok reads byte-level BPE alone; train a tokenizer of your own: {TRAIN_OWN}"
 _SETTINGS = (
     *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json"),
@@ -24,8 +26,8 @@ _HINTS = ("tokenizer.model", "vocab.json", "vocab.txt", "merges.txt", "tokenizer
 """Files of a folder that say what its tokenizer is, the first one found decides."""
 _PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 """Files with the tokens and the merges of one tokenizer."""
-VOCABULARY = "the vocabulary of a Hugging Face tokenizer, without its merges"
-MERGES = "the merges of a Hugging Face tokenizer, without its vocabulary"
+VOCABULARY = "the vocabulary of a Hugging Face tokenizer, whose merges are another file"
+MERGES = "the merges of a Hugging Face tokenizer, whose vocabulary is another file"
 _EXPANDED = re.compile(r'[$`!"\\]')
 """What a shell does not keep in double quotes."""
 _SENTENCEPIECE = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f](<unk>|<pad>|<s>)")
@@ -94,7 +96,7 @@ def _tokenizer_json(path: str) -> str:
         if Path(vocab).is_file() and Path(merges).is_file():
             # `-t` with the folder finds tok.json as well.
             names = (beside.with_name(name) for name in ("tok.json", f"{begin}slmtok.json"))
-            return pair_command(vocab, merges, str(next((each for each in names if not each.exists()), "new.json")))
+            return pair_code(vocab, merges, str(next((each for each in names if not each.exists()), "new.json")))
     return "name the tokenizer.json of the same model: hf download MODEL tokenizer.json --local-dir ."
 
 
@@ -103,9 +105,12 @@ def _beginnings(name: str) -> list[str]:
     return ["", *(name.removesuffix(end) for pair in _PAIRS for end in pair if name.endswith(end) and name != end)]
 
 
-def pair_command(vocab: str, merges: str, output: str) -> str:
-    """The command that makes a tokenizer file of a vocabulary and its merges; one that exists stays."""
-    made = f"B.from_file({vocab!r}, {merges!r}).tokenizer.save({output!r})"
-    code = f"from slmtok.compat.tokenizers import ByteLevelBPETokenizer as B; {made}"
+def pair_code(vocab: str, merges: str, output: str) -> str:
+    """The Python code that makes a tokenizer file of a vocabulary and its merges; one that exists stays."""
+    return f"{READ_PAIR}B.from_file({vocab!r}, {merges!r}).tokenizer.save({output!r})"
+
+
+def pair_command(code: str) -> str:
+    """The command that runs such code."""
     # In double quotes, as Python writes names in single ones.
     return f'python -c "{code}"' if not _EXPANDED.search(code) else f"python -c {shlex.quote(code)}"

@@ -496,7 +496,7 @@ def _refuse(wrong: bool, fact: str, limit: str, source: str) -> None:
         raise Inexpressible(
             f"{source} cannot be imported: {fact}",
             where=source,
-            limit=f"slmtok import reads byte-level BPE, as of GPT-2, with {limit}",
+            limit=f"slmtok reads byte-level BPE, as of GPT-2, with {limit}",
             fix=TRAIN_OWN,
             path=source,
         )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptFile, MissingInput, NotEqual, Setting
+from slmtok.errors import CorruptFile, MissingInput, NotEqual, Setting, WrongFormat
 from slmtok.file_kinds import TOKENIZER, kind_of, wrong_kind
 from slmtok.files import read_limited
 from slmtok.foreign_options import unknown_format
@@ -97,6 +97,7 @@ def _origin(name: str, data: bytes, source: str) -> Origin:
     fact, fix = f"{source} cannot be imported: unknown format", "name the file itself, such as tokenizer.json"
     if foreign := foreign_file(source, data):
         fact, fix = f"{source} cannot be imported: it is {foreign.name}", foreign.fix
+        raise WrongFormat(fact, where=source, limit=_LIMIT, fix=fix, path=source)
     if data.startswith(b'{"format":"slmtok-tokenizer",'):
         fact = f"{source} is a tokenizer of slmtok already"
         fix = f"use it as it is: slmtok encode text.txt -t {source}"

@@ -37,6 +37,7 @@ from slmtok.errors import (
     UnknownName,
     UnknownOption,
     UnknownSpecial,
+    WrongFormat,
     WrongType,
 )
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF
@@ -607,6 +608,27 @@ def test_a_pattern_is_given_to_the_import(tok: slmtok.Tokenizer) -> None:
     assert caught.value.fix == "slmtok import hf/tokenizer.json --pattern gpt2 -o tok.json, which compares the ids"
 
 
+def test_a_tokenizer_that_is_not_read_is_replaced_in_python(
+    tok: slmtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = {"version": "1.0", "model": {"type": "WordPiece", "vocab": {"[UNK]": 0}}, "added_tokens": []}
+    Path("tokenizer.json").write_text(json.dumps(document))
+    Path("spm.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02")
+    Path("old").mkdir()
+    ByteLevelBPETokenizer(tok).save_model("old")
+    Path("new").mkdir()
+    Path("a.txt").rename("new/corpus.txt")
+    for name, made in (("tokenizer.json", "tok.json"), ("spm.model", "tok.json"), ("old/vocab.json", "old/tok.json")):
+        with pytest.raises((Inexpressible, WrongFormat)) as caught:
+            slmtok.load(name)
+        fix = str(caught.value.fix).removeprefix("slmtok reads byte-level BPE alone; train a tokenizer of your own: ")
+        with monkeypatch.context() as context:
+            context.chdir("new" if made == "tok.json" else ".")
+            exec(fix, {"slmtok": slmtok})
+            assert slmtok.load(made).decode(tok.encode("a")) == "a"
+            Path(made).unlink()
+
+
 def test_the_name_of_a_tokenizer_in_place_of_it(tok: slmtok.Tokenizer, data: Shards) -> None:
     wrong: Any = "tok.json"
     for call in (
@@ -641,9 +663,10 @@ def test_names_of_files_and_specials_of_other_libraries(tok: slmtok.Tokenizer) -
     with pytest.raises(AttributeError) as refused:
         as_hf(tok).add_special_tokens({})
     assert refused.value.obj is None
-    named, _, spelled = str(refused.value).partition("; ")[2].partition(" names a reserved id; ")
+    spelled, named = str(refused.value).split("; ")[1:]
+    named = named.removesuffix(" names a reserved id")
     assert eval(named, {"as_hf": as_hf, "tok": tok}).vocab_size == tok.n_vocab
-    spelled = spelled.partition(", and ")[2].removesuffix(" spells one otherwise")
+    spelled = spelled.removesuffix(" spells the pad_token, which is there already, so")
     assert eval(spelled, {"as_hf": as_hf, "tok": tok}).pad_token == "[PAD]"
 
 

@@ -136,11 +136,22 @@ def test_a_peer_that_is_not_installed(slmtok, installed):
         comparison.check_peers(["gigatoken"])
 
 
+def test_all_unknown_peers_are_named_at_once(slmtok, corpus, tok, measured):
+    line = ("bench", "--on", corpus, "-t", tok, "--json", "--against")
+    error = slmtok(*line, "huggingface,sentencepiece,tiktokn,gigatoken,rustbpe").json["error"]
+    assert error["fact"] == "unknown peers 'huggingface', 'sentencepiece', 'tiktokn', 'rustbpe'"
+    pasted, *notes = error["fix"].split("; ")
+    assert notes == ["tokenizers is the package of Hugging Face", "sentencepiece, rustbpe are not measured"]
+    ran = slmtok(*line[:-1], *pasted.split())
+    rows = [row["engine"] for row in ran.json["result"]["rows"]]
+    assert rows == ["slmtok", "tokenizers", "tiktoken", "gigatoken"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--against", "tiktokn"), "did you mean 'tiktoken'?"),
-        (("--against", "rustbpe"), "unknown peer 'rustbpe'"),
+        (("--against", "tiktokn"), "fix:   --against tiktoken\n"),
+        (("--against", "rustbpe"), "fix:   use one of them\n"),
         (("--against", " ,"), "--against is empty"),
         (("--rounds", "0"), "--rounds 0 measures nothing"),
         (("--on", "empty.txt"), "--on names no text"),

@@ -48,12 +48,18 @@ def state(folder: Path) -> list[tuple[str, bytes]]:
 
 MESSAGES = {
     # Files of other libraries where a tokenizer is meant.
-    "encode a.txt -t old/vocab.json": (1, "is the vocabulary of a Hugging Face tokenizer, without its merges, not a "),
-    "encode a.txt -t old/merges.txt": (1, "is the merges of a Hugging Face tokenizer, without its vocabulary, not a "),
+    "encode a.txt -t old/vocab.json": (
+        1,
+        "is the vocabulary of a Hugging Face tokenizer, whose merges are another file, not a ",
+    ),
+    "encode a.txt -t old/merges.txt": (
+        1,
+        "is the merges of a Hugging Face tokenizer, whose vocabulary is another file, not a ",
+    ),
     "encode a.txt -t old/tokenizer_config.json": (1, "is settings of Hugging Face, not a tokenizer file of slmtok\n"),
     "encode a.txt -t old": (
         1,
-        "fix:   old/vocab.json is the vocabulary of a Hugging Face tokenizer, without its merges; ",
+        "fix:   old/vocab.json is the vocabulary of a Hugging Face tokenizer, whose merges are another file; ",
     ),
     "encode a.txt -t spm.model": (
         1,
@@ -61,13 +67,13 @@ MESSAGES = {
     ),
     "encode a.txt -t bert.txt": (1, "bert.txt is the vocabulary of a WordPiece tokenizer, not a tokenizer file"),
     "encode a.txt -t wordpiece.json": (1, "its model is WordPiece\n"),
-    "encode a.txt -t unigram.json": (1, "limit: slmtok import reads byte-level BPE, as of GPT-2, with the model BPE\n"),
+    "encode a.txt -t unigram.json": (1, "limit: slmtok reads byte-level BPE, as of GPT-2, with the model BPE\n"),
     "encode a.txt -t p.png": (1, "p.png is a PNG image, not a tokenizer file of slmtok\n"),
     "import p.png -o x": (1, "p.png cannot be imported: it is a PNG image\n"),
     "import empty.txt -o x": (1, "empty.txt cannot be imported: it is empty\n"),
     "import old/merges.txt -o x": (
         1,
-        "('old/vocab.json', 'old/merges.txt').tokenizer.save('old/tok.json')\"\n",
+        "('old/vocab.json', 'old/merges.txt').tokenizer.save('x')\"\n",
     ),
     "import none -o x": (1, "the folder 'none' holds no tokenizer.json\n"),
     "import other.json -o x": (1, "other.json cannot be imported: unknown format\n"),

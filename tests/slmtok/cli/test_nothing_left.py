@@ -155,7 +155,10 @@ FIXES = {
     "export tok.json --output-format hff -o x": (2, "fix:   --output-format hf\n"),
     "export tok.json --output-format hf -o tokenizer.json": (2, "fix:   -o tokenizer\n"),
     "export tok.json --output-format hf --verify-on empty.txt -o x": (1, "empty.txt has no byte of text"),
-    "export tok.json --output-format hf --verify-on nope.txt -o x": (1, "where: the folder ./ has 2 files ending .txt"),
+    "export tok.json --output-format hf --verify-on nope.txt -o x": (
+        1,
+        "where: the working folder has 2 files ending .txt",
+    ),
     "import gpt2 -o x": (2, "fix:   every command takes the name: slmtok info gpt2\n"),
     "import https://host/a.json -o x": (1, "fix:   fetch the file first: curl -LO https://host/a.json\n"),
     "train https://host/a.txt --vocab 280": (1, "fix:   fetch the file first: curl -LO https://host/a.txt\n"),

@@ -335,12 +335,18 @@ def test_a_fix_is_made_of_the_arguments(slmtok, here: Path, line: str, fix: str)
 def test_tokens_and_merges_in_two_files(slmtok, here: Path) -> None:
     (here / "old").mkdir()
     ByteLevelBPETokenizer(package.load("tok.json")).save_model("old")
-    for line in ("encode a.txt -t old/vocab.json", "encode a.txt -t old", "import old/merges.txt -o new.json"):
+    (here / "new.json").write_text("{}")
+    for line, made in {
+        "encode a.txt -t old/vocab.json": "old/tok.json",
+        "slice old/vocab.json --vocab 280 -o s.json": "old/tok.json",
+        "encode a.txt -t old": "old/tok.json",
+        "import old/merges.txt -o new.json --force": "new.json",
+        "import old/vocab.json -o other.json": "other.json",
+    }.items():
         fix = fix_of(slmtok(*line.split()))
-        fix = fix[fix.index("python -c ") :]
-        assert "B.from_file('old/vocab.json', 'old/merges.txt').tokenizer.save('old/tok.json')" in shlex.split(fix)[-1]
-    exec(shlex.split(fix)[2])
-    assert slmtok("encode", "a.txt", "-t", "old").out == slmtok("encode", "a.txt", "-t", "tok.json").out
+        exec(shlex.split(fix[fix.index("python -c ") :])[2])
+        assert slmtok("encode", "a.txt", "-t", made).out == slmtok("encode", "a.txt", "-t", "tok.json").out
+        (here / made).unlink()
 
 
 def test_a_spelling_that_no_special_has(slmtok, here: Path) -> None:
@@ -362,6 +368,8 @@ def test_a_tokenizer_of_another_kind(slmtok, here: Path) -> None:
     assert fix_of(slmtok("encode", "a.txt", "-t", "bert.json")) == trained
     assert fix_of(slmtok("eval", "bert.json", "--on", "a.txt")) == trained
     assert fix_of(slmtok("import", "bert.json", "-o", "z.json")) == "slmtok train CORPUS --vocab 8192 -o z.json"
+    sliced = fix_of(slmtok("slice", "bert.json", "--vocab", "280", "-o", "z.json"))
+    assert sliced == "slmtok train CORPUS --vocab 8192 -o bert-slmtok.json"
     fix = fix_of(slmtok("pack", "a.txt", "-t", "sp.model", "-o", "new"))
     assert fix.endswith("train a tokenizer of your own: slmtok train a.txt --vocab 8192 -o sp-slmtok.json")
 
@@ -708,8 +716,10 @@ def test_a_glob_that_excludes_nothing_is_noted(slmtok, here: Path) -> None:
     ("line", "fix", "names"),
     [
         ("train --vocab 290 -o new.json", "slmtok train CORPUS --vocab 290 -o new.json", {"CORPUS": "a.txt"}),
-        ("train", "slmtok train CORPUS --vocab 8192 -o tok.json",
-         {"CORPUS": "a.txt", "8192": "290", "tok.json": "n.json"}),
+        ("train", "slmtok train CORPUS --vocab 8192 -o tok-2.json", {"CORPUS": "a.txt", "8192": "290"}),
+        ("train -o x.json", "slmtok train CORPUS -o x.json --vocab 8192", {"CORPUS": "a.txt", "8192": "290"}),
+        ("prune -o x.json", "slmtok prune TOK -o x.json --unused-on TEXT --keep 4096",
+         {"TOK": "tok.json", "TEXT": "b.txt", "4096": "280"}),
         ("extend tok.json --vocab 292 --allow-smaller -o new.json",
          "slmtok extend tok.json CORPUS --vocab 292 --allow-smaller -o new.json", {"CORPUS": "b.txt"}),
         ("slice --vocab 280 -o new.json", "slmtok slice TOK --vocab 280 -o new.json", {"TOK": "tok.json"}),
@@ -722,3 +732,24 @@ def test_a_missing_argument_is_a_placeholder_beside_all_that_was_given(here, slm
     assert fix_of(slmtok(*shlex.split(line))) == fix
     ran = slmtok(*(names.get(word, word) for word in shlex.split(fix)[1:]))
     assert ran.code in (0, 3), ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("export tok.json --to hf -o x --no-verify", "use --output-format hf"),
+        ("encode a.txt -t tok.json --to npy -o x.npy", "use --output-format npy"),
+        ("slice tok.json --n 280 -o x.json", "use --vocab 280"),
+    ],
+)
+def test_an_unknown_option_by_the_value_that_another_takes(here, slmtok, line, fix) -> None:
+    assert fix_of(slmtok(*line.split())) == fix
+    words = line.split()
+    at = next(index for index, word in enumerate(words) if word in ("--to", "--n"))
+    assert slmtok(*words[:at], *fix.removeprefix("use ").split(), *words[at + 2 :]).code == 0
+
+
+def test_an_unknown_option_leads_to_none_of_other_letters_or_values(here, slmtok) -> None:
+    for line in ("bench --n 3 --on a.txt", "slice --loud tok.json --vocab 280"):
+        words = line.split()
+        assert fix_of(slmtok(*words)) == f"slmtok {words[0]} --help"

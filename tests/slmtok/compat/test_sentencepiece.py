@@ -9,7 +9,7 @@ from shared_data import peer
 
 import slmtok
 from slmtok.compat import sentencepiece as ours
-from slmtok.errors import CorruptFile, MissingInput, OptionError, WrongType
+from slmtok.errors import MissingInput, OptionError, WrongFormat, WrongType
 
 TEXTS = ["The quick brown fox, 12345 times!\n\n  It's là 的件 🙂", "the the the theme thesis <s>", ""] * 3
 
@@ -67,5 +67,5 @@ def test_refusals(sp, tmp_path):
     with pytest.raises(MissingInput, match="no tokenizer is loaded"):
         ours.SentencePieceProcessor().encode("x")
     (tmp_path / "x.model").write_bytes(b"\n\x0e\n\x05<unk>")
-    with pytest.raises(CorruptFile):
+    with pytest.raises(WrongFormat):
         ours.SentencePieceProcessor(tmp_path / "x.model")
