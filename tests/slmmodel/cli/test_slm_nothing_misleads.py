@@ -521,7 +521,12 @@ COMMANDS = {
     "info cpu-demo --on a1000": (2, "did you mean 'a100'?"),
     "status run --watch 5": (2, "fix:   use --watch --every 5\n"),
     "status run run": (2, "fix:   leave one out: slm status takes RUN and options\n"),
-    "export run --format gguf -o new": (2, "which gguf converters read; gguf itself is not written\n"),
+    "export run --output-format gguf -o new": (
+        2,
+        "fix:   --output-format hf, which converters to and from gguf know; slm has no gguf\n",
+    ),
+    "export run --output-format huggingface -o new": (2, "fix:   --output-format hf\n"),
+    "export run --format gguf -o new": (2, "which converters to and from gguf know; slm has no gguf\n"),
     "export run --format transformers -o new": (2, "fix:   use --output-format hf\n"),
     "ablate tok.json tok2.json --text text.txt --cpu -o new": (
         2,
