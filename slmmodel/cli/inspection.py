@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import RunFolder, read_train_state, verify_sums
+from slmmodel.checkpoint import RunFolder, read_train_state, runs_in, verify_sums
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.open_by_path import load_torch
@@ -21,7 +21,7 @@ from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
 from slmtok.errors import SlmtokError
-from slmtok.file_kinds import TOKENIZER, kind_of_file
+from slmtok.file_kinds import METADATA, NAMES, READERS, TOKENIZER, UNKNOWN, is_packed, kind_of_file, lacks_of_run
 
 if TYPE_CHECKING:
     from slmmodel.models import ModelConfig
@@ -52,23 +52,15 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     if path.is_dir() and (found := RunFolder(path).enclosing) and not RunFolder(path).exists():
         fix = f"slm info {shlex.quote(str(found[0]))}"
         raise OptionError(f"{subject!r} is a part of a run, not a run", fix=fix, option="subject")
-    if names_tokenizer(subject) or (path.is_dir() and (path / "manifest.json").is_file()):
+    if names_tokenizer(subject) or is_packed(path):
         what = "packed data" if path.is_dir() else "a tokenizer"
         raise OptionError(
             f"{subject!r} is {what}, not a run", fix=f"slmtok info {shlex.quote(subject)}", option="subject"
         )
-    is_of_run = (path.parent / "config.yaml").is_file() and path.name != "vocab.json"
-    if path.is_file() and (path.suffix != ".json" or is_of_run):
-        fix = (
-            f"slm info {shlex.quote(str(path.parent))}"
-            if is_of_run
-            else f"slm info RUN; slmtok info {shlex.quote(subject)} for a file of slmtok"
-        )
-        raise OptionError(f"{subject!r} is neither a run nor a vocab.json", fix=fix, option="subject")
     if path.is_dir():
         return _describe_run(subject, diagram)
     if path.exists():
-        _refuse_other_file(subject)
+        _refuse_other_file(subject, "info", "a run, a preset or a vocab.json")
         return _describe_vocab(subject)
     if path.suffix and subject not in PRESETS:
         fix = "name a run, a vocab.json, or a preset (slm info presets)"
@@ -84,19 +76,26 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     return _describe_model(subject, chosen.config(), diagram, {**more, **training}, [*rows, *training_rows])
 
 
-def _refuse_other_file(path: str) -> None:
-    """Raises `OptionError` for a sound file of another kind than vocab.json."""
-    from slmtok.file_kinds import METADATA, NAMES, READERS, kind_of_file
+_OWN = {"info": (METADATA, "vocab.json"), "doctor": (TOKENIZER, "tok.json")}
+"""The kind of file that a command reads, and its name."""
 
-    kind = kind_of_file(path)
-    if kind not in NAMES or kind == METADATA:
+
+def _refuse_other_file(path: str, command: str, takes: str) -> None:
+    """Raises `OptionError` for a file that `command` does not read; JSON without a kind may be a damaged one."""
+    from slmtok.cli.inspection import guess
+
+    (own, name), kind = _OWN[command], kind_of_file(path)
+    folder = next((each for each in [*Path(path).parents][:3] if RunFolder(each).exists() or is_packed(each)), None)
+    if kind == own or (kind == UNKNOWN and (Path(path).name == name or (folder is None and path.endswith(".json")))):
         return
-    raise OptionError(
-        f"{path!r} is {NAMES[kind]}",
-        limit="a run, a preset, or a vocab.json",
-        fix=READERS.get(kind, "slmtok info {}").format(shlex.quote(path)),
-        option="subject",
-    )
+    if kind in READERS or (kind in NAMES and folder is None):
+        what, fix = f"{NAMES[kind]}, ", READERS.get(kind, "slmtok info {}").format(shlex.quote(path))
+    elif folder is None:
+        what, fix = guess(path)
+    else:
+        program = "slmtok" if command == "info" and is_packed(folder) else "slm"
+        what, fix = f"a file of {folder}, ", shlex.join([program, command, str(folder)])
+    raise OptionError(f"{path!r} is {what}not {takes}", fix=fix, option="subject")
 
 
 def _training_cost(preset: Preset, on: str | None) -> tuple[dict[str, Any], list[Row]]:
@@ -257,6 +256,7 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
         if not Path(path).exists():
             fix = "name a run, packed data or a tokenizer; without a name, slm doctor describes the machine"
             raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=fix, path=path)
+        _refuse_unchecked(path)
     load_torch()
     machine = _machine()
     checks = _checks(paths)
@@ -264,6 +264,17 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
     rows += [(check["path"], check["what"] if check["ok"] else f"NO: {check['fault']}") for check in checks]
     code = DONE if all(check["ok"] for check in checks) else ANSWER_NO
     return Outcome({"machine": machine, "checks": checks}, lambda: print_rows(rows), code=code)
+
+
+def _refuse_unchecked(path: str) -> None:
+    """Raises `OptionError` for what is no run, packed data or tokenizer; a damaged one is an answer of the check."""
+    takes = "a run, packed data or a tokenizer"
+    if Path(path).is_file():
+        _refuse_other_file(path, "doctor", takes)
+    elif not (is_packed(path) or RunFolder(Path(path)).exists() or lacks_of_run(path)):
+        found = [*runs_in(Path(path)), *sorted(str(each) for each in Path(path).iterdir() if is_packed(each))]
+        fix = shlex.join(["slm", "doctor", *found]) if found else f"name {takes}"
+        raise OptionError(f"{path!r} is not {takes}", fix=fix, option="paths")
 
 
 def _machine() -> dict[str, Any]:
@@ -304,9 +315,8 @@ def _checks(paths: Sequence[str]) -> list[dict[str, Any]]:
 def _check(path: Path) -> tuple[dict[str, Any], str | None]:
     """(whether the files of a folder agree, the fingerprint of its tokenizer)."""
     try:
-        is_data = (path / "manifest.json").is_file()
-        is_tokenizer = path.is_file() and kind_of_file(str(path)) == TOKENIZER
-        check = _check_tokenizer if is_tokenizer else _check_data if is_data else _check_run
+        is_tokenizer = path.is_file()
+        check = _check_tokenizer if is_tokenizer else _check_data if is_packed(path) else _check_run
         what, fingerprint = check(path)
     except (SlmmodelError, SlmtokError) as error:
         inside = error.where if error.where not in (None, str(path)) else ""

@@ -65,7 +65,7 @@ REFUSED = {
     "config -o run.yaml": (2, "fix:   use stdout: slm config > run.yaml"),
     "config run --check": (2, "fix:   slm config --check run/config.yaml"),
     "info tok.json": (2, "fix:   slmtok info tok.json"),
-    "info text.txt": (2, "'text.txt' is neither a run nor a vocab.json"),
+    "info text.txt": (2, "'text.txt' is text, not a run, a preset or a vocab.json"),
     "eval run --check tok.json": (1, "fix:   name a certificate: slm eval RUN writes RUN/eval/val.json\n"),
     "train data -o new --config run/fingerprint.json": (2, "fix:   --config run/config.yaml\n"),
     "train data -o new --config text.txt": (1, "slm config > run.yaml writes a configuration\n"),

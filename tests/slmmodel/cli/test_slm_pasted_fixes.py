@@ -21,6 +21,7 @@ import slmmodel.app
 import slmmodel.data
 import slmtok
 from slmmodel.errors import Mismatch, OptionError, UnsupportedFormat, WrongType
+from slmtok.cli import main as run_slmtok
 
 
 @pytest.fixture(scope="module")
@@ -158,13 +159,29 @@ def test_a_list_of_fixed_length_states_its_length(slm, here, betas):
     assert "  limit: 2 values\n  fix:   --set optim.betas=0.9,0.95\n" in err
 
 
+@pytest.mark.parametrize(
+    ("named", "fix"),
+    [
+        ("lines.txt", "slmtok count lines.txt -o lines.counts counts its documents, bytes and pretokens"),
+        ("run/config.yaml", "slm doctor run"),
+        ("run/checkpoints/step-2/model.safetensors", "slm doctor run"),
+        ("data/manifest.json", "slm doctor data"),
+        (".", "slm doctor other run data"),
+    ],
+)
+def test_what_doctor_does_not_check_is_no_answer_of_it(slm, here, named, fix):
+    assert fix_of(ran := slm("doctor", named, code=2)) == fix and "python" not in ran.err
+    program, *line = shlex.split(fix.partition(" counts ")[0])
+    assert slm(*line, "-q").code == 0 if program == "slm" else run_slmtok(line) == 0
+
+
 def test_a_file_of_losses_is_named(slm, here):
     slm("eval", "run", "--losses", "a.losses", "--no-baselines", code=0)
     wrong = {
         "eval run --check a.losses": "a.losses is a file of losses of slm eval, not a certificate",
         "passkey run --check a.losses": "not a result of slm passkey",
         "train a.losses -t tok.json -o new": "is binary data",
-        "info a.losses": "neither a run nor a vocab.json",
+        "info a.losses": "a file of losses of slm eval, not a run, a preset or a vocab.json",
     }
     for line, fact in wrong.items():
         err = slm(*line.split()).err
