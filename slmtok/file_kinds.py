@@ -117,8 +117,8 @@ def is_run(folder: str | Path) -> bool:
     return all((Path(folder) / name).is_file() for name in _RUN_FILES)
 
 
-def is_packed(folder: str | Path) -> bool:
-    """Whether a folder is packed data."""
+def has_manifest(folder: str | Path) -> bool:
+    """Whether a folder is packed data, sound or damaged."""
     return (Path(folder) / "manifest.json").is_file()
 
 

@@ -21,7 +21,7 @@ from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
 from slmtok.errors import SlmtokError
-from slmtok.file_kinds import METADATA, NAMES, READERS, TOKENIZER, UNKNOWN, is_packed, kind_of_file, lacks_of_run
+from slmtok.file_kinds import METADATA, NAMES, READERS, TOKENIZER, UNKNOWN, has_manifest, kind_of_file, lacks_of_run
 
 if TYPE_CHECKING:
     from slmmodel.models import ModelConfig
@@ -52,7 +52,7 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     if path.is_dir() and (found := RunFolder(path).enclosing) and not RunFolder(path).exists():
         fix = f"slm info {shlex.quote(str(found[0]))}"
         raise OptionError(f"{subject!r} is a part of a run, not a run", fix=fix, option="subject")
-    if names_tokenizer(subject) or is_packed(path):
+    if names_tokenizer(subject) or has_manifest(path):
         what = "packed data" if path.is_dir() else "a tokenizer"
         raise OptionError(
             f"{subject!r} is {what}, not a run", fix=f"slmtok info {shlex.quote(subject)}", option="subject"
@@ -85,7 +85,7 @@ def _refuse_other_file(path: str, command: str, takes: str) -> None:
     from slmtok.cli.inspection import guess
 
     (own, name), kind = _OWN[command], kind_of_file(path)
-    folder = next((each for each in [*Path(path).parents][:3] if RunFolder(each).exists() or is_packed(each)), None)
+    folder = next((each for each in [*Path(path).parents][:3] if RunFolder(each).exists() or has_manifest(each)), None)
     if kind == own or (kind == UNKNOWN and (Path(path).name == name or (folder is None and path.endswith(".json")))):
         return
     if kind in READERS or (kind in NAMES and folder is None):
@@ -93,7 +93,7 @@ def _refuse_other_file(path: str, command: str, takes: str) -> None:
     elif folder is None:
         what, fix = guess(path)
     else:
-        program = "slmtok" if command == "info" and is_packed(folder) else "slm"
+        program = "slmtok" if command == "info" and has_manifest(folder) else "slm"
         what, fix = f"a file of {folder}, ", shlex.join([program, command, str(folder)])
     raise OptionError(f"{path!r} is {what}not {takes}", fix=fix, option="subject")
 
@@ -271,8 +271,8 @@ def _refuse_unchecked(path: str) -> None:
     takes = "a run, packed data or a tokenizer"
     if Path(path).is_file():
         _refuse_other_file(path, "doctor", takes)
-    elif not (is_packed(path) or RunFolder(Path(path)).exists() or lacks_of_run(path)):
-        found = [*runs_in(Path(path)), *sorted(str(each) for each in Path(path).iterdir() if is_packed(each))]
+    elif not (has_manifest(path) or RunFolder(Path(path)).exists() or lacks_of_run(path)):
+        found = [*runs_in(Path(path)), *sorted(str(each) for each in Path(path).iterdir() if has_manifest(each))]
         fix = shlex.join(["slm", "doctor", *found]) if found else f"name {takes}"
         raise OptionError(f"{path!r} is not {takes}", fix=fix, option="paths")
 
@@ -316,7 +316,7 @@ def _check(path: Path) -> tuple[dict[str, Any], str | None]:
     """(whether the files of a folder agree, the fingerprint of its tokenizer)."""
     try:
         is_tokenizer = path.is_file()
-        check = _check_tokenizer if is_tokenizer else _check_data if is_packed(path) else _check_run
+        check = _check_tokenizer if is_tokenizer else _check_data if has_manifest(path) else _check_run
         what, fingerprint = check(path)
     except (SlmmodelError, SlmtokError) as error:
         inside = error.where if error.where not in (None, str(path)) else ""

@@ -318,14 +318,21 @@ def test_numbers_in_another_notation_become_their_list(slm, here, line, flag, gi
 
 
 def test_runs_of_other_data_are_compared_on_one_text(slm, here):
-    assert "--on TEXT" not in fix_of(slm("compare", "run", "other"))
-    slm("train", "text.txt", "-t", "tok2.json", "-o", "third", *TRAIN, "--budget", "steps=1", "--no-eval", code=0)
-    fix = fix_of(slm("compare", "run", "third"))
-    line, _, more = fix.partition("; ")
-    assert more == "if their validation documents differ, with --on TEXT behind both slm eval, for one text"
-    for command in line.split(" && "):
-        words = command.split()[1:]
-        slm(*words, *(["--on", "lines.txt", "--no-baselines"] if words[0] == "eval" else []), code=0)
+    assert "--on" not in fix_of(slm("compare", "run", "other"))
+    made = {"same": ("lines.txt", "tok2.json"), "first": ("lines.txt", "tok.json"), "last": ("more.txt", "tok.json")}
+    Path("more.txt").write_text("\n".join(f"{number} {TEXT}" for number in range(30)))
+    once = [*TRAIN, "--budget", "steps=1", "--no-eval"]
+    for name, (text, tokenizer) in made.items():
+        slmtok.pack(text, slmtok.load(tokenizer), f"{name}-data", document="line", val="hash:20%")
+        slm("train", f"{name}-data", "-o", name, *once, code=0)
+    slm("train", "text.txt", "-t", "tok2.json", "-o", "third", *once, code=0)
+    on = {"same": [], "last": ["--on", "first-data"], "third": ["--on", "TEXT"]}
+    for name, option in on.items():
+        line, _, more = fix_of(slm("compare", "first", name)).partition("; ")
+        assert more == "TEXT stands for a text that neither was trained on" * (name == "third")
+        assert line.count("--on") == len(option) and all(line.count(each) == 2 for each in option)
+        for command in line.replace("TEXT", "lines.txt").split(" && "):
+            slm(*command.split()[1:], *(["--force", "--no-baselines"] if " eval " in command else []), code=0)
 
 
 def test_a_preset_as_the_file_of_a_configuration(slm, here):
