@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sys
@@ -41,11 +42,8 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     """Describe a run, a preset or a vocab.json."""
     from slmmodel.models.presets import PRESETS, preset
 
-    if on is not None and subject not in PRESETS:
-        is_run = RunFolder(Path(subject)).exists()
-        fix = f"name a preset, of those that slm info presets lists: slm info PRESET --on {shlex.quote(on)}"
-        fact = f"--on plans a preset, {subject!r} is {'a run' if is_run else 'none'}"
-        raise OptionError(fact, limit=f"one of {', '.join(PRESETS)}", fix=fix, option="--on")
+    if on is not None and (subject == "presets" or Path(subject).exists()):
+        raise _not_planned(subject, on)
     if subject == "presets":
         return _describe_presets()
     path = Path(subject)
@@ -65,7 +63,8 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     if path.suffix and subject not in PRESETS:
         fix = "name a run, a vocab.json, or a preset (slm info presets)"
         raise MissingInput(f"no file or folder {subject!r}", where=str(path.parent), fix=fix, path=subject)
-    chosen = preset(subject, "slm info {}, or a run folder or vocab.json that exists")
+    more_words = "" if on is None else f" --on {shlex.quote(on)}"
+    chosen = preset(subject, f"slm info {{}}{more_words}, or a run folder or vocab.json that exists")
     more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}
     rows: list[Row] = [
         ("step", f"{chosen.batch_tokens:,} tokens"),
@@ -74,6 +73,26 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     ]
     training, training_rows = _training_cost(chosen, on)
     return _describe_model(subject, chosen.config(), diagram, {**more, **training}, [*rows, *training_rows])
+
+
+def _not_planned(subject: str, on: str) -> OptionError:
+    """The error for devices of what is no preset: the preset nearest to a run, or the data that `--on` names."""
+    from slmmodel.models import config_from_dict, count
+    from slmmodel.models.presets import PRESETS
+
+    is_run = RunFolder(Path(subject)).exists()
+    nearest, remark = next(iter(PRESETS)), "for instance"
+    if is_run and Path(on).exists():
+        fix = f"slm eval {shlex.quote(subject)} --on {shlex.quote(on)} scores the run on {on}"
+    else:
+        if is_run:
+            own, remark = config_from_dict(RunFolder.open(subject).config["model"]), "the preset nearest to the run"
+            sizes = {name: (each.config().arch, count(each.config()).parameters) for name, each in PRESETS.items()}
+            size = count(own).parameters
+            nearest = min(sizes, key=lambda name: (sizes[name][0] != own.arch, abs(math.log(sizes[name][1] / size))))
+        fix = f"slm info {nearest} --on {shlex.quote(on)}, {remark}"
+    fact = f"--on plans a preset, {subject!r} is {'a run' if is_run else 'none'}"
+    return OptionError(fact, limit=f"one of {', '.join(PRESETS)}", fix=fix, option="--on")
 
 
 _OWN = {"info": (METADATA, "vocab.json"), "doctor": (TOKENIZER, "tok.json")}

@@ -224,9 +224,15 @@ def test_a_tokenizer_is_compared_with_a_run(slm, here):
 
 
 def test_devices_are_planned_for_a_preset(slm, here):
-    fix = fix_of(slm("info", "run", "--on", "h100:4"))
-    assert fix.endswith(": slm info PRESET --on h100:4")
-    slm(*fix.rpartition("slm ")[2].replace("PRESET", "cpu-demo").split(), code=0)
+    fixes = {
+        "run --on h100:4": "slm info cpu-demo --on h100:4, the preset nearest to the run",
+        "presets --on h100": "slm info cpu-demo --on h100, for instance",
+        "cpu_demo --on h100": "slm info cpu-demo --on h100, or a run folder or vocab.json that exists",
+        "run --on data": "slm eval run --on data scores the run on data",
+    }
+    for line, fix in fixes.items():
+        assert fix_of(slm("info", *line.split())) == fix
+        slm(*fix.partition(",")[0].removesuffix(" scores the run on data").split()[1:], code=0)
 
 
 def test_validation_of_another_tokenizer_is_packed_again(slm, here):
