@@ -354,12 +354,11 @@ def open_ids_or_text(
         raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=instead, path=path)
     try:
         return open_source(path, split or "val", vocab=vocab)
-    except MissingInput as error:
+    except NoSuchSplitError:
         if split is not None:
             raise
         source = open_source(path, "train", vocab=vocab)
-        if isinstance(error, NoSuchSplitError):
-            note_of_command(f"{path} has no split val: all its documents, the split train, are taken")
+        note_of_command(f"{path} has no split val: all its documents, the split train, are taken")
         return source
 
 
@@ -419,13 +418,15 @@ def note_of_command(text: str) -> None:
 
 def open_corpus(corpus: Corpus, val: str) -> RunData:
     """Training data of a corpus. `val` as in `open_if_text`; the options of the corpus also read another text."""
+    from slmmodel.cli.reading import to_flags
     from slmmodel.cli.text_source import corpus_data
+    from slmmodel.data.opening import check_validation, refuse_rule
 
     if val in ("auto", "none"):
         return corpus_data(corpus, val)
+    words = [*corpus.paths, "-t", corpus.text.name or "TOK", *to_flags(corpus.options)]
+    refuse_rule(val, shlex.join(["slmtok", "pack", *words]), " ".join(corpus.paths))
     data = corpus_data(corpus, "none")
     held_out = open_ids_or_text(val, None, data.vocab, corpus.text, corpus.options)
-    from slmmodel.data.opening import check_validation
-
     check_validation(data.name, shlex.quote(corpus.text.name or "TOK"), data.vocab, held_out)
     return replace(data, val=held_out)

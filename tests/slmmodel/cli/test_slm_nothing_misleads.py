@@ -22,8 +22,9 @@ import slmtok
 from slmmodel.cli.open_by_path import notes_on_prompt
 from slmmodel.config import check_without_data, read_assignments
 from slmmodel.data import ShardDataset, make_packing
-from slmmodel.errors import InvalidConfig, InvalidInput, OptionError, UnknownName, WrongType
+from slmmodel.errors import InvalidConfig, InvalidInput, MissingInput, OptionError, UnknownName, WrongType
 from slmmodel.hardware import meant_device
+from slmtok.cli import main as run_slmtok
 
 
 @pytest.fixture(scope="module")
@@ -603,11 +604,29 @@ def test_refusals_before_torch(slm, here):
     assert "fix:   --set run.batch_tokens=64\n" in slm("train", "data", "-o", "new", *lengths, code=2).err
 
 
-def test_validation_by_a_rule_is_of_packing(slm, here):
-    for rule in ("0.1", "10%", "tail:10%"):
-        err = slm("train", "data", "-o", "new", "--val", rule, *TRAIN, code=1).err
-        assert "fix:   slmtok pack CORPUS -t TOK -o DATA --val RULE divides documents" in err
+@pytest.mark.parametrize(("rule", "packed"), [("0.1", "tail:10%"), ("10%", "tail:10%"), ("tail:20%", "tail:20%")])
+def test_validation_by_a_rule_is_of_packing(slm, here, rule, packed):
+    Path("lines.txt").write_text("\n".join(f"{TEXT} {number}" for number in range(30)))
+    slmtok.pack("lines.txt", slmtok.load("tok.json"), "whole", document="line", val="none")
+    sources = {"whole": "whole/tok.json", "lines.txt -t tok.json --document line": "tok.json"}
+    for index, (data, tokenizer) in enumerate(sources.items()):
+        err = slm("train", *data.split(), "-o", "new", "--val", rule, *TRAIN, code=1).err
+        line = err.rpartition("fix:   slmtok ")[2].partition("; then train on NEW, ")[0]
+        assert line == f"pack lines.txt -t {tokenizer} --document line --val {packed} -o NEW"
+        assert run_slmtok([*line.split()[:-1], f"new-{index}"]) == 0 and Path(f"new-{index}/val-00000.bin").exists()
     assert "fix:   --preset gpt2-124m\n" in slm("train", "data", "-o", "new", "--preset", "gpt2", code=2).err
+
+
+def test_a_split_of_packed_data_is_no_path(slm, here):
+    Path("lines.txt").write_text("\n".join(f"{TEXT} {number}" for number in range(30)))
+    slmtok.pack("lines.txt", slmtok.load("tok.json"), "parts", document="line", val="tail:10%")
+    fixes = {"val.bin": "parts, of which the split val is taken", "train": "parts, with --split train"}
+    for name, fix in fixes.items():
+        assert f"fix:   name the folder: {fix}\n" in slm("eval", "run", "--on", f"parts/{name}", code=1).err
+        on = fix.replace(", with", "").partition(",")[0]
+        slm("eval", "run", "--on", *on.split(), "--no-baselines", "--force", code=0)
+    with pytest.raises(MissingInput, match=r"name the folder: .*parts, with split='val'"):
+        ShardDataset("parts/val", seq_len=8)
 
 
 EVALUATIONS = {
