@@ -104,12 +104,17 @@ _FILE_PREFIX = re.compile("^(@|file:(//)?)", re.IGNORECASE)
 """Of a prompt that other tools read from a file."""
 
 
+def prompt_of(file: str) -> str:
+    """The option for the text of a file without its last line feeds, with which a prompt does not end."""
+    return f'--prompt "$(cat {shlex.quote(file)})"'
+
+
 def notes_on_prompt(text: str | None) -> tuple[str, ...]:
     """A remark on a prompt that is also the name of a file, as other tools read it from `@FILE` or `file:FILE`."""
     name = _FILE_PREFIX.sub("", text or "")
     if text == STDIN or not os.path.isfile(name):  # noqa: PTH113
         return ()
-    return (f"{name!r} is also a file; the prompt is its name: --prompt - < {shlex.quote(name)} continues its text",)
+    return (f"{name!r} is also a file; the prompt is its name: {prompt_of(name)} continues its text",)
 
 
 def check_prompt(text: str | None, ids: str | None) -> list[int] | None:

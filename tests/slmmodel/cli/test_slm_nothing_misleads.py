@@ -481,7 +481,7 @@ def test_an_empty_file_of_settings_is_noted(slm, here):
 
 
 def test_a_prompt_that_is_a_file_is_noted(slm, here):
-    note = "'few.txt' is also a file; the prompt is its name: --prompt - < few.txt continues its text"
+    note = "'few.txt' is also a file; the prompt is its name: --prompt \"$(cat few.txt)\" continues its text"
     assert f"note: {note}\n" in slm("sample", "run", "few.txt", "--max-new", "1", code=0).err
     assert f"note: {note}\n" in slm("logprobs", "run", "-p", "few.txt", code=0).err
     for prompt in ("few.txt", "@few.txt", "FILE:few.txt", "file://few.txt"):

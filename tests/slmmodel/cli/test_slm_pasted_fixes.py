@@ -212,7 +212,10 @@ def test_pairs_in_an_array_become_lines(slm, here):
 
 
 def test_own_prompts_are_of_sample(slm, here):
-    assert fix_of(slm("prompts", "run", "lines.txt")).startswith("slm sample run --prompt - < lines.txt continues ")
+    Path("own prompt.txt").write_text("the fox\n")
+    line = fix_of(slm("prompts", "run", "own prompt.txt")).partition(" continues one prompt ")[0]
+    words = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, text=True, check=True).stdout
+    assert "note: " not in slm(*words.split("\0")[1:-1], "--max-new", "1", code=0).err
     fix = fix_of(slm("prompts", "run", "--prompt", "the fox"))
     assert fix.startswith("slm sample run --prompt 'the fox' continues")
     slm(*shlex.split(fix.partition(" continues")[0])[1:], "--max-new", "1", code=0)

@@ -108,7 +108,7 @@ CASES = {
     "eval run --stride 00": (2, "fix:   leave out --stride: its default is half a window; at least 1\n"),
     "eval run --seq-len 0": (2, "fix:   leave out --seq-len: its default is that of the model; at least 1\n"),
     "sample --model run": (2, "fix:   use an argument for the run: slm sample run\n"),
-    "sample run --file a.txt": (2, "fix:   use --prompt - < a.txt\n"),
+    "sample run --file a.txt": (2, 'fix:   use --prompt "$(cat a.txt)"\n'),
     "logprobs --model run": (2, "fix:   use an argument for the run: slm logprobs run\n"),
     "pairs --checkpoint run p.jsonl": (2, "fix:   use an argument for the run: slm pairs run\n"),
     "chat run --system x": (2, "fix:   use the first text of the chat for it;"),
