@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex, cast
 
 from slmtok.errors import OptionError, Setting, WrongType, suggestion
-from slmtok.foreign_options import nearest_name
+from slmtok.foreign_options import nearest_name, nearest_remark
 from slmtok.record_texts import map_call, text_in, texts_in
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def check_choice(name: str, value: object, choices: Sequence[str], example: str 
         raise OptionError(
             (Setting(name, value), " is unknown" + (f"; did you mean {meant!r}?" if meant and not nearest else "")),
             limit=", ".join(choices),
-            fix=(Setting(name, nearest), f" is the nearest; slmtok has no {value}") if nearest else known,
+            fix=(Setting(name, nearest), nearest_remark(str(value), nearest)) if nearest else known,
             option=name,
             value=value,
         )

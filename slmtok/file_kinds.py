@@ -117,6 +117,11 @@ def is_run(folder: str | Path) -> bool:
     return all((Path(folder) / name).is_file() for name in _RUN_FILES)
 
 
+def has_manifest(folder: str | Path) -> bool:
+    """Whether a folder is packed data, sound or damaged."""
+    return (Path(folder) / "manifest.json").is_file()
+
+
 def lacks_of_run(folder: str | Path) -> list[str]:
     """The files that a folder with a part of a run lacks; none of a whole one, and of another folder."""
     names = (*_RUN_FILES, "model.safetensors")

@@ -114,6 +114,7 @@ VALIDATION_FILES = (
 )
 """Options for files of held out text."""
 
+_NAMES_OF_HF = ("huggingface", "hugging-face", "hugging_face", "transformers", "tokenizers")
 NEAREST = {
     **dict.fromkeys(("validation", "valid", "dev", "eval", "test"), "val"),
     **dict.fromkeys(("wordpiece", "unigram", "sentencepiece", "spm", "ulm"), "bpe"),
@@ -122,7 +123,7 @@ NEAREST = {
     **dict.fromkeys(("numpy", "np", "pt", "torch", "pytorch", "tensor"), "npy"),
     **dict.fromkeys(("length", "len", "size"), "bytes"),
     **dict.fromkeys(("freq", "frequency", "count", "counts", "rank", "merge"), "id"),
-    **dict.fromkeys(("huggingface", "hugging-face", "hugging_face", "transformers", "tokenizers", "gguf"), "hf"),
+    **dict.fromkeys((*_NAMES_OF_HF, "gguf"), "hf"),
     **dict.fromkeys(("bbpe", "byte-level-bpe", "bytelevel", "byte_level"), "bpe"),
 }
 """Algorithms, formats and splits of other libraries, each with ours that is nearest to it."""
@@ -151,11 +152,19 @@ def nearest_name(name: object, choices: Container[str]) -> str | None:
     return nearest if nearest is not None and nearest in choices else None
 
 
+def nearest_remark(name: str, nearest: str, program: str = "slmtok") -> str:
+    """What to add to a fix that has `nearest` in the place of `name`; nothing where both are one thing."""
+    if name.lower() in (nearest, *_NAMES_OF_HF):
+        return ""
+    read = f"which converters to and from {name} know" if nearest == "hf" else "which is the nearest"
+    return f", {read}; {program} has no {name}"
+
+
 def unknown_format(what: str, name: object, choices: Collection[str]) -> UnknownName:
     """`unknown_name` for the formats of files; the fix is the one that is nearest to a name of another library."""
     error = unknown_name(what, name, choices)
     if nearest := nearest_name(name, choices):
-        error.fix = f"use {nearest!r}"
+        error.fix = f"use {nearest!r}{nearest_remark(str(name), nearest)}"
     return error
 
 
@@ -163,7 +172,7 @@ def scheme_meant(value: object) -> Message:
     """The scheme that is, or is nearest to, an algorithm of another library."""
     name = value.lower() if isinstance(value, str) else "bpe"
     nearest = NEAREST.get(name, name)
-    return (Setting("scheme", nearest), f", which is the nearest; slmtok has no {value}" if nearest != name else "")
+    return (Setting("scheme", nearest), nearest_remark(str(value), nearest))
 
 
 def _spellings(value: object) -> list[str]:

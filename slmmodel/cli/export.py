@@ -14,12 +14,13 @@ from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import check_is_folder_name
 from slmtok.cli.options import choice, command, dry_run_option, option, output_options
 from slmtok.cli.output import Outcome, print_rows
+from slmtok.foreign_options import nearest_remark
 
 
 def _format(value: str | None, arguments: Sequence[str]) -> str:
     """The option for a format of another program, where it is another than ours by its own word."""
-    ours = (value or "hf").lower() in ("hf", "huggingface", "transformers", "safetensors")
-    return "--output-format hf" + ("" if ours else f", which {value} converters read; {value} itself is not written")
+    ours = (value or "hf").lower() == "safetensors"
+    return "--output-format hf" + ("" if ours else nearest_remark(value or "hf", "hf", "slm"))
 
 
 def _folder(value: str | None, arguments: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sys
@@ -10,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checkpoint import RunFolder, read_train_state, verify_sums
+from slmmodel.checkpoint import RunFolder, read_train_state, runs_in, verify_sums
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.open_by_path import load_torch
@@ -21,7 +22,7 @@ from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
 from slmtok.errors import SlmtokError
-from slmtok.file_kinds import TOKENIZER, kind_of_file
+from slmtok.file_kinds import METADATA, NAMES, READERS, TOKENIZER, UNKNOWN, has_manifest, kind_of_file, lacks_of_run
 
 if TYPE_CHECKING:
     from slmmodel.models import ModelConfig
@@ -41,39 +42,29 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     """Describe a run, a preset or a vocab.json."""
     from slmmodel.models.presets import PRESETS, preset
 
-    if on is not None and subject not in PRESETS:
-        is_run = RunFolder(Path(subject)).exists()
-        fix = f"name a preset, of those that slm info presets lists: slm info PRESET --on {shlex.quote(on)}"
-        fact = f"--on plans a preset, {subject!r} is {'a run' if is_run else 'none'}"
-        raise OptionError(fact, limit=f"one of {', '.join(PRESETS)}", fix=fix, option="--on")
+    if on is not None and (subject == "presets" or Path(subject).exists()):
+        raise _not_planned(subject, on)
     if subject == "presets":
         return _describe_presets()
     path = Path(subject)
     if path.is_dir() and (found := RunFolder(path).enclosing) and not RunFolder(path).exists():
         fix = f"slm info {shlex.quote(str(found[0]))}"
         raise OptionError(f"{subject!r} is a part of a run, not a run", fix=fix, option="subject")
-    if names_tokenizer(subject) or (path.is_dir() and (path / "manifest.json").is_file()):
+    if names_tokenizer(subject) or has_manifest(path):
         what = "packed data" if path.is_dir() else "a tokenizer"
         raise OptionError(
             f"{subject!r} is {what}, not a run", fix=f"slmtok info {shlex.quote(subject)}", option="subject"
         )
-    is_of_run = (path.parent / "config.yaml").is_file() and path.name != "vocab.json"
-    if path.is_file() and (path.suffix != ".json" or is_of_run):
-        fix = (
-            f"slm info {shlex.quote(str(path.parent))}"
-            if is_of_run
-            else f"slm info RUN; slmtok info {shlex.quote(subject)} for a file of slmtok"
-        )
-        raise OptionError(f"{subject!r} is neither a run nor a vocab.json", fix=fix, option="subject")
     if path.is_dir():
         return _describe_run(subject, diagram)
     if path.exists():
-        _refuse_other_file(subject)
+        _refuse_other_file(subject, "info", "a run, a preset or a vocab.json")
         return _describe_vocab(subject)
     if path.suffix and subject not in PRESETS:
         fix = "name a run, a vocab.json, or a preset (slm info presets)"
         raise MissingInput(f"no file or folder {subject!r}", where=str(path.parent), fix=fix, path=subject)
-    chosen = preset(subject, "slm info {}, or a run folder or vocab.json that exists")
+    more_words = "" if on is None else f" --on {shlex.quote(on)}"
+    chosen = preset(subject, f"slm info {{}}{more_words}, or a run folder or vocab.json that exists")
     more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}
     rows: list[Row] = [
         ("step", f"{chosen.batch_tokens:,} tokens"),
@@ -84,19 +75,46 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     return _describe_model(subject, chosen.config(), diagram, {**more, **training}, [*rows, *training_rows])
 
 
-def _refuse_other_file(path: str) -> None:
-    """Raises `OptionError` for a sound file of another kind than vocab.json."""
-    from slmtok.file_kinds import METADATA, NAMES, READERS, kind_of_file
+def _not_planned(subject: str, on: str) -> OptionError:
+    """The error for devices of what is no preset: the preset nearest to a run, or the data that `--on` names."""
+    from slmmodel.models import config_from_dict, count
+    from slmmodel.models.presets import PRESETS
 
-    kind = kind_of_file(path)
-    if kind not in NAMES or kind == METADATA:
+    is_run = RunFolder(Path(subject)).exists()
+    nearest, remark = next(iter(PRESETS)), "for instance"
+    if is_run and Path(on).exists():
+        fix = f"slm eval {shlex.quote(subject)} --on {shlex.quote(on)} scores the run on {on}"
+    else:
+        if is_run:
+            own, remark = config_from_dict(RunFolder.open(subject).config["model"]), "the preset nearest to the run"
+            sizes = {name: (each.config().arch, count(each.config()).parameters) for name, each in PRESETS.items()}
+            size = count(own).parameters
+            nearest = min(sizes, key=lambda name: (sizes[name][0] != own.arch, abs(math.log(sizes[name][1] / size))))
+        fix = f"slm info {nearest} --on {shlex.quote(on)}, {remark}"
+    fact = f"--on plans a preset, {subject!r} is {'a run' if is_run else 'none'}"
+    return OptionError(fact, limit=f"one of {', '.join(PRESETS)}", fix=fix, option="--on")
+
+
+_OWN = {"info": (METADATA, "vocab.json"), "doctor": (TOKENIZER, "tok.json")}
+"""The kind of file that a command reads, and its name."""
+
+
+def _refuse_other_file(path: str, command: str, takes: str) -> None:
+    """Raises `OptionError` for a file that `command` does not read; JSON without a kind may be a damaged one."""
+    from slmtok.cli.inspection import guess
+
+    (own, name), kind = _OWN[command], kind_of_file(path)
+    folder = next((each for each in [*Path(path).parents][:3] if RunFolder(each).exists() or has_manifest(each)), None)
+    if kind == own or (kind == UNKNOWN and (Path(path).name == name or (folder is None and path.endswith(".json")))):
         return
-    raise OptionError(
-        f"{path!r} is {NAMES[kind]}",
-        limit="a run, a preset, or a vocab.json",
-        fix=READERS.get(kind, "slmtok info {}").format(shlex.quote(path)),
-        option="subject",
-    )
+    if kind in READERS or (kind in NAMES and folder is None):
+        what, fix = f"{NAMES[kind]}, ", READERS.get(kind, "slmtok info {}").format(shlex.quote(path))
+    elif folder is None:
+        what, fix = guess(path)
+    else:
+        program = "slmtok" if command == "info" and has_manifest(folder) else "slm"
+        what, fix = f"a file of {folder}, ", shlex.join([program, command, str(folder)])
+    raise OptionError(f"{path!r} is {what}not {takes}", fix=fix, option="subject")
 
 
 def _training_cost(preset: Preset, on: str | None) -> tuple[dict[str, Any], list[Row]]:
@@ -257,6 +275,7 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
         if not Path(path).exists():
             fix = "name a run, packed data or a tokenizer; without a name, slm doctor describes the machine"
             raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=fix, path=path)
+        _refuse_unchecked(path)
     load_torch()
     machine = _machine()
     checks = _checks(paths)
@@ -264,6 +283,17 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
     rows += [(check["path"], check["what"] if check["ok"] else f"NO: {check['fault']}") for check in checks]
     code = DONE if all(check["ok"] for check in checks) else ANSWER_NO
     return Outcome({"machine": machine, "checks": checks}, lambda: print_rows(rows), code=code)
+
+
+def _refuse_unchecked(path: str) -> None:
+    """Raises `OptionError` for what is no run, packed data or tokenizer; a damaged one is an answer of the check."""
+    takes = "a run, packed data or a tokenizer"
+    if Path(path).is_file():
+        _refuse_other_file(path, "doctor", takes)
+    elif not (has_manifest(path) or RunFolder(Path(path)).exists() or lacks_of_run(path)):
+        found = [*runs_in(Path(path)), *sorted(str(each) for each in Path(path).iterdir() if has_manifest(each))]
+        fix = shlex.join(["slm", "doctor", *found]) if found else f"name {takes}"
+        raise OptionError(f"{path!r} is not {takes}", fix=fix, option="paths")
 
 
 def _machine() -> dict[str, Any]:
@@ -304,9 +334,8 @@ def _checks(paths: Sequence[str]) -> list[dict[str, Any]]:
 def _check(path: Path) -> tuple[dict[str, Any], str | None]:
     """(whether the files of a folder agree, the fingerprint of its tokenizer)."""
     try:
-        is_data = (path / "manifest.json").is_file()
-        is_tokenizer = path.is_file() and kind_of_file(str(path)) == TOKENIZER
-        check = _check_tokenizer if is_tokenizer else _check_data if is_data else _check_run
+        is_tokenizer = path.is_file()
+        check = _check_tokenizer if is_tokenizer else _check_data if has_manifest(path) else _check_run
         what, fingerprint = check(path)
     except (SlmmodelError, SlmtokError) as error:
         inside = error.where if error.where not in (None, str(path)) else ""

@@ -20,11 +20,12 @@ import click
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.text import Text
-from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, Unreadable
+from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
 from slmmodel.hardware import device_for, use_threads
 from slmtok.atomic import check_outputs
 from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
+from slmtok.file_kinds import has_manifest
 
 if TYPE_CHECKING:
     from slmmodel.cli.text_source import Corpus
@@ -103,12 +104,17 @@ _FILE_PREFIX = re.compile("^(@|file:(//)?)", re.IGNORECASE)
 """Of a prompt that other tools read from a file."""
 
 
+def prompt_of(file: str) -> str:
+    """The option for the text of a file without its last line feeds, with which a prompt does not end."""
+    return f'--prompt "$(cat {shlex.quote(file)})"'
+
+
 def notes_on_prompt(text: str | None) -> tuple[str, ...]:
     """A remark on a prompt that is also the name of a file, as other tools read it from `@FILE` or `file:FILE`."""
     name = _FILE_PREFIX.sub("", text or "")
     if text == STDIN or not os.path.isfile(name):  # noqa: PTH113
         return ()
-    return (f"{name!r} is also a file; the prompt is its name: --prompt - < {shlex.quote(name)} continues its text",)
+    return (f"{name!r} is also a file; the prompt is its name: {prompt_of(name)} continues its text",)
 
 
 def check_prompt(text: str | None, ids: str | None) -> list[int] | None:
@@ -273,14 +279,36 @@ def refuse_run(path: str, fix: str = "name the text", wanted: str = "text") -> N
 
 
 def comparison_of(runs: Sequence[str]) -> str:
-    """The commands that compare the first two of some runs on their validation documents."""
+    """The commands that compare the first two of some runs on their validation documents, or on others for both."""
     files = [f"{Path(run).resolve().name}-{letter}.losses" for run, letter in zip(runs, "ab", strict=False)]
-    scored = [shlex.join(["slm", "eval", run, "--losses", file]) for run, file in zip(runs, files, strict=False)]
+    on = _documents_for([RunFolder(Path(run)) for run in runs[:2]])
+    scored = [shlex.join(["slm", "eval", run, "--losses", file, *on]) for run, file in zip(runs, files, strict=False)]
     line = " && ".join([*scored, shlex.join(["slm", "compare", *files])])
-    digests = {str(RunFolder(Path(run)).fingerprint.get("val")) for run in runs[:2]}
-    # Ids of one text differ by tokenizer, so other digests do not prove other documents.
-    several = "; if their validation documents differ, with --on TEXT behind both slm eval, for one text"
-    return line + several * (len(digests) > 1)
+    return line + "; TEXT stands for a text that neither was trained on" * ("TEXT" in on)
+
+
+def _documents_for(runs: Sequence[RunFolder]) -> list[str]:
+    """The option that scores two runs on the same documents; nothing where those of their training are the same."""
+    if len({str(run.fingerprint.get("val")) for run in runs}) == 1:
+        return []
+    from slmmodel.config import RunConfig
+    from slmmodel.data.opening import open_source
+
+    paths, digests = [], []
+    for run in runs:
+        path, split = RunConfig.model_validate(run.config).data.scored()
+        if path is None or not has_manifest(path):
+            return ["--on", "TEXT"]
+        paths.append(path)
+        # Ids of one text differ by tokenizer, but not the digest of its documents.
+        try:
+            digests.append(open_source(path, split or "val").documents_digest)
+        except SlmmodelError:
+            return ["--on", "TEXT"]
+    if digests[0] == digests[1]:
+        return []
+    tokenizers = {str(run.fingerprint.get("fingerprint")) for run in runs}
+    return ["--on", paths[0] if len(tokenizers) == 1 else "TEXT"]
 
 
 def check_text(path: str, read: ReadOptions | None) -> None:
@@ -331,12 +359,11 @@ def open_ids_or_text(
         raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=instead, path=path)
     try:
         return open_source(path, split or "val", vocab=vocab)
-    except MissingInput as error:
+    except NoSuchSplitError:
         if split is not None:
             raise
         source = open_source(path, "train", vocab=vocab)
-        if isinstance(error, NoSuchSplitError):
-            note_of_command(f"{path} has no split val: all its documents, the split train, are taken")
+        note_of_command(f"{path} has no split val: all its documents, the split train, are taken")
         return source
 
 
@@ -396,13 +423,15 @@ def note_of_command(text: str) -> None:
 
 def open_corpus(corpus: Corpus, val: str) -> RunData:
     """Training data of a corpus. `val` as in `open_if_text`; the options of the corpus also read another text."""
+    from slmmodel.cli.reading import to_flags
     from slmmodel.cli.text_source import corpus_data
+    from slmmodel.data.opening import check_validation, refuse_rule
 
     if val in ("auto", "none"):
         return corpus_data(corpus, val)
+    words = [*corpus.paths, "-t", corpus.text.name or "TOK", *to_flags(corpus.options)]
+    refuse_rule(val, shlex.join(["slmtok", "pack", *words]), " ".join(corpus.paths))
     data = corpus_data(corpus, "none")
     held_out = open_ids_or_text(val, None, data.vocab, corpus.text, corpus.options)
-    from slmmodel.data.opening import check_validation
-
     check_validation(data.name, shlex.quote(corpus.text.name or "TOK"), data.vocab, held_out)
     return replace(data, val=held_out)

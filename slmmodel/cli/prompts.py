@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_file_of_run
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_of, refuse_file_of_run
 from slmmodel.cli.options import COUNT, POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.cli.result_files import PROMPT_SHEET, checked, identity, load_result, measure_rows, save
 from slmmodel.decoding_options import SampleConfig
@@ -76,8 +76,8 @@ def _own_prompts(value: str | None, arguments: Sequence[str]) -> str:
     """For prompts of one's own, as an argument too many or by an option: `slm sample`, which continues any text."""
     run = shlex.quote(next((word for word in arguments if is_run(word)), "RUN"))
     text = value or "TEXT"
-    prompt = f"--prompt - < {shlex.quote(text)}" if Path(text).is_file() else f"--prompt {shlex.quote(text)}"
-    return f"slm sample {run} {prompt} continues a prompt of your own; those of slm prompts are fixed"
+    prompt = prompt_of(text) if Path(text).is_file() else f"--prompt {shlex.quote(text)}"
+    return f"slm sample {run} {prompt} continues one prompt of your own; those of slm prompts are fixed"
 
 
 _HABITS = {

@@ -20,6 +20,7 @@ from slmmodel.cli.open_by_path import (
     open_assistant,
     open_run,
     prompt_ids,
+    prompt_of,
 )
 from slmmodel.cli.options import (
     COUNT,
@@ -83,7 +84,7 @@ def sampling_options(function: Any) -> Any:
     return function
 
 
-_PROMPT_HABITS = dict.fromkeys(("--file", "--prompt-file", "--input-file"), instead("--prompt - < {}", "FILE"))
+_PROMPT_HABITS = dict.fromkeys(("--file", "--prompt-file", "--input-file"), lambda file, _: prompt_of(file or "FILE"))
 _HABITS = {
     EXTRA: one_text("sample"),
     **run_as_argument("sample"),

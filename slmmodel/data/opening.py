@@ -21,10 +21,12 @@ from typing import NamedTuple
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link
 from slmmodel.data.source import NoSuchSplitError, TokenSource, unreadable
-from slmmodel.errors import Mismatch, MissingInput, UnsupportedFormat
+from slmmodel.errors import Argument, Fix, Mismatch, MissingInput, UnsupportedFormat
+from slmmodel.sizes import parse_share
 from slmmodel.vocab import VocabMeta
 
 FileSource = ShardSource | ForeignSource
+SPLITS = ("train", "val")
 ID_SUFFIXES = (".bin", ".npy")
 
 
@@ -44,9 +46,11 @@ def open_source(
     """
     folder = Path(path)
     if not folder.exists():
-        fix = "check the name; slmtok pack CORPUS -t TOK -o DIR writes packed data"
-        if re.fullmatch(r"0?\.\d+|\d+%|(tail|hash|files):.*", folder.name):
-            fix = "slmtok pack CORPUS -t TOK -o DATA --val RULE divides documents; slm takes the split val of DATA"
+        fix: Fix = "check the name; slmtok pack CORPUS -t TOK -o DIR writes packed data"
+        if (folder.parent / MANIFEST).is_file() and folder.stem in SPLITS:
+            named = f"name the folder: {shlex.quote(str(folder.parent))}"
+            taken = f"{named}, of which the split {split} is taken"
+            fix = taken if folder.stem == split else (f"{named}, with ", Argument("split", folder.stem))
         raise MissingInput(
             f"no file or folder {os.fspath(path)!r}",
             where=str(folder.parent),
@@ -137,6 +141,23 @@ def check_validation(name: str, tokenizer: str, vocab: VocabMeta, val: TokenSour
     )
 
 
+_RULE = re.compile(r"0?\.\d+|\d+(\.\d+)?%|(tail|hash|files):.*")
+
+
+def refuse_rule(val: str, command: str, train: str) -> None:
+    """Raises `MissingInput` for validation data that are a rule which divides documents: `command` packs by it."""
+    if not _RULE.fullmatch(val) or Path(val).exists():
+        return
+    share = parse_share(val)
+    rule = val if share is None else f"tail:{100 * share:.6g}%"
+    raise MissingInput(
+        f"no file or folder {val!r}: a rule divides documents where they are packed",
+        where=f"the validation data of {train}",
+        fix=f"{command} --val {shlex.quote(rule)} -o NEW; then train on NEW, of which the split val is taken",
+        path=val,
+    )
+
+
 def _tokenizer_of(data: str) -> str:
     """The tokenizer file in a folder of packed data, for a shell; `TOK` where there is none."""
     file = Path(data) / "tok.json"
@@ -155,6 +176,8 @@ def open_data(train: str, val: str = "auto") -> RunData:
     Raises what `open_source` and `RunData` raise.
     """
     source = open_source(train, "train")
+    text = shlex.join(source.packed_from) if all(map(os.path.exists, source.packed_from)) else ""
+    refuse_rule(val, f"slmtok pack {text or 'CORPUS'} -t {_tokenizer_of(train)}{_flags_of(source)}", train)
     held_out = _open_validation(train, val)
     folder = Path(train) if Path(train).is_dir() else Path(train).parent
     tokenizer, vocab = folder / "tok.json", folder / "vocab.json"

@@ -51,6 +51,8 @@ class TokenSource(ABC):
     """How the tokenizer cut the text: `merges`, `longest`, or `dropout:P`."""
     pack_flags = ""
     """Options of `slmtok pack` that made the data, for a shell."""
+    packed_from: tuple[str, ...] = ()
+    """The names of the files that were packed, as the manifest records them."""
 
     @property
     @abstractmethod

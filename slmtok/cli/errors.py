@@ -665,7 +665,7 @@ def _choice_meant(
     name: str, error: click.BadParameter, wrong: UnknownChoiceError, command: click.Command | None
 ) -> str:
     """The option with the name of the list that was meant; the default, or a name for instance, where none is near."""
-    from slmtok.foreign_options import nearest_name
+    from slmtok.foreign_options import nearest_name, nearest_remark
 
     if wrong.meant in wrong.names:
         return f"{name} {wrong.meant}"
@@ -682,7 +682,8 @@ def _choice_meant(
     if wrong.value and _has_option(command, f"--{wrong.value}"):
         return f"--{wrong.value} in its place"
     if nearest := nearest_name(wrong.value, wrong.names):
-        return f"{name} {nearest}, which is the nearest; slmtok has no {wrong.value}"
+        program = "slmtok" if error.ctx is None else error.ctx.find_root().command_path
+        return f"{name} {nearest}{nearest_remark(wrong.value, nearest, program)}"
     if meant := suggestion(wrong.value, wrong.names, cutoff=0.6):
         return f"{name} {meant}"
     default = getattr(error.param, "default", None)

@@ -52,7 +52,7 @@ def info(file: str) -> Outcome:
                 fix=file_kinds.READERS[kind].format(shlex.quote(file)),
                 option="file",
             )
-        what, fix = _guess(file)
+        what, fix = guess(file)
         raise CorruptFile(
             f"{file} is {what}not a file that slmtok info describes",
             limit="known: tokenizer files, locks, counts, vocab.json, packed folders, token files, tiktoken:NAME",
@@ -76,7 +76,7 @@ def _is_foreign_tokenizer(file: str) -> bool:
     return looks_like(read_limited(path, "tokenizer.json"))
 
 
-def _guess(file: str) -> tuple[str, str]:
+def guess(file: str) -> tuple[str, str]:
     """What a file of an unknown kind is, as far as its beginning says, and the command that reads it."""
     head = read_file(file, HEAD_BYTES) if Path(file).is_file() else b""
     name = shlex.quote(file)

@@ -50,7 +50,7 @@ from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, counted, in_time, n
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import corpus_warnings, pattern_text
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, VocabularyTooSmall
-from slmtok.foreign_options import nearest_name
+from slmtok.foreign_options import nearest_name, nearest_remark
 from slmtok.options import CountOptions, TrainOptions
 from slmtok.schemes import SCHEMES
 from slmtok.sizes import format_bytes
@@ -81,7 +81,8 @@ def _scheme(value: str | None, arguments: Sequence[str]) -> str:
     """`--scheme` for the model type of SentencePiece; a type that does not exist here becomes the default."""
     if value is None or value in SCHEMES:
         return f"--scheme {value or 'bpe'}"
-    return f"--scheme {nearest_name(value, SCHEMES) or 'bpe'}, which is the nearest; slmtok has no {value}"
+    nearest = nearest_name(value, SCHEMES) or "bpe"
+    return f"--scheme {nearest}{nearest_remark(value, nearest)}"
 
 
 def _sizes(value: str | None, arguments: Sequence[str]) -> str:

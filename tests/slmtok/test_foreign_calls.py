@@ -100,7 +100,7 @@ def test_a_list_of_floats(tok):
         ({"special_tokens": {"pad_token": "[PAD]"}}, "special={'pad': '[PAD]'}"),
         ({"special_tokens": {"<|endoftext|>": 50256}}, "special={'eos': '<|endoftext|>'}"),
         ({"max_bytes": "1GB"}, "max_bytes=1000000000"),
-        ({"scheme": "unigram"}, "scheme='bpe' is the nearest; slmtok has no unigram"),
+        ({"scheme": "unigram"}, "scheme='bpe', which is the nearest; slmtok has no unigram"),
         ({"threads": 100_000}, "threads=0, which is all cores"),
     ],
 )

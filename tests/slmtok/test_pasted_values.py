@@ -187,6 +187,7 @@ def test_names_of_hugging_face_that_no_class_has(tok: slmtok.Tokenizer) -> None:
 
 def test_the_name_of_an_export_in_another_library(tok: slmtok.Tokenizer) -> None:
     assert refused(lambda: export(tok, "huggingface", "out"), UnknownName) == "use 'hf'"
+    assert refused(lambda: export(tok, "gguf", "out"), UnknownName).startswith("use 'hf', which converters to ")
 
 
 def test_one_error_is_shown_alone(tok: slmtok.Tokenizer) -> None:

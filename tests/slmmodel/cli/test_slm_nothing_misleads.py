@@ -22,8 +22,9 @@ import slmtok
 from slmmodel.cli.open_by_path import notes_on_prompt
 from slmmodel.config import check_without_data, read_assignments
 from slmmodel.data import ShardDataset, make_packing
-from slmmodel.errors import InvalidConfig, InvalidInput, OptionError, UnknownName, WrongType
+from slmmodel.errors import InvalidConfig, InvalidInput, MissingInput, OptionError, UnknownName, WrongType
 from slmmodel.hardware import meant_device
+from slmtok.cli import main as run_slmtok
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ REFUSED = {
     "config -o run.yaml": (2, "fix:   use stdout: slm config > run.yaml"),
     "config run --check": (2, "fix:   slm config --check run/config.yaml"),
     "info tok.json": (2, "fix:   slmtok info tok.json"),
-    "info text.txt": (2, "'text.txt' is neither a run nor a vocab.json"),
+    "info text.txt": (2, "'text.txt' is text, not a run, a preset or a vocab.json"),
     "eval run --check tok.json": (1, "fix:   name a certificate: slm eval RUN writes RUN/eval/val.json\n"),
     "train data -o new --config run/fingerprint.json": (2, "fix:   --config run/config.yaml\n"),
     "train data -o new --config text.txt": (1, "slm config > run.yaml writes a configuration\n"),
@@ -480,7 +481,7 @@ def test_an_empty_file_of_settings_is_noted(slm, here):
 
 
 def test_a_prompt_that_is_a_file_is_noted(slm, here):
-    note = "'few.txt' is also a file; the prompt is its name: --prompt - < few.txt continues its text"
+    note = "'few.txt' is also a file; the prompt is its name: --prompt \"$(cat few.txt)\" continues its text"
     assert f"note: {note}\n" in slm("sample", "run", "few.txt", "--max-new", "1", code=0).err
     assert f"note: {note}\n" in slm("logprobs", "run", "-p", "few.txt", code=0).err
     for prompt in ("few.txt", "@few.txt", "FILE:few.txt", "file://few.txt"):
@@ -521,7 +522,12 @@ COMMANDS = {
     "info cpu-demo --on a1000": (2, "did you mean 'a100'?"),
     "status run --watch 5": (2, "fix:   use --watch --every 5\n"),
     "status run run": (2, "fix:   leave one out: slm status takes RUN and options\n"),
-    "export run --format gguf -o new": (2, "which gguf converters read; gguf itself is not written\n"),
+    "export run --output-format gguf -o new": (
+        2,
+        "fix:   --output-format hf, which converters to and from gguf know; slm has no gguf\n",
+    ),
+    "export run --output-format huggingface -o new": (2, "fix:   --output-format hf\n"),
+    "export run --format gguf -o new": (2, "which converters to and from gguf know; slm has no gguf\n"),
     "export run --format transformers -o new": (2, "fix:   use --output-format hf\n"),
     "ablate tok.json tok2.json --text text.txt --cpu -o new": (
         2,
@@ -598,11 +604,29 @@ def test_refusals_before_torch(slm, here):
     assert "fix:   --set run.batch_tokens=64\n" in slm("train", "data", "-o", "new", *lengths, code=2).err
 
 
-def test_validation_by_a_rule_is_of_packing(slm, here):
-    for rule in ("0.1", "10%", "tail:10%"):
-        err = slm("train", "data", "-o", "new", "--val", rule, *TRAIN, code=1).err
-        assert "fix:   slmtok pack CORPUS -t TOK -o DATA --val RULE divides documents" in err
+@pytest.mark.parametrize(("rule", "packed"), [("0.1", "tail:10%"), ("10%", "tail:10%"), ("tail:20%", "tail:20%")])
+def test_validation_by_a_rule_is_of_packing(slm, here, rule, packed):
+    Path("lines.txt").write_text("\n".join(f"{TEXT} {number}" for number in range(30)))
+    slmtok.pack("lines.txt", slmtok.load("tok.json"), "whole", document="line", val="none")
+    sources = {"whole": "whole/tok.json", "lines.txt -t tok.json --document line": "tok.json"}
+    for index, (data, tokenizer) in enumerate(sources.items()):
+        err = slm("train", *data.split(), "-o", "new", "--val", rule, *TRAIN, code=1).err
+        line = err.rpartition("fix:   slmtok ")[2].partition("; then train on NEW, ")[0]
+        assert line == f"pack lines.txt -t {tokenizer} --document line --val {packed} -o NEW"
+        assert run_slmtok([*line.split()[:-1], f"new-{index}"]) == 0 and Path(f"new-{index}/val-00000.bin").exists()
     assert "fix:   --preset gpt2-124m\n" in slm("train", "data", "-o", "new", "--preset", "gpt2", code=2).err
+
+
+def test_a_split_of_packed_data_is_no_path(slm, here):
+    Path("lines.txt").write_text("\n".join(f"{TEXT} {number}" for number in range(30)))
+    slmtok.pack("lines.txt", slmtok.load("tok.json"), "parts", document="line", val="tail:10%")
+    fixes = {"val.bin": "parts, of which the split val is taken", "train": "parts, with --split train"}
+    for name, fix in fixes.items():
+        assert f"fix:   name the folder: {fix}\n" in slm("eval", "run", "--on", f"parts/{name}", code=1).err
+        on = fix.replace(", with", "").partition(",")[0]
+        slm("eval", "run", "--on", *on.split(), "--no-baselines", "--force", code=0)
+    with pytest.raises(MissingInput, match=r"name the folder: .*parts, with split='val'"):
+        ShardDataset("parts/val", seq_len=8)
 
 
 EVALUATIONS = {

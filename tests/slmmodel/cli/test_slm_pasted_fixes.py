@@ -21,6 +21,7 @@ import slmmodel.app
 import slmmodel.data
 import slmtok
 from slmmodel.errors import Mismatch, OptionError, UnsupportedFormat, WrongType
+from slmtok.cli import main as run_slmtok
 
 
 @pytest.fixture(scope="module")
@@ -164,13 +165,29 @@ def test_a_list_of_fixed_length_states_its_length(slm, here, betas):
     assert "  limit: 2 values\n  fix:   --set optim.betas=0.9,0.95\n" in err
 
 
+@pytest.mark.parametrize(
+    ("named", "fix"),
+    [
+        ("lines.txt", "slmtok count lines.txt -o lines.counts counts its documents, bytes and pretokens"),
+        ("run/config.yaml", "slm doctor run"),
+        ("run/checkpoints/step-2/model.safetensors", "slm doctor run"),
+        ("data/manifest.json", "slm doctor data"),
+        (".", "slm doctor other run data"),
+    ],
+)
+def test_what_doctor_does_not_check_is_no_answer_of_it(slm, here, named, fix):
+    assert fix_of(ran := slm("doctor", named, code=2)) == fix and "python" not in ran.err
+    program, *line = shlex.split(fix.partition(" counts ")[0])
+    assert slm(*line, "-q").code == 0 if program == "slm" else run_slmtok(line) == 0
+
+
 def test_a_file_of_losses_is_named(slm, here):
     slm("eval", "run", "--losses", "a.losses", "--no-baselines", code=0)
     wrong = {
         "eval run --check a.losses": "a.losses is a file of losses of slm eval, not a certificate",
         "passkey run --check a.losses": "not a result of slm passkey",
         "train a.losses -t tok.json -o new": "is binary data",
-        "info a.losses": "neither a run nor a vocab.json",
+        "info a.losses": "a file of losses of slm eval, not a run, a preset or a vocab.json",
     }
     for line, fact in wrong.items():
         err = slm(*line.split()).err
@@ -201,7 +218,10 @@ def test_pairs_in_an_array_become_lines(slm, here):
 
 
 def test_own_prompts_are_of_sample(slm, here):
-    assert fix_of(slm("prompts", "run", "lines.txt")).startswith("slm sample run --prompt - < lines.txt continues ")
+    Path("own prompt.txt").write_text("the fox\n")
+    line = fix_of(slm("prompts", "run", "own prompt.txt")).partition(" continues one prompt ")[0]
+    words = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, text=True, check=True).stdout
+    assert "note: " not in slm(*words.split("\0")[1:-1], "--max-new", "1", code=0).err
     fix = fix_of(slm("prompts", "run", "--prompt", "the fox"))
     assert fix.startswith("slm sample run --prompt 'the fox' continues")
     slm(*shlex.split(fix.partition(" continues")[0])[1:], "--max-new", "1", code=0)
@@ -213,9 +233,15 @@ def test_a_tokenizer_is_compared_with_a_run(slm, here):
 
 
 def test_devices_are_planned_for_a_preset(slm, here):
-    fix = fix_of(slm("info", "run", "--on", "h100:4"))
-    assert fix.endswith(": slm info PRESET --on h100:4")
-    slm(*fix.rpartition("slm ")[2].replace("PRESET", "cpu-demo").split(), code=0)
+    fixes = {
+        "run --on h100:4": "slm info cpu-demo --on h100:4, the preset nearest to the run",
+        "presets --on h100": "slm info cpu-demo --on h100, for instance",
+        "cpu_demo --on h100": "slm info cpu-demo --on h100, or a run folder or vocab.json that exists",
+        "run --on data": "slm eval run --on data scores the run on data",
+    }
+    for line, fix in fixes.items():
+        assert fix_of(slm("info", *line.split())) == fix
+        slm(*fix.partition(",")[0].removesuffix(" scores the run on data").split()[1:], code=0)
 
 
 def test_validation_of_another_tokenizer_is_packed_again(slm, here):
@@ -307,14 +333,21 @@ def test_numbers_in_another_notation_become_their_list(slm, here, line, flag, gi
 
 
 def test_runs_of_other_data_are_compared_on_one_text(slm, here):
-    assert "--on TEXT" not in fix_of(slm("compare", "run", "other"))
-    slm("train", "text.txt", "-t", "tok2.json", "-o", "third", *TRAIN, "--budget", "steps=1", "--no-eval", code=0)
-    fix = fix_of(slm("compare", "run", "third"))
-    line, _, more = fix.partition("; ")
-    assert more == "if their validation documents differ, with --on TEXT behind both slm eval, for one text"
-    for command in line.split(" && "):
-        words = command.split()[1:]
-        slm(*words, *(["--on", "lines.txt", "--no-baselines"] if words[0] == "eval" else []), code=0)
+    assert "--on" not in fix_of(slm("compare", "run", "other"))
+    made = {"same": ("lines.txt", "tok2.json"), "first": ("lines.txt", "tok.json"), "last": ("more.txt", "tok.json")}
+    Path("more.txt").write_text("\n".join(f"{number} {TEXT}" for number in range(30)))
+    once = [*TRAIN, "--budget", "steps=1", "--no-eval"]
+    for name, (text, tokenizer) in made.items():
+        slmtok.pack(text, slmtok.load(tokenizer), f"{name}-data", document="line", val="hash:20%")
+        slm("train", f"{name}-data", "-o", name, *once, code=0)
+    slm("train", "text.txt", "-t", "tok2.json", "-o", "third", *once, code=0)
+    on = {"same": [], "last": ["--on", "first-data"], "third": ["--on", "TEXT"]}
+    for name, option in on.items():
+        line, _, more = fix_of(slm("compare", "first", name)).partition("; ")
+        assert more == "TEXT stands for a text that neither was trained on" * (name == "third")
+        assert line.count("--on") == len(option) and all(line.count(each) == 2 for each in option)
+        for command in line.replace("TEXT", "lines.txt").split(" && "):
+            slm(*command.split()[1:], *(["--force", "--no-baselines"] if " eval " in command else []), code=0)
 
 
 def test_a_preset_as_the_file_of_a_configuration(slm, here):

@@ -359,7 +359,11 @@ def test_info(slm: Any, run: Path, tokenizer: Path) -> None:
     assert "more devices" in slm("info", "base-1b8", "--on", "4090").out
     assert "did you mean 'h100'" in slm("info", "cpu-demo", "--on", "h10").err
     err = slm("info", run, "--on", "h100", code=2).err
-    assert "--on plans a preset" in err and "is a run\n" in err and "slm info PRESET --on h100\n" in err
+    assert (
+        "--on plans a preset" in err
+        and "is a run\n" in err
+        and "slm info cpu-demo --on h100, the preset nearest" in err
+    )
     assert slm("info", run / "vocab.json").code == 0
     assert "did you mean 'cpu-demo'" in slm("info", "cpu-dem").err
 

@@ -104,7 +104,7 @@ CASES = {
     "diff tok.json cut.json tok.json": (2, "compares two tokenizers; slmtok eval and slmtok show take several\n"),
     "vocab tok.json --grep *ing": (2, "fix:   --grep 'ing$'; --grep '\\*ing' for these characters themselves\n"),
     "prune tok.json --ids r.jsonl -o x": (1, "fix:   name a file with one id a line; slmtok vocab tok.json lists the"),
-    "export tok.json --output-format gguf -o x": (2, "which is the nearest; slmtok has no gguf\n"),
+    "export tok.json --output-format gguf -o x": (2, "which converters to and from gguf know; slmtok has no gguf\n"),
     "encode a.txt -t tok": (1, "fix:   tok.json\n"),
     "prune tok.json --unused-on a.txt --keep 100% -o x": (2, "fix:   --keep 4096, for instance"),
     "prune tok.json --unused-on a.txt --keep 0.99 -o x": (2, "fix:   --keep 277, of the 280 ids that tok.json has\n"),
