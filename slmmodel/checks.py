@@ -6,6 +6,7 @@ import errno
 import operator
 import os
 from collections.abc import Iterable, Mapping, Set
+from pathlib import Path
 
 from slmmodel.errors import OptionError, UnsupportedFormat, WrongType
 
@@ -28,6 +29,18 @@ def check_path(name: str, value: object) -> str:
             fix = "the name of a file or folder; texts go into slmtok.Texts([text]), for slmmodel.app"
             raise OptionError(fact, where=_described(path), fix=fix, option=name) from None
     return path
+
+
+def folder_of(path: str | os.PathLike[str]) -> Path:
+    """The folder of a path, or the nearest one above it that exists."""
+    parents = Path(path).parents
+    return next((each for each in parents if os.path.isdir(each)), Path(path).parent)  # noqa: PTH112
+
+
+def place_of_missing(path: str | os.PathLike[str]) -> str:
+    """Where a path does not exist, for an error: its folder, or the first folder of it that does not exist either."""
+    lost = [each for each in Path(path).parents if not os.path.isdir(each)]  # noqa: PTH112
+    return f"there is no folder {str(lost[-1])!r}" if lost else str(Path(path).parent)
 
 
 def check_utf8(path: str | os.PathLike[str]) -> None:

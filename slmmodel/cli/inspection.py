@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder, read_train_state, verify_sums
+from slmmodel.checks import place_of_missing
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.open_by_path import load_torch
@@ -72,7 +73,7 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
         return _describe_vocab(subject)
     if path.suffix and subject not in PRESETS:
         fix = "name a run, a vocab.json, or a preset (slm info presets)"
-        raise MissingInput(f"no file or folder {subject!r}", where=str(path.parent), fix=fix, path=subject)
+        raise MissingInput(f"no file or folder {subject!r}", where=place_of_missing(path), fix=fix, path=subject)
     chosen = preset(subject, "slm info {}, or a run folder or vocab.json that exists")
     more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}
     rows: list[Row] = [
@@ -256,7 +257,7 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
     for path in paths:
         if not Path(path).exists():
             fix = "name a run, packed data or a tokenizer; without a name, slm doctor describes the machine"
-            raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=fix, path=path)
+            raise MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=fix, path=path)
     load_torch()
     machine = _machine()
     checks = _checks(paths)

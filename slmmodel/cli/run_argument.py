@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from slmmodel.checkpoint import CHECKPOINTS, RunFolder, new_name, runs_in
+from slmmodel.checks import folder_of
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import parse_count
 from slmtok.cli.options import AmbiguousError, Decorator, argument
@@ -48,7 +49,7 @@ def _is_no_run(path: str) -> bool:
 def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     # Without torch the packages to install come first.
     ctx.meta["app"].prepare(ctx.info_name)
-    folder, given = Path(path).parent, RunFolder(Path(path))
+    folder, given = folder_of(path), RunFolder(Path(path))
     known, tokenizer = runs_in(folder), _tokenizer_by_place(ctx)
     if _place_in_run(path).enclosing is not None:
         raise given.not_a_run(path, fix=_with_runs(paths, ctx))

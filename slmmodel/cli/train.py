@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, new_name, read_sums
+from slmmodel.checks import place_of_missing
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.open_by_path import check_text, is_text, open_if_text, refuse_run
@@ -229,7 +230,7 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
             fix = _with_data(data, str(folder))
         elif near := get_close_matches(data, [str(each.parent) for each in folder.glob("*/manifest.json")], n=1):
             fix = _with_data(data, near[0])
-        return MissingInput(f"no file or folder {data!r}", where=str(folder), fix=fix, path=data)
+        return MissingInput(f"no file or folder {data!r}", where=place_of_missing(data), fix=fix, path=data)
     from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
 
     if kind_of_file(data) in (MANIFEST, LAYOUT, SHARD):

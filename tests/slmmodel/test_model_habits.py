@@ -133,6 +133,13 @@ MISSING: list[Any] = [
 ]
 
 
+@pytest.mark.parametrize("load", [slmmodel.load, app.load])
+def test_a_run_in_a_folder_that_does_not_exist_has_the_runs_above(load: Any, inside: Path) -> None:
+    with pytest.raises(MissingInput, match=r"where: there is no folder 'runs'\n  limit: runs in \./: run\n") as caught:
+        load("runs/first/one")
+    assert str(caught.value.fix) == "name one of them" and load(str(caught.value.limit).rpartition(" ")[2])
+
+
 @pytest.mark.parametrize("call", MISSING)
 def test_a_folder_that_does_not_exist_is_named_as_such(call: Any, inside: Path) -> None:
     with pytest.raises(MissingInput, match=r"^no (file or )?folder '(.*/)?nope'"):
