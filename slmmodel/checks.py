@@ -14,10 +14,16 @@ _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 """Errors of `stat` for paths that are sound, and are reported where they are opened."""
 
 
-def check_path(name: str, value: object) -> str:
-    """`value` as a str. Raises `WrongType`, `OptionError` for an empty one."""
+def check_path(name: str, value: object, of_text: str = "") -> str:
+    """`value` as a str. Raises `WrongType`, `OptionError` for an empty one.
+
+    `of_text` is what takes texts in place of a path, with `{}` for a list of them.
+    """
     if not isinstance(value, str | os.PathLike) or isinstance(path := os.fspath(value), bytes):
-        raise WrongType(f"{name} is named by a str or a Path, not by {_described(value)}", fix=f"{name}='folder'")
+        is_texts = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+        texts = f", or {of_text.format('texts')}" if of_text and is_texts else ""
+        fix = f"{name}='folder'{texts}"
+        raise WrongType(f"{name} is named by a str or a Path, not by {_described(value)}", fix=fix)
     if not path:
         raise OptionError(f"{name} is empty", fix=f"{name}='folder'", option=name)
     try:
@@ -26,7 +32,7 @@ def check_path(name: str, value: object) -> str:
         if isinstance(error, ValueError) or error.errno not in _MISSING:
             reason = str(error) if isinstance(error, ValueError) else error.strerror
             fact = f"{name} is no path of a file or folder: {reason}"
-            fix = "the name of a file or folder; texts go into slmtok.Texts([text]), for slmmodel.app"
+            fix = "the name of a file or folder" + f"; for text {of_text.format('[text]')}" * bool(of_text)
             raise OptionError(fact, where=_described(path), fix=fix, option=name) from None
     return path
 

@@ -212,8 +212,8 @@ class Run:
         if data is None:
             data = self._documents(split)
         elif not isinstance(data, TokenSource):
-            path = check_path("data", data)
-            refuse_no_path(path, "slmmodel.app.load(path).evaluate(slmtok.Texts([text]))")
+            path = check_path("data", data, of_text := "slmmodel.app.load(path).evaluate(slmtok.Texts({}))")
+            refuse_no_path(path, of_text.format("[text]"))
             options = {"seq_len": seq_len, "stride": stride, "stateful": stateful or None, "batch_size": batch_size}
             # A text has no split.
             given = [f"{name}={value!r}" for name, value in options.items() if value is not None]
@@ -293,7 +293,8 @@ def train(
     if report is not None and not callable(report):
         raise WrongType(f"report is a {type(report).__name__}, not a function", fix="report=print")
     opened = data if isinstance(data, RunData) else None
-    name = opened.name if opened else check_path("data", data)
+    of_text = "slmmodel.app.train(slmtok.Texts({}), tokenizer='tok.json')"
+    name = opened.name if opened else check_path("data", data, of_text)
     if opened is None:
         # Wrong data are named before an output that exists.
         open_source(name)
