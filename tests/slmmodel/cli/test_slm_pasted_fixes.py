@@ -158,6 +158,30 @@ def test_a_planned_time_that_is_asked_for_again_is_trained_longer_by_steps(slm, 
     assert fix == f"slm resume timed --step {steps} -o timed-2 --budget steps={2 * steps}"
 
 
+@pytest.mark.parametrize(
+    ("data", "sets", "differs"),
+    [
+        (
+            "data",
+            {"optim.lr": "0.001", "model.n_layers": "2"},
+            "model.n_layers 2, in the run 1; optim.lr 0.001, in",
+        ),
+        ("data", {"run.seed": "7", "run.log_every": "1"}, "run.seed 7, in the run 0\n"),
+        ("tok2-data", {}, "the tokenizer of the data differs; the training data differ"),
+    ],
+)
+def test_a_finished_run_of_other_settings_is_not_trained_longer(slm, here, data, sets, differs):
+    slmtok.pack("text.txt", slmtok.load("tok2.json"), "tok2-data")
+    options = [word for name, value in sets.items() for word in ("--set", f"{name}={value}")]
+    line = ["train", data, "-o", "run", *TRAIN, *options, "--budget", "steps=1", "--no-eval"]
+    ran = slm(*line, code=1)
+    assert f"limit: what differs: {differs}" in ran.err
+    fix = fix_of(ran).removesuffix(", which replaces it").split(", or ")
+    assert fix == ["--output run-2", "--force"]
+    for words in (["-o", "run-2"], ["-o", "run", "--force"]):
+        slm(*[word for word in line if word not in ("-o", "run")], *words, code=0)
+
+
 @pytest.mark.parametrize("betas", ["0.9", "", "0.9,0.95,0.99"])
 def test_a_list_of_fixed_length_states_its_length(slm, here, betas):
     err = slm("train", "data", "-o", "new", "--set", f"optim.betas={betas}", "--dry-run", code=2).err
