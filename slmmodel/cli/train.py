@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, new_name, read_sums
+from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
 from slmmodel.checks import place_of_missing
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
@@ -33,7 +33,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
-from slmmodel.cli.run_argument import is_last, resumed_at, with_value
+from slmmodel.cli.run_argument import is_last, resumed_at, trained_anew, with_value
 from slmmodel.cli.train_habits import RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
@@ -387,17 +387,10 @@ def _check_model(run: RunFolder, sets: Sequence[str]) -> None:
     changes = [text for text in sets if text.strip().startswith("model.")]
     if not changes:
         return
-    data = run.config["data"]["train"]
-    fix = "slm train DATA -o NEW with another model"
-    if isinstance(data, str) and Path(data).exists():
-        text = ["-t", str(run.tokenizer)] if is_text(data) else []
-        words = ["slm", "train", "--config", str(run.path / CONFIG), *text]
-        given = [word for each in sets for word in ("--set", each)]
-        fix = f"{shlex.join([*words, *given])} -o {new_name(run.path)}"
     raise OptionError(
         f"--set {changes[0].partition('=')[0]}: the model of a run does not change",
-        limit="settings of optim and run",
-        fix=fix,
+        limit="settings of optim and run; another model begins with random weights",
+        fix=trained_anew(run, _arguments()) or "slm train DATA -o NEW with another model",
         option="set",
     )
 

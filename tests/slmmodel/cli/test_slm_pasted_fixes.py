@@ -69,6 +69,12 @@ def fix_of(ran) -> str:
         ("resume run --step 2 -o new --no-eval", "slm resume run --step 2 -o new --no-eval --budget steps=4"),
         ("resume run --step 2 -o new --set optim.lr=1e-3 --budget steps=2 --no-eval",
          "slm resume run --step 2 -o new --set optim.lr=1e-3 --no-eval --budget steps=4"),
+        ("resume run --step 2 --max-seq-len 4 -o new --budget steps=1 --no-eval",
+         "slm train --config run/config.yaml --set model.seq_len=4 -o new --budget steps=1 --no-eval, "
+         "which begins with random weights: the model of a run does not change"),
+        ("resume run --set model.seq_len=4 --set optim.lr=1e-3 --budget steps=1 --no-eval --force",
+         "slm train --config run/config.yaml --set model.seq_len=4 --set optim.lr=1e-3 --budget steps=1 --no-eval "
+         "-o run-2"),
         ("sample run/checkpoints/step-2/model.safetensors hi --max-new 1",
          "slm sample run --step 2 hi --max-new 1"),
         ("completion --shell zsh", "slm completion zsh"),
@@ -84,7 +90,7 @@ def test_the_fix_of_a_line(slm, here, line, fix):
     words = [*shlex.split(line), *(TRAIN if line.startswith("train") else [])]
     shown = fix_of(slm(*words))
     assert shown == fix
-    pasted = shown.partition(", or ")[0]
+    pasted = shown.partition(", or ")[0].partition(", which ")[0]
     if pasted.startswith("--tasks"):
         pasted = f"slm {line.partition(' --tasks')[0]} {pasted}"
     elif pasted.startswith("--"):
