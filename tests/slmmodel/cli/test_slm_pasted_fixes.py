@@ -368,3 +368,15 @@ def test_a_time_without_a_unit_is_a_warning_in_python(here):
         "model.seq_len=8", "run.batch_tokens=16")}  # fmt: skip
     with pytest.warns(UserWarning, match=r"the budget time=1 is 1 second of training; 1min is minutes"):
         slmmodel.train("data", preset="cpu-demo", budget="time=1", output="new", settings=settings)
+
+
+def test_names_of_another_trainer_need_one_fix(slm, here):
+    given = {"n_layer": 2, "n_head": 2, "n_embd": 64}
+    Path("nano.yaml").write_text("".join(f"{name}: {value}\n" for name, value in given.items()))
+    line = ["train", "data", "--preset", "cpu-demo", "--budget", "steps=1", "-o", "new", "--dry-run"]
+    fix = fix_of(slm(*line, "--config", "nano.yaml", code=2)).removeprefix("write ").partition(", each in ")[0]
+    pairs = [each.split(" for ") for each in fix.split(", ")[:-1]]
+    assert fix.endswith(", model.n_kv_heads with the number of heads")
+    written = {ours: given[other] for ours, other in pairs} | {"model.n_kv_heads": given["n_head"]}
+    Path("ours.yaml").write_text("".join(f"{name}: {value}\n" for name, value in written.items()))
+    slm(*line, "--config", "ours.yaml", code=0)
