@@ -130,7 +130,7 @@ class TextRun:
         from slmmodel.run import refuse_no_path
 
         if isinstance(data, str):
-            refuse_no_path(check_path("data", data), "evaluate(slmtok.Texts([text]))")
+            refuse_no_path(check_path("data", data, "slmtok.Texts({})"), "evaluate(slmtok.Texts([text]))")
         if data is None or (isinstance(data, str | os.PathLike) and not is_text(check_path("data", data))):
             path = None if data is None else os.fspath(data)
             fix = "run.evaluate('DATA'), with their path, or run.evaluate(slmtok.Texts(texts))"
@@ -297,7 +297,7 @@ def _opened(
         raise WrongType(f"reading is a {type(reading).__name__}, not a mapping", fix="reading={'separator': '\\n'}")
     if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
         tokenizer = check_path("tokenizer", tokenizer)
-    if isinstance(data, str | os.PathLike) and not is_text(path := check_path("data", data)):
+    if isinstance(data, str | os.PathLike) and not is_text(path := check_path("data", data, "slmtok.Texts({})")):
         if reading and Path(path).exists():
             fact = f"reading says how text is read, and {path!r} is packed"
             raise OptionError(fact, limit="files of text", fix="leave reading out", option="reading")
@@ -336,7 +336,10 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
         )
     options = build_options(ReadOptions, None, reading)
     try:
-        return Corpus(text, [check_path("data", path) for path in paths], options)
+        # Of a list, the error names the element, and the fix takes the list.
+        each = enumerate(paths) if paths is data else ()
+        paths = [check_path(f"data[{at}]", path, "slmtok.Texts(texts)") for at, path in each] or paths
+        return Corpus(text, [os.fspath(path) for path in paths], options)
     except MissingFile as error:
         mention_texts(error, data, "slmtok.Texts(texts), if they are texts; else check the names")
         raise

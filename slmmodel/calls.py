@@ -9,7 +9,8 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from slmmodel.errors import WrongType, suggestion
+from slmmodel.errors import Argument, Fix, WrongType, suggestion
+from slmmodel.foreign_names import FOREIGN_VALUES, UNITS, VOCAB_SIZES, own_setting
 
 MAX_SHOWN = 60
 """Characters of an argument that a fix repeats."""
@@ -50,6 +51,7 @@ FOREIGN_OPTIONS = {
     "steps": ("budget", "budget='steps=%s'"),
 }
 """Options of other libraries: ours that means the same, and the fix, with `%` for the value."""
+_PRECISION = "run.precision"
 _OF_TEXT = ("tokenizer", "reading")
 """Options of `slmmodel.app`, whose calls take text."""
 
@@ -87,7 +89,9 @@ def _explained(function: Target) -> Target:
         if len(named) == len(parameters):
             for option, value in keywords.items():
                 if option not in named:
-                    raise unknown_option(name, option, value, named)
+                    wrong, settings = unknown_option(name, option, value, named), keywords.get("settings")
+                    wrong.settings = settings if isinstance(settings, Mapping) else {}
+                    raise wrong
         shown = ", ".join(each.name + "=" * (each.default is not Parameter.empty) for each in parameters)
         required = [each for each in parameters if each.default is Parameter.empty and each.name in named]
         example = ", ".join(each.name + "=..." * (each.kind == Parameter.KEYWORD_ONLY) for each in required)
@@ -132,10 +136,32 @@ def _takes(option: Parameter, value: object) -> bool:
     return type(value).__name__ in str(option.annotation).split(" | ")
 
 
+def _as_setting(option: str, value: object) -> Fix:
+    """The setting that means what an option of another trainer does, with its value in our words."""
+    name, word = own_setting(option) or "", str(value).removeprefix("torch.")
+    if name in VOCAB_SIZES:
+        return "leave it out: the vocabulary of the data decides it"
+    if name.startswith("run.budget."):
+        return (Argument("budget", f"{name.removeprefix('run.budget.')}={word}"),)
+    if name in UNITS:
+        # In another unit the number is another one.
+        return f"settings={{{name!r}: N}}{UNITS[name]}"
+    ours = FOREIGN_VALUES.get(name, {}).get(word.lower())
+    return (Argument(name, ours or (value if isinstance(value, str | int | float) else word)),)
+
+
+def _torch_type(value: object) -> str:
+    """The type of torch that a value names; bfloat16 for others."""
+    word = str(value).removeprefix("torch.").lower()
+    ours = FOREIGN_VALUES[_PRECISION].get(word, word)
+    return f"torch.{ {'fp32': 'float32', 'fp16': 'float16', 'fp64': 'float64'}.get(ours, 'bfloat16') }"
+
+
 def unknown_option(call: str, option: str, value: object, options: Iterable[str]) -> WrongType:
     """The error for a keyword that a call does not have."""
     known = list(options)
     ours, fix = FOREIGN_OPTIONS.get(option, ("", ""))
+    instead: Fix
     begun = next((each for each in known if len(option) > 2 and each.startswith(option)), None)
     meant = None if ours in known else begun or suggestion(option, known)
     if ours in known:
@@ -150,6 +176,12 @@ def unknown_option(call: str, option: str, value: object, options: Iterable[str]
     else:
         text = repr(value) if isinstance(value, str | int | float | list | tuple | None) else "..."
         instead = f"{meant}={text}" if meant else "leave it out"
+        if not meant and own_setting(option) and "settings" in known:
+            instead = _as_setting(option, value)
+        elif call == "load" and own_setting(option) == _PRECISION:
+            # A run of `slmmodel.app`, which takes a tokenizer, has the run of ids inside.
+            model = "run.run.model" if "tokenizer" in known else "run.model"
+            instead = f"leave it out, and convert the model of the run: {model}.to({_torch_type(value)})"
         if option in _OF_TEXT and not meant:
             instead = f"slmmodel.app.{call}(..., {option}={text}), which takes text; packed data have a tokenizer"
     return WrongType(

@@ -22,7 +22,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.checks import check_utf8
+from slmmodel.checks import check_utf8, folder_of, place_of_missing
 from slmmodel.errors import (
     Argument,
     CorruptFile,
@@ -91,7 +91,7 @@ def known_runs(folder: Path) -> str | None:
     """The first runs in a folder as the limit of an error; None where there is none."""
     found = runs_in(folder)
     more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
-    return f"runs there: {', '.join(found[:_MAX_NAMED])}{more}" if found else None
+    return f"runs in {folder}/: {', '.join(found[:_MAX_NAMED])}{more}" if found else None
 
 
 def new_name(run: Path) -> str:
@@ -160,9 +160,9 @@ class RunFolder:
         """
         shown = repr(name if len(name) <= _MAX_SHOWN else name[:_MAX_SHOWN] + "…")
         fact, where, limit = f"{shown} is not a run folder", f"it has no {self._lost_file()}", None
-        near, found = known_runs(self.path.parent), self.enclosing
+        near, found = known_runs(folder_of(self.path)), self.enclosing
         if not os.path.exists(self.path):  # noqa: PTH110
-            fact, where, limit = f"no folder {shown}", str(self.path.parent), near
+            fact, where, limit = f"no folder {shown}", place_of_missing(self.path), near
         elif self.path.is_file():
             fact, where, limit = f"{shown} is {what}, not a run folder" if what else fact, "it is a file", near
         elif not name:

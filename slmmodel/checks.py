@@ -6,6 +6,7 @@ import errno
 import operator
 import os
 from collections.abc import Iterable, Mapping, Set
+from pathlib import Path
 
 from slmmodel.errors import OptionError, UnsupportedFormat, WrongType
 
@@ -13,10 +14,16 @@ _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 """Errors of `stat` for paths that are sound, and are reported where they are opened."""
 
 
-def check_path(name: str, value: object) -> str:
-    """`value` as a str. Raises `WrongType`, `OptionError` for an empty one."""
+def check_path(name: str, value: object, of_text: str = "") -> str:
+    """`value` as a str. Raises `WrongType`, `OptionError` for an empty one.
+
+    `of_text` is what takes texts in place of a path, with `{}` for a list of them.
+    """
     if not isinstance(value, str | os.PathLike) or isinstance(path := os.fspath(value), bytes):
-        raise WrongType(f"{name} is named by a str or a Path, not by {_described(value)}", fix=f"{name}='folder'")
+        is_texts = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+        texts = f", or {of_text.format('texts')}" if of_text and is_texts else ""
+        fix = f"{name}='folder'{texts}"
+        raise WrongType(f"{name} is named by a str or a Path, not by {_described(value)}", fix=fix)
     if not path:
         raise OptionError(f"{name} is empty", fix=f"{name}='folder'", option=name)
     try:
@@ -25,9 +32,21 @@ def check_path(name: str, value: object) -> str:
         if isinstance(error, ValueError) or error.errno not in _MISSING:
             reason = str(error) if isinstance(error, ValueError) else error.strerror
             fact = f"{name} is no path of a file or folder: {reason}"
-            fix = "the name of a file or folder; texts go into slmtok.Texts([text]), for slmmodel.app"
+            fix = "the name of a file or folder" + f"; for text {of_text.format('[text]')}" * bool(of_text)
             raise OptionError(fact, where=_described(path), fix=fix, option=name) from None
     return path
+
+
+def folder_of(path: str | os.PathLike[str]) -> Path:
+    """The folder of a path, or the nearest one above it that exists."""
+    parents = Path(path).parents
+    return next((each for each in parents if os.path.isdir(each)), Path(path).parent)  # noqa: PTH112
+
+
+def place_of_missing(path: str | os.PathLike[str]) -> str:
+    """Where a path does not exist, for an error: its folder, or the first folder of it that does not exist either."""
+    lost = [each for each in Path(path).parents if not os.path.isdir(each)]  # noqa: PTH112
+    return f"there is no folder {str(lost[-1])!r}" if lost else str(Path(path).parent)
 
 
 def check_utf8(path: str | os.PathLike[str]) -> None:

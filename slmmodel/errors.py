@@ -279,6 +279,9 @@ def of_another_trainer(names: Iterable[str], known: Collection[str]) -> str:
     pairs = [(name, own_setting(name)) for name in names]
     units = {ours: f" ({unit.removeprefix(', which is ')})" for ours, unit in UNITS.items()}
     written = [f"{ours} for {name}{units.get(str(ours), '')}" for name, ours in pairs if ours in known]
+    # The heads of a preset are grouped by its own number of key/value heads, which trainers without groups do not name.
+    is_ungrouped = {"model.n_heads"} == {ours for _, ours in pairs} & {"model.n_heads", "model.n_kv_heads"}
+    written += ["model.n_kv_heads with the number of heads"] if is_ungrouped else []
     return f"write {', '.join(written[:MAX_NAMED])}, each in its section; " if written else ""
 
 

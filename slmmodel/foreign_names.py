@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 BATCH_TOKENS, BATCH_UNIT = "run.batch_tokens", ", which is in ids: sequences times ids of a sequence"
-UNITS = {BATCH_TOKENS: BATCH_UNIT, "optim.schedule.final": ", which is a share of optim.lr"}
-"""Settings that other trainers have in another unit, each with what it is in."""
+UNITS = {
+    BATCH_TOKENS: BATCH_UNIT,
+    "optim.schedule.final": ", which is a share of optim.lr",
+    "optim.betas": ", which has both, such as [0.9, 0.95]",
+}
+"""Settings that other trainers have in another unit or form, each with its own."""
 VOCAB_SIZES = ("model.n_vocab", "model.padded_vocab")
 """Options of a model that the data decide."""
 FOREIGN_SETTINGS = {
@@ -35,7 +39,7 @@ FOREIGN_SETTINGS = {
         BATCH_TOKENS,
     ),
     **dict.fromkeys(("device_batch_size", "micro_batch_size"), "run.micro_batch"),
-    **dict.fromkeys(("dtype", "torch_dtype", "mixed_precision"), "run.precision"),
+    **dict.fromkeys(("dtype", "torch_dtype", "mixed_precision", "precision"), "run.precision"),
     **dict.fromkeys(("eval_interval", "eval_steps", "val_interval"), "run.eval_every"),
     **dict.fromkeys(("save_interval", "save_steps", "ckpt_interval", "checkpoint_every"), "run.save_every"),
     **dict.fromkeys(("log_interval", "logging_steps"), "run.log_every"),

@@ -15,7 +15,7 @@ import torch
 from slmmodel import trainer
 from slmmodel.calls import MAX_SHOWN, explains_calls
 from slmmodel.checkpoint import RunFolder
-from slmmodel.checks import check_bool, check_ids, check_int, check_path
+from slmmodel.checks import check_bool, check_ids, check_int, check_path, place_of_missing
 from slmmodel.config import Setting, merged, read_budget, refuse_contradiction, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.opening import open_source, open_val_or_all, refuse_text
@@ -67,7 +67,7 @@ def refuse_no_path(path: str, for_text: str) -> None:
     split, is_text = _SPLITS.get(path), any(map(str.isspace, path))
     if split or is_text:
         fact, fix = f"no file or folder {path!r}", f"evaluate(split={split!r})" if split else for_text
-        raise MissingInput(fact, where=str(Path(path).parent), fix=fix, path=path)
+        raise MissingInput(fact, where=place_of_missing(path), fix=fix, path=path)
 
 
 @explains_calls
@@ -212,11 +212,11 @@ class Run:
         if data is None:
             data = self._documents(split)
         elif not isinstance(data, TokenSource):
-            path = check_path("data", data)
-            refuse_no_path(path, "slmmodel.app.load(path).evaluate(slmtok.Texts([text]))")
+            path = check_path("data", data, of_text := "slmmodel.app.load(path).evaluate(slmtok.Texts({}))")
+            refuse_no_path(path, of_text.format("[text]"))
             options = {"seq_len": seq_len, "stride": stride, "stateful": stateful or None, "batch_size": batch_size}
-            given = [f"{name}={value!r}" for name, value in options.items() if value is not None]
             # A text has no split.
+            given = [f"{name}={value!r}" for name, value in options.items() if value is not None]
             shown = ", ".join([repr(path), *given])
             refuse_text(Path(path), f"slmmodel.app.load({os.fspath(self.path)!r}).evaluate({shown})")
             data = self._open(path, split)
@@ -225,12 +225,12 @@ class Run:
             raise OptionError(fact, fix=f"leave split out, or open_source(path, {split!r})", option="split")
         check_run(self.folder, data, stateful)
         config = self.model.config
-        window = None if seq_len is None else check_int("seq_len", seq_len, 1, example=config.seq_len)
+        length = None if seq_len is None else check_int("seq_len", seq_len, 1, example=config.seq_len)
         return score(
             self.model,
             data,
             self.vocab,
-            seq_len=check_seq_len(config, window),
+            seq_len=check_seq_len(config, length),
             stride=None if stride is None else check_int("stride", stride, 1),
             stateful=stateful,
             batch_size=None if batch_size is None else check_int("batch_size", batch_size, 1),
@@ -293,7 +293,8 @@ def train(
     if report is not None and not callable(report):
         raise WrongType(f"report is a {type(report).__name__}, not a function", fix="report=print")
     opened = data if isinstance(data, RunData) else None
-    name = opened.name if opened else check_path("data", data)
+    of_text = "slmmodel.app.train(slmtok.Texts({}), tokenizer='tok.json')"
+    name = opened.name if opened else check_path("data", data, of_text)
     if opened is None:
         # Wrong data are named before an output that exists.
         open_source(name)

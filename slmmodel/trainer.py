@@ -77,7 +77,7 @@ def train(
         # After a restart by torchrun `force` must not replace the run again. Each machine's agent counts its own
         # restarts, so one rank is enough.
         force = force and not world.reduce("max", [is_restart()])[0]
-        run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch, settings=given)
+        run = setup.locate_run(Path(output), force=force, allow_mismatch=allow_mismatch, settings=given, data=data)
         # The folder, kept open: writes check that no other folder has taken its place.
         run.handle = run.checkpoints.handle = handle
         world.barrier()
@@ -116,7 +116,7 @@ def dry_run(
     given = settings_of(settings)
     setup.check_settings(given)
     with _process(given) as world:
-        options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "settings": given}
+        options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch, "settings": given, "data": data}
         run = None if output is None else setup.locate_run(Path(output), **options)
         run_before = run if run is not None and run.exists() and not force else None
         config, data, notes = _resolved(given, run_before, data, world)

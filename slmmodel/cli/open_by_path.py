@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
+from slmmodel.checks import place_of_missing
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.text import Text
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
@@ -356,7 +357,7 @@ def open_ids_or_text(
 
     if any(map(str.isspace, path)) and not Path(path).exists():
         instead = "for text itself name - and pipe it in"
-        raise MissingInput(f"no file or folder {path!r}", where=str(Path(path).parent), fix=instead, path=path)
+        raise MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=instead, path=path)
     try:
         return open_source(path, split or "val", vocab=vocab)
     except NoSuchSplitError:

@@ -13,7 +13,8 @@ from typing import Any
 
 import click
 
-from slmmodel.checkpoint import CHECKPOINTS, RunFolder, new_name, runs_in
+from slmmodel.checkpoint import CHECKPOINTS, CONFIG, RunFolder, new_name, runs_in
+from slmmodel.checks import folder_of
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import parse_count
 from slmtok.cli.options import AmbiguousError, Decorator, argument
@@ -48,7 +49,7 @@ def _is_no_run(path: str) -> bool:
 def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     # Without torch the packages to install come first.
     ctx.meta["app"].prepare(ctx.info_name)
-    folder, given = Path(path).parent, RunFolder(Path(path))
+    folder, given = folder_of(path), RunFolder(Path(path))
     known, tokenizer = runs_in(folder), _tokenizer_by_place(ctx)
     if _place_in_run(path).enclosing is not None:
         raise given.not_a_run(path, fix=_with_runs(paths, ctx))
@@ -108,6 +109,23 @@ def resumed_at(run: RunFolder, step: int | None, words: Sequence[str]) -> str:
     kept = [word for word in words if is_named or word != "--force"]
     folder = "" if goes_on or is_named else f" -o {new_name(run.path)}"
     return shlex.join(["slm", "resume", *kept]) + folder + f" --budget steps={max(2 * steps, 1)}" * is_spent
+
+
+def trained_anew(run: RunFolder, words: Sequence[str]) -> str | None:
+    """`slm train` of a new run with the configuration and the data of a run, for these arguments of `slm resume`; None
+    where the data have no path.
+    """
+    from slmmodel.cli.open_by_path import is_text
+
+    data = run.config["data"]["train"]
+    if not isinstance(data, str) or not Path(data).exists():
+        return None
+    text = ["-t", str(run.tokenizer)] if is_text(data) else []
+    given = without(("--step", "--data"), words)
+    is_named = bool({word.partition("=")[0] for word in given} & {"-o", "--output"})
+    kept = [word for word in given if Path(word) != run.path and (is_named or word != "--force")]
+    line = shlex.join(["slm", "train", "--config", str(run.path / CONFIG), *text, *kept])
+    return line if is_named else f"{line} -o {new_name(run.path)}"
 
 
 def without(flags: Sequence[str], arguments: Sequence[str]) -> list[str]:

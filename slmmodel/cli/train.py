@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, new_name, read_sums
+from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
+from slmmodel.checks import place_of_missing
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.open_by_path import check_text, is_text, open_if_text, refuse_run
@@ -32,7 +33,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
-from slmmodel.cli.run_argument import is_last, resumed_at, with_value
+from slmmodel.cli.run_argument import is_last, resumed_at, trained_anew, with_value
 from slmmodel.cli.train_habits import RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
@@ -229,7 +230,7 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
             fix = _with_data(data, str(folder))
         elif near := get_close_matches(data, [str(each.parent) for each in folder.glob("*/manifest.json")], n=1):
             fix = _with_data(data, near[0])
-        return MissingInput(f"no file or folder {data!r}", where=str(folder), fix=fix, path=data)
+        return MissingInput(f"no file or folder {data!r}", where=place_of_missing(data), fix=fix, path=data)
     from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
 
     if kind_of_file(data) in (MANIFEST, LAYOUT, SHARD):
@@ -386,17 +387,10 @@ def _check_model(run: RunFolder, sets: Sequence[str]) -> None:
     changes = [text for text in sets if text.strip().startswith("model.")]
     if not changes:
         return
-    data = run.config["data"]["train"]
-    fix = "slm train DATA -o NEW with another model"
-    if isinstance(data, str) and Path(data).exists():
-        text = ["-t", str(run.tokenizer)] if is_text(data) else []
-        words = ["slm", "train", "--config", str(run.path / CONFIG), *text]
-        given = [word for each in sets for word in ("--set", each)]
-        fix = f"{shlex.join([*words, *given])} -o {new_name(run.path)}"
     raise OptionError(
         f"--set {changes[0].partition('=')[0]}: the model of a run does not change",
-        limit="settings of optim and run",
-        fix=fix,
+        limit="settings of optim and run; another model begins with random weights",
+        fix=trained_anew(run, _arguments()) or "slm train DATA -o NEW with another model",
         option="set",
     )
 

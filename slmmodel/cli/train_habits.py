@@ -13,7 +13,7 @@ from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import BUDGET_HABITS, flag_of, set_in_two
-from slmmodel.cli.run_argument import resumed_at
+from slmmodel.cli.run_argument import resumed_at, trained_anew
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
 from slmmodel.models import MODELS
@@ -183,6 +183,9 @@ def _as_new_run(value: str | None, arguments: Sequence[str]) -> str:
     """`slm resume` with these arguments, as a new run where they change what a run keeps."""
     run = next((RunFolder(Path(word)) for word in arguments if RunFolder(Path(word)).exists()), None)
     step = parse_count((_given(("--step",), arguments) or "").removeprefix("step-"))
+    sets = [word for before, word in pairwise(arguments) if before == "--set"]
+    if run and any(word.startswith("model.") for word in sets) and (anew := trained_anew(run, arguments)):
+        return f"{anew}, which begins with random weights: the model of a run does not change"
     if run is None or not {"--set", "--budget", "--step"} & {word.partition("=")[0] for word in arguments}:
         return shlex.join(["slm", "resume", *arguments])
     return resumed_at(run, step, arguments)

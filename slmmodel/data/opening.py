@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from slmmodel.checks import place_of_missing
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link
 from slmmodel.data.source import NoSuchSplitError, TokenSource, unreadable
@@ -53,7 +54,7 @@ def open_source(
             fix = taken if folder.stem == split else (f"{named}, with ", Argument("split", folder.stem))
         raise MissingInput(
             f"no file or folder {os.fspath(path)!r}",
-            where=str(folder.parent),
+            where=place_of_missing(folder),
             fix=fix,
             path=os.fspath(path),
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import shlex
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,7 +22,7 @@ import torch
 from slmmodel import checkpoint, optim
 from slmmodel import config as configs
 from slmmodel.budget import Budget
-from slmmodel.checkpoint import RunFolder, write_file
+from slmmodel.checkpoint import RunFolder, new_name, write_file
 from slmmodel.checks import check_utf8
 from slmmodel.config import OptimConfig, RunConfig, Settings, resolve, settings_of, to_yaml
 from slmmodel.data import Loader, RunData, open_data
@@ -31,6 +32,7 @@ from slmmodel.data.strategies import strategy_of
 from slmmodel.data_config import DataConfig, DataSource
 from slmmodel.distributed import BYTES_PER_PARAMETER, World, uses_fsdp
 from slmmodel.errors import (
+    MAX_NAMED,
     Argument,
     Fix,
     InvalidConfig,
@@ -101,12 +103,34 @@ def _longer_budget(settings: Settings, run: RunFolder) -> str | None:
     return None
 
 
+def _differences(settings: Settings, data: RunData | None, run: RunFolder) -> list[str]:
+    """What a call asks for that a finished run does not have, its budget aside: settings with both values, and data."""
+    # The sizes of the preset that the data choose do not matter: only options that were given are compared.
+    found: list[str] = []
+    with suppress(SlmmodelError):
+        config, _ = resolve(settings, run.vocab, int(run.result.get("tokens", 0)), "cpu")
+        wrong = configs.contradictions(settings, config, run.config)
+        found += [f"{name} {now}, in the run {old}" for name, now, old in wrong if not name.startswith("run.budget.")]
+    with suppress(SlmmodelError):
+        opened = data or open_packed_data(settings, run.config)
+        now = {"fingerprint": opened.vocab.fingerprint, "data": opened.train.digest}
+        now |= {} if opened.val is None else {"val": opened.val.digest}
+        found += [FINGERPRINT_FIELDS[name][1] for name, value in now.items() if run.fingerprint.get(name) != value]
+    return found
+
+
 def locate_run(
-    path: Path, *, force: bool, allow_mismatch: Collection[str] = (), settings: Settings | None = None
+    path: Path,
+    *,
+    force: bool,
+    allow_mismatch: Collection[str] = (),
+    settings: Settings | None = None,
+    data: RunData | None = None,
 ) -> RunFolder:
     """The run folder at a path: one to continue, one to replace (`force`), or a new one. Removes nothing.
 
-    A budget among the settings is that of the fix for a finished run, which then is trained longer.
+    A budget among the settings is that of the fix for a finished run, which then is trained longer, unless other
+    settings or the data differ from those of the run.
     Raises `OutputExists`, also for a finished run, and what `RunFolder.open` raises.
     """
     check_utf8(path)
@@ -118,17 +142,20 @@ def locate_run(
         return run
     run = RunFolder.open(path, allow_mismatch=allow_mismatch)
     if run.finished:
-        longer = run.longer_as_new(_longer_budget(settings or {}, run))
+        differences = [] if settings is None else _differences(settings, data, run)
+        more = f" and {len(differences) - MAX_NAMED} more" if len(differences) > MAX_NAMED else ""
+        longer = f", or to train it longer {run.longer_as_new(_longer_budget(settings or {}, run))}"
         # An `Argument` in a fix reads `output=` in Python, and `--output` on the command line.
         raise OutputExists(
             f"the run {str(path)!r} is finished",
             where=f"{run.result.get('steps', '?')} steps, reason: {run.result.get('reason', '?')}",
+            limit=f"what differs: {'; '.join(differences[:MAX_NAMED])}{more}" if differences else None,
             fix=(
-                "another ",
-                Argument("output"),
-                ", ",
+                *(() if differences else ("another ",)),
+                Argument("output", *shlex.split(new_name(path))) if differences else Argument("output"),
+                ", or " if differences else ", ",
                 Argument("force", True),
-                f", which replaces it, or to train it longer {longer}",
+                f", which replaces it{'' if differences else longer}",
             ),
             path=str(path),
         )

@@ -133,6 +133,13 @@ MISSING: list[Any] = [
 ]
 
 
+@pytest.mark.parametrize("load", [slmmodel.load, app.load])
+def test_a_run_in_a_folder_that_does_not_exist_has_the_runs_above(load: Any, inside: Path) -> None:
+    with pytest.raises(MissingInput, match=r"where: there is no folder 'runs'\n  limit: runs in \./: run\n") as caught:
+        load("runs/first/one")
+    assert str(caught.value.fix) == "name one of them" and load(str(caught.value.limit).rpartition(" ")[2])
+
+
 @pytest.mark.parametrize("call", MISSING)
 def test_a_folder_that_does_not_exist_is_named_as_such(call: Any, inside: Path) -> None:
     with pytest.raises(MissingInput, match=r"^no (file or )?folder '(.*/)?nope'"):
@@ -165,16 +172,66 @@ def test_arguments_by_position_are_named(inside: Path) -> None:
 
 @pytest.mark.parametrize("name", ["once upon a time\n" * 400, "a\0b"])
 def test_texts_that_are_no_paths(name: str, inside: Path) -> None:
-    calls: list[Callable[[], object]] = [
-        lambda: app.train(name, tokenizer="tok.json"),
-        lambda: app.load("run").evaluate(name),
-        lambda: slmmodel.train(name),
-        lambda: slmmodel.train("data", output=name),
-        lambda: slmmodel.load(name),
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: app.train(name, tokenizer="tok.json"), "; for text slmtok.Texts([text])"),
+        (lambda: app.train([name, name], tokenizer="tok.json"), "; for text slmtok.Texts(texts)"),
+        (lambda: app.load("run").evaluate(name), "; for text slmtok.Texts([text])"),
+        (lambda: app.load("run").evaluate([name]), "; for text slmtok.Texts(texts)"),
+        (
+            lambda: slmmodel.train(name),
+            "; for text slmmodel.app.train(slmtok.Texts([text]), tokenizer='tok.json')",
+        ),
+        (lambda: slmmodel.train("data", output=name), ""),
+        (lambda: slmmodel.load(name), ""),
     ]
-    for call in calls:
-        with pytest.raises(OptionError, match=r"is no path of a file or folder(.|\n)*slmtok.Texts\(\[text\]\)"):
+    for call, of_text in calls:
+        with pytest.raises(OptionError, match=r"is no path of a file or folder") as caught:
             call()
+        assert str(caught.value.fix) == f"the name of a file or folder{of_text}"
+    corpus = slmtok.Texts([name.replace("\0", " ")] * 2)
+    assert app.load("run").evaluate(corpus).n_docs == 2
+    with pytest.raises(WrongType, match=r"evaluate\(slmtok\.Texts\(texts\)\)$"):
+        slmmodel.load("run").evaluate([name])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("load", [slmmodel.load, app.load])
+@pytest.mark.parametrize(
+    "option", [{"dtype": torch.bfloat16}, {"torch_dtype": "bfloat16"}, {"precision": "bf16"}, {"dtype": "half"}]
+)
+def test_a_type_of_weights_is_that_of_the_model(load: Any, option: dict[str, Any], inside: Path) -> None:
+    with pytest.raises(WrongType) as caught:
+        load("run", **option)
+    run = load("run")
+    eval(
+        str(caught.value.fix).removeprefix("leave it out, and convert the model of the run: "),
+        {"run": run, "torch": torch},
+    )
+    weights = next(getattr(run, "run", run).model.parameters())
+    assert weights.dtype == (torch.float16 if "half" in option.values() else torch.bfloat16)
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ({"dtype": torch.bfloat16}, "run.precision"),
+        ({"warmup_iters": 1.0}, "optim.schedule.warmup"),
+        ({"micro_batch_size": 2}, "run.micro_batch"),
+        ({"num_iterations": 1}, "run.budget.steps"),
+    ],
+)
+def test_an_option_of_another_trainer_is_a_setting(
+    option: dict[str, Any], name: str, inside: Path, tmp_path: Path
+) -> None:
+    given = {"settings": {**SHAPE, "run.batch_tokens": 128}, "budget": "steps=2", "output": tmp_path / "new"}
+    with pytest.raises(WrongType) as caught:
+        slmmodel.train("data", **given, **option)
+    # A fix of settings keeps those of the call.
+    pasted = eval(f"dict({str(caught.value).rpartition('fix:   ')[2]})")
+    config: Any = slmmodel.train("data", preset="cpu-demo", **{**given, **pasted}).config
+    assert config["model"]["d_model"] == SHAPE["model.d_model"]
+    for part in name.split("."):
+        config = config[part]
+    assert str(config) == {"dtype": "bf16"}.get(next(iter(option)), str(next(iter(option.values()))))
 
 
 def test_two_budgets(inside: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 import slmmodel
 import slmtok
 from slmmodel import app
+from slmmodel.config import settings_of
 from slmmodel.errors import (
     InvalidConfig,
     InvalidInput,
@@ -295,7 +296,7 @@ LONGER = "slm resume run --step 3 -o run-2 --budget steps=6"
         ({"preset": "gpt2-medium"}, "preset='base-500m'", "--preset base-500m"),
         (
             {"settings": {**SETTINGS, "data.pack": "cocnat"}},
-            "settings={'data.pack': 'concat'}",
+            f"settings={ {n: each.value for n, each in settings_of(SETTINGS | {'data.pack': 'concat'}).items()} }",
             "--set data.pack=concat",
         ),
     ],

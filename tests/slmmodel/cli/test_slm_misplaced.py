@@ -50,11 +50,17 @@ REFUSED = {
     "eval data": (1, "'data' is packed data, not a run folder", "fix:   slm eval run --on data\n"),
     "sample tok.json Once": (1, "RUN is missing: 'tok.json' is a tokenizer, and", "fix:   slm sample run Once\n"),
     "sample 'Once upon'": (1, "no folder 'Once upon'", "fix:   slm sample run 'Once upon'\n"),
-    "logprobs 'Once upon'": (1, "limit: runs there: run, run2\n", "fix:   slm logprobs run --prompt 'Once upon'\n"),
+    "logprobs 'Once upon'": (1, "limit: runs in ./: run, run2\n", "fix:   slm logprobs run --prompt 'Once upon'\n"),
     "sample hello run2": (1, "no folder 'hello'", "fix:   slm sample run2 hello\n"),
     "sample rnu hi": (1, "no folder 'rnu'", "fix:   slm sample run hi\n"),
-    "status run3": (1, "limit: runs there: run, run2\n", "fix:   slm status run"),
-    "status .": (1, "'.' is not a run folder", "limit: runs there: run, run2\n"),
+    "status run3": (1, "limit: runs in ./: run, run2\n", "fix:   slm status run"),
+    "eval runs/first": (
+        1,
+        "where: there is no folder 'runs'\n  limit: runs in ./: run, run2\n",
+        "fix:   slm eval run\n",
+    ),
+    "train a/b -o new": (1, "no file or folder 'a/b'\n  where: there is no folder 'a'\n", "or name token data"),
+    "status .": (1, "'.' is not a run folder", "limit: runs in ./: run, run2\n"),
     "plot run rnu2 -o c.svg": (1, "no folder 'rnu2'", "fix:   slm plot run run2 -o c.svg\n"),
     "plot data run -o c.svg": (2, "'data' is packed data", "fix:   slm plot run -o c.svg\n"),
     "export tok.json -o new": (
@@ -149,7 +155,7 @@ def test_ids_are_offered_where_a_command_takes_them(slm, here):
 
 def test_runs_of_a_folder(here):
     assert runs_in(here) == [str(here / "run"), str(here / "run2")] and runs_in(here / "none") == []
-    with pytest.raises(MissingInput, match="limit: runs there: run, run2\n  fix:   name one of them"):
+    with pytest.raises(MissingInput, match=r"limit: runs in \./: run, run2\n  fix:   name one of them"):
         slmmodel.load("rnu")
 
 

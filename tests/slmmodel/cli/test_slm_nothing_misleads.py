@@ -656,7 +656,7 @@ EVALUATIONS = {
     "resume run --data nope -o new --budget steps=4": (1, "--data DATA names where they are now\n"),
     "resume run --step 2 -o new --budget steps=9 --set model.n_layers=2": (
         2,
-        "slm train --config run/config.yaml --set model.n_layers=2 -o run-2\n",
+        "slm train --config run/config.yaml -o new --budget steps=9 --set model.n_layers=2\n",
     ),
 }
 

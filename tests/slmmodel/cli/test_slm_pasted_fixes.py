@@ -70,6 +70,12 @@ def fix_of(ran) -> str:
         ("resume run --step 2 -o new --no-eval", "slm resume run --step 2 -o new --no-eval --budget steps=4"),
         ("resume run --step 2 -o new --set optim.lr=1e-3 --budget steps=2 --no-eval",
          "slm resume run --step 2 -o new --set optim.lr=1e-3 --no-eval --budget steps=4"),
+        ("resume run --step 2 --max-seq-len 4 -o new --budget steps=1 --no-eval",
+         "slm train --config run/config.yaml --set model.seq_len=4 -o new --budget steps=1 --no-eval, "
+         "which begins with random weights: the model of a run does not change"),
+        ("resume run --set model.seq_len=4 --set optim.lr=1e-3 --budget steps=1 --no-eval --force",
+         "slm train --config run/config.yaml --set model.seq_len=4 --set optim.lr=1e-3 --budget steps=1 --no-eval "
+         "-o run-2"),
         ("sample run/checkpoints/step-2/model.safetensors hi --max-new 1",
          "slm sample run --step 2 hi --max-new 1"),
         ("completion --shell zsh", "slm completion zsh"),
@@ -85,7 +91,7 @@ def test_the_fix_of_a_line(slm, here, line, fix):
     words = [*shlex.split(line), *(TRAIN if line.startswith("train") else [])]
     shown = fix_of(slm(*words))
     assert shown == fix
-    pasted = shown.partition(", or ")[0]
+    pasted = shown.partition(", or ")[0].partition(", which ")[0]
     if pasted.startswith("--tasks"):
         pasted = f"slm {line.partition(' --tasks')[0]} {pasted}"
     elif pasted.startswith("--"):
@@ -157,6 +163,30 @@ def test_a_planned_time_that_is_asked_for_again_is_trained_longer_by_steps(slm, 
     result.write_text(json.dumps({**json.loads(result.read_text()), "seconds": 0.1}))
     fix = slm(*line, "--allow-mismatch", "files", code=1).err.rpartition("to train it longer ")[2].strip()
     assert fix == f"slm resume timed --step {steps} -o timed-2 --budget steps={2 * steps}"
+
+
+@pytest.mark.parametrize(
+    ("data", "sets", "differs"),
+    [
+        (
+            "data",
+            {"optim.lr": "0.001", "model.n_layers": "2"},
+            "model.n_layers 2, in the run 1; optim.lr 0.001, in",
+        ),
+        ("data", {"run.seed": "7", "run.log_every": "1"}, "run.seed 7, in the run 0\n"),
+        ("tok2-data", {}, "the tokenizer of the data differs; the training data differ"),
+    ],
+)
+def test_a_finished_run_of_other_settings_is_not_trained_longer(slm, here, data, sets, differs):
+    slmtok.pack("text.txt", slmtok.load("tok2.json"), "tok2-data")
+    options = [word for name, value in sets.items() for word in ("--set", f"{name}={value}")]
+    line = ["train", data, "-o", "run", *TRAIN, *options, "--budget", "steps=1", "--no-eval"]
+    ran = slm(*line, code=1)
+    assert f"limit: what differs: {differs}" in ran.err
+    fix = fix_of(ran).removesuffix(", which replaces it").split(", or ")
+    assert fix == ["--output run-2", "--force"]
+    for words in (["-o", "run-2"], ["-o", "run", "--force"]):
+        slm(*[word for word in line if word not in ("-o", "run")], *words, code=0)
 
 
 @pytest.mark.parametrize("betas", ["0.9", "", "0.9,0.95,0.99"])
@@ -381,3 +411,15 @@ def test_a_time_without_a_unit_is_a_warning_in_python(here):
         "model.seq_len=8", "run.batch_tokens=16")}  # fmt: skip
     with pytest.warns(UserWarning, match=r"the budget time=1 is 1 second of training; 1min is minutes"):
         slmmodel.train("data", preset="cpu-demo", budget="time=1", output="new", settings=settings)
+
+
+def test_names_of_another_trainer_need_one_fix(slm, here):
+    given = {"n_layer": 2, "n_head": 2, "n_embd": 64}
+    Path("nano.yaml").write_text("".join(f"{name}: {value}\n" for name, value in given.items()))
+    line = ["train", "data", "--preset", "cpu-demo", "--budget", "steps=1", "-o", "new", "--dry-run"]
+    fix = fix_of(slm(*line, "--config", "nano.yaml", code=2)).removeprefix("write ").partition(", each in ")[0]
+    pairs = [each.split(" for ") for each in fix.split(", ")[:-1]]
+    assert fix.endswith(", model.n_kv_heads with the number of heads")
+    written = {ours: given[other] for ours, other in pairs} | {"model.n_kv_heads": given["n_head"]}
+    Path("ours.yaml").write_text("".join(f"{name}: {value}\n" for name, value in written.items()))
+    slm(*line, "--config", "ours.yaml", code=0)
