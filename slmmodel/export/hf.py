@@ -23,6 +23,7 @@ from torch.nn.functional import pad
 from slmmodel.checkpoint import translated_errors, write_synced
 from slmmodel.errors import CorruptFile, Mismatch, MissingInput, OutputExists, Unreadable, UnsupportedFormat
 from slmmodel.export.targets import TARGETS, Target, architecture
+from slmmodel.folder_lock import LOCK, locked
 from slmmodel.json_files import FaultError, Open, read_object, validated
 from slmmodel.models import build, config_from_dict
 from slmmodel.models.config import DecoderConfig
@@ -166,14 +167,24 @@ def write(
     `more`: further files, such as those of a tokenizer. Raises `UnsupportedFormat`, `OutputExists`, and
     `Mismatch` where the written folder computes other logits than the model; it then stays as `FOLDER.part`.
     """
-    import shutil
-
     check_folder(folder, force=force)
     content = {**files(model, vocab), **(more or {})}
     part = folder.with_name(folder.name + ".part")
-    shutil.rmtree(part, ignore_errors=True)
+    with locked(part):
+        # Another process may have made it since.
+        check_folder(folder, force=force)
+        return _write_and_rename(part, folder, content, model, vocab)
+
+
+def _write_and_rename(
+    part: Path, folder: Path, content: Mapping[str, bytes], model: Model, vocab: VocabMeta | None
+) -> dict[str, Any]:
+    """Writes the locked folder `part`, checks it, and gives it its name; returns the receipt."""
+    import shutil
+
+    for old in (each for each in part.iterdir() if each.name != LOCK):
+        old.unlink() if old.is_symlink() or not old.is_dir() else shutil.rmtree(old)
     with translated_errors(folder, part):
-        part.mkdir(parents=True)
         for name, data in content.items():
             write_synced(part / name, data)
     receipt = {
@@ -188,6 +199,8 @@ def write(
         if folder.exists():
             shutil.rmtree(folder)
         part.rename(folder)
+        # Only now: a process that began before it would write into the folder that is renamed.
+        (folder / LOCK).unlink(missing_ok=True)
     return receipt
 
 

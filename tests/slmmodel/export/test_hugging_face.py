@@ -12,6 +12,7 @@ from slmmodel_tiny import N_VOCAB, SEQ_LEN, decoding, ids, model
 
 from slmmodel.errors import Mismatch, MissingInput, OutputExists, UnsupportedFormat
 from slmmodel.export import exports, hf
+from slmmodel.folder_lock import locked
 from slmmodel.generation import generate
 from slmmodel.sampling import SamplingOptions
 from slmmodel.sampling.beam import beam_search
@@ -146,6 +147,17 @@ def test_missing_and_existing_folders(tmp_path: Path) -> None:
     hf.write(tmp_path / "out", model("gpt2"), None, {"tokenizer.json": b"{}"}, force=True)
     assert (tmp_path / "out/tokenizer.json").is_file()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_one_process_at_a_time_writes_an_export(tmp_path: Path) -> None:
+    with locked(tmp_path / "out.part"), pytest.raises(OutputExists, match="another process writes the folder"):
+        hf.write(tmp_path / "out", model("llama"), None)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "out.part" / "old").mkdir(parents=True)
+    (tmp_path / "out.part" / "model.safetensors").write_bytes(b"of a killed export")
+    hf.write(tmp_path / "out", model("llama"), None)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert not {"old", ".lock"} & {path.name for path in (tmp_path / "out").iterdir()}
 
 
 @pytest.mark.parametrize("tensor", ["model.layers.1.self_attn.v_proj.weight", "model.norm.weight"])
