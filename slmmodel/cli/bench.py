@@ -66,6 +66,7 @@ def bench(
             for index, rows in enumerate(batch_sizes, number * len(batch_sizes)):
                 progress("measuring", index, len(devices) * len(batch_sizes), f"{rows} rows")
                 lines.append(measuring.measure(config, optim, target, rows, **given))
+            progress("measuring decoding", number, len(devices))
             model = measuring.make_step(config, optim, target, precision="fp32", batch_size=1).model
             cached, recomputed = measuring.decode(model, target)
             speeds = {"tokens_per_s": cached, "recomputing_tokens_per_s": recomputed, "ratio": cached / recomputed}

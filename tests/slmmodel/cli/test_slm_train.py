@@ -28,7 +28,7 @@ from slmmodel.data.opening import open_data  # noqa: E402
 from slmmodel.distributed import World  # noqa: E402
 from slmmodel.errors import CorruptFile  # noqa: E402
 from slmmodel.models import MODELS, config_from_dict  # noqa: E402
-from slmmodel.training.bench import measure  # noqa: E402
+from slmmodel.training import bench  # noqa: E402
 from slmmodel.training.verify import verify_data  # noqa: E402
 
 SHAPE = [f"--set=model.{key}={value}" for key, value in small.MODEL.items()]
@@ -301,7 +301,7 @@ def test_every_kind_of_model_can_be_measured(kind):
     sizes = {"seq_len": 64, "n_vocab": 32, "padded_vocab": 64, "n_layers": 1, "d_model": 8}
     more = {"hidden_size": 8} if MODELS[kind].config.recurrent else {"n_heads": 1}
     config = config_from_dict({"arch": kind, **sizes, **more})
-    line = measure(config, OptimConfig(), torch.device("cpu"), 2, precision="fp32", seconds=0.01)
+    line = bench.measure(config, OptimConfig(), torch.device("cpu"), 2, precision="fp32", seconds=0.01)
     assert line["tokens"] == 2 * 64 and line["tokens_per_s"] > 0
 
 
@@ -317,6 +317,16 @@ def test_bench(slm, data):
     assert slm("bench", "--batch-sizes", "1,x").code == 2
     ran = slm("bench", "run", "--batch-sizes", "2", "--optimizer", "muon", *quick, code=0)
     assert "knee on cpu: 2 rows" in ran.out and "of text per second" in ran.out and "recomputing the prefix" in ran.out
+
+
+def test_a_call_longer_than_the_time_of_a_measurement_is_made_once():
+    calls = []
+
+    def work() -> None:
+        calls.append(time.sleep(0.02))
+
+    assert bench._median_seconds(work, torch.device("cpu"), 0.01) >= 0.02 and len(calls) == 1
+    assert bench._median_seconds(work, torch.device("cpu"), 0.05) >= 0.02 and len(calls) > 3
 
 
 def test_bench_refuses_a_model_that_does_not_fit(slm, monkeypatch):
