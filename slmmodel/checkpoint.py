@@ -107,7 +107,7 @@ class RunFolder:
         self.path = path
         self.checkpoints = Checkpoints(path / CHECKPOINTS)
         self.handle: FolderHandle | None = None
-        """Of the process that trains the run: the folder, open."""
+        """Of a process that writes into the run: the folder, open."""
         self._verifies_files = "files" not in allow_mismatch
 
     @classmethod

@@ -88,9 +88,14 @@ class FolderHandle:
             return True
 
     def close(self) -> None:
-        """Closes the folder."""
+        """Closes the folder, as its last reference does."""
         if self._descriptor is not None:
             os.close(self._descriptor)
+            self._descriptor = None
+
+    def __del__(self) -> None:
+        with suppress(AttributeError, OSError):
+            self.close()
 
 
 def check_in_place(handle: FolderHandle | None) -> None:

@@ -37,6 +37,7 @@ from slmmodel.cli.result_files import proof, write_into
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError
+from slmmodel.folder_lock import FolderHandle
 from slmmodel.foreign_names import FOREIGN_VALUES
 from slmtok import atomic
 from slmtok.cli.errors import EXTRA
@@ -144,6 +145,7 @@ def eval(
     """Score a run on every byte of its validation documents, print bits per byte, and write the certificate."""
     refuse_file_of_run(check, "a certificate", "val.json", "eval")
     folder = RunFolder.open(_named_run(run, check, tokenizer))
+    folder.handle = FolderHandle(folder.path)
     require_text(read, on)
     if scoring["step"] is not None:
         folder.step_of(scoring["step"])
@@ -173,6 +175,9 @@ def eval(
     found = score(folder, source, **scoring)
     result: dict[str, Any] = dict(found.certificate)
     result["baselines"] = score_baselines(folder, source) if with_baselines else None
+    if result["baselines"] is None and is_given("with_baselines") and with_baselines:
+        reason = "has no tokenizer" if folder.tokenizer is None else "does not find the data of its training"
+        note_of_command(f"no baselines: the run {str(folder.path)!r} {reason}")
     if breakdown:
         result["breakdown"] = _breakdown(folder, source, found.scores)
     of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None

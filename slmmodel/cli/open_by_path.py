@@ -23,6 +23,7 @@ from slmmodel.cli.kinds_of_data import is_text as is_text
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.text import Text
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
+from slmmodel.folder_lock import FolderHandle
 from slmmodel.hardware import device_for, use_threads
 from slmtok.atomic import check_outputs
 from slmtok.cli.output import note, settings
@@ -69,6 +70,7 @@ def open_run(
 ) -> RunContext:
     """Opens a run. Raises what `RunFolder` and `Text` raise, and `OptionError` for a device that is not available."""
     run = RunFolder.open(path)
+    run.handle = FolderHandle(run.path)
     if step is not None:
         run.step_of(step)
     with Progress("loading the model") as progress:

@@ -10,6 +10,7 @@ from typing import Any
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
 from slmmodel.cli.certificates import envelope_of
 from slmmodel.cli.open_by_path import RunContext
+from slmmodel.folder_lock import check_in_place
 from slmtok import atomic, schema
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, note, print_rows, settings
 from slmtok.envelope import load_payload
@@ -100,6 +101,8 @@ def write_into(run: RunFolder, name: str, data: bytes, *, option: str) -> str:
 
     option: the one that names another file.
     """
+    # A run that was put in its place meanwhile would get a result of other weights.
+    check_in_place(run.handle)
     target = run.path / EVALUATIONS / name
     target.parent.mkdir(exist_ok=True)
     if target.exists() and not settings().quiet and not _adds_to(data, target.read_bytes()):

@@ -243,7 +243,8 @@ def is_alive(run: RunFolder, beat: Line | None, now: float) -> bool:
     if beat is None or beat["ended"] is not None:
         return False
     held = is_locked(run.path) if beat.get("host") == platform.node() else None
-    return now - beat["time"] <= MAX_SILENCE if held is None else held
+    # A sign from the future is one of another clock, and as little of life as an old one.
+    return abs(now - beat["time"]) <= MAX_SILENCE if held is None else held
 
 
 def _judge_dead(beat: Line | None, step: int, checkpoints: Sequence[int], now: float) -> tuple[str, str]:
@@ -254,8 +255,9 @@ def _judge_dead(beat: Line | None, step: int, checkpoints: Sequence[int], now: f
     lost = step - (checkpoints[-1] if checkpoints else 0)
     repeats = f"slm resume repeats {lost:,} steps since the last checkpoint" if lost > 0 else "slm resume continues it"
     if ended is None:
-        silent = format_time(max(now - beat["time"], 0))
-        return "killed", f"no sign of process {beat['pid']} on {beat.get('host')} for {silent}; {repeats}"
+        silent, process = now - beat["time"], f"process {beat['pid']} on {beat.get('host')}"
+        ahead = f"the last sign of {process} is {format_time(-silent)} ahead of the clock of this machine"
+        return "killed", f"{ahead if silent < 0 else f'no sign of {process} for {format_time(silent)}'}; {repeats}"
     if ended.startswith("NotFinite"):
         return "diverging", f"it ended at step {step:,}: {ended}"
     how = f"it was {ended}" if ended in _SIGNALLED else f"it ended with {ended or 'an unknown error'}"

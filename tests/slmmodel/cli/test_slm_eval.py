@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import made_shards as made
@@ -129,6 +130,31 @@ def test_baselines_stand_beside(slm, text_run):
     shown = slm("eval", text_run)
     assert "byte n-grams by order" in shown.out and "after the training text" in shown.out
     assert "A byte" in shown.out
+
+
+def test_baselines_that_were_asked_for_are_not_left_out_in_silence(slm, text_run):
+    assert "no baselines" not in slm("eval", text_run, code=0).err
+    packed = text_run.parent / "packed"
+    packed.rename(text_run.parent / "moved")
+    ran = slm("eval", text_run, "--on", text_run.parent / "moved", "--baselines", code=0)
+    assert "no baselines: the run " in ran.err and "the data of its training" in ran.err
+
+
+def test_a_run_that_is_replaced_meanwhile_gets_no_result_of_other_weights(slm, run, monkeypatch):
+    from slmmodel.cli import eval as command
+
+    score = command.score
+
+    def score_and_replace(*given, **options):
+        found = score(*given, **options)
+        run.rename(run.parent / "old")
+        shutil.copytree(run.parent / "old", run)
+        return found
+
+    monkeypatch.setattr(command, "score", score_and_replace)
+    ran = slm("eval", run, code=1)
+    assert "was removed or replaced while it was written" in ran.err
+    assert not (run / "eval/val.json").exists()
 
 
 def test_equal_bytes_of_context(slm, text_run):

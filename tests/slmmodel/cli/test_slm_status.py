@@ -126,6 +126,12 @@ def test_kill_9(slm, data, monkeypatch):
     assert ran.out.count("healthy") >= 2 and f"no sign of process {process.pid} on elsewhere" in ran.out
 
 
+def test_a_sign_from_the_future_is_none_of_life(slm, running):
+    revive(running, time=time.time() + 3600, host="elsewhere")
+    ran = slm("status", running, code=3)
+    assert "the last sign of process" in ran.out and "ahead of the clock of this machine" in ran.out
+
+
 @pytest.mark.skipif(os.name == "nt", reason="locks of Windows are not asked")
 def test_a_process_without_heartbeats_that_holds_the_lock(slm, running):
     """A full disk stops heartbeats, not the training: its own host sees the lock."""
