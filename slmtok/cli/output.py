@@ -31,7 +31,7 @@ _SINGLE_SPACE = re.compile(r"(?<! ) (?! )")
 _BIDI = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Characters that turn the direction of the text behind them (Boucher and Anderson 2021, Trojan Source)."""
 _CONTROL = {
-    **{code: f"\\x{code:02x}" for code in (*range(32), 127) if chr(code) not in "\n\t"},
+    **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"},
     **{code: f"\\u{code:04x}" for code in _BIDI},
 }
 
