@@ -23,6 +23,7 @@ KEY = "{key}"
 KEY_CLASSES = 7
 """Numbers that are multiples of it are for evaluation, the others for training."""
 MIN_DIGITS, MAX_DIGITS = 2, 9
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -73,6 +74,12 @@ def load_template(path: str) -> Template:
     for name in found:
         if name not in names:
             raise unknown_name("sentence", str(name), names, f"write {{}} in {path}")
+    for name, value in found.items():
+        if _SURROGATE.search(value):
+            fact = f"{name} of {path} holds half of a surrogate pair, which is no character"
+            raise InvalidConfig(
+                fact, where=path, fix="write the character itself, or its escape of eight digits: \\U0001F600"
+            )
     return Template(**found)
 
 

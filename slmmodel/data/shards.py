@@ -155,7 +155,9 @@ def open_shard(path: Path, header: Header, delimiters: Delimiters, *, has_domain
     if int(offsets[0]) != 0 or int(offsets[-1]) != header.tokens:
         raise corrupt(off, f"does not run from 0 to n_tokens {header.tokens}")
     shortest = 2 - delimiters.added
-    too_short = offsets[1:] < offsets[:-1] + np.uint64(shortest)
+    # Beyond the end of the shard, adding would begin again at 0.
+    is_beyond = offsets[:-1] > np.uint64(header.tokens)
+    too_short = is_beyond | (offsets[1:] < offsets[:-1] + np.uint64(shortest))
     if too_short.any():
         raise corrupt(off, f"gives document {int(too_short.argmax())} fewer than {shortest} ids")
     total = int(nbytes.sum(dtype=np.uint64))

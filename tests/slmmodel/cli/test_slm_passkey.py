@@ -344,6 +344,7 @@ def test_own_sentences(folder, slm):
         ("nedle: '{key}'\n", "did you mean 'needle'?"),
         ("a:\n\tb", "has a tab where YAML takes spaces"),
         ("- 1\n", "is not a table of texts"),
+        ('needle: "x {key}\\ud800"\n', "needle of t.yaml holds half of a surrogate pair"),
     ]:
         Path("t.yaml").write_text(content)
         ran = slm("passkey", folder / "run", "--template", "t.yaml")

@@ -130,6 +130,7 @@ FAULTS: list[tuple[Callable[[Path], object], type[SlmmodelError], str]] = [
     (lambda d: falsify(d / "train-00000.bin", 4100, b"\xff\xff"), CorruptFile, r"id 65535 at 2; n_vocab is 300"),
     (lambda d: falsify(d / "train-00000.off", 0, b"\1"), CorruptFile, r"does not run from 0"),
     (lambda d: falsify(d / "train-00000.off", 8, b"\x50"), CorruptFile, r"document 1 fewer than 2 ids"),
+    (lambda d: falsify(d / "train-00000.off", 8, b"\xff" * 8), CorruptFile, r"document 1 fewer than 2 ids"),
     (lambda d: falsify(d / "train-00000.nb", 0, b"\0\1"), CorruptFile, r"sums to"),
     (lambda d: (d / "train-00000.nb").write_bytes(b""), CorruptFile, r"has 0 bytes, expected 24"),
     (
