@@ -21,7 +21,7 @@ from slmtok.errors import (
     suggestion,
 )
 from slmtok.file_kinds import UNKNOWN, kind_of
-from slmtok.files import similar_file
+from slmtok.files import free_name, similar_file
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -92,7 +92,8 @@ def _import(file: Path) -> Tokenizer:
     except Inexpressible as error:
         fix = error.parts["fix"]
         if isinstance(fix, tuple) and any(isinstance(part, Setting) and part.name == "pattern" for part in fix):
-            error.fix = f"slmtok import {shlex.quote(str(file))} --pattern gpt2 -o tok.json, which compares the ids"
+            output = free_name("tok.json")
+            error.fix = f"slmtok import {shlex.quote(str(file))} --pattern gpt2 -o {output}, which compares the ids"
         raise
 
 

@@ -52,11 +52,26 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_count(text: str) -> int:
-    """A number such as 5000, 20k or 2M, without a unit. Raises `ValueError`."""
-    count = parse_size(text)
-    if count is None or text.strip().lower().endswith("b"):
-        raise ValueError(f"takes a number such as 5000, 20k or 2M, not {text!r}")
-    return count
+    """A number such as 5000, 1e5, 20k or 2M, without a unit of bytes. Raises `ValueError`."""
+    return _parse_counts([text])[0]
+
+
+_BILLIONS = re.compile(r"(?<=\d)\s*[bB](?=\s*$)", re.ASCII)
+"""`1B` is a billion where no bytes are counted."""
+
+
+def _parse_counts(parts: Sequence[str]) -> tuple[int, ...]:
+    meant = [_BILLIONS.sub("G", part) for part in parts]
+    counts = []
+    for part in meant:
+        count = parse_size(part)
+        if count is None or part.strip()[-1:] in "bB":
+            size = "" if count is None else ", which is a size in bytes"
+            raise ValueError(f"takes a number such as 5000, 20k or 2M, not {part!r}{size}")
+        counts.append(count)
+    if meant != [*parts]:
+        raise ValueError(f"takes a number such as {','.join(meant)}, not {','.join(parts)!r}")
+    return tuple(counts)
 
 
 def parse_share(text: str) -> float:
@@ -95,7 +110,7 @@ def collect_once(pairs: list[tuple[str, str]]) -> dict[str, str]:
 
 def parse_counts_list(text: str) -> tuple[int, ...]:
     """`20000,2M` as numbers. Raises `ValueError`."""
-    return tuple(parse_count(part) for part in text.split(","))
+    return _parse_counts(text.split(","))
 
 
 def parse_token_file(path: str) -> tuple[bytes, ...]:
@@ -252,6 +267,8 @@ def parse_memory(value: object) -> tuple[int | None, float | None]:
         size = parse_size(value)
         if size is None:
             raise OptionError((Setting("memory", value), " is not a size"), limit=limit, fix=fix, option="memory")
+    elif isinstance(value, float) and value.is_integer():
+        size = int(value)  # 1e9, as flags take it
     elif isinstance(value, bool) or not hasattr(value, "__index__"):
         raise wrong_type("memory", value, "takes a size", "1GB")
     else:

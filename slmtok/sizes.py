@@ -1,4 +1,4 @@
-"""Sizes as text: `20MB` is 20 million bytes, `1GiB` is 2^30."""
+"""Sizes as text: `20MB` is 20 million bytes, `1GiB` is 2^30, `1e5` is 100,000."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
     _UNITS |= {_letter: 1000**_power, f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
 
-_SIZE = re.compile(r"(\d{1,30}(?:\.\d{1,30})?)\s*([a-zA-Z]*)", re.ASCII)
+_SIZE = re.compile(r"(\d{1,30})(?:\.(\d{1,30}))?(?:[eE]\+?(\d{1,2}))?\s*([a-zA-Z]*)", re.ASCII)
 
 
 def parse_size(text: str) -> int | None:
-    """Bytes: `5000`, `20MB`, `1.5 GiB`; None where it is no size, as `2.5` is none without a unit."""
+    """Bytes: `5000`, `1e5`, `20MB`, `1.5 GiB`; None where it is no size, as `2.5` is none without a unit."""
     match = _SIZE.fullmatch(text.replace("_", "").strip())
-    unit = match and _UNITS.get(match[2].lower())
+    unit = match and _UNITS.get(match[4].lower())
     if not match or not unit:
         return None
-    number, _, fraction = match[1].partition(".")
-    if unit == 1 and fraction.strip("0"):
-        return None
-    return int(number) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
+    fraction = match[2] or ""
+    size, rest = divmod(int(match[1] + fraction) * 10 ** int(match[3] or 0) * unit, 10 ** len(fraction))
+    return None if unit == 1 and rest else size
 
 
 def format_bytes(number: int) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +24,7 @@ from slmtok.checks import U64
 from slmtok.edited_files import edited_fix
 from slmtok.errors import CorruptFile, GoldenMismatch, InvalidSpecials, SlmtokError, UnsupportedVersion, WrongFormat
 from slmtok.file_kinds import TOKENIZER, kind_of, wrong_kind
-from slmtok.files import MAX_FILE_BYTES
+from slmtok.files import MAX_FILE_BYTES, free_name
 from slmtok.schemes import SCHEMES
 from slmtok.specials import Specials, SpecialToken
 from slmtok.strict_json import FaultError, parse_object
@@ -213,10 +214,11 @@ def _refuse_other_kinds(data: bytes, source: str) -> None:
     if _RANK_LINE.match(data):
         # An export has a file beside the ranks that records the pattern.
         pattern = "" if Path(source).with_suffix(".json").is_file() else " --pattern cl100k"
+        command = f"slmtok import {shlex.quote(source)}{pattern} -o {free_name('tok.json')}"
         raise WrongFormat(
             f"{source} is a .tiktoken rank file, not a tokenizer file",
             where=source,
-            fix=f"slmtok import {source}{pattern} -o tok.json, or slmtok.from_tiktoken({source!r}, pattern=…)",
+            fix=f"{command}, or slmtok.from_tiktoken({source!r}, pattern=…)",
             path=source,
         )
     if data.startswith(b"\xef\xbb\xbf"):
@@ -231,7 +233,7 @@ def _check_version(document: dict[str, Any], source: str) -> None:
         raise WrongFormat(
             f"{source} is a Hugging Face tokenizer.json, not a tokenizer file of slmtok",
             where=source,
-            fix=f"slmtok import {source} -o tok.json",
+            fix=f"slmtok import {shlex.quote(source)} -o {free_name('tok.json')}",
             path=source,
         )
     if form != FORMAT:

@@ -71,6 +71,10 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     as_output = with_output_named(ctx) if isinstance(error, MissingInput) and path in positional(ctx)[-1:] else None
     if fix := as_output or _exchanged(path, ctx) or _on_text(path, ctx):
         error.fix = fix
+        return
+    beside = str(error.fix).partition("tokenizer file beside it: ")[2]
+    if beside and beside in [value for _, value in _values(ctx)]:
+        error.fix = f"name another tokenizer in place of {path}: {beside} is given already"
 
 
 def _train_own(path: str, ctx: click.Context) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -53,9 +54,11 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
         compared = compare(one, other, text, domains=read.domain_names, threads=threads, progress=progress)
     if sources:
         require_bytes(compared.total.bytes, on)
+    is_one = os.path.exists(a) and os.path.exists(b) and os.path.samefile(a, b)  # noqa: PTH110, PTH121
+    notes = (f"{a} was compared with itself; name another tokenizer to see differences",) if is_one else ()
     result = {"same": compared.same, "a": a, "b": b, **compared.to_dict(top)}
     code = ANSWER_NO if expect_same and not compared.same else DONE
-    return Outcome(result, summary=lambda: write_text(_text(result)), code=code)
+    return Outcome(result, summary=lambda: write_text(_text(result)), code=code, warnings=notes)
 
 
 def _text(result: Mapping[str, Any]) -> str:

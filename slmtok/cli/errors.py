@@ -55,7 +55,7 @@ _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 _NUMBER = re.compile(r"\d+(\.\d+)?")
-_EXAMPLE = re.compile(r"such as ((?:[^\s,;]|,(?=\S))+)|>= ([1-9]\d*)")
+_EXAMPLE = re.compile(r"such as ((?:[^\s,;]|,(?=\S))+)(, not )?|>= ([1-9]\d*)")
 """In the message of a value: an example, or the least one; 0 may have a meaning of its own."""
 _NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
 """Several numbers where one is taken."""
@@ -637,23 +637,23 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
         return f"{name} {whole[1]}"
     if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
-    found = _EXAMPLE.search(error.message)
-    if found and found[1]:
-        return f"{name} {found[1]}"
-    defaults = (getattr(error.param, "default", None), getattr(error.param, "show_default", None))
-    default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
-    if default and name.startswith("--"):
-        return f"{name} {default}, as without it" + (f"; at least {found[2]}" if found else "")
-    if found and isinstance(described := getattr(error.param, "show_default", None), str):
-        return f"leave out {name}: its default is {described}; at least {found[2]}"
-    if found:
-        return f"{name} {found[2]}"
-    words = shlex.split(getattr(command, "example", None) or "")
-    flags = error.param.opts if isinstance(error.param, click.Option) else []
-    example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
     size = ""
     if value[-1:].isalpha() and parse_size(value) and _has_option(command, "--max-bytes"):
         size = f"; --max-bytes {shlex.quote(value)} limits the text that is read"
+    found = _EXAMPLE.search(error.message)
+    if found and found[1]:
+        return f"{name} {found[1]}" if found[2] else f"{name} {found[1]}, for instance{size}"
+    defaults = (getattr(error.param, "default", None), getattr(error.param, "show_default", None))
+    default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
+    if default and name.startswith("--"):
+        return f"{name} {default}, as without it" + (f"; at least {found[3]}" if found else "")
+    if found and isinstance(described := getattr(error.param, "show_default", None), str):
+        return f"leave out {name}: its default is {described}; at least {found[3]}"
+    if found:
+        return f"{name} {found[3]}"
+    words = shlex.split(getattr(command, "example", None) or "")
+    flags = error.param.opts if isinstance(error.param, click.Option) else []
+    example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
     return f"{name} {example}, for instance{size}" if example else None
 
 

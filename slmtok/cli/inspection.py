@@ -17,7 +17,7 @@ from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
 from slmtok.corpus.formats import is_corpus_name
 from slmtok.errors import CorruptFile, GoldenMismatch, MissingInput, OptionError, SlmtokError, Unreadable
 from slmtok.file_content import HEAD_BYTES, is_text
-from slmtok.files import missing_input, read_file, read_limited
+from slmtok.files import free_name, missing_input, read_file, read_limited
 from slmtok.formats.foreign_files import foreign_file
 from slmtok.formats.hf import looks_like
 from slmtok.opening import TIKTOKEN, load, missing_tokenizer, public_encoding
@@ -101,8 +101,8 @@ def guess(file: str) -> tuple[str, str]:
         return "", fix
     data = read_limited(file, "tokenizer.json")
     if looks_like(data):
-        return "a tokenizer of Hugging Face, ", f"slmtok import {name} -o tok.json"
-    counted = f"slmtok count {name} -o {shlex.quote(f'{Path(file).stem}.counts')} counts its documents"
+        return "a tokenizer of Hugging Face, ", f"slmtok import {name} -o {free_name('tok.json')}"
+    counted = f"slmtok count {name} -o {shlex.quote(free_name(f'{Path(file).stem}.counts'))} counts its documents"
     if is_corpus_name(file):
         return "a corpus, ", f"{counted}, bytes and pretokens"
     if foreign := foreign_file(file, data):

@@ -13,7 +13,6 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
@@ -39,7 +38,7 @@ TOKENIZER = "a tokenizer file, a folder with one, or tiktoken:NAME"
 _PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
 """Words of placeholders that stand for files or folders."""
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+", re.ASCII)
-_POWER_OF_TEN = re.compile(r"\d{1,9}[eE]\+?\d", re.ASCII)
+_POWER_OF_TEN = re.compile(r"[\d.]+[eE]\+?\d+", re.ASCII)
 _THOUSAND_SUFFIX = re.compile(r"(\d{1,9})[kK]", re.ASCII)
 
 
@@ -95,8 +94,8 @@ def parse_integer(text: str) -> int:
     Raises `ValueError`, `AmbiguousError` for `8k`.
     """
     try:
-        if _POWER_OF_TEN.fullmatch(text):
-            return int(Decimal(text))
+        if _POWER_OF_TEN.fullmatch(text) and (number := parse_size(text)) is not None:
+            return number
         number = int(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
     except ValueError:
         number = -1

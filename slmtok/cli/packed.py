@@ -19,7 +19,7 @@ from slmtok.cli.output import Row, counted
 from slmtok.errors import CorruptFile, MissingInput, OptionError
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import SHARD, is_run, kind_of_file, lacks_of_run
-from slmtok.files import read_file
+from slmtok.files import free_name, read_file
 from slmtok.formats.foreign_files import hint_in
 from slmtok.formats.id_files import IdRow
 from slmtok.opening import TOKENIZER_FILES
@@ -37,7 +37,7 @@ KIND = "packed data"
 _SHARD_TABLES = (".off", ".nb", ".dom")
 """Files of a shard beside its ids."""
 _OTHER_FOLDERS = (
-    ("tokenizer.json", "a Hugging Face tokenizer", "slmtok import {} -o tok.json"),
+    ("tokenizer.json", "a Hugging Face tokenizer", "slmtok import {} -o {}"),
     (".packing", "unfinished packed data", "run the command that started it again"),
 )
 """Folders without packed data: a file in them, what they are, the remedy."""
@@ -77,7 +77,10 @@ def open_data(path: str) -> Data | None:
     for name, what, fix in _OTHER_FOLDERS:
         if (folder / name).exists():
             raise MissingInput(
-                f"{path!r} is {what}, not packed data", where=str(folder / name), fix=fix.format(folder), path=path
+                f"{path!r} is {what}, not packed data",
+                where=str(folder / name),
+                fix=fix.format(quote(str(folder)), free_name("tok.json")),
+                path=path,
             )
     if not any((folder / name).exists() for name in (MANIFEST, PLAN, JOURNAL)):
         raise _no_data(folder)

@@ -56,7 +56,8 @@ def notes_on_text(text: str | None, line: Sequence[str], options: Sequence[str] 
         return ()
     if os.path.isfile(text):  # noqa: PTH113 - false for any text
         command = shlex.join([*line, *options, STDIO])
-        return (f"this is the name of a file; {command} < {shlex.quote(text)} shows its text",)
+        fact = f"{text!r} was taken as the text, and is the name of a file"
+        return (f"{fact}; {command} < {shlex.quote(text)} shows its text",)
     if _NAME.fullmatch(text) and (meant := similar_encoding(text)):
         return (f"{text!r} is taken as text; with the tokenizer: {shlex.join([*line, meant, *options])}",)
     return ()

@@ -140,9 +140,9 @@ _PLAN = schema.table({**PLAN_KEYS, "format": schema.choice(FORMAT), "version": s
 
 def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> None:
     """Raises `PlanMismatch` with the fields in which two plans differ."""
-    if fields := differences(found, wanted):
+    if fields := _differing(found, wanted):
         raise PlanMismatch(
-            f"{str(folder)!r} was started with another {'; '.join(f'{name}: {change}' for name, change in fields)}",
+            f"{str(folder)!r} was started with {differences(found, wanted)}",
             where=str(folder / PLAN),
             fix=(
                 "run the command that started it, name another ",
@@ -153,17 +153,42 @@ def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> N
                 *given_before(found, wanted),
             ),
             path=str(folder),
-            field=fields[0][0],
+            field=fields[0],
         )
 
 
-def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[tuple[str, str]]:
-    """(field, `OLD, now NEW`) of each option in which two plans differ, and of the first other field."""
+def differences(found: dict[str, Any], wanted: dict[str, Any]) -> str:
+    """`another FIELD: OLD, now NEW`, or `other sources: ...`: the fields of `_differing` for people; else empty."""
+    before, now, fields = dict(_fields(found)), dict(_fields(wanted)), _differing(found, wanted)
+    named = [name for name in fields if not name.startswith("sources")]
+    changes = [f"{name}: {_shorten(before.get(name))}, now {_shorten(now.get(name))}" for name in named]
+    texts = [f"another {'; '.join(changes)}"] if changes else []
+    if len(named) < len(fields):
+        texts.append(f"other sources: {_source_change(found['sources'], wanted['sources'])}")
+    return "; ".join(texts)
+
+
+def _differing(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """Each option in which two plans differ, and the first other field."""
     before, now = dict(_fields(found)), dict(_fields(wanted))
     differing = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
     options = [name for name in differing if name.startswith("options.")]
-    named = options + [name for name in differing if name not in options][:1]
-    return [(name, f"{_shorten(before.get(name))}, now {_shorten(now.get(name))}") for name in named]
+    return options + [name for name in differing if name not in options][:1]
+
+
+def _source_change(found: Sequence[dict[str, Any]], wanted: Sequence[dict[str, Any]]) -> str:
+    """What happened to the sources, in the first one that differs."""
+    before, now = ({source["name"]: source for source in sources} for sources in (found, wanted))
+    gone, new = [name for name in before if name not in now], [name for name in now if name not in before]
+    if gone or new:
+        return "; ".join([f"{name} was among them" for name in gone[:1]] + [f"{name} was not" for name in new[:1]])
+    changed = next((name for name in now if now[name] != before[name]), None)
+    if changed is None:
+        return "their order or number is another"
+    sizes = now[changed]["bytes"], before[changed]["bytes"]
+    if None in sizes or sizes[0] == sizes[1]:
+        return f"{changed} has changed since"
+    return f"{changed} has {sizes[0]:,} bytes now, and had {sizes[1]:,}"
 
 
 def given_before(found: dict[str, Any], wanted: dict[str, Any]) -> tuple[str | Setting, ...]:

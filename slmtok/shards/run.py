@@ -271,8 +271,8 @@ class PackRun:
         found = read_manifest(self.folder)
         before = {key: value for key, value in found["plan"].items() if key != "split"}
         if not (reuse or (self.folder / JOURNAL).is_file()) or before != self.plan:
-            changes = "; ".join(f"{name}: {change}" for name, change in plan.differences(before, self.plan))
-            difference = f"packed with another {changes}" if changes else "it is what this command makes"
+            changes = plan.differences(before, self.plan)
+            difference = f"packed with {changes}" if changes else "it is what this command makes"
             kept = plan.given_before(before, self.plan)
             raise folder.finished(self.folder, found, self.vocabulary, difference, kept)
         self._remove_traces()

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from itertools import zip_longest
 from pathlib import Path
@@ -240,31 +241,31 @@ def _find_inputs(lock: Lock, corpus: str | os.PathLike[str] | None) -> tuple[lis
     elif unnamed := [entry["path"] for entry in listed if entry["sha256"] is None]:
         fault = f"the lock cannot name its corpus by files: {unnamed[0]}"
     if fault is not None:
-        raise MissingInput(fault, where=lock.path, fix=f"slmtok reproduce {lock.path} --counts all.counts")
+        raise MissingInput(fault, where=lock.path, fix=f"slmtok reproduce {shlex.quote(lock.path)} --counts all.counts")
     if corpus is None and root is None:
         raise MissingInput(
             "the lock does not record the place of its corpus",
             where=lock.path,
             limit="only relative paths are recorded",
-            fix=f"slmtok reproduce {lock.path} --corpus FOLDER",
+            fix=f"slmtok reproduce {shlex.quote(lock.path)} --corpus FOLDER",
         )
     if corpus is not None and os.path.isfile(corpus):  # noqa: PTH113
         raise OptionError(
             f"--corpus {os.fspath(corpus)} is a file, and the folder of the corpus is meant",
             where=lock.path,
-            fix=f"slmtok reproduce {lock.path} --corpus {os.path.dirname(os.fspath(corpus)) or '.'}",  # noqa: PTH120
+            fix=_folder_fix(lock, os.fspath(corpus)),
             option="corpus",
         )
     base = Path(corpus) if corpus is not None else lock.sibling(str(root))
     files = [str(base / entry["path"]) for entry in listed]
-    for entry, path in zip(listed, files, strict=True):
+    for path in files:
         # Unlike `Path.is_file`, it is false for names that no system takes.
         if not os.path.isfile(path):  # noqa: PTH113
             raise MissingInput(
                 f"no file {path!r}, which the lock names",
                 where=lock.path,
                 limit="nothing was compared",
-                fix=f"slmtok reproduce {lock.path} --corpus FOLDER, where {entry['path']} lies now; or --counts FILE",
+                fix=_folder_fix(lock, str(base)),
                 path=path,
             )
     for entry, path in zip(listed, files, strict=True):
@@ -293,6 +294,38 @@ def reading_options(record: Mapping[str, Any]) -> dict[str, Any]:
             domains.setdefault(name, []).append(glob)
         given["domains"] = domains
     return given
+
+
+_MAX_SEARCHED_BYTES = 1 << 30
+"""Of the files of a folder that are read for one that was renamed."""
+
+
+def _folder_fix(lock: Lock, place: str) -> str:
+    """The command with the folder that has the files of the lock: one of `place`, or `place` after copies there."""
+    command, listed = f"slmtok reproduce {shlex.quote(lock.path)} --corpus ", lock.content["corpus"]["files"]
+    folders = [*([Path(place)] if os.path.isdir(place) else []), *Path(place).parents]  # noqa: PTH112
+    for folder in folders:
+        if all(os.path.isfile(folder / entry["path"]) for entry in listed):  # noqa: PTH113
+            return command + shlex.quote(str(folder))
+    lacking = {entry["path"]: entry["sha256"] for entry in listed if not os.path.isfile(folders[0] / entry["path"])}  # noqa: PTH113
+    renamed = _renamed(folders[0], lacking)
+    if renamed.keys() != lacking.keys():
+        name = next(name for name in lacking if name not in renamed)
+        return f"{command}FOLDER, where {name} lies now; or --counts FILE"
+    copies = [["cp", renamed[name], str(folders[0] / name)] for name in lacking]
+    makes = [["mkdir", "-p", str(Path(copy[2]).parent)] for copy in copies if not Path(copy[2]).parent.exists()]
+    return " && ".join([*map(shlex.join, [*makes, *copies]), command + shlex.quote(str(folders[0]))])
+
+
+def _renamed(folder: Path, lacking: Mapping[str, str]) -> dict[str, str]:
+    """The file of a folder that has the digest of each of these names, where there is one."""
+    names, found, left = {digest: name for name, digest in lacking.items()}, {}, _MAX_SEARCHED_BYTES
+    with suppress(OSError, SlmtokError):
+        for path in sorted(folder.iterdir()):
+            is_near = path.is_file() and path.suffix in {Path(name).suffix for name in lacking}
+            if is_near and (left := left - path.stat().st_size) >= 0 and (name := names.get(file_digest(path))):
+                found[name] = str(path)
+    return found
 
 
 def _compare_counts(lock: Lock, counts: PretokenCounts) -> Difference | None:

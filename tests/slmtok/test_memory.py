@@ -73,7 +73,7 @@ def test_percentages_of_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         ("99MB", errors.OptionError, "memory='99MB' is too small to count in\n  limit: 100MB or more"),
         (0, errors.OptionError, "memory=0 is too small"),
         (True, errors.WrongType, "memory takes a size, not bool"),
-        (1e9, errors.WrongType, "memory takes a size, not float"),
+        (1.5, errors.WrongType, "memory takes a size, not float"),
     ],
 )
 def test_invalid_limits(value: Any, error: type[errors.SlmtokError], match: str) -> None:

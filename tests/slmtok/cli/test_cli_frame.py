@@ -117,7 +117,7 @@ def test_underscores_count_as_hyphens(slmtok, corpus):
         ),
         (
             ("train", "a.txt", "--vocab", "300", "--max-docs", "20MB"),
-            "--max-docs takes a number such as 5000, 20k or 2M, not '20MB'",
+            "--max-docs takes a number such as 5000, 20k or 2M, not '20MB', which is a size in bytes",
         ),
         (
             ("encode", "--output-format", "list", "-t", "tok.json"),

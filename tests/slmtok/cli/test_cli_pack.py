@@ -194,6 +194,13 @@ def test_packed_data_are_compared_with_the_command(slmtok, lines, tok):
     assert slmtok(*line).code == 0
     assert "\n  limit: it is what this command makes\n" in slmtok(*line).err
     assert '\n  limit: packed with another options.val: "auto", now "none"\n' in slmtok(*line, "--val", "none").err
+    size = lines.stat().st_size
+    with lines.open("a") as file:
+        file.write("more\n")
+    change = f"{lines.name} has {size + 5:,} bytes now, and had {size:,}"
+    assert f"\n  limit: packed with other sources: {change}\n" in slmtok(*line).err
+    ran = slmtok("pack", "b.txt", *line[2:]) if (lines.parent / "b.txt").write_text("the cat") else None
+    assert ran and f"other sources: {lines.name} was among them; b.txt was not\n" in ran.err
 
 
 def test_options_that_data_were_packed_with_stay_beside_a_new_one(slmtok, corpus, tok, tmp_path):

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -36,6 +37,18 @@ from slmtok.cli import errors
 def test_options_of_other_tools(option, remedy, request) -> None:
     ran = request.getfixturevalue("slmtok")("train", "corpus.txt", *shlex.split(option))
     assert ran.code == 2 and remedy in ran.err and "did you mean" not in ran.err, ran.err
+
+
+def test_every_count_and_size_is_written_with_a_power_of_ten() -> None:
+    app, taken = import_module("slmtok.cli").APP, set()
+    for name in app.commands:
+        for param in app.command(name).params:
+            with suppress(click.BadParameter, errors.SlmtokError):
+                if (wanted := param.type.convert("1000000000", param, None)) in (10**9, (10**9,)):
+                    assert param.type.convert("1e9", param, None) == wanted, (name, param.opts)
+                    assert param.type.convert("1.0E+9", param, None) == wanted, (name, param.opts)
+                    taken.update(param.opts)
+    assert {"--vocab", "--max-tokens", "--subset", "--bytes", "--min-count", "--max-bytes", "--below"} <= taken
 
 
 @pytest.mark.parametrize("module", ["slmtok.cli", "slmmodel.cli"])

@@ -198,7 +198,7 @@ def test_a_corpus_is_counted_and_not_described(slmtok, here: Path) -> None:
     Path("d.jsonl").write_text('{"text": "the cat"}\n')
     for name in ("c.txt.gz", "d.jsonl", "a.txt"):
         fix = fix_of(slmtok("info", name)).removesuffix(" counts its documents, bytes and pretokens")
-        assert slmtok(*shlex.split(fix)[1:], "--force").code == 0, fix
+        assert slmtok(*shlex.split(fix)[1:]).code == 0, fix
 
 
 def test_an_empty_list_of_tokens_is_noted(slmtok, here: Path) -> None:

@@ -310,6 +310,11 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
          "leave --pattern out, or count again: slmtok count CORPUS --pattern gpt2 -o a-2.counts"),
         ("train a.txt --vocab 1000MB", "--vocab 8192, for instance; --max-bytes 1000MB limits the text that is read"),
         ("train a.txt --vocab 290 --max-bytes 2MBit", "--max-bytes 2MB"),
+        ("train a.txt --vocab 290 --max-docs 20MB",
+         "--max-docs 5000, for instance; --max-bytes 20MB limits the text that is read"),
+        ("pack a.txt -t tok.json -o new --max-tokens 1.5B", "--max-tokens 1.5G"),
+        ("pack a.txt -t tok.json -o new --subset '1e2,1b'", "--subset 1e2,1G"),
+        ("sample-corpus --bytes many -o new.txt", "--bytes 5000, for instance"),
         ("train a.txt --sizes 280,290", "use --vocab 280 --vocab 290"),
         ("train a.txt --vocab 290 --allow-special '<|user|>'", "use --special 'user=<|user|>'"),
         ("slice tok.json --vocab 280,290 -o new.json", "--vocab 280; slmtok eval --sizes 280,290 measures all"),
@@ -321,6 +326,8 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
         ("pack a.txt -t tok.json -o new --allow-special '<s>'",
          "use --separator '<s>', which ends documents; pack reads no special in a text"),
         ("diff tok.json", "slmtok diff tok.json other.json"),
+        ("diff tok.json tok.lock", "name another tokenizer in place of tok.lock: tok.json is given already"),
+        ("eval tok.json tok.lock --on a.txt", "name another tokenizer in place of tok.lock: tok.json is given already"),
         ("diff -t tok.json --on a.txt", "slmtok diff -t tok.json --on a.txt other.json"),
         ("show tokk.json", "check the name: there is 'tok.json', or add a space if it is text"),
         ("audit tok.json --on a.txt --leak a.counts",
@@ -330,6 +337,20 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
 def test_a_fix_is_made_of_the_arguments(slmtok, here: Path, line: str, fix: str) -> None:
     (here / "other.json").write_bytes((here / "tok.json").read_bytes())
     assert fix_of(slmtok(*shlex.split(line))) == fix
+
+
+def test_a_tokenizer_compared_with_itself_is_noted(slmtok, here: Path) -> None:
+    (here / "other.json").write_bytes((here / "tok.json").read_bytes())
+    assert (
+        "note: tok.json was compared with itself; name another tokenizer" in slmtok("diff", "tok.json", "tok.json").err
+    )
+    assert "compared with itself" not in slmtok("diff", "tok.json", "other.json").err
+
+
+def test_a_tokenizer_of_hugging_face_is_imported_beside_another(slmtok, here: Path) -> None:
+    assert slmtok("export", "tok.json", "--output-format", "hf", "-o", "hf").code == 0
+    fix = fix_of(slmtok("decode", "hf"))
+    assert fix == "slmtok import hf -o tok-2.json" and slmtok(*fix.split()[1:]).code == 0
 
 
 def test_tokens_and_merges_in_two_files(slmtok, here: Path) -> None:

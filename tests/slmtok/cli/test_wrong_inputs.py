@@ -64,7 +64,7 @@ CASES = {
         2,
         "fix:   slmtok extend tok.json CORPUS --vocab N -o larger.json learns from more",
     ),
-    "info a.txt": (1, "fix:   slmtok count a.txt -o a.counts counts its documents, bytes and pretokens\n"),
+    "info a.txt": (1, "fix:   slmtok count a.txt -o a-2.counts counts its documents, bytes and pretokens\n"),
     "vocab tok.json --grep *the*": (2, "fix:   --grep the; --grep '\\*the\\*' for these characters themselves\n"),
     "vocab tok.json --sort freq": (2, "fix:   --sort id, which is the nearest; slmtok has no freq\n"),
     "completion tcsh": (2, "error: there is no completion for the shell 'tcsh'\n  limit: one of bash, zsh,"),
@@ -305,7 +305,7 @@ def test_what_is_taken_for_what_was_meant(slmtok, tmp_path):
     assert (tmp_path / "s-275.json").exists()
     assert slmtok("show", "data", "cat").out.startswith("data  bpe, 280 ids")
     assert (
-        "note: this is the name of a file; slmtok show tok.json - < a.txt shows its text"
+        "note: 'a.txt' was taken as the text, and is the name of a file; slmtok show tok.json - < a.txt shows its text"
         in slmtok("show", "tok.json", "a.txt").err
     )
     for folder in ("data", "run"):
@@ -341,7 +341,10 @@ def test_a_text_that_names_a_file_or_a_tokenizer_is_said_with_the_whole_command(
     assert ran.code == 0 and f"note: 'gpt4' is taken as text; with the tokenizer: {line}\n" in ran.err
     ran = slmtok(command, "-t", "tok.json", "a.txt", *(output and ["-o", "y.html"]))
     line = f"slmtok {command} tok.json{options.replace('x', 'y')} - < a.txt"
-    assert ran.code == 0 and f"note: this is the name of a file; {line} shows its text\n" in ran.err
+    assert (
+        ran.code == 0
+        and f"note: 'a.txt' was taken as the text, and is the name of a file; {line} shows its text\n" in ran.err
+    )
 
 
 def test_an_audit_of_another_text_is_not_taken_for_another_reading(slmtok, tmp_path):
@@ -361,6 +364,15 @@ def test_a_lock_names_the_folder_of_a_file_that_was_given(slmtok, tmp_path):
     ran = slmtok("reproduce", "tok.lock", "--corpus", "old/a.txt")
     assert ran.code == 2 and ran.err.endswith("fix:   slmtok reproduce tok.lock --corpus old\n")
     assert slmtok("reproduce", "tok.lock", "--corpus", "old").code == 0
+    assert slmtok("reproduce", "tok.lock", "--corpus", "old/other").err.endswith("--corpus old\n")
+    (tmp_path / "old/a.txt").rename("old/b.txt")
+    (tmp_path / "old/c.txt").write_text("another text")
+    for corpus in ("old/b.txt", "old"):
+        ran = slmtok("reproduce", "tok.lock", "--corpus", corpus)
+        copy, again = ran.err.splitlines()[-1].removeprefix("  fix:   ").split(" && ")
+        assert (copy, again) == ("cp old/b.txt old/a.txt", "slmtok reproduce tok.lock --corpus old")
+    (tmp_path / "old/a.txt").write_bytes((tmp_path / "old/b.txt").read_bytes())
+    assert slmtok(*again.split()[1:]).code == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="/dev/zero is of Unix")
