@@ -330,6 +330,7 @@ OF_OTHER_TRAINERS = {
 WRONG_SETTINGS = {
     "batch_size=4": "write run.batch_tokens, which is in ids: sequences times ids of a sequence\n",
     "model.batch_size=4": "write run.batch_tokens, which",
+    "run.precision=torch.bfloat16": "--precision bf16\n",
     "optim.learning_rate=1": "write optim.lr\n",
     "model.lr=1": "write optim.lr\n",
     "model.name=mpt_causal_lm": "write model.arch\n",
