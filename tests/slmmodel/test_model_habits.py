@@ -82,6 +82,7 @@ FIXES: list[tuple[Any, str]] = [
     ),
     (lambda: app.load("run").generate("a", choices=["a"], regex="b"), "leave out choices or regex"),
     (lambda: slmmodel.load("run").generate([1], top_p=95), "top_p=0.95"),
+    (lambda: slmmodel.load("run").generate([1], top_k=0.9), "top_p=0.9"),
     (lambda: app.load("run").generate("a", ids=[1]), "slmmodel.load(path).generate(ids)"),
     (lambda: slmmodel.load("run").generate([1], num_beams=4), "beam=4"),
     (lambda: slmmodel.load("run").generate([1], greedy=True), "temperature=0"),
