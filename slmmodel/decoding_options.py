@@ -144,10 +144,16 @@ class DecodingOptions(SamplingOptions):
 
 
 def check_options(given: Mapping[str, Any], others: Sequence[str]) -> None:
-    """Raises `WrongType` for a keyword of `generate` that is no option of decoding, nor one of `others`."""
-    for name, value in given.items():
-        if name not in (*DecodingOptions.model_fields, *others):
-            raise unknown_option("generate", name, value, dict.fromkeys((*others, *DecodingOptions.model_fields)))
+    """Raises `WrongType` for the keywords of `generate` that are no option of decoding, nor one of `others`."""
+    known = dict.fromkeys((*others, *DecodingOptions.model_fields))
+    wrong = {name: unknown_option("generate", name, value, known) for name, value in given.items() if name not in known}
+    if not wrong:
+        return
+    error = next(iter(wrong.values()))
+    if len(wrong) > 1:
+        error.fact = f"generate() has no options {', '.join(map(repr, wrong))}"
+        error.fix = "; ".join(f"for {name} {each.fix}" for name, each in wrong.items())
+    raise error
 
 
 class SampleConfig(DecodingOptions):
