@@ -30,7 +30,7 @@ FOREIGN_OPTIONS = {
     "lr": ("settings", "settings={'optim.lr': %r}"),
     "map_location": ("device", "device=%r"),
     "max_iters": ("budget", "budget='steps=%s'"),
-    "max_length": ("max_new_tokens", "max_new_tokens=%r"),
+    "max_length": ("max_new_tokens", "max_new_tokens=%r, which does not count the prompt"),
     "max_steps": ("budget", "budget='steps=%s'"),
     "max_tokens": ("max_new_tokens", "max_new_tokens=%r"),
     "out_dir": ("output", "output=%r"),

@@ -523,7 +523,7 @@ def _as_given(fix: Fix, name: str, where: str) -> Fix:
 
 def _meant_value(name: str, value: Any) -> str | None:
     """The value that one of another tool, in other letters or misspelled, stands for; None where there is none."""
-    kind, text = OPTIONS[name].annotation, str(value).lower()
+    kind, text = OPTIONS[name].annotation, str(value).lower().removeprefix("torch.")
     literal = get_args(kind)[0] if get_origin(kind) is tuple else kind
     choices = [choice for choice in get_args(literal) if isinstance(choice, str)]
     if name == "run.device":

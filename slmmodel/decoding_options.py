@@ -102,7 +102,9 @@ class SamplingOptions(Section):
             raise OptionError(
                 f"{name} is {value}",
                 limit=limit,
-                fix=_as_tuple(name, value) or ((Argument(name, share),) if share else (usual, _OR_WITHIN)),
+                fix=_as_tuple(name, value)
+                or _as_top_p(name, value)
+                or ((Argument(name, share),) if share else (usual, _OR_WITHIN)),
                 option=f"--{name.replace('_', '-')}",
             ) from None
 
@@ -114,6 +116,12 @@ def _as_tuple(name: str, value: object) -> tuple[Argument, ...] | None:
     """The tuple of one id, where an option takes several, as a fix; None for others."""
     takes_ids = name in ("banned", "stop_ids") and isinstance(value, int) and not isinstance(value, bool)
     return (Argument(name, (value,)),) if takes_ids else None
+
+
+def _as_top_p(name: str, value: object) -> tuple[Argument, ...] | None:
+    """The probability that a share of the ids in `top_k` stands for, as a fix; None for others."""
+    is_share = name == "top_k" and isinstance(value, float) and 0 < value < 1
+    return (Argument("top_p", value),) if is_share else None
 
 
 class DecodingOptions(SamplingOptions):
@@ -136,10 +144,16 @@ class DecodingOptions(SamplingOptions):
 
 
 def check_options(given: Mapping[str, Any], others: Sequence[str]) -> None:
-    """Raises `WrongType` for a keyword of `generate` that is no option of decoding, nor one of `others`."""
-    for name, value in given.items():
-        if name not in (*DecodingOptions.model_fields, *others):
-            raise unknown_option("generate", name, value, dict.fromkeys((*others, *DecodingOptions.model_fields)))
+    """Raises `WrongType` for the keywords of `generate` that are no option of decoding, nor one of `others`."""
+    known = dict.fromkeys((*others, *DecodingOptions.model_fields))
+    wrong = {name: unknown_option("generate", name, value, known) for name, value in given.items() if name not in known}
+    if not wrong:
+        return
+    error = next(iter(wrong.values()))
+    if len(wrong) > 1:
+        error.fact = f"generate() has no options {', '.join(map(repr, wrong))}"
+        error.fix = "; ".join(f"for {name} {each.fix}" for name, each in wrong.items())
+    raise error
 
 
 class SampleConfig(DecodingOptions):

@@ -276,17 +276,26 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
 
 def of_another_trainer(names: Iterable[str], known: Collection[str]) -> str:
     """The settings that mean what those of another trainer do, as the beginning of a fix; empty for other names."""
-    pairs = [(name, own_setting(name)) for name in names]
+    given = list(names)
+    pairs = [(name, _in_section(name, known) or own_setting(name)) for name in given if name not in known]
     units = {ours: f" ({unit.removeprefix(', which is ')})" for ours, unit in UNITS.items()}
     written = [f"{ours} for {name}{units.get(str(ours), '')}" for name, ours in pairs if ours in known]
     # The heads of a preset are grouped by its own number of key/value heads, which trainers without groups do not name.
     is_ungrouped = {"model.n_heads"} == {ours for _, ours in pairs} & {"model.n_heads", "model.n_kv_heads"}
     written += ["model.n_kv_heads with the number of heads"] if is_ungrouped else []
-    return f"write {', '.join(written[:MAX_NAMED])}, each in its section; " if written else ""
+    others = ", and leave out the others" if any(ours not in known for _, ours in pairs) else ""
+    return f"write {', '.join(written)}, each in its section{others}; " if written else ""
+
+
+def _in_section(name: str, known: Collection[str]) -> str | None:
+    """The one setting with this last name; None where sections have one each, or none has it."""
+    last = name.rpartition(".")[2]
+    alike = [each for each in known if each.rpartition(".")[2] == last]
+    return alike[0] if len(alike) == 1 and last not in _OF_SECTIONS else None
 
 
 MAX_NAMED = 8
-"""Settings that a fix names."""
+"""Differences that an error names."""
 WHOLE = "a whole number"
 _EXPECTED = {
     "missing": "a value",

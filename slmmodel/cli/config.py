@@ -16,6 +16,7 @@ import click
 from slmmodel.budget import BUDGET_EXAMPLES
 from slmmodel.checkpoint import CONFIG
 from slmmodel.cli import reading
+from slmmodel.cli.open_by_path import is_text_for_tokenizer
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
@@ -134,7 +135,7 @@ def config(
         fix = f"slm config --check {shlex.quote(str(Path(file) / CONFIG))}"
         raise OptionError(f"{file!r} is a run, and a check reads a file", fix=fix, option="check")
     if check and file is None:
-        named = f"; {tokenizer} is a tokenizer" if tokenizer else ""
+        named = f"; {tokenizer} is a tokenizer" if tokenizer and not is_text_for_tokenizer(tokenizer) else ""
         fix = "slm config --check run.yaml, or slm config > run.yaml"
         raise OptionError(f"--check needs a FILE of settings{named}", fix=fix, option="check")
     if check and (preset or full):

@@ -15,10 +15,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import click
+
 from slmmodel.checkpoint import RunFolder, remove_parts, to_json, write_file
-from slmmodel.cli.open_by_path import refuse_run
+from slmmodel.cli.open_by_path import is_text_for_tokenizer, refuse_run
 from slmmodel.cli.options import BUDGET_HABITS, budget_option, seed_option, threads_option
 from slmmodel.cli.reading import corpus_options, to_flags, to_record
+from slmmodel.cli.run_argument import without
 from slmmodel.cli.train import TrainProgress
 from slmmodel.errors import InvalidConfig, OptionError, OutputExists
 from slmmodel.folder_lock import LOCK, locked
@@ -85,14 +88,24 @@ def demo(
     """
     kind = STORIES if text is None else ONE_TEXT
     if tokenizer is not None and text is None:
-        fact, fix = f"TEXT is missing: {tokenizer!r} is a tokenizer", f"slm demo TEXT -t {shlex.quote(tokenizer)}"
-        raise OptionError(fact, fix=fix, option="text")
+        raise _text_is_missing(tokenizer)
     if tokenizer is not None and vocab is not None:
         raise OptionError("--tokenizer has its own ids, and --vocab is given", fix="leave one out", option="vocab")
     if text is None:
         read = ReadOptions(format="text", separator=BLANK_LINE)
     kind = kind._replace(preset=preset or kind.preset, vocab=vocab or kind.vocab)
     return DemoJob(text, Path(output), kind, read, tokenizer, **options).run()
+
+
+def _text_is_missing(tokenizer: str) -> OptionError:
+    """The error for a tokenizer without a text, and for a text in its place."""
+    context = click.get_current_context()
+    given = [word for word in without(("-t", "--tokenizer"), context.meta["arguments"]) if word != tokenizer]
+    if is_text_for_tokenizer(tokenizer):
+        fact, words = f"TEXT is missing, and --tokenizer {tokenizer!r} is text, not a tokenizer", [tokenizer]
+    else:
+        fact, words = f"TEXT is missing: {tokenizer!r} is a tokenizer", ["TEXT", "-t", tokenizer]
+    return OptionError(fact, fix=shlex.join(["slm", "demo", *words, *given]), option="text")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from slmmodel.cli.open_by_path import (
     check_written,
     comparison_of,
     is_text,
+    is_text_for_tokenizer,
     note_of_command,
     note_on_globs,
     note_unfinished,
@@ -212,6 +213,9 @@ def _named_run(run: str | None, check: str | None, tokenizer: str | None) -> str
         return str(Path(check).resolve().parents[1])
     if check is not None and Path(check).exists():
         load_certificate(check)
+    if tokenizer and is_text_for_tokenizer(tokenizer):
+        fact = f"RUN is missing, and --tokenizer {tokenizer!r} is text, not a tokenizer"
+        raise OptionError(fact, fix=f"slm eval RUN --on {shlex.quote(tokenizer)}", option="run")
     fact = "RUN is missing" + (f"; {tokenizer} is a tokenizer" if tokenizer else "")
     fix = "slm eval RUN" + ("" if check is None else f" --check {shlex.quote(check)}")
     fix += f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else ""

@@ -253,6 +253,22 @@ def _is_made_again(file: Path) -> bool:
     return file.parent.name == EVALUATIONS or file.suffix == ".html"
 
 
+def is_text_for_tokenizer(path: str) -> bool:
+    """Whether the value of `-t` is text in the place of a tokenizer; raises its error where it is neither."""
+    from slmtok.errors import SlmtokError
+    from slmtok.file_content import is_text as is_plain_text
+    from slmtok.file_kinds import UNKNOWN, kind_of_file, read_head
+    from slmtok.opening import load
+
+    try:
+        load(path)
+    except SlmtokError:
+        if Path(path).is_file() and kind_of_file(path) == UNKNOWN and is_plain_text(read_head(path)):
+            return True
+        raise
+    return False
+
+
 def refuse_run(path: str, fix: str = "name the text", wanted: str = "text") -> None:
     """Raises `OptionError` for a run, or a checkpoint of one, where data are meant; `fix` is that of a run."""
     folder = Path(path)

@@ -18,7 +18,7 @@ from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
 from slmmodel.checks import place_of_missing
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
-from slmmodel.cli.open_by_path import check_text, is_text, open_if_text, refuse_run
+from slmmodel.cli.open_by_path import check_text, is_text, is_text_for_tokenizer, open_if_text, refuse_run
 from slmmodel.cli.options import (
     SETTINGS,
     STEP,
@@ -144,6 +144,8 @@ def named_data(
     if data is None and (isinstance(named, list | tuple) or _has_stages(given)):
         return None, tokenizer
     data = data or (None if named is None else str(named))
+    if not data and tokenizer is not None and is_text_for_tokenizer(tokenizer):
+        data, tokenizer = tokenizer, None
     if not data:
         fact, fix = "DATA is missing", "slm train DATA, or data.train in the configuration"
         if tokenizer is not None:

@@ -9,6 +9,7 @@ Letters: T sequence length, d d_model, H query heads, K key/value heads, h head 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import NamedTuple
 
@@ -55,7 +56,10 @@ def devices(name: str) -> Devices:
         fact, fix = f"--on {name!r} is not DEVICE:N", f"--on {meant[0]}:{int(meant[1])}"
         raise OptionError(fact, limit="a device, then a colon and their number", fix=fix, option="--on")
     if kind not in ACCELERATORS:
-        raise unknown_name("device", kind, ACCELERATORS, "--on {}", option="--on")
+        # `A100-80GB`, `rtx4090`: the name with the maker or the memory.
+        nearest = next((each for each in ACCELERATORS if re.search(rf"{each}(?![a-z0-9])", kind)), None)
+        fix = f"--on {{}}{colon}{number}" if nearest else "--on {}"
+        raise unknown_name("device", name.partition(":")[0], ACCELERATORS, fix, nearest=nearest, option="--on")
     if colon and not (number.isdigit() and int(number)):
         fact = f"--on {name!r} has no number of devices after the colon"
         raise OptionError(fact, limit="an integer >= 1", fix=f"--on {kind}:4", option="--on")

@@ -472,6 +472,7 @@ def _with_one_dash(letter: str, known: Sequence[str], context: click.Context | N
 
 def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, str | None]:
     """(fact, fix) for the parameter `name`, which is required; the fix uses what was given."""
+    from slmtok.cli.files import names_tokenizer
     from slmtok.cli.options import INTEGER
 
     fact, context = f"{name} is missing", error.ctx
@@ -480,7 +481,7 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     if name == "--on" and (absent := _absent_tokenizer(context)):
         return f"{fact}, and {absent.fact}", absent.fix
     taken = context.params.get("tokenizer")
-    if isinstance(taken, str) and name != "TOK" and isinstance(error.param, click.Argument):
+    if isinstance(taken, str) and names_tokenizer(taken) and name != "TOK" and isinstance(error.param, click.Argument):
         fact += f": {taken!r} is a tokenizer"
     if name.startswith("RUN") and _arguments(context):
         return fact, command_line(context, _with_run(_arguments(context), taken))

@@ -82,6 +82,7 @@ FIXES: list[tuple[Any, str]] = [
     ),
     (lambda: app.load("run").generate("a", choices=["a"], regex="b"), "leave out choices or regex"),
     (lambda: slmmodel.load("run").generate([1], top_p=95), "top_p=0.95"),
+    (lambda: slmmodel.load("run").generate([1], top_k=0.9), "top_p=0.9"),
     (lambda: app.load("run").generate("a", ids=[1]), "slmmodel.load(path).generate(ids)"),
     (lambda: slmmodel.load("run").generate([1], num_beams=4), "beam=4"),
     (lambda: slmmodel.load("run").generate([1], greedy=True), "temperature=0"),
@@ -345,6 +346,18 @@ def test_options_of_text_are_those_of_its_own_call(inside: Path) -> None:
     with pytest.raises(WrongType) as caught:
         app.load("run").generate("a", max_length=5)
     assert {"prompt", "regex", "overflow"} < {*str(caught.value.limit).removeprefix("options: ").split(", ")}
+
+
+@pytest.mark.parametrize("call", [lambda **given: app.load("run").generate("a", **given),
+                                  lambda **given: slmmodel.load("run").generate([1], **given)])  # fmt: skip
+def test_unknown_options_of_generate_need_one_fix(inside: Path, call: Any) -> None:
+    with pytest.raises(WrongType, match=r"^generate\(\) has no options 'max_length', 'do_sample'\n") as caught:
+        call(max_length=5, do_sample=True, seed=1)
+    assert caught.value.fix == (
+        "for max_length max_new_tokens=5, which does not count the prompt; "
+        "for do_sample temperature=0 for the likeliest ids, 0.8 to draw"
+    )
+    call(max_new_tokens=5, temperature=0.8, seed=1)
 
 
 def test_a_limit_on_the_size_of_a_file_is_named(tmp_path: Path) -> None:

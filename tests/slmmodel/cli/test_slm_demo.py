@@ -23,6 +23,33 @@ def text() -> bytes:
     return "\n\n".join(story(index) for index in range(60)).encode()[:40_000]
 
 
+def test_a_text_in_the_place_of_the_tokenizer_is_no_tokenizer(slm, text):
+    Path("text.txt").write_bytes(text)
+    more = ["-o", "new", "--vocab", "300", "--budget", "tokens=1024", "--threads", "1"]
+    ran = slm("demo", "-t", "text.txt", *more, code=2)
+    assert "TEXT is missing, and --tokenizer 'text.txt' is text, not a tokenizer\n" in ran.err
+    fix = f"slm demo text.txt {' '.join(more)}"
+    assert fix in ran.err
+    slm(*fix.split()[1:], code=0)
+
+
+@pytest.mark.parametrize(
+    ("line", "fact"),
+    [
+        ("train -t text.txt", "'text.txt' is text, and needs a tokenizer"),
+        ("demo -t no.json", "no file 'no.json'"),
+        ("eval -t text.txt", "fix:   slm eval RUN --on text.txt"),
+        ("config --check -t text.txt", "--check needs a FILE of settings\n"),
+    ],
+)
+def test_what_is_no_tokenizer_is_not_called_one(slm, text, line, fact):
+    Path("text.txt").write_bytes(text)
+    ran = slm(*line.split())
+    assert ran.code in (1, 2)
+    assert fact in ran.err
+    assert "is a tokenizer" not in ran.err
+
+
 def demo(slm, *more, code=0):
     return slm("demo", *more, "--vocab", 400, "--budget", "tokens=4096", "--threads", 1, "--json", code=code)
 

@@ -330,6 +330,7 @@ OF_OTHER_TRAINERS = {
 WRONG_SETTINGS = {
     "batch_size=4": "write run.batch_tokens, which is in ids: sequences times ids of a sequence\n",
     "model.batch_size=4": "write run.batch_tokens, which",
+    "run.precision=torch.bfloat16": "--precision bf16\n",
     "optim.learning_rate=1": "write optim.lr\n",
     "model.lr=1": "write optim.lr\n",
     "model.name=mpt_causal_lm": "write model.arch\n",
@@ -516,6 +517,8 @@ def test_a_dry_run_takes_force(slm, here):
 
 
 COMMANDS = {
+    "info cpu-demo --on A100-80GB:2": (2, "unknown device 'A100-80GB'; 'a100' is most like it\n"),
+    "info cpu-demo --on nvidia_a100:2": (2, "fix:   --on a100:2\n"),
     "info cpu-demo --on a100x8": (2, "fix:   --on a100:8\n"),
     "info cpu-demo --on 8xh100": (2, "fix:   --on h100:8\n"),
     "info cpu-demo --on h100-4": (2, "fix:   --on h100:4\n"),

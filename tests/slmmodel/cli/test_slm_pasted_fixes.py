@@ -414,7 +414,8 @@ def test_a_time_without_a_unit_is_a_warning_in_python(here):
 
 
 def test_names_of_another_trainer_need_one_fix(slm, here):
-    given = {"n_layer": 2, "n_head": 2, "n_embd": 64}
+    given = {"n_layer": 2, "n_head": 2, "n_embd": 64, "block_size": 16, "learning_rate": 0.01,
+             "dropout": 0.1, "seed": 1, "log_interval": 5, "max_iters": 1, "save_interval": 5}  # fmt: skip
     Path("nano.yaml").write_text("".join(f"{name}: {value}\n" for name, value in given.items()))
     line = ["train", "data", "--preset", "cpu-demo", "--budget", "steps=1", "-o", "new", "--dry-run"]
     fix = fix_of(slm(*line, "--config", "nano.yaml", code=2)).removeprefix("write ").partition(", each in ")[0]
