@@ -152,7 +152,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     ),
     (lambda tok: tok.encode("a", allow_special=5), errors.WrongType, "must name specials, not be int"),
     (lambda tok: tok.encode("a", allow_special=b"bos"), errors.WrongType, "must name specials, not be bytes"),
-    (lambda tok: tok.encode("a", allow_special=[5]), errors.UnknownSpecial, "the role or spelling 5"),
+    (lambda tok: tok.encode("a", allow_special=[5]), errors.UnknownSpecial, "5 is the id of 'mask', not a role"),
     (lambda tok: slmtok.slice(tok, HUGE), errors.InvalidTokens, f"of 280 ids cannot be cut to {HUGE}"),
     (lambda tok: slmtok.slice(tok, -1), errors.VocabularyTooSmall, "n_vocab=-1 is below the minimum size"),
     (lambda tok: slmtok.slice(tok, 100), errors.VocabularyTooSmall, "n_vocab=100 is below the minimum"),

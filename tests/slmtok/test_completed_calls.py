@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import slmtok
+from slmtok.compat import as_hf, as_tiktoken
 from slmtok.errors import InvalidSpecials, OptionError, SlmtokError, UnknownSpecial, WrongType
 from slmtok.foreign_options import OF_HF, OF_TIKTOKEN
 
@@ -49,6 +50,9 @@ def test_a_number_spells_no_special(tok: slmtok.Tokenizer) -> None:
         ("tok.with_special({'user': '<|u|>'})", "tok.with_special('user', '<|u|>')"),
         ("tok.with_special('user', ['<|u|>'])", "tok.with_special('user', '<|u|>')"),
         ("tok.with_special('user', 5)", "tok.with_special('user', '<|user|>')"),
+        ("tok.with_special('<|user|>')", "tok.with_special('user', '<|user|>')"),
+        ("tok.with_special('bos')", "tok.with_special('bos', '<|bos|>')"),
+        ("tok.with_special(text='[PAD]')", "tok.with_special('pad', '[PAD]')"),
         ("tok.encode('a', 'b')", "tok.encode_batch(['a', 'b'])"),
         ("tok.encode_batch('a', 'b')", "tok.encode_batch(['a', 'b'])"),
         ("tok.id_to_token('the')", "tok.token_to_id('the')"),
@@ -77,6 +81,35 @@ def test_the_usual_spelling_of_a_role(tok: slmtok.Tokenizer) -> None:
     assert caught.value.fix == fix
     spelled = eval(fix.partition(";")[0].removeprefix("tok = "))
     assert spelled.encode_list("a<|endoftext|>", allow_special={"<|endoftext|>"})[-1] == tok.specials.eos
+
+
+@pytest.mark.parametrize("spelling", ["[PAD]", "<|endoftext|>"])
+def test_a_spelling_for_the_padding_of_a_view(tok: slmtok.Tokenizer, spelling: str) -> None:
+    role = {"[PAD]": "pad"}.get(spelling, "eos")
+    with pytest.raises(UnknownSpecial) as caught:
+        as_hf(tok, pad=spelling)
+    fix, _, remark = str(caught.value.fix).partition("; ")
+    assert remark == f"here {role} is spelled {tok.specials.text(role)!r}"
+    named = eval(fix.removeprefix("tok = "), {"tok": tok})
+    assert as_hf(named, pad=spelling).pad_token_id == tok.specials[role]
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ("as_hf(tok, pad=tok.specials.pad)", "pad='pad'"),
+        ("as_hf(tok, pad=None)", "pad='pad'"),
+        ("as_tiktoken(tok, spell={'<s>': '<|bos|>'})", "spell={'bos': '<|bos|>'}"),
+        ("as_tiktoken(tok, spell={'<|endoftext|>': '<|e|>', 'pad': '[P]'})", "spell={'eos': '<|e|>', 'pad': '[P]'}"),
+        ("as_tiktoken(tok, spell={'eos_token': '<|e|>'})", "spell={'eos': '<|e|>'}"),
+    ],
+)
+def test_what_stands_for_a_role_in_a_view(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
+    names = {"tok": tok, "as_hf": as_hf, "as_tiktoken": as_tiktoken}
+    with pytest.raises(UnknownSpecial) as caught:
+        eval(call, names)
+    assert caught.value.fix == fix
+    eval(f"{call.partition(',')[0]}, {fix})", names)
 
 
 def test_a_message_of_a_chat_in_segments(tok: slmtok.Tokenizer) -> None:
