@@ -33,7 +33,7 @@ def import_file(
     *,
     origin: str = "auto",
     pattern: str | None = None,
-    verify_on: Sequence[str | os.PathLike[str]] = (),
+    verify_on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     read: ReadOptions | None = None,
     verify: bool = True,
     effort: Effort | None = None,

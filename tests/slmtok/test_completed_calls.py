@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import pathlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import slmtok
-from slmtok.compat import as_hf, as_tiktoken
-from slmtok.errors import InvalidSpecials, OptionError, SlmtokError, UnknownSpecial, WrongType
+from slmtok.compat import as_hf, as_tiktoken, cs336
+from slmtok.compat.nanochat import RustBPETokenizer
+from slmtok.errors import InvalidSpecials, MissingInput, OptionError, SlmtokError, UnknownSpecial, WrongType
 from slmtok.foreign_options import OF_HF, OF_TIKTOKEN
+from slmtok.formats.export import export
+from slmtok.formats.importing import import_file
+from slmtok.formats.verification import Effort
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
@@ -153,3 +158,36 @@ def test_counts_name_their_pattern() -> None:
     counts = slmtok.count(slmtok.Texts(["a b c"]), pattern="gpt2")
     with pytest.raises(OptionError, match="with pattern 'gpt2'"):
         slmtok.train(counts, vocab_size=272, pattern="cl100k")
+
+
+@pytest.mark.parametrize("text", ["one line " * 500, TEXT])
+def test_a_text_in_place_of_a_path_of_an_adapter(tok: slmtok.Tokenizer, text: str) -> None:
+    Path("text.txt").write_text("kept")
+    for call in (lambda: cs336.train_bpe(text, 260, []), lambda: RustBPETokenizer.from_directory(text)):
+        with pytest.raises(MissingInput, match="it looks like text") as caught:
+            call()
+        assert len(str(caught.value)) < 300
+    eval(str(caught.value.fix).partition(" makes")[0], {"pathlib": pathlib, "text": text})
+    assert Path("text.txt").read_text() == "kept"
+    assert len(cs336.train_bpe("text-2.txt", 260, [])[1]) == 4
+
+
+def test_words_of_a_text_of_which_one_names_a_file(tok: slmtok.Tokenizer) -> None:
+    Path("cat").touch()
+    words = TEXT.split()
+    for call in (lambda: slmtok.train(words, vocab_size=280), lambda: tok.encode_files(words, "ids.bin")):
+        with pytest.raises(MissingInput, match="if they are texts") as caught:
+            call()
+        names = {"slmtok": slmtok, "tok": tok, "texts": words}
+        assert eval(str(caught.value.fix).partition(",")[0], names)
+    with pytest.raises(MissingInput, match="check the name; "):
+        slmtok.train(["a.txt", "cat", "dogs"], vocab_size=280)
+
+
+@pytest.mark.parametrize("path", ["a.txt", Path("a.txt")])
+def test_one_path_is_the_text_of_a_comparison(tok: slmtok.Tokenizer, path: str | Path) -> None:
+    pytest.importorskip("tokenizers")
+    made = export(tok, "hf", "exported", verify_on=path, effort=Effort(100, 10, 9999))
+    assert made["checks"][-1]["bytes"] == len(TEXT)
+    read, _ = import_file("exported/tokenizer.json", verify_on=path, effort=Effort(100, 10, 9999))
+    assert read.fingerprint == tok.fingerprint
