@@ -105,7 +105,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def refuse_text(path: str, fix: str | None = None) -> None:
     """Raises `MissingInput` for a path that looks like text, where no file has this name."""
     is_text = "\n" in path or "\0" in path or len(path) > 4096
-    is_text = is_text or any(len(os.fsencode(part)) > 255 for part in Path(path).parts)
+    is_text = is_text or any(len(part.encode(errors="replace")) > 255 for part in Path(path).parts)
     if is_text and not os.path.exists(path):  # noqa: PTH110  (false for names that the system refuses)
         raise MissingInput(
             f"no file {path[:40] + '…'!r}",

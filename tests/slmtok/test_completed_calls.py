@@ -16,6 +16,7 @@ from slmtok.foreign_options import OF_HF, OF_TIKTOKEN
 from slmtok.formats.export import export
 from slmtok.formats.importing import import_file
 from slmtok.formats.verification import Effort
+from slmtok.shards import open_shards
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
@@ -163,7 +164,13 @@ def test_counts_name_their_pattern() -> None:
 @pytest.mark.parametrize("text", ["one line " * 500, TEXT])
 def test_a_text_in_place_of_a_path_of_an_adapter(tok: slmtok.Tokenizer, text: str) -> None:
     Path("text.txt").write_text("kept")
-    for call in (lambda: cs336.train_bpe(text, 260, []), lambda: RustBPETokenizer.from_directory(text)):
+    for call in (
+        lambda: cs336.train_bpe(text, 260, []),
+        lambda: RustBPETokenizer.from_directory(text),
+        lambda: slmtok.load(text),
+        lambda: import_file(text),
+        lambda: open_shards(text),
+    ):
         with pytest.raises(MissingInput, match="it looks like text") as caught:
             call()
         assert len(str(caught.value)) < 300
