@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion, value_text
 from slmtok.foreign_options import AS_HF, BOTH_AS_HF, foreign_option
+from slmtok.specials import spellings_meant
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
@@ -147,6 +148,8 @@ def wrong_call(
     if len(args) == 1 and len(required) == 2 and isinstance(args[0], Mapping) and len(args[0]) == 1:
         # The pair that a dict of one stands for.
         shown = next(iter(args[0].items()))
+    elif required == ["role", "text"] and len(names := [*args, *taken.values()]) == 1 and isinstance(names[0], str):
+        shown, taken = next(iter(spellings_meant(names).items())), {}
     example = where + _completed(name, positional, required, shown, taken)
     for option, value in unknown.items():
         meant, fix = meant_option(option, value, options, given=given)

@@ -37,7 +37,7 @@ def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example
     except TypeError:
         number = None
     if number is None:
-        meant = _integer_meant(value)
+        meant = integer_meant(value)
         if meant is None or not min <= meant <= max:
             meant = 0 if name == "threads" else example or (min if min > 1 else 1)
         raise WrongType(
@@ -66,7 +66,7 @@ def check_index(index: object, call: str, n: int) -> int:
         return operator.index(cast("SupportsIndex", index))
     except TypeError:
         pass
-    meant = None if isinstance(index, (list, tuple)) else _integer_meant(index)
+    meant = None if isinstance(index, (list, tuple)) else integer_meant(index)
     fix = call.format(meant or 0)
     if isinstance(index, slice) and all(type(each) in (int, type(None)) for each in (index.start, index.stop)):
         fix = f"[{call.format('i')} for i in {range(n)[index.start : index.stop]}]"
@@ -100,7 +100,7 @@ def _mention(name: str, *value: int) -> Setting | str:
     return Setting(name, *value) if name.isidentifier() else " ".join((name, *map(str, value)))
 
 
-def _integer_meant(value: object) -> int | None:
+def integer_meant(value: object) -> int | None:
     """The integer that a float or a string spells; of several, the largest: slices of it are the others."""
     if isinstance(value, (list, tuple)):
         return max((each for each in value if type(each) is int), default=None)

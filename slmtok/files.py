@@ -90,6 +90,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     name = check_path(path)
     if not is_file_name(name):
         raise missing_input(name)
+    refuse_text(name)
     try:
         with Path(name).open("rb") as file:
             yield file
@@ -99,6 +100,18 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise missing_input(name) from None
     except OSError as error:
         raise unreadable(name, error) from error
+
+
+def refuse_text(path: str, fix: str | None = None) -> None:
+    """Raises `MissingInput` for a path that looks like text, where no file has this name."""
+    is_text = "\n" in path or "\0" in path or len(path) > 4096
+    is_text = is_text or any(len(part.encode(errors="replace")) > 255 for part in Path(path).parts)
+    if is_text and not os.path.exists(path):  # noqa: PTH110  (false for names that the system refuses)
+        raise MissingInput(
+            f"no file {path[:40] + '…'!r}",
+            where="it looks like text, not like a path",
+            fix=fix or f"pathlib.Path({free_name('text.txt')!r}).write_text(text) makes it a file to name",
+        )
 
 
 def unreadable(path: str, error: OSError) -> Unreadable:
@@ -175,8 +188,8 @@ def check_unchanged(before: Mapping[str, tuple[int, int] | None]) -> None:
 
 
 def mention_texts(error: MissingInput, corpus: object, fix: str, single_fix: str | None = None) -> None:
-    """Changes the fix where the caller probably means texts: nothing in a list of str exists, or a str has spaces."""
-    if isinstance(corpus, (list, tuple)) and corpus and not any(map(_names_source, corpus)):
+    """Changes the fix where the caller probably means texts: less than half of a list exists, or a str has spaces."""
+    if isinstance(corpus, (list, tuple)) and 2 * sum(map(_names_source, corpus)) < len(corpus):
         error.limit, error.fix = "a str in a list is a path", fix
     elif single_fix and isinstance(corpus, str) and any(map(str.isspace, corpus)):
         error.fix = single_fix

@@ -18,7 +18,7 @@ from slmtok import _engine, atomic
 from slmtok.checks import check_choice, check_int, check_path
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of
-from slmtok.files import mention_texts, missing_input, unreadable
+from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
 from slmtok.ragged import Ragged
 
 if TYPE_CHECKING:
@@ -506,6 +506,7 @@ def _sources(paths: object) -> list[str]:
         raise MissingInput("the list of paths is empty", fix="tok.encode_files(['a.txt'], out)")
     names = [check_path(source) for source in sources]
     for name in names:
+        refuse_text(name, "tok.encode_batch(texts), if they are texts; else check the names")
         place = Path(name)
         if "\0" in name or not place.exists():
             error = missing_input(name)

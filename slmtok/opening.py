@@ -21,7 +21,7 @@ from slmtok.errors import (
     suggestion,
 )
 from slmtok.file_kinds import UNKNOWN, kind_of
-from slmtok.files import free_name, similar_file
+from slmtok.files import free_name, refuse_text, similar_file
 
 if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
@@ -48,6 +48,7 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
 
     check_bool("verify", verify)
     name = check_path(path, "tok.json")
+    refuse_text(name)
     file = Path(name)
     if os.path.isdir(name):  # noqa: PTH112  (a name of any length is fine)
         file = _tokenizer_in(file)
@@ -120,7 +121,7 @@ def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
     bare = hub.removeprefix(TIKTOKEN)
     if "." not in name and "/" not in name:
         error.limit = f"a tokenizer file, a folder with one, a model such as gpt-4, or one of {', '.join(ENCODINGS)}"
-    if Path(f"{name}.json").is_file():
+    if os.path.isfile(f"{name}.json"):  # noqa: PTH113  (a name of any length is fine)
         error.fix = f"{name}.json"
     elif not bare:
         error.fix = f"{TIKTOKEN}cl100k_base, for instance"

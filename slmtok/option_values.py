@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slmtok.checks import check_int
+from slmtok.checks import U64, check_int, integer_meant
 from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
 from slmtok.foreign_options import rule_of_share
 from slmtok.sizes import parse_size
@@ -237,7 +237,7 @@ def check_domains(name: str, value: object) -> dict[str, tuple[str, ...]]:
 def check_sample(name: str, value: object) -> float:
     """A share above 0, at most 1."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise wrong_type(name, value, "must be a share", 0.1)
+        raise wrong_type(name, value, "must be a share", _share_meant(value))
     if not 0 < value <= 1:
         fix: Message = (Setting(name, 0.1), " for 10 %")
         if value >= 2 and value == int(value):
@@ -251,6 +251,15 @@ def check_sample(name: str, value: object) -> float:
             value=value,
         )
     return float(value)
+
+
+def _share_meant(value: object) -> float:
+    """The share that a text spells; 0.1 for anything else."""
+    try:
+        share = parse_share(value) if isinstance(value, str) else 0.0
+    except ValueError:
+        share = 0.0
+    return share if 0 < share <= 1 else 0.1
 
 
 _PERCENT = re.compile(r"(\d{1,2}(?:\.\d+)?|100)\s*%", re.ASCII)
@@ -270,7 +279,8 @@ def parse_memory(value: object) -> tuple[int | None, float | None]:
     elif isinstance(value, float) and value.is_integer():
         size = int(value)  # 1e9, as flags take it
     elif isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise wrong_type("memory", value, "takes a size", "1GB")
+        size = integer_meant(value) or 0
+        raise wrong_type("memory", value, "takes a size", size if MIN_MEMORY_BYTES <= size < 1 << 63 else "1GB")
     else:
         size = int(value.__index__())
     if size >= 1 << 63:
@@ -469,11 +479,34 @@ def dropout_rate(inference: str) -> float | None:
 
 def check_subsets(name: str, value: object) -> tuple[int, ...]:
     """Different numbers of documents, in ascending order."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise wrong_type(name, value, "takes numbers of documents", [20000])
-    numbers = [check_int(name, number, 1) for number in value]
+    given = [value] if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) else list(value)
+    meant = _numbers_meant(given)
+    if given == [value] or any(isinstance(each, bool) or not hasattr(each, "__index__") for each in given):
+        raise wrong_type(name, value, "takes a list of numbers of documents", meant or [20000])
+    try:
+        numbers = [check_int(name, number, 1) for number in given]
+    except OptionError as error:
+        error.fix = (Setting(name, meant),) if meant else ("leave ", Setting(name), " out")
+        raise
     if len(set(numbers)) < len(numbers):
         raise OptionError(
             (Setting(name), " names a number twice"), fix=(Setting(name, sorted(set(numbers))),), option=name
         )
     return tuple(sorted(numbers))
+
+
+def _numbers_meant(values: Iterable[object]) -> list[int]:
+    """The numbers that values spell, in text with commas between: `100,200`, and `20,000` as one number."""
+    found = []
+    for value in values:
+        parts = value.split(",") if isinstance(value, str) else [value]
+        numbers = [_number_meant(part) for part in parts]
+        found += numbers if all(numbers) else [_number_meant(value)]
+    return [number for number in found if 0 < number <= U64]
+
+
+def _number_meant(value: object) -> int:
+    """The number that a value is or spells; 0 for others."""
+    if hasattr(value, "__index__") and not isinstance(value, bool):
+        return int(value.__index__())
+    return integer_meant(value.strip() if isinstance(value, str) else value) or 0

@@ -192,38 +192,44 @@ class Specials(Mapping[str, int]):
         token = self._by_role.get(name) or self._by_text.get(name) if isinstance(name, str) else None
         if token is None:
             error = self.unknown(name, in_python=in_python)
-            if in_python and isinstance(name, str) and (usual := self._by_role.get(_USUAL_ROLES.get(name, ""))):
+            if isinstance(name, str) and (role := error.fields.get("role")) and not name.isidentifier():
                 error.fix = (
-                    f"tok = tok.with_special({usual.role!r}, {name!r}); here {usual.role} is spelled {usual.text!r}"
+                    f"tok = tok.with_special({role!r}, {name!r}); here {role} is spelled {self.text(str(role))!r}"
                 )
             raise error
         return token
 
+    def role_meant(self, name: object) -> str | None:
+        """The role of these specials that `name` stands for: an id, a spelling, `eos_token`, or a word like it."""
+        if not isinstance(name, str):
+            return next((token.role for token in self.tokens if type(name) is int and token.id == name), None)
+        if token := self._by_text.get(name):
+            return token.role
+        usual = name.removesuffix("_token")
+        if not name.isidentifier():
+            usual = next(iter(spellings_meant([name])))
+        return usual if usual in self._by_role else suggestion(name, self._by_role)
+
     def unknown(self, name: object, *, in_python: bool = True) -> UnknownSpecial:
-        """The error for a name that is no role, and no spelling where one is taken; see `find`."""
-        if isinstance(name, str) and (token := self._by_text.get(name)):
-            fact, limit = (
-                f"{name!r} is the spelling of {token.role!r}, not a role",
-                f"roles: {', '.join(self._by_role)}",
-            )
-            return UnknownSpecial(fact, limit=limit, fix=f"tok.specials[{token.role!r}]", name=name)
-        meant = suggestion(name, self._by_role) if isinstance(name, str) else None
+        """The error for a name that is no role, and no spelling where one is taken; see `find`.
+
+        Its field `role` is the `role_meant`, if there is one.
+        """
+        meant = self.role_meant(name)
+        known = {} if meant is None else {"role": meant}
+        fact = f"no special token has the role or spelling {value_text(name)}"
         fix = f"use {meant!r}" if meant else "use one of the roles, or give a special that spelling first"
-        usual = self._by_role.get(_USUAL_ROLES.get(name, "")) if isinstance(name, str) else None
-        if usual is not None and usual.role is not None:
-            fix = f"tok.specials[{usual.role!r}], which is spelled {usual.text!r} here"
-        elif isinstance(name, str) and name.removesuffix("_token") in self._by_role:
-            fix = f"use {name.removesuffix('_token')!r}"
-        elif isinstance(name, str) and not meant and not name.isidentifier():
-            fix = f"tok = tok.with_special({_valid_role(name)!r}, {name!r})"
+        if meant and not isinstance(name, str):
+            fact = f"{name!r} is the id of {meant!r}, not a role"
+        elif isinstance(name, str) and meant and name in self._by_text:
+            fact, fix = f"{name!r} is the spelling of {meant!r}, not a role", f"tok.specials[{meant!r}]"
+        elif isinstance(name, str) and meant and not name.isidentifier():
+            fix = f"tok.specials[{meant!r}], which is spelled {self.text(meant)!r} here"
+        elif isinstance(name, str) and not name.isidentifier():
+            fix = f"tok = tok.with_special({next(iter(spellings_meant([name])))!r}, {name!r})"
         elif isinstance(name, str) and not meant and in_python and any(token.role is None for token in self.tokens):
             fix = f"tok = tok.with_special({name!r}, '<|{name}|>') has it"
-        return UnknownSpecial(
-            f"no special token has the role or spelling {value_text(name)}",
-            limit=f"roles: {', '.join(self._by_role) or 'none'}",
-            fix=fix,
-            name=name,
-        )
+        return UnknownSpecial(fact, limit=f"roles: {', '.join(self._by_role) or 'none'}", fix=fix, name=name, **known)
 
     def named(self, role: str, text: str) -> Specials:
         """These specials with `role` spelled `text`; a new role takes the first reserved id.

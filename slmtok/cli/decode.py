@@ -113,7 +113,19 @@ def decode(
     if totals["invalid_documents"]:
         documents = counted(totals["invalid_documents"], "document")
         warnings = (f"bytes of {documents} are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes",)
+    if document == "line" and data is None:
+        warnings += _without_offsets(source, input_format)
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
+
+
+def _without_offsets(source: str, input_format: str) -> tuple[str, ...]:
+    """A warning for an array whose documents are not known."""
+    input_format = id_files.format_of(source) if input_format == "auto" else input_format
+    if input_format == "ids" or id_files.has_offsets(source):
+        return ()
+    if source == STDIO:
+        return ("the array on stdin was decoded as one document; in FILE of encode -o FILE, decode FILE finds each",)
+    return (f"{source} was decoded as one document: no {source + OFFSETS_SUFFIX} beside it says where each begins",)
 
 
 def _held(texts: Iterable[bytes], source: str) -> list[str]:

@@ -37,6 +37,7 @@ from slmtok.cli.text_argument import is_text, piped
 from slmtok.corpus.contents import check_texts, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import Message, MissingInput, OptionError, Setting, UnknownSpecial
+from slmtok.files import free_name
 from slmtok.formats import id_files
 from slmtok.id_arrays import NOT_RAW, OFFSETS_SUFFIX, encode_files
 from slmtok.opening import load
@@ -149,10 +150,11 @@ def encode(
             with writing(target, force=force) as stream:
                 job.write_lines(stream, as_tokens=output_format == "tokens", has_spans=offsets)
 
+    array = output_format if is_array and target == STDIO else None
     ids, documents = counted(job.totals["tokens"], "id"), counted(job.totals["documents"], "document")
     line = f"{output}: {ids} of {documents}, {format_bytes(job.totals['bytes'])}"
     result = {"path": target, **job.totals, "fingerprint": job.tokenizer.fingerprint}
-    return Outcome(result, summary="" if target == STDIO else line, warnings=_warnings(source, job))
+    return Outcome(result, summary="" if target == STDIO else line, warnings=_warnings(source, job, array))
 
 
 def _find(source: str, read: ReadOptions, tokenizer: str) -> list[str]:
@@ -216,9 +218,16 @@ def _with_special(tokenizer: str, error: UnknownSpecial) -> str | None:
     return f"slmtok set-special {shlex.quote(tokenizer)} {pair} -o with-special.json, and name -t with-special.json"
 
 
-def _warnings(source: str, job: EncodeJob) -> tuple[str, ...]:
-    """Warnings for zero bytes in the text, and for a file of records that is encoded as text."""
+def _warnings(source: str, job: EncodeJob, array: str | None = None) -> tuple[str, ...]:
+    """Warnings for zero bytes in the text, and for a file of records that is encoded as text.
+
+    array: the format of an array on stdout, which has no document offsets.
+    """
     zeros = tuple(unusual_warnings((0, 0, job.zeros)))
+    if array and job.totals["documents"] > 1:
+        documents = counted(job.totals["documents"], "document")
+        with_file = again_with(f"-o {free_name(f'ids.{array}')}")
+        zeros += (f"{documents} are one array on stdout; {with_file} also writes where each begins",)
     if job.read.format != "text" or bare_suffix(source) not in corpus.FORMATS["jsonl"].suffixes:
         return zeros
     return (

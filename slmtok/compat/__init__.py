@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from slmtok.errors import Setting
+
 if TYPE_CHECKING:
     from slmtok.compat.hf import HFTokenizer
     from slmtok.compat.tiktoken import Encoding
@@ -40,14 +42,17 @@ def as_hf(
     add_eos: end each text with `eos` unless a call says otherwise. pad: role or spelling of the padding.
     """
     from slmtok.compat._hf_rows import UNLIMITED, Settings
-    from slmtok.compat._shared import spelling_of
     from slmtok.compat.hf import HFTokenizer
     from slmtok.tokenizer import check_tokenizer
 
+    check_tokenizer(tokenizer)
     limit = UNLIMITED if model_max_length is None else model_max_length
-    return HFTokenizer(
-        check_tokenizer(tokenizer), Settings(add_eos, spelling_of(pad), limit, padding_side, truncation_side)
-    )
+    name = getattr(pad, "content", pad)  # of an `AddedToken`
+    if not isinstance(name, str):
+        error = tokenizer.specials.unknown(name)
+        error.fix = (Setting("pad", error.fields.get("role", "pad")),)
+        raise error
+    return HFTokenizer(tokenizer, Settings(add_eos, name, limit, padding_side, truncation_side))
 
 
 _MODULES = ("tiktoken", "hf", "tokenizers", "sentencepiece", "rustbpe", "nanochat", "minbpe", "cs336")

@@ -222,9 +222,10 @@ def printable(token: bytes) -> str:
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """All bytes of a file. Raises `MissingInput`, `Unreadable`."""
-    from slmtok.files import read_file
+    from slmtok.files import read_file, refuse_text
 
-    file = Path(check_path(path))
+    refuse_text(name := check_path(path))
+    file = Path(name)
     return read_file(file, file.stat().st_size if file.is_file() else 0)
 
 
@@ -300,9 +301,10 @@ def read_model(path: str | os.PathLike[str] | Tokenizer) -> Tokenizer:
 
 def read_folder(folder: str | os.PathLike[str], name: str, bos: str) -> Tokenizer:
     """The tokenizer file `name` of a folder, with a special spelled `bos`. Raises `MissingInput`, `UnknownSpecial`."""
-    from slmtok.files import similar_file
+    from slmtok.files import refuse_text, similar_file
 
-    path = Path(check_path(folder, "tokenizer")) / name
+    refuse_text(place := check_path(folder, "tokenizer"))
+    path = Path(place) / name
     if path.parent.is_file():
         file = path.parent
         fix = f"RustBPETokenizer(slmtok.load({str(file)!r}), '<s>')"

@@ -23,7 +23,7 @@ from typing import NoReturn
 
 from slmtok.checks import expanded_home
 from slmtok.errors import MissingInput, Unreadable, WrongType
-from slmtok.files import missing_input, similar_file
+from slmtok.files import missing_input, refuse_text, similar_file
 from slmtok.options import OTHER_DOMAIN, ReadOptions
 
 STDIN = "-"
@@ -63,12 +63,7 @@ def _expand_one(path: str) -> list[str]:
         return [path]
     if is_saved(path):
         return [HUGGING_FACE + path]
-    if _looks_like_text(path) and not os.path.exists(path):  # noqa: PTH110  (false for names that the system refuses)
-        raise MissingInput(
-            f"no file {path[:40] + '…'!r}",
-            where="it looks like text, not like a path",
-            fix=_TEXTS_FIX,
-        )
+    refuse_text(path, _TEXTS_FIX)
     if Path(path).is_dir():
         found = _walk(path)
         if not found:
@@ -94,15 +89,6 @@ def is_saved(path: str) -> bool:
     return any(
         all(os.path.isfile(os.path.join(path, name)) for name in names)  # noqa: PTH113, PTH118  (long texts are fine)
         for names in (("dataset_info.json", "state.json"), ("dataset_dict.json",))
-    )
-
-
-def _looks_like_text(path: str) -> bool:
-    return (
-        "\n" in path
-        or "\0" in path
-        or len(path) > 4096
-        or any(len(os.fsencode(part)) > 255 for part in Path(path).parts)
     )
 
 

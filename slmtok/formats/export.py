@@ -39,7 +39,7 @@ def export(
     folder: _Path,
     *,
     name: str | None = None,
-    verify_on: Sequence[_Path] = (),
+    verify_on: _Path | Sequence[_Path] = (),
     read: ReadOptions | None = None,
     verify: bool = True,
     force: bool = False,

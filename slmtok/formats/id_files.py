@@ -69,7 +69,7 @@ def read_ids(source: str, input_format: str = "auto", *, itemsize: int = 2) -> I
             path=source,
         )
     if input_format == "auto":
-        input_format = _FORMAT_OF_SUFFIX.get(Path(source).suffix.lower(), "ids")
+        input_format = format_of(source)
     elif input_format != "npy" and source != STDIN and read_file(source, len(_NPY_MAGIC)) == _NPY_MAGIC:
         raise OptionError(
             (f"{source} is a numpy array, not what ", Setting("input_format", input_format), " names"),
@@ -81,6 +81,11 @@ def read_ids(source: str, input_format: str = "auto", *, itemsize: int = 2) -> I
     if input_format == "ids":
         return _read_lines(source)
     return _split_documents(source, _read_array(source, input_format, itemsize))
+
+
+def format_of(source: str) -> str:
+    """The format of a file of ids by its name: "ids", "npy" or "bin"."""
+    return _FORMAT_OF_SUFFIX.get(Path(source).suffix.lower(), "ids")
 
 
 def has_offsets(source: str) -> bool:

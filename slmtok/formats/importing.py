@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok.errors import CorruptFile, MissingInput, NotEqual, Setting, WrongFormat
 from slmtok.file_kinds import TOKENIZER, kind_of, wrong_kind
-from slmtok.files import read_limited
+from slmtok.files import read_limited, refuse_text
 from slmtok.foreign_options import unknown_format
 from slmtok.formats import hf, tiktoken, verification
 from slmtok.formats.base import Origin
@@ -33,7 +33,7 @@ def import_file(
     *,
     origin: str = "auto",
     pattern: str | None = None,
-    verify_on: Sequence[str | os.PathLike[str]] = (),
+    verify_on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     read: ReadOptions | None = None,
     verify: bool = True,
     effort: Effort | None = None,
@@ -45,6 +45,7 @@ def import_file(
     Raises `Inexpressible` for what our tokenizer cannot reproduce, `NotEqual`, `MissingExtra`, `CorruptFile`,
     `MissingInput`, `OptionError`.
     """
+    refuse_text(os.fspath(path))
     file = _resolve(os.fspath(path))
     data = read_limited(file, "tokenizer file")
     chosen = _origin(origin, data, os.fspath(path))

@@ -143,7 +143,10 @@ class Probe:
 
 
 def probes(
-    tokenizer: Tokenizer, on: Sequence[str | os.PathLike[str]], read: ReadOptions | None, effort: Effort
+    tokenizer: Tokenizer,
+    on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    read: ReadOptions | None,
+    effort: Effort,
 ) -> list[Probe]:
     """All probes, cheap ones first, generated when read. Raises `MissingInput` for a missing file in `on`,
     `CorpusTooSmall` where they are empty.
@@ -153,9 +156,10 @@ def probes(
     from slmtok.options import ReadOptions
 
     options = ReadOptions() if read is None else read
-    text = documents(find(list(on), options), options) if on else stories(effort.text_bytes)
-    if on and not any(map(len, documents(find(list(on), options), options))):
-        raise no_text(f"{', '.join(map(str, on))} has no byte of text")
+    paths = [on] if isinstance(on, (str, os.PathLike)) else list(on)
+    text = documents(find(paths, options), options) if paths else stories(effort.text_bytes)
+    if paths and not any(map(len, documents(find(paths, options), options))):
+        raise no_text(f"{', '.join(map(str, paths))} has no byte of text")
     return [
         Probe("golden", [golden(tokenizer)]),
         Probe("tokens", _batched(tokens(tokenizer))),

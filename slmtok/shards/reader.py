@@ -18,7 +18,7 @@ from slmtok.errors import CorruptFile, OptionError, Setting, SlmtokError, WrongT
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import MANIFEST as MANIFEST_KIND
 from slmtok.file_kinds import NAMES, SHARD, kind_of_file
-from slmtok.files import missing_input, read_file
+from slmtok.files import missing_input, read_file, refuse_text
 from slmtok.foreign_options import nearest_name
 from slmtok.shards.format import (
     HEADER_BYTES,
@@ -204,7 +204,8 @@ def open_shards(path: str | os.PathLike[str]) -> Shards:
     Raises `MissingInput`, `CorruptShard`, `UnsupportedVersion`, naming file and field; `CorruptFile` for a file, and
     `WrongType` for what is no path.
     """
-    folder = Path(check_path(path, "data"))
+    refuse_text(name := check_path(path, "data"))
+    folder = Path(name)
     if not folder.is_dir():
         raise _no_folder(str(path))
     content = read_manifest(folder)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import pathlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import slmtok
-from slmtok.errors import InvalidSpecials, OptionError, SlmtokError, UnknownSpecial, WrongType
+from slmtok.compat import as_hf, as_tiktoken, cs336
+from slmtok.compat.nanochat import RustBPETokenizer
+from slmtok.errors import InvalidSpecials, MissingInput, OptionError, SlmtokError, UnknownSpecial, WrongType
 from slmtok.foreign_options import OF_HF, OF_TIKTOKEN
+from slmtok.formats.export import export
+from slmtok.formats.importing import import_file
+from slmtok.formats.verification import Effort
+from slmtok.shards import open_shards
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
@@ -49,6 +56,9 @@ def test_a_number_spells_no_special(tok: slmtok.Tokenizer) -> None:
         ("tok.with_special({'user': '<|u|>'})", "tok.with_special('user', '<|u|>')"),
         ("tok.with_special('user', ['<|u|>'])", "tok.with_special('user', '<|u|>')"),
         ("tok.with_special('user', 5)", "tok.with_special('user', '<|user|>')"),
+        ("tok.with_special('<|user|>')", "tok.with_special('user', '<|user|>')"),
+        ("tok.with_special('bos')", "tok.with_special('bos', '<|bos|>')"),
+        ("tok.with_special(text='[PAD]')", "tok.with_special('pad', '[PAD]')"),
         ("tok.encode('a', 'b')", "tok.encode_batch(['a', 'b'])"),
         ("tok.encode_batch('a', 'b')", "tok.encode_batch(['a', 'b'])"),
         ("tok.id_to_token('the')", "tok.token_to_id('the')"),
@@ -77,6 +87,35 @@ def test_the_usual_spelling_of_a_role(tok: slmtok.Tokenizer) -> None:
     assert caught.value.fix == fix
     spelled = eval(fix.partition(";")[0].removeprefix("tok = "))
     assert spelled.encode_list("a<|endoftext|>", allow_special={"<|endoftext|>"})[-1] == tok.specials.eos
+
+
+@pytest.mark.parametrize("spelling", ["[PAD]", "<|endoftext|>"])
+def test_a_spelling_for_the_padding_of_a_view(tok: slmtok.Tokenizer, spelling: str) -> None:
+    role = {"[PAD]": "pad"}.get(spelling, "eos")
+    with pytest.raises(UnknownSpecial) as caught:
+        as_hf(tok, pad=spelling)
+    fix, _, remark = str(caught.value.fix).partition("; ")
+    assert remark == f"here {role} is spelled {tok.specials.text(role)!r}"
+    named = eval(fix.removeprefix("tok = "), {"tok": tok})
+    assert as_hf(named, pad=spelling).pad_token_id == tok.specials[role]
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ("as_hf(tok, pad=tok.specials.pad)", "pad='pad'"),
+        ("as_hf(tok, pad=None)", "pad='pad'"),
+        ("as_tiktoken(tok, spell={'<s>': '<|bos|>'})", "spell={'bos': '<|bos|>'}"),
+        ("as_tiktoken(tok, spell={'<|endoftext|>': '<|e|>', 'pad': '[P]'})", "spell={'eos': '<|e|>', 'pad': '[P]'}"),
+        ("as_tiktoken(tok, spell={'eos_token': '<|e|>'})", "spell={'eos': '<|e|>'}"),
+    ],
+)
+def test_what_stands_for_a_role_in_a_view(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
+    names = {"tok": tok, "as_hf": as_hf, "as_tiktoken": as_tiktoken}
+    with pytest.raises(UnknownSpecial) as caught:
+        eval(call, names)
+    assert caught.value.fix == fix
+    eval(f"{call.partition(',')[0]}, {fix})", names)
 
 
 def test_a_message_of_a_chat_in_segments(tok: slmtok.Tokenizer) -> None:
@@ -120,3 +159,42 @@ def test_counts_name_their_pattern() -> None:
     counts = slmtok.count(slmtok.Texts(["a b c"]), pattern="gpt2")
     with pytest.raises(OptionError, match="with pattern 'gpt2'"):
         slmtok.train(counts, vocab_size=272, pattern="cl100k")
+
+
+@pytest.mark.parametrize("text", ["one line " * 500, TEXT])
+def test_a_text_in_place_of_a_path_of_an_adapter(tok: slmtok.Tokenizer, text: str) -> None:
+    Path("text.txt").write_text("kept")
+    for call in (
+        lambda: cs336.train_bpe(text, 260, []),
+        lambda: RustBPETokenizer.from_directory(text),
+        lambda: slmtok.load(text),
+        lambda: import_file(text),
+        lambda: open_shards(text),
+    ):
+        with pytest.raises(MissingInput, match="it looks like text") as caught:
+            call()
+        assert len(str(caught.value)) < 300
+    eval(str(caught.value.fix).partition(" makes")[0], {"pathlib": pathlib, "text": text})
+    assert Path("text.txt").read_text() == "kept"
+    assert len(cs336.train_bpe("text-2.txt", 260, [])[1]) == 4
+
+
+def test_words_of_a_text_of_which_one_names_a_file(tok: slmtok.Tokenizer) -> None:
+    Path("cat").touch()
+    words = TEXT.split()
+    for call in (lambda: slmtok.train(words, vocab_size=280), lambda: tok.encode_files(words, "ids.bin")):
+        with pytest.raises(MissingInput, match="if they are texts") as caught:
+            call()
+        names = {"slmtok": slmtok, "tok": tok, "texts": words}
+        assert eval(str(caught.value.fix).partition(",")[0], names)
+    with pytest.raises(MissingInput, match="check the name; "):
+        slmtok.train(["a.txt", "cat", "dogs"], vocab_size=280)
+
+
+@pytest.mark.parametrize("path", ["a.txt", Path("a.txt")])
+def test_one_path_is_the_text_of_a_comparison(tok: slmtok.Tokenizer, path: str | Path) -> None:
+    pytest.importorskip("tokenizers")
+    made = export(tok, "hf", "exported", verify_on=path, effort=Effort(100, 10, 9999))
+    assert made["checks"][-1]["bytes"] == len(TEXT)
+    read, _ = import_file("exported/tokenizer.json", verify_on=path, effort=Effort(100, 10, 9999))
+    assert read.fingerprint == tok.fingerprint

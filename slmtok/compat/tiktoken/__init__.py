@@ -38,7 +38,7 @@ from slmtok.compat.tiktoken._checks import (
     to_uint32,
 )
 from slmtok.compat.tiktoken.model import encoding_name_for_model
-from slmtok.errors import InvalidRanks, InvalidText, UnknownId, UnknownName, UnknownSpecial, WrongType
+from slmtok.errors import InvalidRanks, InvalidText, Setting, UnknownId, UnknownName, UnknownSpecial, WrongType
 from slmtok.id_arrays import complete_error, decode_row
 from slmtok.vocabulary import translate_rank_error
 
@@ -359,7 +359,10 @@ def from_tokenizer(
     spellings = role_spellings(spell)
     for role in spellings:
         if role not in tokenizer.specials:
-            raise tokenizer.specials.unknown(role)
+            error = tokenizer.specials.unknown(role)
+            if meant := error.fields.get("role"):
+                error.fix = (Setting("spell", {meant if each == role else each: to for each, to in spellings.items()}),)
+            raise error
     # All roles at once, so that two can exchange their spellings; then unnamed reserved ids by number.
     specials = tokenizer.specials.respelled(spellings, option="spell").completed()
     vocabulary = tokenizer.vocabulary.with_specials(specials)

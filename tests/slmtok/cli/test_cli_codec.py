@@ -56,6 +56,26 @@ def test_arrays_and_their_offsets(slmtok, tok, tokenizer):
     assert np.load("a.bin.offsets.npy").tolist() == expected.offsets.tolist()
 
 
+@pytest.mark.parametrize("to", ["npy", "bin"])
+def test_documents_that_an_array_alone_does_not_keep(slmtok, tok, to):
+    Path("a.txt").write_text("one\ntwo\nthree\n")
+    command = ("encode", "a.txt", "-t", tok, "--document", "line", "--output-format", to)
+    on_stdout = slmtok(*command)
+    remedy = on_stdout.err.removeprefix("note: 3 documents are one array on stdout; run it again with ")
+    output = remedy.removesuffix(" also writes where each begins\n")
+    assert (on_stdout.code, output) == (0, f"-o ids.{to}")
+    assert slmtok(*command, *output.split()).err == ""
+    decoded = slmtok("decode", f"ids.{to}", "-t", tok, "--document", "line")
+    assert (decoded.out, decoded.err) == ("one\ntwo\nthree\n", "")
+    Path(f"ids.{to}.offsets.npy").unlink()
+    decoded = slmtok("decode", f"ids.{to}", "-t", tok, "--document", "line")
+    fact = f"note: ids.{to} was decoded as one document: no ids.{to}.offsets.npy beside it says where each begins\n"
+    assert (decoded.code, decoded.out, decoded.err) == (0, "onetwothree\n", fact)
+    decoded = slmtok("decode", "-t", tok, "--input-format", to, "--document", "line", stdin=on_stdout.stdout)
+    assert decoded.out == "onetwothree\n" and "the array on stdin was decoded as one document" in decoded.err
+    assert slmtok("decode", f"ids.{to}", "-t", tok).err == ""
+
+
 @pytest.mark.parametrize("flags", [(), ("--bos", "--eos"), ("--document", "line"), ("--document", "line", "--eos")])
 @pytest.mark.parametrize("text", [b"", b"\n", RAW, RAW + b"\n", b"\n\n" + RAW + b"\n\n"])
 def test_from_file_to_file_is_the_same_as_through_memory(slmtok, tok, flags, text):

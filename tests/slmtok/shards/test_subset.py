@@ -10,7 +10,8 @@ import pytest
 from slmtok_shards import content, decoded
 
 import slmtok
-from slmtok.errors import OptionError, OutputExists
+from slmtok.errors import OptionError, OutputExists, WrongType
+from slmtok.options import CountOptions, PackOptions, ReadOptions
 from slmtok.shards import open_shards, pack
 from slmtok.shards.check import check
 
@@ -56,3 +57,23 @@ def test_missing_subsets_are_made_and_complete_ones_stay(records, tokenizer, tmp
 def test_more_documents_than_exist(records, tokenizer, tmp_path):
     with pytest.raises(OptionError, match="a subset of 5,000 documents, and there are 3"):
         pack(records, tokenizer, tmp_path / "d", subset=(20, 5000))
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "fix"),
+    [
+        (PackOptions, "subset=100", "subset=[100]"),
+        (PackOptions, "subset='100'", "subset=[100]"),
+        (PackOptions, "subset='100, 2k'", "subset=[100, 2000]"),
+        (PackOptions, "subset='20,000'", "subset=[20000]"),
+        (PackOptions, "subset=[1e2, 20]", "subset=[100, 20]"),
+        (PackOptions, "subset=[0, 20]", "subset=[20]"),
+        (ReadOptions, "sample='25%'", "sample=0.25"),
+        (CountOptions, "memory=2e9", "memory=2000000000"),
+    ],
+)
+def test_a_number_of_another_type_is_the_one_of_the_fix(options, given, fix):
+    with pytest.raises((WrongType, OptionError)) as caught:
+        eval(f"options({given})", {"options": options})
+    assert caught.value.fix == fix
+    eval(f"options({fix})", {"options": options})
