@@ -176,9 +176,8 @@ def eval(
     found = score(folder, source, **scoring)
     result: dict[str, Any] = dict(found.certificate)
     result["baselines"] = score_baselines(folder, source) if with_baselines else None
-    if result["baselines"] is None and is_given("with_baselines") and with_baselines:
-        reason = "has no tokenizer" if folder.tokenizer is None else "does not find the data of its training"
-        note_of_command(f"no baselines: the run {str(folder.path)!r} {reason}")
+    if with_baselines and result["baselines"] is None:
+        _note_missing_baselines(folder)
     if breakdown:
         result["breakdown"] = _breakdown(folder, source, found.scores)
     of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None
@@ -373,6 +372,13 @@ def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | Non
     if run.tokenizer is None or (train := _training_block(run)) is None:
         return None
     return text_baselines(Text(run.tokenizer, run.vocab), train, source.block(0))
+
+
+def _note_missing_baselines(run: RunFolder) -> None:
+    """Says why there are none, where they were asked for; without the option they come where they can."""
+    if is_given("with_baselines"):
+        reason = "has no tokenizer" if run.tokenizer is None else "does not find the data of its training"
+        note_of_command(f"no baselines: the run {str(run.path)!r} {reason}")
 
 
 def _training_block(run: RunFolder) -> DocumentBlock | None:
