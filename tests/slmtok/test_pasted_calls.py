@@ -605,7 +605,7 @@ def test_a_pattern_is_given_to_the_import(tok: slmtok.Tokenizer) -> None:
     file.write_text(json.dumps(document))
     with pytest.raises(Inexpressible, match="Digits then ByteLevel") as caught:
         slmtok.load(file)
-    assert caught.value.fix == "slmtok import hf/tokenizer.json --pattern gpt2 -o tok.json, which compares the ids"
+    assert caught.value.fix == "slmtok import hf/tokenizer.json --pattern gpt2 -o tok-2.json, which compares the ids"
 
 
 def test_a_tokenizer_that_is_not_read_is_replaced_in_python(
