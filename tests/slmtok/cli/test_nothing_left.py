@@ -196,7 +196,7 @@ FIXES |= {
     "pack a.txt -t tok.json --sample 1% -o x": (1, "the sample left out all of them\n"),
     "train a.txt --vocab 280 --format jsonl --skip-malformed -o x": (1, "1 malformed record left out\n"),
     "pack a.txt -t tok.json --format jsonl --skip-malformed -o x": (1, "fix:   leave --skip-malformed out to see "),
-    "train a.txt --vocab 280 --memory 200% -o x": (2, "fix:   --memory 2GB\n"),
+    "train a.txt --vocab 280 --memory 200% -o x": (2, "fix:   --memory 2GB, for instance\n"),
     "train a.txt --vocab 275,280 -o x": (2, "fix:   --vocab 275 --vocab 280\n"),
     "train a.txt --vocab 280 --domain a=a.txt --mix a=-1 -o x": (2, "fix:   --mix a=0.5\n"),
     "train a.txt --vocab 280 --model_prefix x": (2, "fix:   use -o x.json\n"),
