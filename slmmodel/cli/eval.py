@@ -151,10 +151,7 @@ def eval(
     if scoring["step"] is not None:
         folder.step_of(scoring["step"])
     _check_windows(folder, scoring["seq_len"], scoring["seq_bytes"], scoring["stride"])
-
-    def documents(split: str | None) -> TokenSource:
-        return open_documents(folder, on, split, tokenizer, read)
-
+    documents = partial(open_documents, folder, on, tokenizer=tokenizer, read=read)
     if check is not None:
         _refuse_beside_check()
         return _check(folder, check, lambda stated: documents(split or stated), scoring)
@@ -175,9 +172,7 @@ def eval(
         name = Path(source_name(folder)).stem
     found = score(folder, source, **scoring)
     result: dict[str, Any] = dict(found.certificate)
-    result["baselines"] = score_baselines(folder, source) if with_baselines else None
-    if with_baselines and result["baselines"] is None:
-        _note_missing_baselines(folder)
+    result["baselines"] = _score_baselines_or_note(folder, source) if with_baselines else None
     if breakdown:
         result["breakdown"] = _breakdown(folder, source, found.scores)
     of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None
@@ -374,11 +369,13 @@ def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | Non
     return text_baselines(Text(run.tokenizer, run.vocab), train, source.block(0))
 
 
-def _note_missing_baselines(run: RunFolder) -> None:
-    """Says why there are none, where they were asked for; without the option they come where they can."""
-    if is_given("with_baselines"):
+def _score_baselines_or_note(run: RunFolder, source: TokenSource) -> dict[str, Any] | None:
+    """As `score_baselines`; a note says why there are none, where the option asked for them."""
+    found = score_baselines(run, source)
+    if found is None and is_given("with_baselines"):
         reason = "has no tokenizer" if run.tokenizer is None else "does not find the data of its training"
         note_of_command(f"no baselines: the run {str(run.path)!r} {reason}")
+    return found
 
 
 def _training_block(run: RunFolder) -> DocumentBlock | None:
