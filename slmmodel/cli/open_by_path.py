@@ -11,7 +11,6 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -20,7 +19,7 @@ import click
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
 from slmmodel.checks import place_of_missing
 from slmmodel.cli.ranks import is_main
-from slmmodel.cli.text import Text
+from slmmodel.cli.text import Text, is_text
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
 from slmmodel.hardware import device_for, use_threads
 from slmtok.atomic import check_outputs
@@ -249,20 +248,6 @@ def check_distinct(**outputs: str | None) -> None:
 
 def _is_made_again(file: Path) -> bool:
     return file.parent.name == EVALUATIONS or file.suffix == ".html"
-
-
-def is_text(path: str) -> bool:
-    """Whether a path is a corpus: neither a packed folder nor a file of ids."""
-    location = Path(path)
-    if location.is_dir():
-        ids = [
-            "manifest.json",
-            *(f"{split}{suffix}" for split in ("train", "val") for suffix in (".bin", ".npy", "-00000.bin")),
-        ]
-        return not any((location / name).is_file() for name in ids)
-    if location.exists():
-        return location.suffix not in (".bin", ".npy")
-    return path == STDIN or path.startswith("hf:") or has_magic(path)
 
 
 def is_text_for_tokenizer(path: str) -> bool:

@@ -18,7 +18,7 @@ from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
 from slmmodel.checks import place_of_missing
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
-from slmmodel.cli.open_by_path import check_text, is_text, is_text_for_tokenizer, open_if_text, refuse_run
+from slmmodel.cli.open_by_path import check_text, is_text_for_tokenizer, open_if_text, refuse_run
 from slmmodel.cli.options import (
     SETTINGS,
     STEP,
@@ -34,6 +34,7 @@ from slmmodel.cli.options import (
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
 from slmmodel.cli.run_argument import is_last, resumed_at, trained_anew, with_value
+from slmmodel.cli.text import is_text
 from slmmodel.cli.train_habits import RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
