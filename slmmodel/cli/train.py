@@ -162,10 +162,12 @@ def named_data(
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise _no_token_data(data, read)
     if tokenizer is not None and Path(data).exists() and not is_text(data):
+        other = f"pack the text with it: slmtok pack TEXT -t {shlex.quote(tokenizer)} -o NEW"
+        if is_text_for_tokenizer(tokenizer):
+            other = f"pack it: slmtok pack {shlex.quote(tokenizer)} -t TOK -o NEW"
         raise OptionError(
             f"{data!r} is token data, and --tokenizer is for text",
-            fix=f"leave it out: packed data have their own; to train with {tokenizer}, pack the text with it: "
-            f"slmtok pack TEXT -t {shlex.quote(tokenizer)} -o NEW",
+            fix=f"leave it out: packed data have their own; to train with {tokenizer}, {other}",
             option="tokenizer",
         )
     given["data.train"] = Setting(data, "DATA" if data != named else given["data.train"].where)
