@@ -125,7 +125,7 @@ class TextRun:
 
     def _documents(self, data: Data | None, split: str | None) -> TokenSource:
         from slmmodel.cli.eval import open_documents
-        from slmmodel.cli.open_by_path import is_text
+        from slmmodel.cli.text import is_text
         from slmmodel.cli.text_source import NO_VALIDATION, text_source
         from slmmodel.run import refuse_no_path
 
@@ -286,8 +286,8 @@ def _opened(
     settings: Mapping[str, Any] | None,
 ) -> RunData | str:
     """What `slmmodel.train` takes: the path of packed data, or an open corpus."""
-    from slmmodel.cli.open_by_path import is_text, open_corpus
-    from slmmodel.cli.text import Text
+    from slmmodel.cli.open_by_path import open_corpus
+    from slmmodel.cli.text import Text, is_text
     from slmmodel.config import settings_of
     from slmmodel.data import open_source
     from slmtok import Tokenizer

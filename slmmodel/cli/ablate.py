@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.cli import ablation_files as files
-from slmmodel.cli.open_by_path import comparison_of, is_text, refuse_run
+from slmmodel.cli.open_by_path import comparison_of, refuse_run
 from slmmodel.cli.options import POSITIVE, budget_option, set_option, setting_option
 from slmmodel.cli.reading import corpus_options, require_text
+from slmmodel.cli.text import is_text
 from slmmodel.cli.train import read_settings
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.folder_lock import LOCK, locked

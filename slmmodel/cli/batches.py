@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.open_by_path import check_text, is_text, load_torch, open_if_text, refuse_run
+from slmmodel.cli.open_by_path import check_text, load_torch, open_if_text, refuse_run
 from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
 from slmmodel.cli.reading import corpus_options, require_text, to_flags
-from slmmodel.cli.text import Text
+from slmmodel.cli.text import Text, is_text
 from slmmodel.errors import InvalidConfig, MissingInput, OptionError, unknown_name
 from slmtok.cli.options import argument, command, instead, option, tokenizer_option
 from slmtok.cli.output import Outcome, printable

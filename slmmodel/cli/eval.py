@@ -22,7 +22,6 @@ from slmmodel.cli.open_by_path import (
     check_distinct,
     check_written,
     comparison_of,
-    is_text,
     is_text_for_tokenizer,
     note_of_command,
     note_on_globs,
@@ -36,7 +35,7 @@ from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import begun_stages, open_split_of_mixture, steps_trained, training_data
 from slmmodel.cli.result_files import proof, write_into
 from slmmodel.cli.run_argument import run_argument_of
-from slmmodel.cli.text import Text
+from slmmodel.cli.text import Text, is_text
 from slmmodel.errors import MissingInput, OptionError
 from slmmodel.folder_lock import FolderHandle
 from slmmodel.foreign_names import FOREIGN_VALUES

@@ -18,10 +18,8 @@ import click
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
 from slmmodel.checks import place_of_missing
-from slmmodel.cli.kinds_of_data import STDIN as STDIN
-from slmmodel.cli.kinds_of_data import is_text as is_text
 from slmmodel.cli.ranks import is_main
-from slmmodel.cli.text import Text
+from slmmodel.cli.text import Text, is_text
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
 from slmmodel.folder_lock import FolderHandle
 from slmmodel.hardware import device_for, use_threads
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
     from slmmodel.models.protocol import Model
     from slmmodel.vocab import VocabMeta
     from slmtok.options import ReadOptions
+
+STDIN = "-"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slmmodel.checkpoint import CONFIG, RunFolder
-from slmmodel.cli.kinds_of_data import is_text
+from slmmodel.cli.text import is_text
 from slmmodel.config import Setting, Settings, nested
 from slmmodel.data_config import DataSource
 from slmmodel.errors import CorruptFile, OptionError, unknown_setting

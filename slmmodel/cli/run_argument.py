@@ -115,7 +115,7 @@ def trained_anew(run: RunFolder, words: Sequence[str]) -> str | None:
     """`slm train` of a new run with the configuration and the data of a run, for these arguments of `slm resume`; None
     where the data have no path.
     """
-    from slmmodel.cli.open_by_path import is_text
+    from slmmodel.cli.text import is_text
 
     data = run.config["data"]["train"]
     if not isinstance(data, str) or not Path(data).exists():

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from slmmodel.cli import reading
-from slmmodel.cli.open_by_path import is_text, open_ids_or_text
+from slmmodel.cli.open_by_path import open_ids_or_text
 from slmmodel.cli.passkey_mix import passkeys
-from slmmodel.cli.text import Text, other_tokenizer
+from slmmodel.cli.text import Text, is_text, other_tokenizer
 from slmmodel.cli.text_source import Corpus, TextStream
 from slmmodel.config import RunConfig
 from slmmodel.data import RunData, open_source

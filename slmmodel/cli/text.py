@@ -8,6 +8,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,20 @@ if TYPE_CHECKING:
 
 MIN_VOCAB_SIZE = 272
 """16 specials and 256 bytes."""
+
+
+def is_text(path: str) -> bool:
+    """Whether a path is a corpus: neither a packed folder nor a file of ids."""
+    location = Path(path)
+    if location.is_dir():
+        ids = [
+            "manifest.json",
+            *(f"{split}{suffix}" for split in ("train", "val") for suffix in (".bin", ".npy", "-00000.bin")),
+        ]
+        return not any((location / name).is_file() for name in ids)
+    if location.exists():
+        return location.suffix not in (".bin", ".npy")
+    return path == "-" or path.startswith("hf:") or has_magic(path)
 
 
 class Text:

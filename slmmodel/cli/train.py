@@ -18,7 +18,7 @@ from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
 from slmmodel.checks import place_of_missing
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
-from slmmodel.cli.open_by_path import check_text, is_text, is_text_for_tokenizer, open_if_text, refuse_run
+from slmmodel.cli.open_by_path import check_text, is_text_for_tokenizer, open_if_text, refuse_run
 from slmmodel.cli.options import (
     SETTINGS,
     STEP,
@@ -34,6 +34,7 @@ from slmmodel.cli.options import (
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
 from slmmodel.cli.run_argument import is_last, resumed_at, trained_anew, with_value
+from slmmodel.cli.text import is_text
 from slmmodel.cli.train_habits import RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
@@ -161,10 +162,12 @@ def named_data(
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise _no_token_data(data, read)
     if tokenizer is not None and Path(data).exists() and not is_text(data):
+        other = f"pack the text with it: slmtok pack TEXT -t {shlex.quote(tokenizer)} -o NEW"
+        if is_text_for_tokenizer(tokenizer):
+            other = f"pack it: slmtok pack {shlex.quote(tokenizer)} -t TOK -o NEW"
         raise OptionError(
             f"{data!r} is token data, and --tokenizer is for text",
-            fix=f"leave it out: packed data have their own; to train with {tokenizer}, pack the text with it: "
-            f"slmtok pack TEXT -t {shlex.quote(tokenizer)} -o NEW",
+            fix=f"leave it out: packed data have their own; to train with {tokenizer}, {other}",
             option="tokenizer",
         )
     given["data.train"] = Setting(data, "DATA" if data != named else given["data.train"].where)

@@ -11,8 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 import slmtok
-from slmmodel.cli.open_by_path import is_text
-from slmmodel.cli.text import Text
+from slmmodel.cli.text import Text, is_text
 from slmmodel.cli.text_source import NO_VALIDATION, Corpus, corpus_data, text_source
 from slmmodel.data import Cursor, Loader, RunData, open_source
 from slmmodel.data.mixture import Mixture

@@ -536,6 +536,7 @@ COMMANDS = {
         2,
         "fix:   slm ablate -t tok.json -t tok2.json --text text.txt --cpu -o new\n",
     ),
+    "train data -t text.txt -o new": (2, "to train with text.txt, pack it: slmtok pack text.txt -t TOK -o NEW\n"),
     "train data -t tok2.json -o new": (2, "pack the text with it: slmtok pack TEXT -t tok2.json -o NEW\n"),
 }
 
