@@ -163,7 +163,7 @@ def named_data(
         raise _no_token_data(data, read)
     if tokenizer is not None and Path(data).exists() and not is_text(data):
         other = f"pack the text with it: slmtok pack TEXT -t {shlex.quote(tokenizer)} -o NEW"
-        if is_text_for_tokenizer(tokenizer):
+        if Path(tokenizer).exists() and is_text_for_tokenizer(tokenizer):
             other = f"pack it: slmtok pack {shlex.quote(tokenizer)} -t TOK -o NEW"
         raise OptionError(
             f"{data!r} is token data, and --tokenizer is for text",

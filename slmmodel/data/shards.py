@@ -212,7 +212,9 @@ class ShardSource(OneBlockSource):
         self.documents_digest = next(found.digest for name, found in manifest.splits.items() if name == split)
         self.domain_names = tuple(manifest.domains)
         self.inference, self.pack_flags = manifest.inference, manifest.pack_flags()
-        self.packed_from = tuple(str(each.get("name")) for each in manifest.plan.get("sources", ()))
+        sources = manifest.plan.get("sources")
+        listed = sources if isinstance(sources, list) else []
+        self.packed_from = tuple(str(each.get("name")) for each in listed if isinstance(each, dict))
         self._digests: list[dict[Any, str]] = [entry.sha256 for entry in entries]
 
     def _read_header(self, number: int, entry: _Entry) -> Header:

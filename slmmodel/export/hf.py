@@ -1,7 +1,7 @@
 """Hugging Face folders: written, read back and compared with the model before they get their name.
 
 A folder holds `config.json`, `generation_config.json`, `model.safetensors`, `receipt.json`, and the tokenizer files
-that the caller passes. It is written as `FOLDER.part` and renamed.
+that the caller passes. It is written in the locked folder `FOLDER.part` and renamed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -165,7 +166,7 @@ def write(
     """Writes an export and returns its receipt, which is also written.
 
     `more`: further files, such as those of a tokenizer. Raises `UnsupportedFormat`, `OutputExists`, and
-    `Mismatch` where the written folder computes other logits than the model; it then stays as `FOLDER.part`.
+    `Mismatch` where the written folder computes other logits than the model; it then stays in `FOLDER.part/export`.
     """
     check_folder(folder, force=force)
     content = {**files(model, vocab), **(more or {})}
@@ -173,18 +174,23 @@ def write(
     with locked(part):
         # Another process may have made it since.
         check_folder(folder, force=force)
-        return _write_and_rename(part, folder, content, model, vocab)
+        receipt = _write_and_rename(part / "export", folder, content, model, vocab)
+    with suppress(OSError):
+        # It was there before, of a killed export.
+        part.rmdir()
+    return receipt
 
 
 def _write_and_rename(
     part: Path, folder: Path, content: Mapping[str, bytes], model: Model, vocab: VocabMeta | None
 ) -> dict[str, Any]:
-    """Writes the locked folder `part`, checks it, and gives it its name; returns the receipt."""
+    """Writes the folder `part`, checks it, and gives it its name; returns the receipt."""
     import shutil
 
-    for old in (each for each in part.iterdir() if each.name != LOCK):
+    for old in (each for each in part.parent.iterdir() if each.name != LOCK):
         old.unlink() if old.is_symlink() or not old.is_dir() else shutil.rmtree(old)
     with translated_errors(folder, part):
+        part.mkdir()
         for name, data in content.items():
             write_synced(part / name, data)
     receipt = {
@@ -199,8 +205,6 @@ def _write_and_rename(
         if folder.exists():
             shutil.rmtree(folder)
         part.rename(folder)
-        # Only now: a process that began before it would write into the folder that is renamed.
-        (folder / LOCK).unlink(missing_ok=True)
     return receipt
 
 

@@ -55,6 +55,7 @@ _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 _NUMBER = re.compile(r"\d+(\.\d+)?")
+_SHORT_NAME = 2
 _EXAMPLE = re.compile(r"such as ((?:[^\s,;]|,(?=\S))+)(, not )?|>= ([1-9]\d*)")
 """In the message of a value: an example, or the least one; 0 may have a meaning of its own."""
 _NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
@@ -269,9 +270,9 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
         words = [f"./{word}" if word == file else word for word in _arguments(context)]
         return f"{file!r} begins with a dash, as options do", shlex.join([*where.split(), *words]), file
     name = _with_one_dash(error.option_name, known, context) or error.option_name
-    # Without dashes, which all names share.
-    habit, near = _habit(command, name), suggestion(name.lstrip("-"), [option.lstrip("-") for option in known])
-    meant = f"--{near}" if near else None
+    # The dashes, which all names share, would make any two of these near to each other.
+    is_short = len(name.lstrip("-")) <= _SHORT_NAME
+    habit, meant = _habit(command, name), None if is_short else suggestion(name, known)
     begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
     meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant or _without_verb(name, known)
     fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")

@@ -188,7 +188,7 @@ def test_wrong_usage(slm):
     ran = slm("info")
     assert (ran.code, ran.err) == (
         2,
-        "error: RUN|PRESET|FILE is missing\n  where: slm info\n  fix:   slm info run\n",
+        "error: RUN|PRESET|FILE is missing\n  where: slm info\n  fix:   slm info RUN\n",
     )
     ran = slm("info", "a", "--jsno")
     assert ran.code == 2 and "unknown option '--jsno'; did you mean '--json'?" in ran.err

@@ -127,7 +127,7 @@ CASES = {
     "train dat -o r": (1, "fix:   slm train data -o r\n"),
     "resume run --budget 10": (2, "fix:   --budget steps=10 to count batches, or --budget tokens=10\n"),
     "passkey run --depths 200": (2, "fix:   --depths 0,50,100\n"),
-    "passkey run --lengths x": (2, "fix:   --lengths 512,1K,4K\n"),
+    "passkey run --lengths x": (2, "fix:   --lengths 512,1K,4K, for instance\n"),
     "train data -o r --preset cpu-demo --set model.n_kv_heads=3": (2, "fix:   --set model.n_kv_heads=4\n"),
     "train data -o r --set model.vocab_size=1000": (2, "  limit: the vocabulary of the data decides it\n"),
     "train data -o r --set vocab_size=1000": (2, "fix:   leave it out\n"),

@@ -171,7 +171,7 @@ def test_a_wrong_tensor_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(Mismatch, match="differ by"):
         hf.write(tmp_path / "out", model("llama"), None)
     assert not (tmp_path / "out").exists()
-    assert (tmp_path / "out.part/model.safetensors").is_file()
+    assert (tmp_path / "out.part/export/model.safetensors").is_file()
 
 
 def test_force_replaces_exports_only(tmp_path):

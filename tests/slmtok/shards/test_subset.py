@@ -11,7 +11,7 @@ from slmtok_shards import content, decoded
 
 import slmtok
 from slmtok.errors import OptionError, OutputExists, WrongType
-from slmtok.options import CountOptions, PackOptions, ReadOptions
+from slmtok.options import PackOptions, ReadOptions
 from slmtok.shards import open_shards, pack
 from slmtok.shards.check import check
 
@@ -69,7 +69,6 @@ def test_more_documents_than_exist(records, tokenizer, tmp_path):
         (PackOptions, "subset=[1e2, 20]", "subset=[100, 20]"),
         (PackOptions, "subset=[0, 20]", "subset=[20]"),
         (ReadOptions, "sample='25%'", "sample=0.25"),
-        (CountOptions, "memory=2e9", "memory=2000000000"),
     ],
 )
 def test_a_number_of_another_type_is_the_one_of_the_fix(options, given, fix):
