@@ -184,7 +184,7 @@ def write(
 def _write_and_rename(
     part: Path, folder: Path, content: Mapping[str, bytes], model: Model, vocab: VocabMeta | None
 ) -> dict[str, Any]:
-    """Writes the folder `part`, checks it, and gives it its name; returns the receipt."""
+    """Writes `part`, which replaces what the locked folder around it holds, checks it and renames it to `folder`."""
     import shutil
 
     for old in (each for each in part.parent.iterdir() if each.name != LOCK):

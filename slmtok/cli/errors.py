@@ -504,7 +504,7 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
 
 
 def _with_placeholders(param: click.Argument, context: click.Context) -> str:
-    """The command line with the placeholders of the arguments from `param` on, behind those that were given."""
+    """The command as given, with placeholders for the arguments from `param` on."""
     places = [each for each in context.command.params if isinstance(each, click.Argument) and each.required]
     lacking = [str(each.metavar).removesuffix("...").partition("|")[0] for each in places[places.index(param) :]]
     words = _arguments(context)

@@ -170,7 +170,7 @@ class ShardWriter:
         return bool(self._files)
 
     def remove(self) -> None:
-        """Closes the files and removes those that have their names."""
+        """Closes the files and removes what lies at their paths, perhaps in a folder that has replaced theirs."""
         self.abandon()
         for suffix in self._suffixes:
             self.path(suffix).unlink(missing_ok=True)

@@ -274,7 +274,7 @@ def test_an_array_larger_than_all_memory_is_a_memory_error(tok):
 
 
 UNWRITTEN = 10**5000
-"""Python refuses to write an integer of so many digits."""
+"""More digits than `repr` of an integer gives."""
 
 
 @pytest.mark.parametrize(
