@@ -8,7 +8,7 @@ specials at ids of its own, in the same classes.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias, cast
@@ -272,6 +272,24 @@ class Specials(Mapping[str, int]):
         option: what gives the spellings; the field `spellings` of an error has sound ones.
         """
         spellings = role_spellings(spellings)
+        try:
+            return self._respelled(spellings, option)
+        except InvalidSpecials as error:
+            sound = error.fields.get("spellings")
+            for _ in self.tokens:
+                if not isinstance(sound, dict):
+                    break
+                # One error is about one spelling of those that are wrong.
+                error.fields["spellings"], error.fix = sound, (Setting(option, sound),)
+                try:
+                    self._respelled(sound, option)
+                    break
+                except InvalidSpecials as more:
+                    sound = more.fields.get("spellings")
+            raise
+
+    def _respelled(self, spellings: Mapping[str, str], option: str) -> Specials:
+        """As `respelled`; the spellings of an error may have further faults."""
         free = iter([token for token in self.tokens if token.role is None])
         changed: dict[int, SpecialToken] = {}
         self._refuse_names_of_hf(spellings, option)
@@ -323,10 +341,12 @@ def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Ite
     That is a role which is not among `spellings`, where there is one: what was asked for stays.
     """
     wrong = next((role for role in roles if role not in spellings), roles[-1])
-    to = spellings.get(wrong, "")
+    to, valid = spellings.get(wrong, ""), _valid_role(wrong)
     if wrong and not wrong[0].isalnum() and _ROLE.fullmatch(to) and to not in spellings:
         return {to if each == wrong else each: wrong if each == wrong else text for each, text in spellings.items()}
-    role = _valid_role(wrong)
+    role, number = valid, 2
+    while role != wrong and role in spellings:
+        role, number = f"{valid}_{number}", number + 1
     taken = {token.text for token in tokens}
     text, number = f"<|{role}|>", 2
     while text in taken:
@@ -343,6 +363,41 @@ def pair_meant(text: str) -> str:
         name, spelling = before, after.strip()
     role = _valid_role(name or spelling)
     return f"{role}={spelling or (name if name and name != role and '=' not in text else f'<|{role}|>')}"
+
+
+def pairs_meant(texts: Sequence[str]) -> dict[str, str]:
+    """Role to spelling for arguments of which some are no pair `ROLE=SPELLING`: a spelling, a role, or both in turn.
+
+    Several spellings with commas between are one argument; `SPELLING=ROLE` is a pair in the wrong order.
+    """
+    pairs: list[tuple[str, str]] = []
+    rest = enumerate(texts)
+    for at, text in rest:
+        role, _, spelling = text.partition("=")
+        following = texts[at + 1] if at + 1 < len(texts) else ""
+        is_role = _ROLE.fullmatch(following) is not None and following.islower()
+        listed = [part.strip() for part in text.split(",")]
+        if _ROLE.fullmatch(role) and spelling:
+            pairs.append((role, spelling))
+        elif role and _ROLE.fullmatch(spelling):
+            pairs.append((spelling, role))
+        elif text.isidentifier() and following and "=" not in following and not is_role:
+            pairs.append((text, following))
+            next(rest)
+        elif len(listed) > 1 and "=" not in text and all(part[:1] in ("<", "[") for part in listed):
+            pairs += [("", part) for part in listed]
+        else:
+            pairs.append(("", text))
+    found = {role: spelling for role, spelling in pairs if role}
+    bare = dict.fromkeys(spelling for role, spelling in pairs if not role and spelling not in found.values())
+    meant = dict(zip(bare, spellings_meant(bare).items(), strict=True))
+    for text, (role, spelling) in meant.items():
+        name, number = role, 2
+        while name in found:
+            name, number = f"{role}_{number}", number + 1
+        found[name] = spelling if role == name or spelling != f"<|{role}|>" else f"<|{name}|>"
+        meant[text] = (name, found[name])
+    return dict((role, spelling) if role else meant[spelling] for role, spelling in pairs if role or spelling in meant)
 
 
 _USUAL_ROLES = {"<s>": "bos", "</s>": "eos", "<|endoftext|>": "eos", "<|end_of_text|>": "eos"}

@@ -36,7 +36,7 @@ from slmmodel.cli.recorded import begun_stages, open_split_of_mixture, steps_tra
 from slmmodel.cli.result_files import proof, write_into
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.cli.text import Text, is_text
-from slmmodel.errors import MissingInput, OptionError
+from slmmodel.errors import Mismatch, MissingInput, OptionError
 from slmmodel.folder_lock import FolderHandle
 from slmmodel.foreign_names import FOREIGN_VALUES
 from slmtok import atomic
@@ -372,19 +372,19 @@ def _score_baselines_or_note(run: RunFolder, source: TokenSource) -> dict[str, A
     """As `score_baselines`; a note says why there are none, where the option asked for them."""
     found = score_baselines(run, source)
     if found is None and is_given("with_baselines"):
-        reason = "has no tokenizer" if run.tokenizer is None else "does not find the data of its training"
+        reason = "has no tokenizer" if run.tokenizer is None else "does not find the data of its training as they were"
         note_of_command(f"no baselines: the run {str(run.path)!r} {reason}")
     return found
 
 
 def _training_block(run: RunFolder) -> DocumentBlock | None:
-    """The first block of the training data; None where they are not there any more."""
+    """The first block of the training data; None where they are not there any more, with a note on others there."""
     try:
-        source = open_split_of_mixture(run, "train")
-        if source is None:
-            source = open_ids_or_text(run.config["data"]["train"], "train", run.vocab, run.tokenizer, recorded(run))
-        block: DocumentBlock = source.block(0)
+        block: DocumentBlock = training_data(run).train.block(0)
     except MissingInput:
+        return None
+    except Mismatch as error:
+        note_of_command(f"left out what compares with the training data: {error.fact}")
         return None
     return block
 
@@ -415,6 +415,8 @@ def _trained_on(run: RunFolder, tokenizer: str | None) -> RunData:
         gone = "were read from stdin" if path else "were texts in memory"
     except MissingInput as error:
         gone = f"are missing: {error.fact}"
+    except Mismatch as error:
+        gone = f"are others now: {error.fact}"
     raise OptionError(
         f"--exposure counts the ids of the training data, which {gone}",
         where=str(run.path / "config.yaml"),

@@ -421,9 +421,12 @@ def note_on_globs(paths: Sequence[str], options: ReadOptions) -> None:
 
 
 def note_of_command(text: str) -> None:
-    """A note of a command; nothing in a call of Python."""
-    if click.get_current_context(silent=True) is not None and is_main() and not settings().quiet:
-        note(text)
+    """A note of a command, once; nothing in a call of Python."""
+    context = click.get_current_context(silent=True)
+    if context is None or not is_main() or settings().quiet or text in (noted := context.meta.setdefault("noted", [])):
+        return
+    noted.append(text)
+    note(text)
 
 
 def open_corpus(corpus: Corpus, val: str) -> RunData:

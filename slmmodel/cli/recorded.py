@@ -8,7 +8,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import reading
 from slmmodel.config import RunConfig
 from slmmodel.data import RunData
-from slmmodel.data.source import TokenSource
+from slmmodel.data.source import TokenSource, check_tokenizer
 from slmmodel.errors import MissingInput
 
 
@@ -48,10 +48,11 @@ def begun_stages(data: RunData, last: int) -> list[tuple[int, TokenSource]]:
 def training_data(run: RunFolder, split: str = "train", tokenizer: str | Path | None = None) -> RunData:
     """A split of the data of a run, read as training read it. `tokenizer`: where the run has none.
 
-    Raises what opening raises.
+    Raises what opening raises, and `Mismatch` for data that were made again with another tokenizer.
     """
     mixed = open_mixture_of(run)
     if mixed is not None and split == "train":
+        check_tokenizer(mixed.train, run.vocab, run.path, run.tokenizer)
         return mixed
     from slmmodel.cli.open_by_path import open_ids_or_text
 
@@ -59,4 +60,5 @@ def training_data(run: RunFolder, split: str = "train", tokenizer: str | Path | 
     if source is None:
         path, file = str(run.config["data"]["train"]), tokenizer or run.tokenizer
         source = open_ids_or_text(path, split, run.vocab, file, reading.recorded(run))
+    check_tokenizer(source, run.vocab, run.path, run.tokenizer)
     return RunData(source, None, run.vocab)

@@ -7,6 +7,7 @@ delimiters that are not stored are added.
 
 from __future__ import annotations
 
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slmmodel.data.packing import Ints, prefix_sums
-from slmmodel.errors import CorruptFile, MissingInput, Unreadable, UnsupportedFormat
+from slmmodel.errors import CorruptFile, Mismatch, MissingInput, Unreadable, UnsupportedFormat
 from slmmodel.vocab import VocabMeta
 
 REPACK = "pack the data again: slmtok pack CORPUS -t TOK -o DIR"
@@ -70,6 +71,20 @@ class TokenSource(ABC):
     def files(self) -> list[tuple[Path, str]]:
         """The files of the source with their recorded SHA-256; none where no digests are recorded."""
         return []
+
+
+def check_tokenizer(source: TokenSource, vocab: VocabMeta, run: Path, tokenizer: Path | None) -> None:
+    """Raises `Mismatch` for documents of another tokenizer than that of a run: its vocabulary, folder and tokenizer."""
+    theirs = source.vocab
+    if theirs is None or theirs.fingerprint == vocab.fingerprint:
+        return
+    again = " ".join(filter(None, ("slmtok pack CORPUS -t", shlex.quote(str(tokenizer or "TOK")), source.pack_flags)))
+    raise Mismatch(
+        f"the data were made with another tokenizer than the model of {run}",
+        where=str(run),
+        limit=f"fingerprints: of the data {theirs.fingerprint[:16]}…, of the run {vocab.fingerprint[:16]}…",
+        fix=f"pack its text again with the tokenizer of the run: {again} -o NEW",
+    )
 
 
 def blocks_of(source: TokenSource) -> Iterator[DocumentBlock]:

@@ -7,15 +7,14 @@ certificate, and anybody can compute it again.
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from slmmodel.checkpoint import sha256_of, weights_digest
-from slmmodel.data.source import TokenSource
-from slmmodel.errors import Argument, Mismatch, OptionError
+from slmmodel.data.source import TokenSource, check_tokenizer
+from slmmodel.errors import Argument, OptionError
 from slmmodel.evaluation.comparison import interval, losses_to_bytes, units
 from slmmodel.evaluation.scoring import Progress, Scores, check_stride, score
 from slmmodel.models import MODELS, arch_of, config_from_dict
@@ -105,17 +104,8 @@ def evaluate(
 
 def check_run(run: RunFolder, source: TokenSource, stateful: bool) -> None:
     """Raises `Mismatch` for documents of another tokenizer, `OptionError` for a model without a state to carry."""
-    theirs, arch = source.vocab, run.config["model"]["arch"]
-    if theirs is not None and theirs.fingerprint != run.vocab.fingerprint:
-        again = " ".join(
-            filter(None, ("slmtok pack CORPUS -t", shlex.quote(str(run.tokenizer or "TOK")), source.pack_flags))
-        )
-        raise Mismatch(
-            f"the data were made with another tokenizer than the model of {run.path}",
-            where=str(run.path),
-            limit=f"fingerprints: of the data {theirs.fingerprint[:16]}…, of the run {run.vocab.fingerprint[:16]}…",
-            fix=f"pack its text again with the tokenizer of the run: {again} -o NEW",
-        )
+    arch = run.config["model"]["arch"]
+    check_tokenizer(source, run.vocab, run.path, run.tokenizer)
     if stateful and not arch_of(arch).config.unbounded:
         names = [name for name, entry in MODELS.items() if entry.config.unbounded]
         raise OptionError(

@@ -13,7 +13,7 @@ import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
 from slmtok.file_kinds import MANIFEST, TOKENIZER, kind_of_file
-from slmtok.specials import FIRST_LEARNED
+from slmtok.specials import FIRST_LEARNED, pairs_meant
 
 _TOKENIZER = "TOK"
 _OUTPUT = ("-o", "--output")
@@ -169,6 +169,23 @@ def fitting(arguments: list[str], ctx: click.Context) -> list[str]:
     if -1 in taken or len(given) <= sum(taken) or not any(map(is_packed, given)):
         return arguments
     return [each for each in arguments if each not in given or not names_tokenizer(each)]
+
+
+def spellings_in_pairs(name: str, value: str, ctx: click.Context | None) -> str:
+    """Every value of the option `name` as `ROLE=SPELLING`; the command line where that is an argument, the last one."""
+    arguments: list[str] = ctx.meta["arguments"] if ctx else []
+    if ctx is None or name.startswith("-"):
+        flags = next((param.opts for param in ctx.command.params if name in param.opts), [name]) if ctx else [name]
+        joined = [word.partition("=")[2] for word in arguments if word.partition("=")[0] in flags and "=" in word]
+        given = [word for flag, word in pairwise(arguments) if flag in flags] + joined
+        pairs = pairs_meant(given if value in given else [value])
+        return " ".join(f"{name} {shlex.quote(f'{role}={text}')}" for role, text in pairs.items())
+    n_before = sum(param.nargs for param in ctx.command.params if isinstance(param, click.Argument) and param.nargs > 0)
+    given = positional(ctx)[n_before:]
+    words = [each for each in arguments if each not in given]
+    pairs = pairs_meant(given if value in given else [value])
+    at = arguments.index(given[0]) if value in given else len(words)
+    return command_line(ctx, [*words[:at], *(f"{role}={text}" for role, text in pairs.items()), *words[at:]])
 
 
 def refuse_list(arguments: Sequence[str], fix: Callable[[list[str]], str]) -> None:

@@ -27,13 +27,12 @@ from slmtok.cli.options import (
     options_of,
     output_options,
     threads_option,
-    tokenizer_of,
     tokenizer_option,
 )
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
-from slmtok.cli.text_argument import is_text, piped
+from slmtok.cli.text_argument import is_text, line_with, piped, piped_in
 from slmtok.corpus.contents import check_texts, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import Message, MissingInput, OptionError, Setting, UnknownSpecial
@@ -69,12 +68,19 @@ _NOT_LINES = (
 
 def _text(value: str | None, arguments: Sequence[str]) -> str:
     """The command that reads a text from stdin, for a text as the value of an option."""
-    return piped("some text" if value is None else value, f"slmtok encode - -t {shlex.quote(tokenizer_of(arguments))}")
+    text, words = value or "some text", [word.partition("=")[0] for word in arguments]
+    flag = next(at for at, word in enumerate(words) if word in _TEXT_OPTIONS)
+    is_apart = value is not None and "=" not in arguments[flag]
+    return piped_in(text, "slmtok encode", arguments, {flag, flag + is_apart})
+
+
+_TEXT_OPTIONS = ("--text", "--string", "--prompt")
+"""Options of other tools for a text."""
 
 
 _HABITS = {
     "--model": instead("-t {}", "tok.json"),
-    **dict.fromkeys(("--text", "--string", "--prompt"), _text),
+    **dict.fromkeys(_TEXT_OPTIONS, _text),
     "--dtype": instead("leave it out: ids have two bytes up to 65,536 ids, else four"),
     **dict.fromkeys(
         ("--max-length", "--truncation", "--padding", "--pad"),
@@ -129,7 +135,7 @@ def encode(
     is_array = output_format in ("npy", "bin")
     _check(output_format, target, has_offsets=offsets, has_output=output is not None)
     _refuse_fields(source, read)
-    files = _find(source, read, tokenizer)
+    files = _find(source, read)
     beside = [target + OFFSETS_SUFFIX] if is_array else []
     check_output(target, *beside, inputs=[*files, tokenizer], force=force)
     _check_name(output_format, target)
@@ -157,7 +163,7 @@ def encode(
     return Outcome(result, summary="" if target == STDIO else line, warnings=_warnings(source, job, array))
 
 
-def _find(source: str, read: ReadOptions, tokenizer: str) -> list[str]:
+def _find(source: str, read: ReadOptions) -> list[str]:
     """The source as a corpus. Raises `MissingInput`, which shows how text itself is encoded, and as `corpus.find`.
 
     A file of slmtok, a run of slm, or a file that is not text is encoded where --format text is given.
@@ -172,7 +178,7 @@ def _find(source: str, read: ReadOptions, tokenizer: str) -> list[str]:
         return found
     except MissingInput as error:
         if is_text(source):
-            error.where, error.fix = None, "for text: " + piped(source, f"slmtok encode - -t {shlex.quote(tokenizer)}")
+            error.where, error.fix = None, "for text: " + piped(source, shlex.join(line_with(source, STDIO)))
         raise
 
 

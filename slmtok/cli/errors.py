@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, count, pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
@@ -26,6 +26,7 @@ from slmtok.cli.arguments import (
     fitting,
     parameter_name,
     positional,
+    spellings_in_pairs,
     taking_value,
     tokenizer_beside,
     with_other_tokenizer,
@@ -243,8 +244,10 @@ def _repeated(extra: str, command: click.Command, arguments: Sequence[str]) -> s
     """The option once for each of its values, for an argument too many that follows them; None for another one."""
     start = [*arguments].index(extra) - 2 if extra in arguments else -1
     flag = arguments[start] if start >= 0 else ""
-    # Words behind `--set` have habits of their own.
-    if flag == "--set" or not any(flag in param.opts and getattr(param, "multiple", False) for param in command.params):
+    # Words behind `--set` have habits of their own; behind `-t TOK` is an argument.
+    if flag in ("--set", "-t", "--tokenizer") or not any(
+        flag in param.opts and getattr(param, "multiple", False) for param in command.params
+    ):
         return None
     end = next((at for at in range(start + 1, len(arguments)) if arguments[at].startswith("-")), len(arguments))
     return " ".join(f"{flag} {shlex.quote(word)}" for word in arguments[start + 1 : end])
@@ -630,7 +633,7 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
     if name == "--threads":
         return "--threads 0, which is all"
     if value and "ROLE=SPELLING" in str(getattr(error.param, "metavar", "")):
-        return _spelling_meant(name, error)
+        return spellings_in_pairs(name, value, error.ctx)
     if pair := _PAIR.match(error.message):
         return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
     if number := _thousands(value):
@@ -690,23 +693,6 @@ def _choice_meant(
         return f"{name} {meant}"
     default = getattr(error.param, "default", None)
     return f"{name} {default}, as without it" if default in wrong.names else f"{name} {wrong.names[0]}, for instance"
-
-
-def _spelling_meant(name: str, error: click.BadParameter) -> str:
-    """The option, or the command line, with `ROLE=SPELLING` in the place of a spelling, of several, or of a role."""
-    from slmtok.specials import pair_meant, spellings_meant
-
-    value, words = str(getattr(error, "value", "")), _arguments(error.ctx)
-    pairs, listed = [pair_meant(value)], [part.strip() for part in value.split(",")]
-    if len(listed) > 1 and "=" not in value and all(part[:1] in ("<", "[") for part in listed):
-        pairs = [f"{role}={text}" for role, text in spellings_meant(listed).items()]
-    if name.startswith("-") or error.ctx is None:
-        return " ".join(f"{name} {shlex.quote(pair)}" for pair in pairs)
-    at = words.index(value) if value in words else -1
-    spelling = words[at + 1] if 0 <= at < len(words) - 1 else ""
-    if value.isidentifier() and spelling and spelling[0] != "-" and "=" not in spelling:
-        return command_line(error.ctx, [*words[:at], f"{value}={spelling}", *words[at + 2 :]])
-    return command_line(error.ctx, chain.from_iterable(pairs if each == value else [each] for each in words))
 
 
 def _share_meant(name: str, error: click.BadParameter, value: str, command: click.Command | None) -> str | None:

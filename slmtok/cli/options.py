@@ -370,7 +370,8 @@ class Command(click.Command):
         """The outputs that were named; the command has ended, so they are complete."""
         if ctx.params.get("dry_run"):
             return ()
-        values = [ctx.params.get(param.name or "") for param in self.params if getattr(param, "panel", "") == OUTPUT]
+        names = [param.name or "" for param in self.params if getattr(param, "panel", "") == OUTPUT]
+        values = [each for name in names for each in (_outputs(ctx) if name == "output" else [ctx.params.get(name)])]
         return tuple(value for value in values if isinstance(value, str) and os.path.exists(value))  # noqa: PTH110
 
     def _note_on_stdout(self, ctx: click.Context) -> tuple[str, ...]:
@@ -382,7 +383,11 @@ class Command(click.Command):
         value, source = ctx.params.get("output"), ctx.get_parameter_source("output")
         if not isinstance(value, str) or value == "-" or source is not click.core.ParameterSource.DEFAULT:
             return ()
-        return (f"the output is in {value}, and stdout has its summary; -o NAME gives it another name",)
+        outputs = _outputs(ctx)
+        if len(outputs) > 1:
+            listed = " and ".join(outputs)
+            return (f"the outputs are in {listed}, and stdout has their summary; -o NAME gives them other names",)
+        return (f"the output is in {outputs[0]}, and stdout has its summary; -o NAME gives it another name",)
 
     def _refuse_empty_names(self, ctx: click.Context) -> None:
         """Raises `OptionError` for a file without a name, which Python would take for the working folder."""
@@ -524,14 +529,19 @@ def collector(name: str, collect: Callable[[list[Any]], Any]) -> Callable[..., A
     return callback
 
 
+def _outputs(ctx: click.Context) -> list[Any]:
+    """The value of `--output`; the files that the command made of it, where it says so by `set_outputs`."""
+    return list(ctx.meta.get("outputs", [ctx.params.get("output")]))
+
+
+def set_outputs(outputs: Sequence[str]) -> None:
+    """Says which files the running command writes, where they are others than the value of `--output`."""
+    click.get_current_context().meta["outputs"] = list(outputs)
+
+
 def arguments_of_command() -> list[str]:
     """The arguments of the running command as they were given."""
     return list(click.get_current_context().meta["arguments"])
-
-
-def tokenizer_of(arguments: Sequence[str]) -> str:
-    """The value of -t among arguments; tok.json without one."""
-    return next((value for flag, value in pairwise(arguments) if flag in ("-t", "--tokenizer")), "tok.json")
 
 
 def is_given(name: str) -> bool:

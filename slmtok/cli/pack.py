@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.files import (
+    again_with,
     check_is_file,
     check_is_folder_name,
     check_placeholders,
@@ -31,7 +32,7 @@ from slmtok.cli.output import Outcome, Row, counted, in_time, note, print_rows
 from slmtok.cli.packed import split_text
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import domain_note, separator_note, unusual_warnings
-from slmtok.corpus import STDIN
+from slmtok.corpus import FORMATS, STDIN, format_of
 from slmtok.corpus.contents import UNUSUAL
 from slmtok.corpus.paths import matches
 from slmtok.errors import OptionError
@@ -96,12 +97,12 @@ def pack(
     if dry_run:
         return dry_run_outcome(files, options, output)
     folders = _folders(output, tokenizers, files)
-    return _outcome(
-        [
-            _pack(list(corpus), load(name), folder, options, ray=ray, force=force)
-            for name, folder in zip(tokenizers, folders, strict=True)
-        ]
-    )
+    done = [
+        _pack(list(corpus), load(name), folder, options, ray=ray, force=force)
+        for name, folder in zip(tokenizers, folders, strict=True)
+    ]
+    has_whole_files = any(format_of(path, options) == FORMATS["text"] for path in files)
+    return _outcome(done, has_whole_files=has_whole_files)
 
 
 def _refuse_listed_tokenizers(corpus: tuple[str, ...], tokenizers: tuple[str, ...], output: str) -> None:
@@ -238,7 +239,14 @@ def _domain_notes(manifest: dict[str, Any]) -> list[str]:
     ]
 
 
-def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]]) -> Outcome:
+def _more_splits(split: str, *, has_whole_files: bool) -> str:
+    """How a corpus gets documents of both splits; a separator makes more of files that are one document each."""
+    rules = [] if "tail" in split else ["--val tail:10%"]
+    rules += ["--separator TEXT"] if has_whole_files else []
+    return ", or with ".join(map(again_with, rules)).replace("with run it again ", "") or "add documents"
+
+
+def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]], *, has_whole_files: bool) -> Outcome:
     results = [_result(packed, seconds) for packed, seconds, _ in done]
 
     def summary() -> None:
@@ -252,7 +260,7 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]]) -> Outcome:
     ]
     about_data += [
         f"--val {result['split']} chose {share} of {counted(result['documents'], 'document')}: {result['path']} has no "
-        f"{name} documents; {'' if 'tail' in result['split'] else '--val tail:10% or '}--separator makes some"
+        f"{name} documents; {_more_splits(result['split'], has_whole_files=has_whole_files)}"
         for result in results
         for name, share in (("val", "none"), ("train", "all"))
         if result["split"] != "none" and name not in result["splits"]

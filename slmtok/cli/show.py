@@ -104,7 +104,7 @@ def show(items: tuple[str, ...], more: tuple[str, ...], ids: bool, show_bytes: b
     return Outcome(
         {"bytes": len(data), "tokenizers": [one.to_dict() for one in found]},
         lambda: _print(found, len(data), ids=ids, show_bytes=show_bytes),
-        warnings=notes_on_text(text, ["slmtok", "show", *names]),
+        warnings=notes_on_text(text),
     )
 
 

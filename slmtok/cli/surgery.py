@@ -40,6 +40,7 @@ from slmtok.cli.options import (
     option,
     options_of,
     output_options,
+    set_outputs,
     tokenizer_argument,
 )
 from slmtok.cli.output import Outcome, Row, print_rows
@@ -135,6 +136,7 @@ def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Ou
         arguments_of_command(), lambda sizes: f"--vocab {sizes[0]}; slmtok eval --sizes {','.join(sizes)} measures all"
     )
     output = output.replace(VOCAB_PLACEHOLDER, str(options.n_vocab))
+    set_outputs([output])
     _check([tokenizer], output, output + ID_MAP_SUFFIX, force=force)
     before = load(tokenizer)
     after = slmtok.slice(before, options.n_vocab)
@@ -354,7 +356,7 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
         # Here it is the command line that is wrong, not a file.
         error.fields["option"] = "special"
         if isinstance(sound := error.fields.get("spellings"), dict):
-            line = _set_special_line(tokenizer, sound, output)
+            line = _set_special_line(tokenizer, sound, output, force=force)
             error.fix = line if {*sound} == {*names} else _without_alias(names, before.specials, line) or line
         raise
     vocabulary = before.vocabulary.with_specials(specials)
@@ -375,7 +377,7 @@ def _without_alias(names: Mapping[str, str], specials: Specials, line: str) -> s
     return f"leave pad out: {names['pad']} is the spelling of {other}; {of_hf}; to change both: {line}"
 
 
-def _set_special_line(tokenizer: str, spellings: Mapping[str, str], output: str) -> str:
+def _set_special_line(tokenizer: str, spellings: Mapping[str, str], output: str, *, force: bool) -> str:
     """The command line with these spellings."""
     pairs = [f"{role}={text}" for role, text in spellings.items()]
-    return shlex.join(["slmtok", "set-special", tokenizer, *pairs, "-o", output])
+    return shlex.join(["slmtok", "set-special", tokenizer, *pairs, "-o", output, *["--force"] * force])

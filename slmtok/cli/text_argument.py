@@ -7,11 +7,13 @@ import re
 import shlex
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+import click
+
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
-from slmtok.cli.options import TOKENIZER, Habit
+from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
 from slmtok.files import read_at_most, similar_file
@@ -47,20 +49,39 @@ def _is_folder(name: str) -> bool:
     return name != "" and any(os.path.isfile(os.path.join(name, file)) for file in TOKENIZER_FILES)  # noqa: PTH113, PTH118
 
 
-def notes_on_text(text: str | None, line: Sequence[str], options: Sequence[str] = ()) -> tuple[str, ...]:
+def notes_on_text(text: str | None, *, is_written: bool = False) -> tuple[str, ...]:
     """A warning about a text that names a file, or almost a public tokenizer, with the command that takes that.
 
-    line: the command with its tokenizers. options: those behind its arguments.
+    is_written: whether the command has written its output, which the one of the warning replaces.
     """
     if text is None or text == STDIO:
         return ()
+    force = [] if not is_written or "--force" in arguments_of_command() else ["--force"]
     if os.path.isfile(text):  # noqa: PTH113 - false for any text
-        command = shlex.join([*line, *options, STDIO])
+        command = shlex.join([*line_with(text, STDIO), *force])
         fact = f"{text!r} was taken as the text, and is the name of a file"
         return (f"{fact}; {command} < {shlex.quote(text)} shows its text",)
     if _NAME.fullmatch(text) and (meant := similar_encoding(text)):
-        return (f"{text!r} is taken as text; with the tokenizer: {shlex.join([*line, meant, *options])}",)
+        return (f"{text!r} is taken as text; with the tokenizer: {shlex.join([*line_with(text, meant), *force])}",)
     return ()
+
+
+def line_with(argument: str, other: str) -> list[str]:
+    """The words of the running command with another word for its last argument of this name."""
+    context = click.get_current_context()
+    words = arguments_of_command()
+    places = [at for at, word in enumerate(words) if word == argument]
+    at = places[-1] if places else len(words)
+    return [*context.command_path.split(), *words[:at], other, *words[at + 1 :]]
+
+
+def piped_in(text: str, command: str, arguments: Sequence[str], dropped: Collection[int]) -> str:
+    """As `piped`, for a command with its other arguments; those with the `dropped` indices have the text itself."""
+    kept = [word for at, word in enumerate(arguments) if at not in dropped]
+    if not any(word.startswith("-t") or word.partition("=")[0] == "--tokenizer" for word in kept):
+        named = any(map(names_tokenizer, kept))
+        kept = kept if named else ["-t", "tok.json", *kept]
+    return piped(text, shlex.join([*command.split(), STDIO, *kept]))
 
 
 def piped(text: str, command: str) -> str:

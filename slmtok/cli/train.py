@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,7 @@ from slmtok.cli.options import (
     option,
     options_of,
     output_options,
+    set_outputs,
 )
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, counted, in_time, note, print_rows, settings, write_line
 from slmtok.cli.progress import Progress
@@ -54,7 +55,7 @@ from slmtok.foreign_options import nearest_name, nearest_remark
 from slmtok.options import CountOptions, TrainOptions
 from slmtok.schemes import SCHEMES
 from slmtok.sizes import format_bytes
-from slmtok.specials import FIRST_LEARNED, pair_meant
+from slmtok.specials import FIRST_LEARNED, pairs_meant
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ LINE_WIDTH = 64
 MAX_LISTED_REFUSED = 6
 MIN_NOTED_MERGE_BYTES = 50_000_000
 """Below this the memory of merging is only part of the summary."""
+_VOCAB, _LEAST_SUGGESTED = ("--vocab", "--vocab-size"), 4096
 _EXAMPLE = "slmtok train corpus.txt --vocab 8192 -o tok.json"
 
 _STEPS = ("--steps", "--max-steps", "--num-steps", "--max-iters", "--epochs", "--num-epochs")
@@ -91,8 +93,11 @@ def _sizes(value: str | None, arguments: Sequence[str]) -> str:
 
 
 def _special(value: str | None, arguments: Sequence[str]) -> str:
-    """`--special` for the spelling of a special token; of all of them, user's."""
-    return f"--special {shlex.quote(pair_meant(value if value and value != 'all' else '<|user|>'))}"
+    """`--special` for each spelling of a special token; of all of them, user's."""
+    joined = [word.partition("=")[2] for word in arguments if word.startswith("--allow-special=")]
+    given = [following for word, following in pairwise(arguments) if word == "--allow-special"] + joined
+    pairs = pairs_meant([text if text and text != "all" else "<|user|>" for text in given if value] or ["<|user|>"])
+    return " ".join(f"--special {shlex.quote(f'{role}={text}')}" for role, text in pairs.items())
 
 
 _HABITS = {
@@ -199,16 +204,33 @@ class TrainJob:
         return files, has_counts
 
     def _complete_command(self, error: SlmtokError) -> str | None:
-        """The remedy as a command line, where the error suggests a value."""
-        corpus, vocab = list(self.corpus), " ".join(f"--vocab {size}" for size in self.sizes)
+        """The remedy as the command line with the value that the error suggests."""
+        words = arguments_of_command()
         if isinstance(error, VocabularyTooSmall):
-            vocab = "--vocab 4096"
+            larger = (str(size) for size in map(_LEAST_SUGGESTED.__lshift__, count()) if size not in self.sizes)
+            sizes = iter(next(larger) if self._is_too_small(size) else str(size) for size in self.sizes)
+            for at, (flag, value) in enumerate(pairwise(["", *words])):
+                if flag in _VOCAB:
+                    words[at] = next(sizes)
+                elif value.startswith(tuple(f"{each}=" for each in _VOCAB)):
+                    words[at] = f"{value.partition('=')[0]}={next(sizes)}"
         elif error.fix is None or not error.fix.startswith("'"):
             return error.fix
         else:
-            better = error.fix.strip("'")
-            corpus = [better if path == error.fields.get("path") else path for path in corpus]
-        return f"slmtok train {shlex.join(corpus)} {vocab} -o {shlex.quote(self.output)}"
+            better, path = error.fix.strip("'"), error.fields.get("path")
+            words = [better if word == path and path in self.corpus else word for word in words]
+        context = click.get_current_context()
+        is_default = context.get_parameter_source("output") is click.core.ParameterSource.DEFAULT
+        return command_line(context, [*words, *(["-o", self.output] if is_default else [])])
+
+    def _is_too_small(self, size: int | None) -> bool:
+        from slmtok.training.learn import validate_options
+
+        try:
+            validate_options(replace(self.options, vocab_size=size))
+        except VocabularyTooSmall:
+            return True
+        return False
 
     def run(self) -> Outcome:
         """Trains and writes."""
@@ -217,7 +239,8 @@ class TrainJob:
         begun = time.perf_counter()
         files, has_counts = self._check()
         if self.dry_run:
-            return dry_run_outcome(files, self.options, self.output)
+            return dry_run_outcome(files, self.options, ", ".join(self.outputs))
+        set_outputs(self.outputs)
         expected = {} if has_counts else {"count": known_size(files, self.options)}
         with Progress(expected=expected) as progress:
             watched = [] if has_counts or not (self.locks or self.save_counts) else files

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import CLASSES, main_class, text_of
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, add_notes, check_output, writing
+from slmtok.cli.files import STDIO, add_notes, check_output, names_tokenizer, writing
 from slmtok.cli.options import (
     OUTPUT,
     Habit,
@@ -20,7 +20,6 @@ from slmtok.cli.options import (
     option,
     output_options,
     tokenizer_argument,
-    tokenizer_of,
 )
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.errors import OptionError
@@ -63,7 +62,8 @@ class TokenRow:
 
 def _decoded(value: str | None, arguments: Sequence[str]) -> str:
     """The command that shows one id."""
-    return f"printf %s {shlex.quote(value or '300')} | slmtok decode - -t {shlex.quote(tokenizer_of(arguments))}"
+    tokenizer = next(filter(names_tokenizer, arguments), "tok.json")
+    return f"printf %s {shlex.quote(value or '300')} | slmtok decode - -t {shlex.quote(tokenizer)}"
 
 
 def _listed(value: str | None, arguments: Sequence[str]) -> str:

@@ -273,6 +273,9 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
         fix = (UNPACK, *((", or ", *fix) if len(found) < number else ()))
     fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
+    if content.read_by == Setting("format", "parquet") and (path == STDIN or compression(path) != "plain"):
+        # It is read from its end.
+        fix = ("name a .parquet file, uncompressed" + "; cat > FILE.parquet saves stdin" * (path == STDIN),)
     if path == STDIN and content.name in _DECOMPRESS:
         fix = (f"{_DECOMPRESS[content.name]} FILE | slmtok ...",)
     is_packed = path == STDIN and content.name in _DECOMPRESS
