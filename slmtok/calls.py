@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion, value_text
-from slmtok.foreign_options import AS_HF, BOTH_AS_HF, foreign_option
+from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option
 from slmtok.specials import spellings_meant
 
 Target = TypeVar("Target", bound=Callable[..., Any])
@@ -26,6 +26,8 @@ _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 EXAMPLES = {
     "corpus": "'corpus.txt'",
+    "export.to": "'hf'",
+    "folder": "'exported'",
     "hf.text": "'some text'",
     "input": "'some text'",
     "merge_counts.out": "'all.counts'",
@@ -152,6 +154,12 @@ def wrong_call(
         shown, taken = next(iter(spellings_meant(names).items())), {}
     example = where + _completed(name, positional, required, shown, taken)
     for option, value in unknown.items():
+        place = next((each for each in missing if each in ("folder", "out")), None)
+        if option in OUTPUTS and not takes_any and (place or name in _RESULTS):
+            call = _completed(name, positional, required, shown, {**taken, place: value} if place else taken)
+            fact = f"{name}() has no option {option!r}" + (f"; did you mean {place!r}?" if place else "")
+            saved = where + call if place else _saved(name, args, taken, value)
+            return UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=saved, option=option)
         meant, fix = meant_option(option, value, options, given=given)
         if option in AS_HF and "bos" in options and not takes_any:
             fix = _as_hf(name, args, keywords)
@@ -162,6 +170,8 @@ def wrong_call(
             limit, without = f"options: {', '.join(options)}", f"{example}, without {option}"
             return UnknownOption(fact, limit=limit, fix=fix or without, option=option)
     limit = f"{name}({', '.join(map(_brief, parameters))})"
+    if len(args) > len(positional) and (fix := _saved(name, args[: len(positional)], taken, args[len(positional)])):
+        return WrongType(f"{name}() takes no output", limit=limit, fix=fix)
     if missing:
         return WrongType(f"{name}() lacks {missing[0]!r}", limit=limit, fix=example, option=missing[0])
     twice = next((each for each in positional[: len(args)] if each in keywords), None)
@@ -171,7 +181,20 @@ def wrong_call(
     fix = "give options by name"
     if positional[:1] in (["x"], ["xs"]) and all(isinstance(each, str) for each in args):
         fix = f"tok.encode_batch({argument_text(list(args), 'texts')}) for texts of their own"
+    if name == "merge_counts" and all(isinstance(each, (str, os.PathLike)) for each in args):
+        fix = call_text("slmtok.merge_counts", [list(map(os.fspath, args[:-1])), args[-1]], keywords)
     return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
+
+
+_RESULTS = {"import_file": "tok, receipt = {}; tok"}
+"""Functions that return what is saved in a further call, and how that begins."""
+
+
+def _saved(name: str, args: Sequence[Any], keywords: Mapping[str, Any], path: object) -> str | None:
+    """The call that saves the result of a function to the file that it was given; None for another function."""
+    if name not in _RESULTS or not isinstance(path, (str, os.PathLike)):
+        return None
+    return f"{_RESULTS[name].format(call_text(name, args, keywords))}.save({argument_text(path)})"
 
 
 def _owner(function: Callable[..., Any]) -> str:

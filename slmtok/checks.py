@@ -126,7 +126,7 @@ def check_text(x: object) -> Text:
         raise WrongType(f"{str(x)!r} is a path, not text", fix="read the file, or tok.encode_files([path], out)")
     if isinstance(x, (list, tuple)):
         fix = "tok.decode(ids)" if are_ids(x) else "tok.encode_batch(texts)"
-        raise WrongType(f"a {type(x).__name__} is not one text", fix=fix)
+        raise not_one_text(x, fix)
     found = _buffer(x)
     if found is None:
         fix = "tok.decode(ids)" if are_ids(x) else "tok.encode('some text')"
@@ -135,6 +135,16 @@ def check_text(x: object) -> Text:
             fix = map_call(x) or (one and f"tok.encode({one})") or (many and f"tok.encode_batch({many})") or fix
         raise WrongType(f"text must be str or bytes, not {type(x).__name__}", fix=fix)
     return found
+
+
+def are_texts(x: object) -> bool:
+    """Whether a value is a list or tuple of texts, where one text is expected."""
+    return isinstance(x, (list, tuple)) and len(x) > 0 and all(isinstance(each, (str, *BYTES_LIKE)) for each in x)
+
+
+def not_one_text(x: object, fix: str) -> WrongType:
+    """The error for several texts in place of one."""
+    return WrongType(f"a {type(x).__name__} is not one text", fix=fix)
 
 
 def _buffer(x: object) -> memoryview | None:

@@ -50,6 +50,8 @@ _OURS: dict[str, str] = {
     "vocab_sz": "vocab_size",
 }
 """Options with another name and the same values."""
+OUTPUTS = frozenset(["output", *(name for name, ours in _OURS.items() if ours == "output")])
+"""Options of other libraries, and of commands, for the file of a result."""
 _FIXES: dict[str, tuple[str, Message]] = {
     "add_special_tokens": ("bos", "bos=True, eos=True add them; without, none are added"),
     "disallowed_special": ("allow_special", "leave it out: what allow_special does not name is text"),

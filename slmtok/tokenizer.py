@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, final, overload
 
 from slmtok import id_arrays, segments, specials
 from slmtok.calls import explains_calls, wrong_call
-from slmtok.checks import check_bool, check_choice, check_errors, check_int, check_text, check_texts, check_threads
+from slmtok.checks import (
+    are_texts,
+    check_bool,
+    check_choice,
+    check_errors,
+    check_int,
+    check_text,
+    check_texts,
+    check_threads,
+    not_one_text,
+)
 from slmtok.errors import SlmtokError, WrongType
 from slmtok.files import read_limited
 from slmtok.foreign_options import OF_HF, OF_TIKTOKEN
@@ -441,6 +451,9 @@ class Tokenizer(metaclass=_NamesConstructors):
         With unit "chars" a position inside a character counts as the character's start.
         """
         check_choice("unit", unit, ("bytes", "chars"))
+        if are_texts(x):
+            option = "" if unit == "bytes" else f", unit={unit!r}"
+            raise not_one_text(x, f"[tok.encode_with_offsets(text{option}) for text in texts]")
         ids = self.encode(x)
         spans = byte_spans(ids, self.byte_lengths())
         if unit == "chars":
@@ -460,6 +473,8 @@ class Tokenizer(metaclass=_NamesConstructors):
 
     def pieces(self, x: Text) -> list[tuple[int, bytes]]:
         """(id, bytes) of each token of a text, for inspection."""
+        if are_texts(x):
+            raise not_one_text(x, "[tok.pieces(text) for text in texts]")
         return [(id, self._vocabulary.token_bytes(id)) for id in self.encode_list(x)]
 
     def _delimiters(self, *, bos: bool, eos: bool) -> dict[str, int | None]:

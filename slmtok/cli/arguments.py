@@ -13,6 +13,7 @@ import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
 from slmtok.file_kinds import MANIFEST, TOKENIZER, kind_of_file
+from slmtok.files import free_name
 from slmtok.specials import FIRST_LEARNED, pairs_meant
 
 _TOKENIZER = "TOK"
@@ -52,7 +53,7 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     Two files exchanged, a text among tokenizers as the value of --on, or a missing file as the output. For a tokenizer
     of another kind, the command that trains one.
     """
-    from slmtok.formats.foreign_files import READ_PAIR, TRAIN_OWN
+    from slmtok.formats.foreign_files import READ_PAIR, TRAIN_OWN_CALL
 
     path = error.fields.get("path")
     if not isinstance(path, str):
@@ -61,8 +62,8 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
         command = command_line(ctx, ctx.meta["arguments"])
         error.fix = error.fix.replace("slmtok ...", command)
         return
-    if error.fix and TRAIN_OWN in error.fix:
-        error.fix = error.fix.replace(TRAIN_OWN, _train_own(path, ctx))
+    if error.fix and (call := TRAIN_OWN_CALL.search(error.fix)):
+        error.fix = error.fix.replace(call[0], _train_own(path, ctx))
         return
     if error.fix and READ_PAIR in error.fix:
         before, begin, code = error.fix.partition(READ_PAIR)
@@ -82,7 +83,7 @@ def _train_own(path: str, ctx: click.Context) -> str:
     texts = [value for is_place, value in _values(ctx) if not is_place and value != path]
     corpus = shlex.join(each for each in texts if os.path.exists(each)) or "CORPUS"  # noqa: PTH110
     beside = f"{os.path.splitext(path.rstrip(os.sep))[0]}-slmtok.json"  # noqa: PTH122
-    output, force = _imported(ctx) or (beside, False)
+    output, force = _imported(ctx) or (free_name(beside), False)
     return f"slmtok train {corpus} --vocab 8192 -o {shlex.quote(output)}{' --force' * force}"
 
 

@@ -143,7 +143,7 @@ def encode(
         try:
             job = EncodeJob(load(tokenizer), files, read, bos, eos, _names(allow_special), threads, progress)
         except UnknownSpecial as error:
-            error.fix = _with_special(tokenizer, error)
+            error.fix = _with_specials(tokenizer, _names(allow_special), error)
             raise
         if settings().as_json and output is None:
             return Outcome(job.collect(has_spans=offsets), warnings=_warnings(source, job))
@@ -215,13 +215,15 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for value in values for name in ([value] if value == "," else value.split(",")) if name)
 
 
-def _with_special(tokenizer: str, error: UnknownSpecial) -> str | None:
-    """The command that gives the tokenizer a special of that name; the fix of the error where it is no file."""
-    name = str(error.fields.get("name"))
+def _with_specials(tokenizer: str, names: Sequence[str], error: UnknownSpecial) -> str | None:
+    """The command that gives the tokenizer specials of these names; the fix of the error where it is no file."""
     if not Path(tokenizer).is_file():
         return error.fix
-    pair = " ".join(shlex.quote(f"{role}={text}") for role, text in spellings_meant([name]).items())
-    return f"slmtok set-special {shlex.quote(tokenizer)} {pair} -o with-special.json, and name -t with-special.json"
+    specials = load(tokenizer).specials
+    lacking = [name for name in names if name not in specials and name not in specials.spellings]
+    pairs = " ".join(shlex.quote(f"{role}={text}") for role, text in spellings_meant(lacking).items())
+    output = free_name("with-special.json")
+    return f"slmtok set-special {shlex.quote(tokenizer)} {pairs} -o {output}, and name -t {output}"
 
 
 def _warnings(source: str, job: EncodeJob, array: str | None = None) -> tuple[str, ...]:

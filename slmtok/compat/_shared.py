@@ -30,7 +30,8 @@ from slmtok.errors import (
     WrongType,
 )
 from slmtok.file_kinds import NAMES, TOKENIZER, kind_of_file
-from slmtok.formats.foreign_files import TRAIN_OWN
+from slmtok.files import free_name
+from slmtok.formats.foreign_files import TRAIN_OWN, train_own
 from slmtok.record_texts import texts_in
 from slmtok.tokenizer import Tokenizer, read_tokenizer
 from slmtok.training.texts import MAX_NAMES, is_file_name
@@ -292,7 +293,8 @@ def read_model(path: str | os.PathLike[str] | Tokenizer) -> Tokenizer:
     except (MissingInput, CorruptFile) as error:
         if str(path).endswith(".model"):
             error.limit = "a tokenizer file of slmtok; the models of SentencePiece are not read"
-            error.fix = f"train one: {TRAIN_OWN}, and name 'tok.json'"
+            own = free_name(f"{Path(path).stem}.json")
+            error.fix = f"train one: {train_own(own)}, and name {own!r}"
             if isinstance(error, CorruptFile):
                 fact, name = f"{path} is not a tokenizer file of slmtok", str(path)
                 raise WrongFormat(fact, where=name, limit=error.limit, fix=error.fix, path=name) from None

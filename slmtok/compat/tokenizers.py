@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from slmtok.calls import Expression, call_text
 from slmtok.checks import check_path
 from slmtok.compat import as_hf
 from slmtok.compat._hf_rows import Alignment, Frame, Inputs, Plan, make_rows, parse_inputs
@@ -132,8 +133,19 @@ class ByteLevelBPETokenizer:
         max_token_length: int | None = None,
     ) -> None:
         """Trains on text files, one document a line. Raises `MissingInput`, and as `train_from_iterator`."""
-        self._train([files] if isinstance(files, str) else list(files), vocab_size, min_frequency, special_tokens,
-                    max_token_length)  # fmt: skip
+        try:
+            self._train([files] if isinstance(files, str) else list(files), vocab_size, min_frequency, special_tokens,
+                        max_token_length)  # fmt: skip
+        except MissingInput as error:
+            if "slmtok.Texts" in str(error.fix):
+                given = {"min_frequency": min_frequency, "special_tokens": special_tokens}
+                given["max_token_length"] = max_token_length
+                defaults = {"min_frequency": 2, "special_tokens": (), "max_token_length": None}
+                more = {name: value for name, value in given.items() if value != defaults[name]}
+                texts = Expression("[text]" if isinstance(files, str) else "texts")
+                call = call_text("train_from_iterator", [texts], {"vocab_size": vocab_size, **more})
+                error.fix = f"{call}, if they are texts; else check the names"
+            raise
 
     def _train(self, corpus: Any, vocab: int, min_count: int, special: Sequence[Any], max_length: int | None) -> None:
         from slmtok.training.api import train

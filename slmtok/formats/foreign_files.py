@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import NAMES, kind_of
-from slmtok.files import read_limited
+from slmtok.files import free_name, read_limited
 
 TRAIN_OWN = "slmtok.train('corpus.txt', vocab_size=8192, allow_smaller=True).save('tok.json')"
-"""In a fix; commands replace it by a command with the files that they were given."""
+"""In a fix, with a name that no file has; commands replace it by a command with the files that they were given."""
+TRAIN_OWN_CALL = re.compile(re.escape(TRAIN_OWN).replace(re.escape("tok.json"), "[^']+"))
 READ_PAIR = "from slmtok.compat.tokenizers import ByteLevelBPETokenizer as B; "
 """Begins the code of `pair_code` in a fix; commands replace it by a command with their output."""
-_NOT_SUPPORTED = f"slmtok reads byte-level BPE alone; train a tokenizer of your own: {TRAIN_OWN}"
 _SETTINGS = (
     *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json"),
     *("generation_config.json", "preprocessor_config.json"),
@@ -36,6 +36,15 @@ _MERGES = re.compile(rb"(\S+ \S+\r?\n){3}")
 _WORDPIECE = re.compile(rb"\[PAD\]\r?\n|\[UNK\]\r?\n")
 
 
+def train_own(output: str = "tok.json") -> str:
+    """The call that trains a tokenizer, into a file of this name, or one like it that does not exist."""
+    return TRAIN_OWN.replace("'tok.json'", repr(free_name(output)))
+
+
+def _not_supported() -> str:
+    return f"slmtok reads byte-level BPE alone; train a tokenizer of your own: {train_own()}"
+
+
 class ForeignFile(NamedTuple):
     """What a file is, and what to name instead."""
 
@@ -49,9 +58,9 @@ def foreign_file(path: str, data: bytes) -> ForeignFile | None:
     if not data.strip():
         return ForeignFile("empty", "name another file, or fetch it again")
     if _SENTENCEPIECE.match(data) or (name.endswith(".model") and begin != b"{"):
-        return ForeignFile("a SentencePiece model", _NOT_SUPPORTED)
+        return ForeignFile("a SentencePiece model", _not_supported())
     if _WORDPIECE.match(data):
-        return ForeignFile("the vocabulary of a WordPiece tokenizer", _NOT_SUPPORTED)
+        return ForeignFile("the vocabulary of a WordPiece tokenizer", _not_supported())
     if name in _SETTINGS and begin == b"{" and kind_of(data) not in NAMES:
         return ForeignFile("settings of Hugging Face", _tokenizer_json(path))
     if begin == b"{" and _is_vocabulary(name, data):

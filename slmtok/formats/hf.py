@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from slmtok import schema
 from slmtok.errors import CorruptFile, Inexpressible, Setting, SlmtokError
 from slmtok.formats.base import Encode, Origin, Target, module, refuse_silent_merges
-from slmtok.formats.foreign_files import TRAIN_OWN
+from slmtok.formats.foreign_files import train_own
 from slmtok.formats.own_layout import foreign_specials, own_vocabulary
 from slmtok.json_files import parse
 from slmtok.specials import SpecialId, Specials
@@ -497,7 +497,7 @@ def _refuse(wrong: bool, fact: str, limit: str, source: str) -> None:
             f"{source} cannot be imported: {fact}",
             where=source,
             limit=f"slmtok reads byte-level BPE, as of GPT-2, with {limit}",
-            fix=TRAIN_OWN,
+            fix=train_own(),
             path=source,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING
 from slmtok.calls import argument_text, call_text, explains_calls
 from slmtok.checks import check_progress
 from slmtok.corpus.contents import no_text
-from slmtok.errors import OptionError, Setting, UnknownOption
+from slmtok.errors import OptionError, Setting, UnknownOption, WrongType
+from slmtok.foreign_options import OUTPUTS
 from slmtok.options import (
     CountOptions,
+    Options,
     ReadOptions,
     TrainOptions,
     build_options,
@@ -76,7 +79,23 @@ def train(
     `UnknownOption`, `RequiredToken`, `UnknownName`, `Unreadable`, `DiskFull`, `NotEnoughMemory`, and `CountOverflow`
     beyond 64 bits.
     """
+    _refuse_output("train", corpus, options, keywords)
     return train_with_report(corpus, options, progress=progress, **keywords).tokenizer
+
+
+def _refuse_output(function: str, corpus: object, options: object, keywords: Mapping[str, object]) -> None:
+    """Raises for the file of the result among the arguments: `WrongType` for a path, `UnknownOption` for `output`."""
+    named = next((name for name in keywords if name in OUTPUTS), None)
+    path = options if named is None else keywords[named]
+    if not isinstance(path, (str, os.PathLike)):
+        return
+    rest = {name: value for name, value in keywords.items() if name != named}
+    kept = options if isinstance(options, Options) else None
+    fix = f"{call_text(f'slmtok.{function}', [corpus], rest, kept)}.save({argument_text(path)})"
+    if named is None:
+        raise WrongType(f"options must be options, not the path {os.fspath(path)!r}", fix=fix)
+    if function == "count":
+        raise UnknownOption(f"unknown option {named!r}", limit="count returns the counts", fix=fix, option=named)
 
 
 @documents_options(TrainOptions)
@@ -188,6 +207,7 @@ def count(
     profile: a `slmtok.corpus.profile.CorpusProfile` that receives lengths and duplicates.
     """
     check_progress(progress)
+    _refuse_output("count", corpus, options, keywords)
     options = build_options(CountOptions, options, keywords)
     corpus = check_source(corpus, options, "slmtok.count")
     return count_corpus(corpus, options, progress, Observers(doc_digests, profile))

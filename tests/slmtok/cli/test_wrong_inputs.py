@@ -340,11 +340,60 @@ def test_a_text_that_names_a_file_or_a_tokenizer_is_said_with_the_whole_command(
     line = f"slmtok {command} tok.json gpt-4{options}"
     assert ran.code == 0 and f"note: 'gpt4' is taken as text; with the tokenizer: {line}\n" in ran.err
     ran = slmtok(command, "-t", "tok.json", "a.txt", *(output and ["-o", "y.html"]))
-    line = f"slmtok {command} tok.json{options.replace('x', 'y')} - < a.txt"
+    line = f"slmtok {command} -t tok.json -{options.replace('x', 'y')} < a.txt"
     assert (
         ran.code == 0
         and f"note: 'a.txt' was taken as the text, and is the name of a file; {line} shows its text\n" in ran.err
     )
+
+
+def test_a_page_that_was_just_written_is_replaced(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    for line in ("view tok.json a.txt", "view tok.json a.txt --force", "show --ids tok.json a.txt"):
+        note = slmtok(*line.split()).err.splitlines()[-1]
+        command = note.partition("; ")[2].removesuffix(" shows its text")
+        assert command.endswith(" < a.txt") and ("--force" in command) == (line[:4] == "view")
+        assert "--ids" not in line or "--ids" in command
+        ran = slmtok(*command.removesuffix(" < a.txt").split()[1:], stdin=(tmp_path / "a.txt").read_bytes())
+        assert ran.code == 0, ran.err
+
+
+def test_one_pasted_command_repairs_every_value(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    ran = slmtok("encode", "a.txt", "-t", "tok.json", "--allow-special", "<|x|>,eos,<|y|>", "--allow-special", "z")
+    fix = ran.err.splitlines()[-1].removeprefix("  fix:   ")
+    assert fix.startswith("slmtok set-special tok.json 'x=<|x|>' 'y=<|y|>' 'z=<|z|>' -o with-special.json")
+    ran = slmtok("train", "a.txt", "--vocab", "280", "-o", "b.json", "--special", "<|x|>", "--special=y")
+    assert ran.err.endswith("fix:   --special 'x=<|x|>' --special 'y=<|y|>'\n")
+    ran = slmtok("train", "a.txt", "--vocab", "280", "--allow-special", "<|x|>", "--allow-special=<|y|>")
+    assert ran.err.endswith("fix:   use --special 'x=<|x|>' --special 'y=<|y|>'\n")
+
+
+def test_options_stay_in_a_command_with_another_size_or_file(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    line = ["train", "a.txt", "--vocab", "9", "--vocab-size=10", "--vocab", "4096", "--allow-smaller", "-o", "b.json"]
+    fix = "slmtok train a.txt --vocab 8192 --vocab-size=16384 --vocab 4096 --allow-smaller -o b.json"
+    assert slmtok(*line).err.splitlines()[-1].removeprefix("  fix:   ") == fix
+    assert slmtok(*fix.split()[1:]).code == 0
+
+
+def test_parquet_on_stdin_is_a_file_that_is_named(slmtok, tmp_path):
+    for line in (["count", "-"], ["encode", "-", "-t", "gpt2"]):
+        ran = slmtok(*line, stdin=b"PAR1" + bytes(20))
+        assert ran.code == 2 and "fix:   name a .parquet file, uncompressed; cat > FILE.parquet saves stdin" in ran.err
+
+
+def test_the_note_on_a_split_without_documents_can_be_followed(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    (tmp_path / "r.jsonl").write_text('{"text": "the cat"}\n')
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    ran = slmtok("pack", "r.jsonl", "-t", "tok.json", "-o", "new")
+    assert "new has no val documents; run it again with --val tail:10% --force\n" in ran.err, ran.err
+    assert slmtok("pack", "r.jsonl", "-t", "tok.json", "-o", "new", "--val", "tail:10%", "--force").code == 0
+    ran = slmtok("pack", "a.txt", "-t", "tok.json", "-o", "b", "--val", "hash:1%")
+    assert "--val tail:10% --force, or with --separator TEXT --force\n" in ran.err, ran.err
 
 
 def test_an_audit_of_another_text_is_not_taken_for_another_reading(slmtok, tmp_path):
@@ -373,6 +422,15 @@ def test_a_lock_names_the_folder_of_a_file_that_was_given(slmtok, tmp_path):
         assert (copy, again) == ("cp old/b.txt old/a.txt", "slmtok reproduce tok.lock --corpus old")
     (tmp_path / "old/a.txt").write_bytes((tmp_path / "old/b.txt").read_bytes())
     assert slmtok(*again.split()[1:]).code == 0
+    # A file of the same name with another text is not meant; folders below that of the lock are searched.
+    (tmp_path / "below" / "raw").mkdir(parents=True)
+    (tmp_path / "tok.lock").rename("below/tok.lock")
+    (tmp_path / "old/a.txt").rename("below/raw/a.txt")
+    (tmp_path / "a.txt").write_text("another text")
+    ran = slmtok("reproduce", "below/tok.lock")
+    assert ran.err.endswith("fix:   slmtok reproduce below/tok.lock --corpus below/raw\n")
+    (tmp_path / "below/raw/a.txt").unlink()
+    assert "--corpus FOLDER, where a.txt lies now" in slmtok("reproduce", "below/tok.lock").err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="/dev/zero is of Unix")
