@@ -392,13 +392,13 @@ def _translated(command: click.Command | None, arguments: Sequence[str], where: 
     unknown, whole = _unknown(command, arguments), getattr(command, "habits", {}).get(WHOLE)
     if len(unknown) < (1 if whole else least):
         return None
-    words, rest = where.split(), iter(arguments)
-    for word in rest:
+    words, rest = where.split(), enumerate(arguments)
+    for at, word in rest:
         flag, equals, _ = word.partition("=")
         if flag not in unknown:
             words.append(word)
             continue
-        value = _value_of(flag, arguments)
+        value = _value_of(flag, arguments[at:])
         if value is not None and not equals:
             next(rest)
         if flag in _CORPUS_OPTIONS and _takes_corpus(command):

@@ -93,10 +93,8 @@ def _sizes(value: str | None, arguments: Sequence[str]) -> str:
 
 
 def _special(value: str | None, arguments: Sequence[str]) -> str:
-    """`--special` for each spelling of a special token; of all of them, user's."""
-    joined = [word.partition("=")[2] for word in arguments if word.startswith("--allow-special=")]
-    given = [following for word, following in pairwise(arguments) if word == "--allow-special"] + joined
-    pairs = pairs_meant([text if text and text != "all" else "<|user|>" for text in given if value] or ["<|user|>"])
+    """`--special` for the spelling of a special token, or several with commas between; of all of them, user's."""
+    pairs = pairs_meant([value if value and value != "all" else "<|user|>"])
     return " ".join(f"--special {shlex.quote(f'{role}={text}')}" for role, text in pairs.items())
 
 

@@ -11,7 +11,18 @@ import pytest
 import slmtok
 from slmtok.compat import as_hf, as_tiktoken, cs336
 from slmtok.compat.nanochat import RustBPETokenizer
-from slmtok.errors import InvalidSpecials, MissingInput, OptionError, SlmtokError, UnknownSpecial, WrongType
+from slmtok.compat.sentencepiece import SentencePieceProcessor
+from slmtok.compat.tokenizers import ByteLevelBPETokenizer
+from slmtok.errors import (
+    InvalidSpecials,
+    MissingInput,
+    OptionError,
+    SlmtokError,
+    UnknownOption,
+    UnknownSpecial,
+    WrongFormat,
+    WrongType,
+)
 from slmtok.foreign_options import OF_HF, OF_TIKTOKEN
 from slmtok.formats.export import export
 from slmtok.formats.importing import import_file
@@ -71,6 +82,63 @@ def test_calls_are_completed(tok: slmtok.Tokenizer, call: str, fix: str) -> None
     proposed = caught.value.fix.partition(" for ")[0].partition(" gives ")[0].replace("corpus.txt", "a.txt")
     assert proposed == fix
     eval(proposed.replace("'a.txt'", "'a.txt', vocab_size=280"))
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ("slmtok.count('a.txt', 'new.counts')", "slmtok.count('a.txt').save('new.counts')"),
+        ("slmtok.count('a.txt', output='new.counts', threads=1)",
+         "slmtok.count('a.txt', threads=1).save('new.counts')"),
+        ("slmtok.count('a.txt', out='new.counts')", "slmtok.count('a.txt').save('new.counts')"),
+        ("slmtok.train('a.txt', 'new.json', vocab_size=280)",
+         "slmtok.train('a.txt', vocab_size=280).save('new.json')"),
+        ("import_file('hf', 'new.json')", "tok, receipt = import_file('hf'); tok.save('new.json')"),
+        ("import_file('hf', output='new.json', verify=False)",
+         "tok, receipt = import_file('hf', verify=False); tok.save('new.json')"),
+        ("export(tok, 'tiktoken', out='new', verify=False)", "export(tok, 'tiktoken', 'new', verify=False)"),
+        ("export(tok, 'tiktoken', output='new', verify=False)", "export(tok, 'tiktoken', 'new', verify=False)"),
+        ("slmtok.merge_counts('a.counts', 'b.counts', 'new.counts')",
+         "slmtok.merge_counts(['a.counts', 'b.counts'], 'new.counts')"),
+        ("slmtok.merge_counts(['a.counts', 'b.counts'], output='new.counts')",
+         "slmtok.merge_counts(['a.counts', 'b.counts'], 'new.counts')"),
+        ("tok.encode_with_offsets(texts)", "[tok.encode_with_offsets(text) for text in texts]"),
+        ("tok.encode_with_offsets(texts, unit='chars')",
+         "[tok.encode_with_offsets(text, unit='chars') for text in texts]"),
+        ("tok.pieces(texts)", "[tok.pieces(text) for text in texts]"),
+    ],
+)  # fmt: skip
+def test_what_is_saved_is_saved_in_its_own_call(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
+    slmtok.count("a.txt").save("a.counts")
+    slmtok.count(slmtok.Texts(["another text"])).save("b.counts")
+    export(tok, "hf", "hf", verify=False)
+    names = {"slmtok": slmtok, "tok": tok, "texts": ["a", "b"], "import_file": import_file, "export": export}
+    with pytest.raises((WrongType, UnknownOption)) as caught:
+        eval(call, names)
+    assert caught.value.fix == fix
+    exec(fix, names)
+    assert "'new" not in fix or any(Path().glob("new*"))
+
+
+def test_the_remedy_of_a_tokenizer_that_is_not_read_has_a_free_name(tok: slmtok.Tokenizer) -> None:
+    Path("spm.model").write_bytes(b"\n\x0e\n\x05<unk>\x15")
+    Path("spm.json").write_text("{}")
+    with pytest.raises(WrongFormat) as caught:
+        SentencePieceProcessor(model_file="spm.model")
+    assert caught.value.fix is not None and caught.value.fix.endswith(".save('spm-2.json'), and name 'spm-2.json'")
+    with pytest.raises(SlmtokError) as refused:
+        import_file("spm.model")
+    assert str(refused.value.fix).endswith(".save('tok-2.json')")
+
+
+def test_texts_in_place_of_the_files_of_a_trainer(tok: slmtok.Tokenizer) -> None:
+    texts, trainer = ["low low low lower", "newest newest widest"], ByteLevelBPETokenizer()
+    with pytest.raises(MissingInput) as caught:
+        trainer.train(texts, vocab_size=275, min_frequency=1)
+    call, _, more = str(caught.value.fix).partition(", if ")
+    assert call == "train_from_iterator(texts, vocab_size=275, min_frequency=1)" and more
+    eval(f"trainer.{call}", {"trainer": trainer, "texts": texts})
+    assert trainer.tokenizer.n_vocab == 275
 
 
 def test_hints_of_absent_names(tok: slmtok.Tokenizer) -> None:

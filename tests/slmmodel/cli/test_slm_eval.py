@@ -178,6 +178,22 @@ def test_other_data(slm, run, tmp_path):
     assert ran.code == 1 and "another tokenizer than the model" in ran.err
 
 
+def test_training_data_that_another_tokenizer_packed_again(slm, text_run, tmp_path):
+    import slmtok
+    from slmtok.shards import pack
+
+    shutil.rmtree(tmp_path / "packed")
+    other = slmtok.train(slmtok.Texts([TEXT]), vocab_size=280)
+    pack(tmp_path / "text.jsonl", other, tmp_path / "packed", val="tail:30%")
+    ran = slm("eval", text_run, "--on", "text.jsonl", "--losses", "a.losses", "--breakdown", code=0)
+    fact = "the data were made with another tokenizer than the model"
+    assert ran.err.count(f"note: left out what compares with the training data: {fact}") == 1
+    assert (tmp_path / "a.losses").is_file()
+    ran = slm("eval", text_run, "--on", "text.jsonl", "--exposure", "dead.json")
+    assert ran.code == 2 and f"the training data, which are others now: {fact}" in ran.err
+    assert fact in slm("batches", text_run).err
+
+
 def test_ids_in_another_layout_are_called_derived(slm, run):
     import numpy as np
 

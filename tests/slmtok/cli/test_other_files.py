@@ -142,6 +142,14 @@ def test_a_summary_in_a_file_is_noted(slmtok, here: Path) -> None:
     assert (ran.stderr, Path("s.txt").stat().st_size > 1000) == (b"", True)
 
 
+def test_a_summary_of_several_outputs_names_each(slmtok, here: Path) -> None:
+    line = [sys.executable, "-m", "slmtok", "train", "a.txt", "--vocab", "280", "--vocab", "290"]
+    with Path("s.txt").open("w") as file:
+        ran = subprocess.run(line, stdout=file, stderr=subprocess.PIPE, check=True)
+    assert b"note: the outputs are in tok-280.json and tok-290.json, and stdout has their summary" in ran.stderr
+    assert "and write tok-280.json, tok-290.json\n" in slmtok(*line[3:], "--dry-run").out
+
+
 def test_a_failed_audit_is_replaced(slmtok, here: Path) -> None:
     assert slmtok("audit", "data", "--on", "b.txt").code == 3
     assert slmtok("audit", "data", "--on", "a.txt").code == 0
