@@ -618,12 +618,16 @@ def test_a_tokenizer_that_is_not_read_is_replaced_in_python(
     ByteLevelBPETokenizer(tok).save_model("old")
     Path("new").mkdir()
     Path("a.txt").rename("new/corpus.txt")
-    for name, made in (("tokenizer.json", "tok.json"), ("spm.model", "tok.json"), ("old/vocab.json", "old/tok.json")):
+    for name, made in (
+        ("tokenizer.json", "tok-2.json"),
+        ("spm.model", "tok-2.json"),
+        ("old/vocab.json", "old/tok.json"),
+    ):
         with pytest.raises((Inexpressible, WrongFormat)) as caught:
             slmtok.load(name)
         fix = str(caught.value.fix).removeprefix("slmtok reads byte-level BPE alone; train a tokenizer of your own: ")
         with monkeypatch.context() as context:
-            context.chdir("new" if made == "tok.json" else ".")
+            context.chdir("new" if made == "tok-2.json" else ".")
             exec(fix, {"slmtok": slmtok})
             assert slmtok.load(made).decode(tok.encode("a")) == "a"
             Path(made).unlink()
