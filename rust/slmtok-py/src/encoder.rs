@@ -174,6 +174,20 @@ impl Encoder {
         batches::encode_texts(documents.py(), &self.inner, &texts, threads, Frame { bos, eos }, progress)
     }
 
+    #[pyo3(signature = (documents, write, *, threads=0, bos=None, eos=None, progress=None))]
+    fn encode_lines<'py>(
+        &self,
+        documents: &Bound<'py, PyAny>,
+        write: &Bound<'py, PyAny>,
+        threads: usize,
+        bos: Option<u32>,
+        eos: Option<u32>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<usize> {
+        let texts = Texts::many(documents, &self.policy)?;
+        batches::write_lines(&self.inner, &texts, write, threads, Frame { bos, eos }, progress)
+    }
+
     #[pyo3(signature = (documents, *, threads=0, bos=None, eos=None, progress=None))]
     fn encode_documents<'py>(
         &self,

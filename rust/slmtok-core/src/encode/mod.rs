@@ -5,6 +5,7 @@
 mod batch;
 mod dropout;
 mod files;
+mod lines;
 mod piece_encoder;
 pub mod rank_file;
 mod split_points;
