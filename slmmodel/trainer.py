@@ -26,7 +26,7 @@ from slmmodel.distributed import World, is_restart, process_group, rank_failures
 from slmmodel.errors import Argument, NotFinite
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
-from slmmodel.run_files import FINISHED, VERSION, TrainState, Validation
+from slmmodel.run_files import FINAL_REASONS, VERSION, TrainState, Validation
 from slmmodel.training import setup
 from slmmodel.training.heartbeat import Heartbeat
 from slmmodel.training.loss import MAX_VALIDATIONS, Validator
@@ -34,7 +34,7 @@ from slmmodel.training.metrics import MetricsFile, Monitor, Report, restore_line
 from slmmodel.training.saving import CheckpointWriter
 from slmmodel.training.setup import branch
 from slmmodel.training.stages import DataStages
-from slmmodel.training.state import REASONS, RunResult, StopSignals, count_step, initial_state, model_card
+from slmmodel.training.state import REASON_BY_EXIT_STATUS, RunResult, StopSignals, count_step, initial_state, model_card
 from slmmodel.training.step import StepResult, TrainStep
 from slmmodel.training.trackers import RunInfo, open_trackers
 from slmmodel.training.verify import DataGuard, verify_data
@@ -319,7 +319,7 @@ class Trainer:
                         self.save()
                         signals.save = False
                     if not last:
-                        reason = "early-stop" if early else REASONS.get(status)
+                        reason = "early-stop" if early else REASON_BY_EXIT_STATUS.get(status)
                 self._settle_write(wait=True)
                 self.world.barrier()
             return reason or "finished"
@@ -487,7 +487,7 @@ class Trainer:
         state, train_step, last = self.state, self.train_step, self.last_result
         counters, validation = state.counters, state.validation
         self._add_notes(self._note_on_last_loss())
-        finished = reason in FINISHED
+        finished = reason in FINAL_REASONS
         # Collective: every rank gathers and writes its part of `model.safetensors`.
         weights_sha256 = self.folder.finish(train_step.model.state_dict(), self.world) if finished else None
         result = RunResult(

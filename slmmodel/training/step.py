@@ -31,7 +31,7 @@ from slmmodel.models import build
 from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
-from slmmodel.run_files import Guard
+from slmmodel.run_files import GuardState
 from slmmodel.sizes import ceil_div
 from slmmodel.training import microbatch
 from slmmodel.training.loss import Loss
@@ -86,12 +86,12 @@ class MicroBatch(NamedTuple):
     """Whether the rank has no sequence left and repeats one, with gradient and loss 0, for the collective calls."""
 
 
-class LossGuard(Guard):
+class LossGuard(GuardState):
     """Decides for each step whether it may change weights, and whether its loss is a spike.
 
     A step whose loss or gradient is not finite changes no weight; three in a row end the run. An overflow of fp16 in
-    the gradient alone is none of the three: the loss scale is halved. The guard is part of a checkpoint, so a resumed
-    run decides as an uninterrupted one does.
+    the gradient alone is none of the three: the loss scale is halved. The state (the fields of `GuardState`) is part of
+    a checkpoint, so a resumed run decides as an uninterrupted one does.
     """
 
     def check(self, loss: float, grad_norm: float, fp16_scale: float = 1.0) -> bool:
