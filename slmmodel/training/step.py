@@ -1,7 +1,6 @@
 """`TrainStep`: one optimizer step: micro-batches accumulate the gradient of the global batch, which is then applied.
 
-The gradient is that of the mean cross-entropy, in nats per scored target of the global batch (all ids of a document
-but its first; with `loss_on` only the last of a window, or the answer of a generated task), for any micro-batch and
+The gradient is that of the mean cross-entropy, in nats per scored target of the global batch, for any micro-batch and
 world size. Out of memory on one process replays the same sequences with the next smaller micro-batch; on several ranks
 it ends the run.
 """
@@ -127,7 +126,9 @@ class TrainStep:
 
     def __init__(self, config: RunConfig, loader: Loader, world: World) -> None:
         run, device = config.run, world.device
-        self.loader, self.world, self.seed, self.grad_clip = loader, world, run.seed, config.optim.grad_clip
+        self.loader = loader
+        """Of the present stage of the data: `Trainer` sets another where the next stage begins."""
+        self.world, self.seed, self.grad_clip = world, run.seed, config.optim.grad_clip
         self.precision = resolve_precision(run.precision, device)
         dtype = torch.float64 if self.precision == "fp64" else torch.float32
         # A model that is to be sharded is initialised in main memory and moved shard by shard.
