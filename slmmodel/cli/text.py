@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from slmtok.errors import CorpusTooSmall
     from slmtok.options import PackOptions, ReadOptions
 
+STDIN = "-"
 MIN_VOCAB_SIZE = 272
 """16 specials and 256 bytes."""
 
@@ -39,7 +40,7 @@ def is_text(path: str) -> bool:
         return not any((location / name).is_file() for name in ids)
     if location.exists():
         return location.suffix not in (".bin", ".npy")
-    return path == "-" or path.startswith("hf:") or has_magic(path)
+    return path == STDIN or path.startswith("hf:") or has_magic(path)
 
 
 class Text:
