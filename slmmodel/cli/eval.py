@@ -18,7 +18,6 @@ from slmmodel.checks import place_of_missing
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.open_by_path import (
-    STDIN,
     check_distinct,
     check_written,
     comparison_of,
@@ -35,7 +34,7 @@ from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import begun_stages, open_split_of_mixture, steps_trained, training_data
 from slmmodel.cli.result_files import proof, write_into
 from slmmodel.cli.run_argument import run_argument_of
-from slmmodel.cli.text import Text, is_text
+from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import MissingInput, OptionError
 from slmmodel.folder_lock import FolderHandle
 from slmmodel.foreign_names import FOREIGN_VALUES

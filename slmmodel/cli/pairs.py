@@ -9,8 +9,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slmmodel.cli.open_by_path import STDIN, bounded_lines, open_run, stdin_lines
+from slmmodel.cli.open_by_path import bounded_lines, open_run, stdin_lines
 from slmmodel.cli.options import POSITIVE, opening_options, run_argument, run_as_argument
+from slmmodel.cli.text import STDIN
 from slmmodel.errors import CorruptFile, InvalidInput, MissingInput, OptionError
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import Outcome, table, write_text

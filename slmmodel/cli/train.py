@@ -44,6 +44,7 @@ from slmtok.cli.options import (
     OUTPUT,
     TOKENIZER,
     argument,
+    arguments_of_command,
     command,
     dry_run_option,
     option,
@@ -153,11 +154,9 @@ def named_data(
             fact, fix = f"{fact}: {tokenizer!r} is a tokenizer", _with_data(tokenizer, "TEXT", "-t", tokenizer)
         context = click.get_current_context(silent=True)
         if context is not None and context.info_name == "config":
-            given_words = context.meta.get("arguments", [])
             option = "a DATA" if tokenizer is None else "the text"
-            fix = (
-                f"name {option}: {shlex.join(['slm', 'config', *given_words, '--data', 'DATA'])}, or data.train in FILE"
-            )
+            words = ["slm", "config", *arguments_of_command(), "--data", "DATA"]
+            fix = f"name {option}: {shlex.join(words)}, or data.train in FILE"
         raise OptionError(fact, fix=fix, option="data")
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise _no_token_data(data, read)
@@ -177,7 +176,7 @@ def named_data(
 def _with_data(data: str, *words: str) -> str:
     """The command line with other `words` in the place of the data; `slm train` and these where it has none."""
     context = click.get_current_context(silent=True)
-    given: list[str] = [] if context is None else context.meta.get("arguments", [])
+    given = arguments_of_command()
     at = next(
         (at for at, pair in enumerate(pairwise(["", *given])) if pair[1] == data and pair[0] not in _NAMING), None
     )
@@ -332,10 +331,10 @@ def resume(
     _check_budget(folder, step, budget)
     if output is None and step is not None:
         fact = f"--step {step} needs a new folder: {folder.path} keeps its own steps"
-        raise OptionError(fact, fix=resumed_at(folder, step, _arguments()), option="step")
+        raise OptionError(fact, fix=resumed_at(folder, step, arguments_of_command()), option="step")
     if output is None and (sets or budget or force):
         fact = "--set, --budget and --force need a new run"
-        raise OptionError(fact, fix=resumed_at(folder, step, _arguments()), option="set")
+        raise OptionError(fact, fix=resumed_at(folder, step, arguments_of_command()), option="set")
     if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
         _check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
@@ -364,7 +363,7 @@ def _check_step(run: RunFolder, step: int | None) -> None:
         run.step_of(step)
     except MissingInput as error:
         if (nearest := run.checkpoints.nearest(step)) is not None:
-            error.fix = resumed_at(run, nearest, with_value("--step", nearest, _arguments()))
+            error.fix = resumed_at(run, nearest, with_value("--step", nearest, arguments_of_command()))
         raise
 
 
@@ -376,15 +375,9 @@ def _check_budget(run: RunFolder, step: int | None, budget: str | None) -> None:
         raise OptionError(
             f"no step is left: step {reached:,} has spent the budget {budget}",
             limit="the budget counts from the first step of the old run",
-            fix=resumed_at(run, step, with_value("--budget", f"steps={2 * reached}", _arguments())),
+            fix=resumed_at(run, step, with_value("--budget", f"steps={2 * reached}", arguments_of_command())),
             option="budget",
         )
-
-
-def _arguments() -> list[str]:
-    """The words of the command line behind the command."""
-    arguments: list[str] = click.get_current_context().meta["arguments"]
-    return arguments
 
 
 def _check_model(run: RunFolder, sets: Sequence[str]) -> None:
@@ -395,7 +388,7 @@ def _check_model(run: RunFolder, sets: Sequence[str]) -> None:
     raise OptionError(
         f"--set {changes[0].partition('=')[0]}: the model of a run does not change",
         limit="settings of optim and run; another model begins with random weights",
-        fix=trained_anew(run, _arguments()) or "slm train DATA -o NEW with another model",
+        fix=trained_anew(run, arguments_of_command()) or "slm train DATA -o NEW with another model",
         option="set",
     )
 
@@ -416,7 +409,7 @@ def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget:
         raise OutputExists(
             f"the run {str(run.path)!r} is finished",
             where=f"{steps} steps, reason: {run.result.get('reason', '?')}",
-            fix=resumed_at(run, step, _arguments()),
+            fix=resumed_at(run, step, arguments_of_command()),
             path=str(run.path),
         )
 
