@@ -19,6 +19,7 @@ from slmtok import atomic
 from slmtok.specials import FIRST_LEARNED
 
 if TYPE_CHECKING:
+    from slmmodel.data.source import DocumentBlock
     from slmmodel.sampling.automaton import TokenAutomaton
     from slmtok import Tokenizer
     from slmtok.errors import CorpusTooSmall
@@ -87,6 +88,11 @@ class Text:
         """The bytes of these ids; specials, and roles that were appended to a foreign vocabulary, have none."""
         known = self.tokenizer.n_vocab
         return self.tokenizer.decode_bytes([id for id in ids if id < known], skip_special=True)
+
+    def documents(self, block: DocumentBlock) -> Iterator[bytes]:
+        """The decoded documents of a block, without their opening and closing specials."""
+        for doc, length in enumerate(block.lengths().tolist()):
+            yield self.data(block.ids(doc, 1, length - 1).tolist())
 
     def constraint(self, regex: str, n_vocab: int) -> TokenAutomaton:
         """Of `n_vocab` ids, those that spell texts which a regular expression matches as a whole.

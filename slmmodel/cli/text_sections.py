@@ -53,9 +53,7 @@ def validation_text(run: RunFolder, text: Text) -> list[bytes]:
     """The first validation documents of a run, up to `MAX_MAP_BYTES`. Raises what opening them raises."""
     from slmmodel.cli.eval import open_documents
 
-    block = open_documents(run).block(0)
-    lengths = block.lengths().tolist()
-    return _first(text.data(block.ids(doc, 1, length - 1).tolist()) for doc, length in enumerate(lengths))
+    return _first(text.documents(open_documents(run).block(0)))
 
 
 def training_text(run: RunFolder, text: Text) -> bytes:
@@ -68,10 +66,10 @@ def training_text(run: RunFolder, text: Text) -> bytes:
     stages = begun_stages(training_data(run), steps_trained(run))
     found: list[bytes] = []
     for _, source in stages:
-        block, room = source.block(0), MAX_TRAINING_BYTES // len(stages)
-        for doc, length in enumerate(block.lengths().tolist()):
-            found.append(text.data(block.ids(doc, 1, length - 1).tolist()))
-            room -= len(found[-1])
+        room = MAX_TRAINING_BYTES // len(stages)
+        for document in text.documents(source.block(0)):
+            found.append(document)
+            room -= len(document)
             if room <= 0:
                 break
     return b"\n".join(found)
