@@ -32,7 +32,7 @@ from slmmodel.cli.open_by_path import (
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import begun_stages, open_split_of_mixture, steps_trained, training_data
-from slmmodel.cli.result_files import proof, write_into
+from slmmodel.cli.result_files import proof, write_result
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import MissingInput, OptionError
@@ -350,11 +350,7 @@ def write_certificate(
     """
     parts = (data, result["documents"]["split"], f"step-{step}" if step is not None else "")
     name = "-".join(filter(None, parts)) or "data"
-    content = to_envelope(result).to_bytes()
-    if path is None:
-        return write_into(run, f"{name}.json", content, option="--certificate")
-    atomic.write(Path(path), content, force=True)
-    return path
+    return write_result(run, f"{name}.json", to_envelope(result).to_bytes(), path, option="--certificate")
 
 
 def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | None:
