@@ -143,11 +143,7 @@ OF_SLM = (
     *("ablate", "batches", "chat", "compare", "config", "demo", "doctor", "logprobs", "pairs", "passkey", "plot"),
     *("probe", "prompts", "resume", "sample", "status"),
 )
-OF_SLMTOK = (
-    *("align", "audit", "count", "decode", "diff", "encode", "exposure", "extend", "import", "merge", "pack", "prune"),
-    *("reproduce", "sample-corpus", "set-special", "show", "slice", "verify", "view", "vocab"),
-)
-"""Commands of one program alone, which are looked for in the other."""
+"""Commands of slm alone, which slmtok knows without importing them."""
 _HABITS = {"generate": "slm sample", "tokenize": "slmtok encode", "detokenize": "slmtok decode"}
 """Commands of other tools, each with ours."""
 _MIN_PREFIX = 4
@@ -159,7 +155,7 @@ def unknown_command(
 ) -> SlmtokError:
     """The error for a command that does not exist; `elsewhere` is one of that name in the other program."""
     names, typed = list(known), name.replace("_", "-")
-    place = "slm" if typed in OF_SLM else "slmtok" if typed in OF_SLMTOK else program
+    place = "slm" if typed in OF_SLM else "slmtok" if elsewhere else program
     if place != program:
         fix = " ".join([shlex.join([place, typed, *rest]), *_lacking(elsewhere, rest)])
         return UnknownName(f"{program} has no command {name!r}; {place} has", fix=fix, name=name)
