@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.open_by_path import RunContext
 from slmmodel.errors import SlmmodelError
-from slmtok.files import whole_characters
+from slmtok.files import beginning
 from slmtok.pages.sections import Block, Markup, Paragraph, Quote, Table
 from slmtok.token_text import escape_token
 
@@ -79,9 +79,8 @@ def _first(documents: Any) -> list[bytes]:
     found: list[bytes] = []
     room = MAX_MAP_BYTES
     for document in documents:
-        part = document[:room]
-        found.append(part if len(part) == len(document) else whole_characters(part))
-        room -= len(part)
+        found.append(beginning(document, room))
+        room -= len(document)
         if room <= 0:
             break
     return [each for each in found if each]
@@ -91,7 +90,7 @@ def prompt_of(texts: Sequence[bytes]) -> str:
     """The beginning of a text, without the word in which it ends and the space before that."""
     if not texts:
         return ""
-    begin = whole_characters(texts[0][:MAX_PROMPT_BYTES]).decode("utf-8", "replace").split("\n")[0]
+    begin = beginning(texts[0], MAX_PROMPT_BYTES).decode("utf-8", "replace").split("\n")[0]
     return begin.rpartition(" ")[0] or begin
 
 
