@@ -296,6 +296,7 @@ def _text_arms(
     vocab: int,
 ) -> list[TextArm]:
     """The names of the arms, their tokenizers, and how these cut text."""
+    import slmtok
     from slmmodel.cli import ablation_axes
     from slmmodel.cli.ablation_arms import TextArm, unique_names
     from slmtok.opening import load
@@ -310,7 +311,7 @@ def _text_arms(
     if axis[0] == "vocabs":
         largest = max(recipes, key=lambda recipe: int(recipe.options["vocab_size"]))
         whole = load(files[0]) if files else train([largest])[0]
-        tokenizers = ablation_axes.slices(whole, axis[1])
+        tokenizers = [slmtok.slice(whole, int(size)) for size in axis[1]]
     elif axis[0] == "inference":
         tokenizers = [load(files[0]) if files else train([ablation_axes.Recipe("shared")])[0]] * len(recipes)
     else:

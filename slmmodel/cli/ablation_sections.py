@@ -162,7 +162,10 @@ def _pairs(found: Mapping[str, Any]) -> Table:
     """Every pair under every match, with all that is said of it."""
     listed = [(view["match"], pair) for view in found["views"] for pair in view["pairs"]]
     more = dict.fromkeys(
-        key for _, pair in listed for key, value in pair.items() if key not in _DRAWN and _is_plain(value)
+        key
+        for _, pair in listed
+        for key, value in pair.items()
+        if key not in _DRAWN and type(value) in (int, float, str)
     )
     rows = [
         [
@@ -176,10 +179,6 @@ def _pairs(found: Mapping[str, Any]) -> Table:
     ]
     head = ["", "matched in", "difference in bits per byte", "interval", *(key.replace("_", " ") for key in more)]
     return Table("Pairs under all matches", head, rows)
-
-
-def _is_plain(value: Any) -> bool:
-    return type(value) in (int, float, str)
 
 
 def _arms(found: Mapping[str, Any]) -> Iterator[Block]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import result_sections, run_sections, text_sections
 from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
 from slmmodel.cli.open_by_path import RunContext, check_written
@@ -145,13 +144,9 @@ def _open(subjects: Sequence[Subject], device: str) -> tuple[list[Opened], list[
         elif not run.finished and run.checkpoints.newest() is None:
             notes.append(Paragraph(f"{subject.name} has no weights yet, so its text is not shown.", role="warning"))
         else:
-            found.append(_with_weights(subject.name, run, place))
+            text = Text(str(run.tokenizer), run.vocab)
+            found.append(Opened(subject.name, RunContext(run, run.model(place), run.vocab, text), text))
     return found, notes
-
-
-def _with_weights(name: str, run: RunFolder, device: str) -> Opened:
-    text = Text(str(run.tokenizer), run.vocab)
-    return Opened(name, RunContext(run, run.model(device), run.vocab, text), text)
 
 
 def _next_words(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:

@@ -40,6 +40,7 @@ from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, S
 from slmmodel.folder_lock import locked
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
 from slmmodel.sizes import format_bytes, format_count, parse_count
+from slmtok.cli.arguments import command_line
 from slmtok.cli.options import (
     OUTPUT,
     TOKENIZER,
@@ -126,7 +127,9 @@ def train(
         opened = open_unless_packed(given, data, tokenizer, read)
         options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch}
         if dry_run:
-            return _dry_run(given, opened, output=output, **options)
+            numbers, rows = dry_run_rows(given, opened, output=output, **options)
+            notes = tuple(numbers.pop("notes"))
+            return Outcome(numbers, summary=lambda: print_rows(rows, title="would train"), warnings=notes)
         options["verify"] = not no_verify
         return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
 
@@ -143,7 +146,7 @@ def named_data(
 
     named = given["data.train"].value if "data.train" in given else None
     tokenizer = tokenizer or (str(given["data.tokenizer"].value) if "data.tokenizer" in given else None) or None
-    if data is None and (isinstance(named, list | tuple) or _has_stages(given)):
+    if data is None and (isinstance(named, list | tuple) or ("data.stages" in given and given["data.stages"].value)):
         return None, tokenizer
     data = data or (None if named is None else str(named))
     if not data and tokenizer is not None and is_text_for_tokenizer(tokenizer):
@@ -182,16 +185,11 @@ def _with_data(data: str, *words: str) -> str:
     )
     if context is None or at is None:
         return shlex.join(["slm", "train", *words])
-    return shlex.join([*context.command_path.split(), *given[:at], *words, *given[at + 1 :]])
+    return command_line(context, [*given[:at], *words, *given[at + 1 :]])
 
 
 _NAMING = ("-t", "--tokenizer", "--set", "-o", "--output", "--config", "--val")
 """Options whose value may be the name of the data."""
-
-
-def _has_stages(given: Settings) -> bool:
-    """Whether the data change during training."""
-    return "data.stages" in given and bool(given["data.stages"].value)
 
 
 def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions) -> RunData | None:
@@ -253,13 +251,6 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
         fix=f"slm train {name} -t TOK tokenizes it while training; slmtok pack {name} -t TOK -o DATA writes token data",
         path=data,
     )
-
-
-def _dry_run(given: Settings, data: RunData | None, **options: Any) -> Outcome:
-    """The result of `--dry-run`."""
-    numbers, rows = dry_run_rows(given, data, **options)
-    warnings = tuple(numbers.pop("notes"))
-    return Outcome(numbers, summary=lambda: print_rows(rows, title="would train"), warnings=warnings)
 
 
 def dry_run_rows(given: Settings, data: RunData | None, **options: Any) -> tuple[dict[str, Any], list[Row]]:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, count, pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -536,14 +536,12 @@ def _other_required(param: click.Parameter | None, context: click.Context, *, is
 def _free(option: Sequence[str], param: click.Parameter | None) -> list[str]:
     """An option of the example with an output that does not exist, or an input that does, else its placeholder."""
     from slmtok.cli.options import stands_for_path
+    from slmtok.files import free_name
 
     flag, value = option
     if param and flag not in OUTPUT_FLAGS and stands_for_path(param) and not os.path.exists(value):  # noqa: PTH110
         return [flag, str(param.metavar).partition("|")[0]]
-    stem, suffix = os.path.splitext(value)  # noqa: PTH122
-    names = (f"{stem}-{number}{suffix}" for number in count(2))
-    is_taken = flag in OUTPUT_FLAGS and os.path.exists(value)  # noqa: PTH110
-    return [flag, next(name for name in names if not os.path.exists(name)) if is_taken else value]  # noqa: PTH110
+    return [flag, free_name(value) if flag in OUTPUT_FLAGS else value]
 
 
 def _with_tokenizer_beside(context: click.Context) -> str | None:

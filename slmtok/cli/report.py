@@ -74,6 +74,7 @@ def report(
     The page is one file that asks no network and holds no date: equal inputs give equal bytes. A vocabulary of 100,000
     ids fits; a page has at most 5 MB. Compression by domain is that of --domain.
     """
+    from slmtok.analysis.size_curve import BODIES
     from slmtok.pages.report import report as make_page
     from slmtok.pages.sections import FOOTER
 
@@ -94,7 +95,7 @@ def report(
         [_subject(label, each, measured, threads) for label, each in tokenizers],
         _with_evaluation(findings, measured, on),
         samples=list(measured.samples),
-        bodies=_body_names(),
+        bodies=[f"d_model {d_model}, {n_layers} layers" for d_model, n_layers in BODIES],
         footer=FOOTER.format("slmtok", __version__),
     )
     about: dict[str, Any] = {"tokenizers": tokenizer_names, "with": files}
@@ -248,9 +249,3 @@ def _classes(tokenizer: Tokenizer) -> list[str | None]:
     for special in tokenizer.specials.tokens:
         found[special.id] = "special"
     return found
-
-
-def _body_names() -> list[str]:
-    from slmtok.analysis.size_curve import BODIES
-
-    return [f"d_model {d_model}, {n_layers} layers" for d_model, n_layers in BODIES]
