@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.open_by_path import (
@@ -67,8 +67,7 @@ def _data_named(value: str | None, arguments: Sequence[str]) -> str:
     if path in ("train", "val") and not Path(path).exists():
         return f"--split {path}"
     if not (Path(path).exists() or is_text(path)):
-        fix = "--on DATA|TEXT, by its name; for text itself --on -, and pipe it in"
-        raise MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=fix, path=path)
+        raise missing_path(path, "--on DATA|TEXT, by its name; for text itself --on -, and pipe it in")
     return f"--on {shlex.quote(path)}"
 
 

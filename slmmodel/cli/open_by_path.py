@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
@@ -357,8 +357,7 @@ def open_ids_or_text(
     from slmmodel.data.source import NoSuchSplitError
 
     if any(map(str.isspace, path)) and not Path(path).exists():
-        instead = "for text itself name - and pipe it in"
-        raise MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=instead, path=path)
+        raise missing_path(path, "for text itself name - and pipe it in")
     try:
         return open_source(path, split or "val", vocab=vocab)
     except NoSuchSplitError:

@@ -241,9 +241,11 @@ def training_documents(
 def _require_validation(manifest: dict[str, Any], corpus: str | list[str]) -> None:
     """Raises `InvalidConfig` for packed data without validation documents."""
     if "val" not in manifest["splits"]:
-        raise InvalidConfig(
-            "no document is left for validation",
-            where=repr(corpus),
-            limit="documents are chosen by the hash of their text, so equal ones together",
-            fix="a text with more different documents",
-        )
+        raise no_validation(repr(corpus))
+
+
+def no_validation(where: str, more: str = "") -> InvalidConfig:
+    """The error for a text of which no document is left for validation; `more` ends the fix."""
+    limit = "documents are chosen by the hash of their text, so equal ones together"
+    fix = f"a text with more different documents{more}"
+    return InvalidConfig("no document is left for validation", where=where, limit=limit, fix=fix)

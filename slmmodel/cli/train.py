@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
 from slmmodel.cli.open_by_path import check_text, is_text_for_tokenizer, open_if_text, refuse_run
@@ -232,7 +232,7 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
             fix = _with_data(data, str(folder))
         elif near := get_close_matches(data, [str(each.parent) for each in folder.glob("*/manifest.json")], n=1):
             fix = _with_data(data, near[0])
-        return MissingInput(f"no file or folder {data!r}", where=place_of_missing(data), fix=fix, path=data)
+        return missing_path(data, fix)
     from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
 
     if kind_of_file(data) in (MANIFEST, LAYOUT, SHARD):
