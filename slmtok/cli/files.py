@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import click
 
 from slmtok import atomic
-from slmtok.cli.arguments import arguments_of, command_line
 from slmtok.cli.file_kinds import counts_among
 from slmtok.cli.output import Outcome, Row, counted, print_rows
 from slmtok.cli.streams import refuse_stdout
@@ -51,7 +50,7 @@ def check_output(output: str, *beside: str, inputs: Iterable[str] = (), force: b
         atomic.check_outputs(output, *beside, inputs=read, force=force)
         return
     context = click.get_current_context(silent=True)
-    command = command_line(context, arguments_of(context)) if context else "COMMAND"
+    command = shlex.join([*context.command_path.split(), *context.meta["arguments"]]) if context else "COMMAND"
     for name in inputs:
         refuse_stdout(name, command, is_named=False)
 
