@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
-from slmmodel.errors import OptionError, UnsupportedFormat, WrongType
+from slmmodel.errors import Fix, MissingInput, OptionError, UnsupportedFormat, WrongType
 
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 """Errors of `stat` for paths that are sound, and are reported where they are opened."""
@@ -47,6 +47,11 @@ def place_of_missing(path: str | os.PathLike[str]) -> str:
     """Where a path does not exist, for an error: its folder, or the first folder of it that does not exist either."""
     lost = [each for each in Path(path).parents if not os.path.isdir(each)]  # noqa: PTH112
     return f"there is no folder {str(lost[-1])!r}" if lost else str(Path(path).parent)
+
+
+def missing_path(path: str, fix: Fix) -> MissingInput:
+    """The error for a path that does not exist."""
+    return MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=fix, path=path)
 
 
 def check_utf8(path: str | os.PathLike[str]) -> None:

@@ -15,7 +15,7 @@ import torch
 from slmmodel import trainer
 from slmmodel.calls import MAX_SHOWN, explains_calls
 from slmmodel.checkpoint import RunFolder
-from slmmodel.checks import check_bool, check_ids, check_int, check_path, place_of_missing
+from slmmodel.checks import check_bool, check_ids, check_int, check_path, missing_path
 from slmmodel.config import Setting, merged, read_budget, refuse_contradiction, settings_of
 from slmmodel.data import RunData
 from slmmodel.data.opening import open_source, open_val_or_all, refuse_text
@@ -66,8 +66,7 @@ def refuse_no_path(path: str, for_text: str) -> None:
         return
     split, is_text = _SPLITS.get(path), any(map(str.isspace, path))
     if split or is_text:
-        fact, fix = f"no file or folder {path!r}", f"evaluate(split={split!r})" if split else for_text
-        raise MissingInput(fact, where=place_of_missing(path), fix=fix, path=path)
+        raise missing_path(path, f"evaluate(split={split!r})" if split else for_text)
 
 
 @explains_calls

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from slmmodel.cli.open_by_path import STDIN, RunContext, check_written, open_run, prompt_ids, stdin_lines
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_ids, stdin_lines
 from slmmodel.cli.options import (
     COUNT,
     OPENING,
@@ -19,7 +19,7 @@ from slmmodel.cli.options import (
     run_as_argument,
 )
 from slmmodel.cli.run_argument import without
-from slmmodel.cli.text import TextDecoder
+from slmmodel.cli.text import STDIN, TextDecoder
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import InvalidInput, OptionError
 from slmtok.atomic import write

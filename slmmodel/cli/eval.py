@@ -14,11 +14,10 @@ import click
 from click.core import ParameterSource
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.open_by_path import (
-    STDIN,
     check_distinct,
     check_written,
     comparison_of,
@@ -33,9 +32,9 @@ from slmmodel.cli.open_by_path import (
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import begun_stages, open_split_of_mixture, steps_trained, training_data
-from slmmodel.cli.result_files import proof, write_into
+from slmmodel.cli.result_files import proof, write_result
 from slmmodel.cli.run_argument import run_argument_of
-from slmmodel.cli.text import Text, is_text
+from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import MissingInput, OptionError
 from slmmodel.folder_lock import FolderHandle
 from slmmodel.foreign_names import FOREIGN_VALUES
@@ -68,8 +67,7 @@ def _data_named(value: str | None, arguments: Sequence[str]) -> str:
     if path in ("train", "val") and not Path(path).exists():
         return f"--split {path}"
     if not (Path(path).exists() or is_text(path)):
-        fix = "--on DATA|TEXT, by its name; for text itself --on -, and pipe it in"
-        raise MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=fix, path=path)
+        raise missing_path(path, "--on DATA|TEXT, by its name; for text itself --on -, and pipe it in")
     return f"--on {shlex.quote(path)}"
 
 
@@ -351,11 +349,7 @@ def write_certificate(
     """
     parts = (data, result["documents"]["split"], f"step-{step}" if step is not None else "")
     name = "-".join(filter(None, parts)) or "data"
-    content = to_envelope(result).to_bytes()
-    if path is None:
-        return write_into(run, f"{name}.json", content, option="--certificate")
-    atomic.write(Path(path), content, force=True)
-    return path
+    return write_result(run, f"{name}.json", to_envelope(result).to_bytes(), path, option="--certificate")
 
 
 def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | None:

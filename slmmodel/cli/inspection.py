@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder, read_train_state, runs_in, verify_sums
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.open_by_path import load_torch
@@ -62,8 +62,7 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
         _refuse_other_file(subject, "info", "a run, a preset or a vocab.json")
         return _describe_vocab(subject)
     if path.suffix and subject not in PRESETS:
-        fix = "name a run, a vocab.json, or a preset (slm info presets)"
-        raise MissingInput(f"no file or folder {subject!r}", where=place_of_missing(path), fix=fix, path=subject)
+        raise missing_path(subject, "name a run, a vocab.json, or a preset (slm info presets)")
     more_words = "" if on is None else f" --on {shlex.quote(on)}"
     chosen = preset(subject, f"slm info {{}}{more_words}, or a run folder or vocab.json that exists")
     more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}
@@ -275,7 +274,7 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
     for path in paths:
         if not Path(path).exists():
             fix = "name a run, packed data or a tokenizer; without a name, slm doctor describes the machine"
-            raise MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=fix, path=path)
+            raise missing_path(path, fix)
         _refuse_unchecked(path)
     load_torch()
     machine = _machine()

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.cli.ranks import is_main
-from slmmodel.cli.text import Text, is_text
+from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
 from slmmodel.folder_lock import FolderHandle
 from slmmodel.hardware import device_for, use_threads
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from slmmodel.models.protocol import Model
     from slmmodel.vocab import VocabMeta
     from slmtok.options import ReadOptions
-
-STDIN = "-"
 
 
 @dataclass(frozen=True)
@@ -255,17 +253,16 @@ def _is_made_again(file: Path) -> bool:
 
 def is_text_for_tokenizer(path: str) -> bool:
     """Whether the value of `-t` is text in the place of a tokenizer; raises its error where it is neither."""
-    from slmtok.errors import SlmtokError
+    from slmtok.cli.files import names_tokenizer
     from slmtok.file_content import is_text as is_plain_text
     from slmtok.file_kinds import UNKNOWN, kind_of_file, read_head
     from slmtok.opening import load
 
-    try:
-        load(path)
-    except SlmtokError:
-        if Path(path).is_file() and kind_of_file(path) == UNKNOWN and is_plain_text(read_head(path)):
-            return True
-        raise
+    if names_tokenizer(path):
+        return False
+    if Path(path).is_file() and kind_of_file(path) == UNKNOWN and is_plain_text(read_head(path)):
+        return True
+    load(path)
     return False
 
 
@@ -360,8 +357,7 @@ def open_ids_or_text(
     from slmmodel.data.source import NoSuchSplitError
 
     if any(map(str.isspace, path)) and not Path(path).exists():
-        instead = "for text itself name - and pipe it in"
-        raise MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=instead, path=path)
+        raise missing_path(path, "for text itself name - and pipe it in")
     try:
         return open_source(path, split or "val", vocab=vocab)
     except NoSuchSplitError:

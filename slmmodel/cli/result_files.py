@@ -90,17 +90,18 @@ def save(run: RunFolder, kind: str, result: Mapping[str, Any], *, output: str | 
     inputs = {"weights": result["model"]["weights"], "tokenizer": result["tokenizer"]}
     payload = {name: value for name, value in result.items() if name != "path"}
     data = envelope_of(kind, inputs, payload).to_bytes()
-    if output is None:
-        return write_into(run, name or f"{kind}.json", data, option="-o")
-    atomic.write(Path(output), data, force=True)
-    return output
+    return write_result(run, name or f"{kind}.json", data, output, option="-o")
 
 
-def write_into(run: RunFolder, name: str, data: bytes, *, option: str) -> str:
-    """Writes a result into the folder of the run; gives its path. A note says that another one was there.
+def write_result(run: RunFolder, name: str, data: bytes, output: str | None, *, option: str) -> str:
+    """Writes a result to `output`, or into the folder of the run; gives its path. A note says that another one was
+    there.
 
     option: the one that names another file.
     """
+    if output is not None:
+        atomic.write(Path(output), data, force=True)
+        return output
     # A run that was put in its place meanwhile would get a result of other weights.
     check_in_place(run.handle)
     target = run.path / EVALUATIONS / name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.curves import Curve, read_curve
+from slmmodel.cli.curves import LABELS, Curve, read_curve
 from slmmodel.errors import MissingInput, SlmmodelError
 from slmmodel.sizes import format_count, format_time
 from slmtok.cli.output import counted
@@ -31,12 +31,6 @@ IDS_PER_PARAMETER = 20
 MAX_ROWS = 6
 MAX_MASK = 1024
 """Columns of a row whose mask is drawn."""
-AXES = {
-    "bytes": "bytes of text seen",
-    "tokens": "ids seen",
-    "flops": "FLOPs",
-    "seconds": "seconds of training",
-}
 
 
 @dataclass(frozen=True)
@@ -128,7 +122,7 @@ def _unfinished(subject: Subject, last: Mapping[str, Any]) -> str:
 def curves(subjects: Sequence[Subject]) -> Iterator[Block]:
     """Bits per byte of training and validation against bytes, ids, FLOPs and time."""
     drawn = [(number, each.curve) for number, each in enumerate(subjects) if each.curve is not None]
-    for field, label in AXES.items():
+    for field, label in LABELS.items():
         lines = []
         for number, curve in drawn:
             x, y = _thinned(*curve.points(field, "bpb_train"))

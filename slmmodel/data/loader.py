@@ -40,9 +40,10 @@ _CHUNK = 1 << 12
 
 
 class Cursor(NamedTuple):
-    """Where the next step begins: epoch, block, and sequences (`bucket`: batches) of that block already taken.
+    """Where the next step begins: epoch, block, and sequences of that block already taken.
 
-    A block is the documents that are read and shuffled together; packed data have one.
+    A block is the documents that are read and shuffled together; packed data have one. With `bucket`, a packing whose
+    batches have sequences of similar length, batches are counted instead of sequences.
     """
 
     epoch: int = 0

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link
 from slmmodel.data.source import NoSuchSplitError, TokenSource, unreadable
@@ -52,12 +52,7 @@ def open_source(
             named = f"name the folder: {shlex.quote(str(folder.parent))}"
             taken = f"{named}, of which the split {split} is taken"
             fix = taken if folder.stem == split else (f"{named}, with ", Argument("split", folder.stem))
-        raise MissingInput(
-            f"no file or folder {os.fspath(path)!r}",
-            where=place_of_missing(folder),
-            fix=fix,
-            path=os.fspath(path),
-        )
+        raise missing_path(os.fspath(path), fix)
     file = folder if folder.is_file() else None
     if file is not None and file.stem[-5:].isdigit() and (file.parent / MANIFEST).exists():
         raise UnsupportedFormat(

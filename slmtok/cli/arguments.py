@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,7 +17,7 @@ from slmtok.file_kinds import MANIFEST, TOKENIZER, kind_of_file
 from slmtok.specials import FIRST_LEARNED
 
 _TOKENIZER = "TOK"
-_OUTPUT = ("-o", "--output")
+OUTPUT_FLAGS = ("-o", "--output")
 _VOCAB = ("--vocab", "--vocab-size")
 
 
@@ -27,6 +28,21 @@ def parameter_name(param: click.Parameter | None) -> str:
     long = [option for option in param.opts if option.startswith("--")]
     placeholder = str(getattr(param, "metavar", None) or param.name)
     return long[0] if long else placeholder if placeholder.isupper() else str(param.name).upper()
+
+
+def arguments_of(ctx: click.Context | None) -> list[str]:
+    """The arguments of a command as they were given; none where no command was reached."""
+    return [] if ctx is None else list(ctx.meta.get("arguments", ()))
+
+
+def value_after(flags: Sequence[str], words: Iterable[str]) -> str | None:
+    """The word that follows one of these flags; None without one."""
+    return next((value for flag, value in pairwise(words) if flag in flags), None)
+
+
+def example_words(command: click.Command | None) -> list[str]:
+    """The example of a command, word by word."""
+    return shlex.split(getattr(command, "example", None) or "")
 
 
 def taking_value(value: str, command: click.Command, given: Iterable[str]) -> click.Parameter | None:
@@ -200,6 +216,11 @@ def is_packed(path: str) -> bool:
 def positional(ctx: click.Context) -> list[str]:
     """The arguments that are neither options nor their values, in their order."""
     values, rest, _ = ctx.command.make_parser(ctx).parse_args(list(ctx.meta["arguments"]))
+    return positional_in(values, rest, ctx)
+
+
+def positional_in(values: Mapping[str, Any], rest: Sequence[str], ctx: click.Context) -> list[str]:
+    """All positional arguments: those that were parsed into `values`, and the `rest`."""
     found: list[str] = []
     for param in ctx.command.params:
         value = values.get(param.name or "") if isinstance(param, click.Argument) else None
@@ -212,11 +233,10 @@ def with_output_named(ctx: click.Context) -> str | None:
 
     An output does not exist yet, other arguments do, and its name ends as that of the example of the command.
     """
-    words = shlex.split(getattr(ctx.command, "example", None) or "")
-    example = next((value for flag, value in pairwise(words) if flag in _OUTPUT), None)
+    example = value_after(OUTPUT_FLAGS, example_words(ctx.command))
     arguments: list[str] = ctx.meta["arguments"]
     given = positional(ctx)
-    if example is None or len(given) < 2 or any(each.partition("=")[0] in _OUTPUT for each in arguments):
+    if example is None or len(given) < 2 or any(each.partition("=")[0] in OUTPUT_FLAGS for each in arguments):
         return None
     *inputs, output = given
     if os.path.splitext(output)[1] != os.path.splitext(example)[1] or os.path.exists(output):  # noqa: PTH110, PTH122

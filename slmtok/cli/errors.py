@@ -9,25 +9,28 @@ import errno
 import os
 import re
 import shlex
-import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, count, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from slmtok.atomic import REMEDIES
 from slmtok.cli import streams
 from slmtok.cli.arguments import (
+    OUTPUT_FLAGS,
+    arguments_of,
     command_line,
+    example_words,
     fitting,
     parameter_name,
     positional,
     taking_value,
     tokenizer_beside,
+    value_after,
     with_other_tokenizer,
     with_output_named,
     with_text_named,
@@ -140,11 +143,7 @@ OF_SLM = (
     *("ablate", "batches", "chat", "compare", "config", "demo", "doctor", "logprobs", "pairs", "passkey", "plot"),
     *("probe", "prompts", "resume", "sample", "status"),
 )
-OF_SLMTOK = (
-    *("align", "audit", "count", "decode", "diff", "encode", "exposure", "extend", "import", "merge", "pack", "prune"),
-    *("reproduce", "sample-corpus", "set-special", "show", "slice", "verify", "view", "vocab"),
-)
-"""Commands of one program alone, which are looked for in the other."""
+"""Commands of slm alone, which slmtok knows without importing them."""
 _HABITS = {"generate": "slm sample", "tokenize": "slmtok encode", "detokenize": "slmtok decode"}
 """Commands of other tools, each with ours."""
 _MIN_PREFIX = 4
@@ -156,7 +155,7 @@ def unknown_command(
 ) -> SlmtokError:
     """The error for a command that does not exist; `elsewhere` is one of that name in the other program."""
     names, typed = list(known), name.replace("_", "-")
-    place = "slm" if typed in OF_SLM else "slmtok" if typed in OF_SLMTOK else program
+    place = "slm" if typed in OF_SLM else "slmtok" if elsewhere else program
     if place != program:
         fix = " ".join([shlex.join([place, typed, *rest]), *_lacking(elsewhere, rest)])
         return UnknownName(f"{program} has no command {name!r}; {place} has", fix=fix, name=name)
@@ -209,10 +208,10 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     elif (found := _EXTRA.fullmatch(message)) and command:
         habit = getattr(command, "habits", {}).get(EXTRA)
         # An argument may hold spaces.
-        extra = next((each for each in _arguments(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
-        if repeated := _repeated(extra, command, _arguments(context)):
+        extra = next((each for each in arguments_of(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
+        if repeated := _repeated(extra, command, arguments_of(context)):
             fix = repeated
-        elif habit and (used := habit(extra, _arguments(context))):
+        elif habit and (used := habit(extra, arguments_of(context))):
             from slmtok.cli.files import names_tokenizer
 
             option = used.partition(" ")[0]
@@ -235,7 +234,7 @@ def _with_quotes(context: click.Context) -> str | None:
         return None
     words = positional(context)
     text = words[len(places) - 1 :]
-    rest = [each for each in _arguments(context) if each not in text]
+    rest = [each for each in arguments_of(context) if each not in text]
     return command_line(context, [*rest, " ".join(text)])
 
 
@@ -266,8 +265,8 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     """(fact, fix, name) for an option that the command does not have."""
     context = error.ctx
     known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
-    if file := next((word for word in _arguments(context) if _is_file_with_dash(word, error.option_name)), None):
-        words = [f"./{word}" if word == file else word for word in _arguments(context)]
+    if file := next((word for word in arguments_of(context) if _is_file_with_dash(word, error.option_name)), None):
+        words = [f"./{word}" if word == file else word for word in arguments_of(context)]
         return f"{file!r} begins with a dash, as options do", shlex.join([*where.split(), *words]), file
     name = _with_one_dash(error.option_name, known, context) or error.option_name
     # The dashes, which all names share, would make any two of these near to each other.
@@ -276,7 +275,7 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
     meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant or _without_verb(name, known)
     fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
-    arguments: list[str] = _arguments(context)
+    arguments = arguments_of(context)
     value = _value_of(name, arguments)
     taking = taking_value(value, command, arguments) if value and command and not meant else None
     means = meant or (f"{parameter_name(taking)} {shlex.quote(value or '')}" if taking else None)
@@ -291,7 +290,7 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
         fix = _use(habit(value, arguments))
     elif foreign:
         fact, fix = f"unknown option {name!r}", foreign
-    elif name in _OUTPUTS and context is not None:
+    elif name in OUTPUT_FLAGS and context is not None:
         fact, fix = f"unknown option {name!r}: the result goes to stdout", _redirected(name, arguments, where, known)
     elif (others := _commands_with(name, context)) and not _without_verb(name, known):
         more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
@@ -308,7 +307,6 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     return fact, fix, name
 
 
-_OUTPUTS = ("-o", "--output")
 _VERB = re.compile("--(?:add|use|with|include|set)-(.+?)(?:-token)?")
 """An option of another tool that says what to do with what ours names."""
 
@@ -425,12 +423,6 @@ def _absent(command: click.Command | None, arguments: Sequence[str]) -> list[str
     return found
 
 
-def _arguments(context: click.Context | None) -> list[str]:
-    """The arguments of a command as they were given; none where no command was reached."""
-    given: list[str] = [] if context is None else context.meta.get("arguments", [])
-    return given
-
-
 def _foreign_option(name: str, value: str | None, command: click.Command | None) -> str | None:
     """The remedy for an option of another library; None for other names."""
     from slmtok.foreign_options import foreign_option
@@ -445,8 +437,7 @@ def _foreign_option(name: str, value: str | None, command: click.Command | None)
 
 def _file_in(folder: str, command: click.Command | None) -> str:
     """The remedy for the folder of an output; a file in it, named as in the example, where a file is written."""
-    words = shlex.split(getattr(command, "example", None) or "")
-    example = next((value for flag, value in pairwise(words) if flag in ("-o", "--output")), "out.txt")
+    example = value_after(OUTPUT_FLAGS, example_words(command)) or "out.txt"
     if "." not in example:
         return f"use -o {shlex.quote(folder)}"
     made = "" if os.path.isdir(folder) else f"; mkdir -p {shlex.quote(folder)} makes the folder"  # noqa: PTH112
@@ -466,8 +457,7 @@ def _commands_with(name: str, context: click.Context | None) -> dict[str, bool]:
 
 def _with_one_dash(letter: str, known: Sequence[str], context: click.Context | None) -> str | None:
     """The argument that is a long option with one dash, such as `-vocab`, which click reads as `-v -o ...`."""
-    arguments: list[str] = _arguments(context)
-    words = (argument.partition("=")[0] for argument in arguments)
+    words = (argument.partition("=")[0] for argument in arguments_of(context))
     return next((word for word in words if word.startswith(letter) and f"-{word}" in known), None)
 
 
@@ -484,13 +474,13 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     taken = context.params.get("tokenizer")
     if isinstance(taken, str) and names_tokenizer(taken) and name != "TOK" and isinstance(error.param, click.Argument):
         fact += f": {taken!r} is a tokenizer"
-    if name.startswith("RUN") and _arguments(context):
-        return fact, command_line(context, _with_run(_arguments(context), taken))
-    if name.startswith("CORPUS") and _is_piped(sys.stdin):
-        return f"{fact}, and text is piped in", command_line(context, ["-", *_arguments(context)])
+    if name.startswith("RUN") and arguments_of(context):
+        return fact, command_line(context, _with_run(arguments_of(context), taken))
+    if name.startswith("CORPUS") and streams.kind_of_stream(sys.stdin) == "pipe":
+        return f"{fact}, and text is piped in", command_line(context, ["-", *arguments_of(context)])
     number = next(filter(str.isdecimal, positional(context)), None)
-    if getattr(error.param, "type", None) is INTEGER and number and _arguments(context).count(number) == 1:
-        words = [each for each in _arguments(context) if each != number]
+    if getattr(error.param, "type", None) is INTEGER and number and arguments_of(context).count(number) == 1:
+        words = [each for each in arguments_of(context) if each != number]
         return fact, command_line(context, [*words, name, number, *_other_required(error.param, context)])
     named = with_other_tokenizer(name, context)
     if name == "--on":
@@ -507,9 +497,9 @@ def _with_placeholders(param: click.Argument, context: click.Context) -> str:
     """The command as given, with placeholders for the arguments from `param` on."""
     places = [each for each in context.command.params if isinstance(each, click.Argument) and each.required]
     lacking = [str(each.metavar).removesuffix("...").partition("|")[0] for each in places[places.index(param) :]]
-    words = _arguments(context)
+    words = arguments_of(context)
     given = [each for each in positional(context) if each in words]
-    says_what = any(word.startswith("-") and word.partition("=")[0] not in _OUTPUTS for word in words)
+    says_what = any(word.startswith("-") and word.partition("=")[0] not in OUTPUT_FLAGS for word in words)
     more = _other_required(param, context, is_required=says_what)
     end = max((words.index(each) + 1 for each in given), default=0)
     return command_line(context, [*words[:end], *lacking, *words[end:], *more])
@@ -531,8 +521,8 @@ def _other_required(param: click.Parameter | None, context: click.Context, *, is
 
     is_required: False adds all of the example, where no option that was given says what the command is to do.
     """
-    example = shlex.split(getattr(context.command, "example", None) or "")
-    given = {each.partition("=")[0] for each in _arguments(context)}
+    example = example_words(context.command)
+    given = {each.partition("=")[0] for each in arguments_of(context)}
     found: list[str] = []
     for each in context.command.params:
         is_wanted = isinstance(each, click.Option) and (each.required or not is_required)
@@ -546,14 +536,12 @@ def _other_required(param: click.Parameter | None, context: click.Context, *, is
 def _free(option: Sequence[str], param: click.Parameter | None) -> list[str]:
     """An option of the example with an output that does not exist, or an input that does, else its placeholder."""
     from slmtok.cli.options import stands_for_path
+    from slmtok.files import free_name
 
     flag, value = option
-    if param and flag not in _OUTPUTS and stands_for_path(param) and not os.path.exists(value):  # noqa: PTH110
+    if param and flag not in OUTPUT_FLAGS and stands_for_path(param) and not os.path.exists(value):  # noqa: PTH110
         return [flag, str(param.metavar).partition("|")[0]]
-    stem, suffix = os.path.splitext(value)  # noqa: PTH122
-    names = (f"{stem}-{number}{suffix}" for number in count(2))
-    is_taken = flag in _OUTPUTS and os.path.exists(value)  # noqa: PTH110
-    return [flag, next(name for name in names if not os.path.exists(name)) if is_taken else value]  # noqa: PTH110
+    return [flag, free_name(value) if flag in OUTPUT_FLAGS else value]
 
 
 def _with_tokenizer_beside(context: click.Context) -> str | None:
@@ -565,10 +553,10 @@ def _with_tokenizer_beside(context: click.Context) -> str | None:
     from slmtok.file_content import HEAD_BYTES, content_of
     from slmtok.files import read_file
 
-    files = [each for each in _arguments(context) if os.path.isfile(each)]  # noqa: PTH113
+    files = [each for each in arguments_of(context) if os.path.isfile(each)]  # noqa: PTH113
     if len(files) != 1 or names_tokenizer(files[0]) or content_of(read_file(files[0], HEAD_BYTES)) is not None:
         return None
-    rest = [each for each in _arguments(context) if each != files[0]]
+    rest = [each for each in arguments_of(context) if each != files[0]]
     return command_line(context, [*rest, tokenizer_beside(files[0]) or "TOK", "--on", files[0]])
 
 
@@ -586,17 +574,9 @@ def _with_run(arguments: Sequence[str], tokenizer: object) -> list[str]:
     return [run, *words]
 
 
-def _is_piped(stream: TextIO | None) -> bool:
-    """Whether a stream is a pipe, which has what another command writes."""
-    try:
-        return stream is not None and stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
-    except (OSError, ValueError):
-        return False
-
-
 def _completed(name: str, param: click.Parameter | None, context: click.Context, example: str) -> str | None:
     """The command as it was given, with the missing option as in the example; None where the example has it not."""
-    given, words = _arguments(context), shlex.split(example)
+    given, words = arguments_of(context), shlex.split(example)
     flags = ["-t", "--tokenizer"] if name == "TOK" else list(param.opts) if isinstance(param, click.Option) else []
     at = next((index for index, word in enumerate(words[:-1]) if word in flags), None)
     if not given or at is None:
@@ -653,10 +633,9 @@ def _valid_value(name: str, error: click.BadParameter, command: click.Command | 
         return f"leave out {name}: its default is {described}; at least {found[3]}"
     if found:
         return f"{name} {found[3]}"
-    words = shlex.split(getattr(command, "example", None) or "")
     flags = error.param.opts if isinstance(error.param, click.Option) else []
-    example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
-    return f"{name} {example}, for instance{size}" if example else None
+    example = value_after(flags, example_words(command))
+    return f"{name} {example}, for instance{size}" if example and _NUMBER.fullmatch(example) else None
 
 
 def _has_option(command: click.Command | None, flag: str) -> bool:
@@ -696,7 +675,7 @@ def _spelling_meant(name: str, error: click.BadParameter) -> str:
     """The option, or the command line, with `ROLE=SPELLING` in the place of a spelling, of several, or of a role."""
     from slmtok.specials import pair_meant, spellings_meant
 
-    value, words = str(getattr(error, "value", "")), _arguments(error.ctx)
+    value, words = str(getattr(error, "value", "")), arguments_of(error.ctx)
     pairs, listed = [pair_meant(value)], [part.strip() for part in value.split(",")]
     if len(listed) > 1 and "=" not in value and all(part[:1] in ("<", "[") for part in listed):
         pairs = [f"{role}={text}" for role, text in spellings_meant(listed).items()]
@@ -719,7 +698,7 @@ def _share_meant(name: str, error: click.BadParameter, value: str, command: clic
     is_limit = name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens")
     if is_limit and 0 < share < 1 and _has_option(command, "--sample"):
         return f"--sample {value}, a share of the documents"
-    given = next((each for each in _arguments(error.ctx) if names_tokenizer(each)), None)
+    given = next((each for each in arguments_of(error.ctx) if names_tokenizer(each)), None)
     if name not in ("--keep", "--vocab") or given is None or not 0 < share < 1:
         return None
     try:

@@ -82,7 +82,7 @@ def check_is_file(output: str) -> None:
 def check_is_page_name(output: str) -> None:
     """Raises `OptionError` for a page under the name of another kind of file."""
     if output != STDIO and Path(output).suffix.lower() not in (".html", ".htm"):
-        fix = f"-o {Path(output).stem}.html"
+        fix = f"-o {shlex.quote(str(Path(output).with_suffix('.html')))}"
         raise OptionError(f"-o {output!r} would hold a page, which is HTML", limit=".html", fix=fix, option="output")
 
 

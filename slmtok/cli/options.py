@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import click
 
-from slmtok.cli.arguments import command_line, name_swap, parameter_name
+from slmtok.cli.arguments import arguments_of, command_line, name_swap, parameter_name, positional_in, value_after
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
-from slmtok.cli.streams import is_regular, refuse_stdout
+from slmtok.cli.streams import kind_of_stream, refuse_stdout
 from slmtok.errors import OptionError, SlmtokError
 from slmtok.sizes import parse_size
 
@@ -377,7 +377,7 @@ class Command(click.Command):
         """A warning that a file has the output, if it was not named and stdout is sent to another file."""
         is_summary = isinstance(ctx.obj, Settings) and not ctx.obj.as_json and not ctx.params.get("dry_run")
         output = next((param for param in self.params if param.name == "output"), None)
-        if output is None or not is_summary or not is_regular(sys.stdout):
+        if output is None or not is_summary or kind_of_stream(sys.stdout) != "file":
             return ()
         value, source = ctx.params.get("output"), ctx.get_parameter_source("output")
         if not isinstance(value, str) or value == "-" or source is not click.core.ParameterSource.DEFAULT:
@@ -525,13 +525,13 @@ def collector(name: str, collect: Callable[[list[Any]], Any]) -> Callable[..., A
 
 
 def arguments_of_command() -> list[str]:
-    """The arguments of the running command as they were given."""
-    return list(click.get_current_context().meta["arguments"])
+    """The arguments of the running command as they were given; none outside one."""
+    return arguments_of(click.get_current_context(silent=True))
 
 
 def tokenizer_of(arguments: Sequence[str]) -> str:
     """The value of -t among arguments; tok.json without one."""
-    return next((value for flag, value in pairwise(arguments) if flag in ("-t", "--tokenizer")), "tok.json")
+    return value_after(("-t", "--tokenizer"), arguments) or "tok.json"
 
 
 def is_given(name: str) -> bool:
@@ -578,7 +578,7 @@ class _TokenizerOption(Option):
         if self.name not in opts and not ctx.resilient_parsing:
             from slmtok.cli.files import is_tokenizer, names_tokenizer
 
-            given = _positional(ctx, opts, args)
+            given = positional_in(opts, args, ctx)
             # Last, the name of an encoding may be text, unless a tokenizer is required or an argument is too many.
             may_be_last = len(given) > 1 and (bool(args) or self.required or is_tokenizer(given[-1]))
             place = 0 if given and names_tokenizer(given[0]) else -1
@@ -599,7 +599,7 @@ class _TokenizerArgument(Argument):
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
         if named := opts.get(_NAMED):
-            given = [*named, *_positional(ctx, opts, args)]
+            given = [*named, *positional_in(opts, args, ctx)]
             placeholders = [str(param.metavar) for param in ctx.command.params if isinstance(param, click.Argument)]
             if all("TOK" in placeholder for placeholder in placeholders):
                 given = in_given_order(ctx, given)
@@ -619,15 +619,6 @@ def in_given_order(ctx: click.Context, values: Iterable[str]) -> list[str]:
         return next(index for index, argument in enumerate(arguments) if argument in spellings)
 
     return sorted(values, key=place)
-
-
-def _positional(ctx: click.Context, opts: Mapping[str, Any], rest: Sequence[str]) -> list[str]:
-    """All positional arguments: those that were parsed into `opts`, and the `rest`."""
-    found: list[str] = []
-    for param in ctx.command.params:
-        value = opts.get(param.name) if isinstance(param, click.Argument) else None
-        found += [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
-    return [*found, *rest]
 
 
 def _assign(ctx: click.Context, opts: Any, given: Sequence[str], rest: list[str]) -> None:

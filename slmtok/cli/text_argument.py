@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, Habit
+from slmtok.cli.streams import kind_of_stream
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
 from slmtok.files import read_at_most, similar_file
@@ -99,17 +99,7 @@ def read_text(text: str | None, default: str, max_bytes: int = -1) -> bytes:
 
     Of stdin, at most `max_bytes` and one more are read, so that the caller sees that there are too many.
     """
-    if text == STDIO or (text is None and _stdin_has_data()):
+    if text == STDIO or (text is None and kind_of_stream(sys.stdin) not in (None, "device")):
         with open_bytes(STDIO) as stream:
             return read_at_most(stream, max_bytes + 1) if max_bytes >= 0 else stream.read()
     return default.encode() if text is None else os.fsencode(text)
-
-
-def _stdin_has_data() -> bool:
-    """Whether stdin is a pipe or a file: not a terminal, not /dev/null, not closed."""
-    if sys.stdin is None:
-        return False
-    try:
-        return not stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode)
-    except (OSError, ValueError):
-        return False

@@ -363,4 +363,3 @@ def test_each_program_knows_the_commands_of_the_other():
     from slmtok.cli import errors
 
     assert set(errors.OF_SLM) == COMMANDS.keys() - OF_SLMTOK.keys()
-    assert set(errors.OF_SLMTOK) == OF_SLMTOK.keys() - COMMANDS.keys()
