@@ -1,6 +1,6 @@
 //! Ids as text: decimal numbers with a space between two, one document a line.
 
-use super::{EncodedDocuments, IdWidth};
+use super::{EncodedDocuments, PooledId};
 use crate::Result;
 
 /// Bytes that are collected before they are written.
@@ -8,7 +8,7 @@ const BLOCK: usize = 1 << 18;
 /// The most bytes of an id with the space before it and the newline after it.
 const MAX_WORD: usize = 12;
 
-impl<I: IdWidth> EncodedDocuments<I> {
+impl<I: PooledId> EncodedDocuments<I> {
     /// Writes the ids of each document as a line of decimal numbers, in blocks.
     ///
     /// # Errors
