@@ -19,6 +19,7 @@ from slmmodel.cli.run_sections import Subject
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_sections import Opened
 from slmmodel.errors import OptionError, SlmmodelError
+from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.versions import package_version
 from slmtok.cli.files import STDIO, check_opens, short_names, write_page
@@ -99,6 +100,7 @@ def make_page(
     """
     runs = [path for path in subjects if not is_ablation(path)]
     labels = short_names([path.rstrip("/") for path in runs])
+    ablations = [FolderHandle(Path(path)) for path in subjects if is_ablation(path)]
     sections = [
         section
         for number, path in enumerate(path for path in subjects if is_ablation(path))
@@ -110,6 +112,8 @@ def make_page(
             sections += _run_sections(opened, results, on, prompt, device, lambda text: progress(text, 0, 0))
         elif results:
             sections.append(Section("evaluations", "Evaluations", list(result_sections.evaluations([], results))))
+    for handle in (*ablations, *(subject.run.handle for subject in opened)):
+        check_in_place(handle)
     title = "Ablation report" if not runs else "Run report"
     footer = _FOOTER.format(package_version())
     page = report_page(title, sections, footer=footer, fix="name fewer runs", option="subjects", styles=STYLES)
