@@ -100,7 +100,8 @@ def make_page(
     """
     runs = [path for path in subjects if not is_ablation(path)]
     labels = short_names([path.rstrip("/") for path in runs])
-    ablations = [FolderHandle(Path(path)) for path in subjects if is_ablation(path)]
+    folders = [Path(path) if Path(path).is_dir() else Path(path).parent for path in subjects if is_ablation(path)]
+    ablations = [FolderHandle(folder) for folder in folders if folder.is_dir()]
     sections = [
         section
         for number, path in enumerate(path for path in subjects if is_ablation(path))
