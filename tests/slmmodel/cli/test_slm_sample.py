@@ -64,6 +64,7 @@ def test_a_sample_is_text_behind_its_prompt(slm: Any, run: Path) -> None:
 @pytest.mark.parametrize("is_terminal", [False, True])
 def test_control_characters_are_escaped_on_a_terminal(slm: Any, run: Path, monkeypatch: Any, is_terminal: bool) -> None:
     """A file or pipe gets what the model wrote."""
+
     class Stream(io.TextIOWrapper):
         def isatty(self) -> bool:
             return is_terminal
