@@ -154,23 +154,12 @@ def eval(
     if check is not None:
         _refuse_beside_check()
         return _check(folder, check, lambda stated: documents(split or stated), scoring)
-    trained = folder.config["data"]["train"]
-    sources = [trained] if isinstance(trained, str) else [source.get("path") for source in trained]
-    inputs = [folder.path, tokenizer, *(sources if on is None else [on])]
     outputs = {"losses": losses, "certificate": certificate, "exposure": exposure}
-    check_distinct(**outputs)
-    _refuse_certificate_name(folder, losses=losses, exposure=exposure)
-    for option_name, path in outputs.items():
-        check_written(path, option_name, inputs, force=force)
+    _check_outputs(folder, [tokenizer, on], outputs, force=force)
     _check_exposure(exposure)
     met = None if exposure is None else _trained_on(folder, tokenizer)
-    if certificate is None:
-        check_result(folder, option="--certificate")
     source = documents(split)
-    name = "" if on is None else "stdin" if on == STDIN else Path(on).stem if Path(on).is_file() else Path(on).name
-    if on is None and isinstance(trained, str) and _is_changed(folder, source, split):
-        note_of_command(f"the data of the run have changed since training: {source_name(folder)}")
-        name = Path(source_name(folder)).stem
+    name = _certified_name(folder, source, on, split)
     of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None
     if certificate is None:
         # Its name is known only with the documents, which may be text that was encoded.
@@ -191,6 +180,30 @@ def eval(
         written["exposure"] = exposure
     result["written"] = written
     return Outcome(result, lambda: _show(result))
+
+
+def _check_outputs(
+    run: RunFolder, inputs: Sequence[str | None], outputs: dict[str, str | None], *, force: bool
+) -> None:
+    """Raises unless all outputs can be written, the last of the `inputs` being the data that are named."""
+    trained = run.config["data"]["train"]
+    sources = [trained] if isinstance(trained, str) else [source.get("path") for source in trained]
+    check_distinct(**outputs)
+    _refuse_certificate_name(run, losses=outputs["losses"], exposure=outputs["exposure"])
+    for name, path in outputs.items():
+        check_written(path, name, [run.path, *inputs, *(sources if inputs[-1] is None else [])], force=force)
+    if outputs["certificate"] is None:
+        check_result(run, option="--certificate")
+
+
+def _certified_name(run: RunFolder, source: TokenSource, on: str | None, split: str | None) -> str:
+    """What the documents are called in the name of a certificate; "" for those of the run, unless they have changed."""
+    if on is not None:
+        return "stdin" if on == STDIN else Path(on).stem if Path(on).is_file() else Path(on).name
+    if isinstance(run.config["data"]["train"], str) and _is_changed(run, source, split):
+        note_of_command(f"the data of the run have changed since training: {source_name(run)}")
+        return Path(source_name(run)).stem
+    return ""
 
 
 def source_name(run: RunFolder) -> str:

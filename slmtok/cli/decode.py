@@ -106,11 +106,8 @@ def decode(
     if settings().as_json and output is None:
         more["texts"] = _held(texts(), source)
     else:
-        is_shown = target == STDIO and sys.stdout.isatty()
         with writing(target, force=force) as stream:
-            for text in texts():
-                for part in _on_terminal(text) if is_shown else (text,):
-                    stream.write(part)
+            stream.writelines(_on_terminal(texts()) if target == STDIO and sys.stdout.isatty() else texts())
 
     line = f"{output}: {format_bytes(totals['bytes'])}, {counted(totals['documents'], 'document')}"
     warnings: tuple[str, ...] = ()
@@ -122,12 +119,13 @@ def decode(
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
 
 
-def _on_terminal(data: bytes) -> Iterator[bytes]:
-    """The bytes of a document as a terminal shows them: what could drive it, and what is not UTF-8, is escaped."""
-    decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
-    for start in range(0, len(data), _BLOCK_BYTES):
-        block = data[start : start + _BLOCK_BYTES]
-        yield shown(decoder.decode(block, final=start + len(block) == len(data))).encode()
+def _on_terminal(documents: Iterable[bytes]) -> Iterator[bytes]:
+    """The bytes of documents as a terminal shows them: what could drive it, and what is not UTF-8, is escaped."""
+    for data in documents:
+        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        for start in range(0, len(data), _BLOCK_BYTES):
+            block = data[start : start + _BLOCK_BYTES]
+            yield shown(decoder.decode(block, final=start + len(block) == len(data))).encode()
 
 
 def _without_offsets(source: str, input_format: str) -> tuple[str, ...]:

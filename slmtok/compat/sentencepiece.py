@@ -128,7 +128,7 @@ class SentencePieceProcessor:
         """Whether an id is a special token. Raises `IndexError`."""
         return int(self.tokenizer.byte_lengths()[self._check_id(id)]) == 0
 
-    def _check_id(self, id: int) -> int:
+    def _check_id(self, id: Any) -> int:
         return check_piece_id(id, self.tokenizer.n_vocab)
 
     def is_unknown(self, id: int) -> bool:
