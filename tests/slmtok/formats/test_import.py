@@ -364,7 +364,7 @@ def test_hostile_added_tokens_are_one_error(bpe400: slmtok.Tokenizer, tmp_path: 
 
 
 def test_roles_of_many_added_tokens_take_linear_time() -> None:
-    """Each role was compared with all others: 20,000 took minutes."""
+    """Each role was compared with all others: 20,000 took 80 s."""
     begin = time.monotonic()
     spellings = {f"<t{number}>": number for number in range(100_000)}
     assert roles_of(spellings) == {text: text.strip("<>") for text in spellings}
