@@ -95,6 +95,7 @@ def check_ids(
     """
     if isinstance(ids, str | bytes):
         raise WrongType(f"ids are integers, not {_described(ids)}", fix=of_text)
+    refuse_masked(ids)
     given = ids.tolist() if hasattr(ids, "tolist") else ids
     if isinstance(given, Mapping | Set) or not isinstance(given, Iterable):
         raise WrongType(f"ids are a list of integers, not {_described(ids)}", fix="[1, 300, 301]")
@@ -110,6 +111,15 @@ def check_ids(
             raise WrongType(f"id {index} is {_described(id)}, not an integer", fix=fix)
         found.append(number)
     return found
+
+
+def refuse_masked(ids: object) -> None:
+    """Raises `WrongType` for a masked array, whose masked ids are none."""
+    import numpy as np
+
+    if isinstance(ids, np.ma.MaskedArray):
+        fix = "ids.compressed(), which leaves the masked ones out"
+        raise WrongType("ids are a masked array", limit="an array without a mask", fix=fix)
 
 
 def _integer(value: object) -> int | None:

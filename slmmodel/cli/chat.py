@@ -25,7 +25,7 @@ from slmmodel.errors import InvalidInput, OptionError
 from slmtok.atomic import write
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, Habit, command, instead, option
-from slmtok.cli.output import DONE, FAILED, Outcome, counted, printable, settings
+from slmtok.cli.output import DONE, FAILED, Outcome, counted, printable, settings, shown
 from slmtok.errors import suggestion
 
 HELP = """\
@@ -247,7 +247,7 @@ class Chat:
 
     def _show(self, text: str) -> None:
         if not settings().as_json:
-            self.show(printable(text))
+            self.show(shown(text))
             sys.stdout.flush()
 
     def _say(self, text: str) -> None:

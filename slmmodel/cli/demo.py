@@ -36,7 +36,7 @@ from slmtok.cli.options import (
     output_options,
     tokenizer_option,
 )
-from slmtok.cli.output import Outcome, counted, print_rows, printable
+from slmtok.cli.output import Outcome, counted, print_rows, shown
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 
@@ -372,7 +372,7 @@ class DemoJob:
         for sample in result["samples"]:
             overlap = sample["overlap"]
             shared = "" if overlap is None else f", longest overlap with the text {counted(overlap, 'character')}"
-            sys.stdout.write(f"--- seed {sample['seed']}{shared} ---\n{printable(sample['text'])}\n\n")
+            sys.stdout.write(f"--- seed {sample['seed']}{shared} ---\n{shown(sample['text'])}\n\n")
         model = f"{result['parameters']:,} parameters, {result['tokens']:,} ids in {result['steps']:,} steps"
         more = []
         if whole := result["whole"]:

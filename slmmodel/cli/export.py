@@ -10,6 +10,8 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.open_by_path import load_torch, open_run
 from slmmodel.cli.options import run_argument, step_option
 from slmmodel.errors import OptionError
+from slmmodel.folder_lock import check_in_place
+from slmtok.atomic import check_outputs
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import check_is_folder_name
 from slmtok.cli.options import choice, command, dry_run_option, option, output_options
@@ -55,6 +57,8 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
 
     if output is not None and not dry_run:
         hf.check_folder(Path(output), force=force)
+        # Without room for it, or the right to write, nothing is read.
+        check_outputs(Path(output, "receipt.json") if Path(output).is_dir() else output, force=True)
     context = open_run(run, device="cpu", step=step)
     # Verified once more: the weights may have changed between their sum and their reading.
     context.run.weights(step)
@@ -63,6 +67,8 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
         return Outcome({"target": name, "run": run}, lambda: print_rows([("architecture", name)], title=run))
     assert output is not None
     more = {} if context.text is None else tokenizer_files(context.text.tokenizer, "tokenizer")
+    # All has been read that is written.
+    check_in_place(context.run.handle)
     receipt = hf.write(Path(output), context.model, context.vocab, more, force=force)
     checks = receipt["checks"]
     theirs = checks["transformers"]

@@ -21,7 +21,7 @@ from slmmodel.checks import missing_path
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
-from slmmodel.folder_lock import FolderHandle
+from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmtok.atomic import check_outputs
 from slmtok.cli.output import note, settings
@@ -66,7 +66,10 @@ def load_torch() -> None:
 def open_run(
     path: str, *, tokenizer: str | None = None, device: str = "auto", step: int | None = None, threads: int = 0
 ) -> RunContext:
-    """Opens a run. Raises what `RunFolder` and `Text` raise, and `OptionError` for a device that is not available."""
+    """Opens a run. Raises what `RunFolder` and `Text` raise, and `OptionError` for a device that is not available.
+
+    `Unreadable` where another folder was put in its place meanwhile.
+    """
     run = RunFolder.open(path)
     run.handle = FolderHandle(run.path)
     if step is not None:
@@ -76,7 +79,10 @@ def open_run(
         use_threads(threads)
         model = run.model(str(device_for(device)), step=step)
     file = tokenizer or run.tokenizer
-    return RunContext(run, model, run.vocab, None if file is None else Text(file, run.vocab, path))
+    context = RunContext(run, model, run.vocab, None if file is None else Text(file, run.vocab, path))
+    # The model of one run would be read with the tokenizer of another.
+    check_in_place(run.handle)
+    return context
 
 
 def note_unfinished(run: RunFolder, step: int | None, progress: Progress) -> None:

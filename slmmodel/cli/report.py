@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,6 +17,7 @@ from slmmodel.cli.run_sections import Subject
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_sections import Opened
 from slmmodel.errors import OptionError, SlmmodelError
+from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.versions import package_version
 from slmtok.cli.files import STDIO, check_is_page_name, check_opens, short_names, write_page
@@ -89,6 +91,8 @@ def make_page(
     """
     runs = [path for path in subjects if not is_ablation(path)]
     labels = short_names([path.rstrip("/") for path in runs])
+    folders = [Path(path) if Path(path).is_dir() else Path(path).parent for path in subjects if is_ablation(path)]
+    ablations = [FolderHandle(folder) for folder in folders if folder.is_dir()]
     sections = [
         section
         for number, path in enumerate(path for path in subjects if is_ablation(path))
@@ -100,6 +104,8 @@ def make_page(
             sections += _run_sections(opened, results, on, prompt, device, lambda text: progress(text, 0, 0))
         elif results:
             sections.append(Section("evaluations", "Evaluations", list(result_sections.evaluations([], results))))
+    for handle in (*ablations, *(subject.run.handle for subject in opened)):
+        check_in_place(handle)
     title = "Ablation report" if not runs else "Run report"
     footer = FOOTER.format("slmmodel", package_version())
     page = report_page(title, sections, footer=footer, fix="name fewer runs", option="subjects", styles=STYLES)

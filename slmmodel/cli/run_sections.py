@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.curves import LABELS, Curve, read_curve
 from slmmodel.errors import MissingInput, SlmmodelError
+from slmmodel.folder_lock import FolderHandle
 from slmmodel.sizes import format_count, format_time
 from slmtok.cli.output import counted
 from slmtok.pages.charts import Line, line_chart
@@ -50,6 +51,7 @@ class Subject:
         from slmmodel.models import config_from_dict, count
 
         run = RunFolder.open(path)
+        run.handle = FolderHandle(run.path)
         model = config_from_dict(run.config["model"])
         try:
             curve = read_curve(run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from slmtok.cli import packed
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, check_output, document_range, writing
 from slmtok.cli.options import argument, command, instead, option, output_options, tokenizer_of, tokenizer_option
-from slmtok.cli.output import Outcome, counted, settings
+from slmtok.cli.output import Outcome, counted, settings, shown
 from slmtok.cli.text_argument import piped
 from slmtok.errors import DocumentTooLarge, InvalidText, MissingInput, OptionError, Setting, UnknownId
 from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
@@ -72,7 +73,8 @@ def decode(
 ) -> Outcome:
     """Decode ids to text, on stdout by default. Special tokens give their spelling.
 
-    slmtok decode DATA --docs 3:5 shows packed documents, with the tokenizer in the folder.
+    slmtok decode DATA --docs 3:5 shows packed documents, with the tokenizer in the folder. On a terminal, control
+    characters are escaped; a file or pipe gets the text as it is.
     """
     _refuse_other_kinds(source, tokenizer, input_format)
     may_be_packed = input_format == "auto" and not id_files.has_offsets(source)
@@ -105,8 +107,7 @@ def decode(
         more["texts"] = _held(texts(), source)
     else:
         with writing(target, force=force) as stream:
-            for text in texts():
-                stream.write(text)
+            stream.writelines(_on_terminal(texts()) if target == STDIO and sys.stdout.isatty() else texts())
 
     line = f"{output}: {format_bytes(totals['bytes'])}, {counted(totals['documents'], 'document')}"
     warnings: tuple[str, ...] = ()
@@ -116,6 +117,15 @@ def decode(
     if document == "line" and data is None:
         warnings += _without_offsets(source, input_format)
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
+
+
+def _on_terminal(documents: Iterable[bytes]) -> Iterator[bytes]:
+    """The bytes of documents as a terminal shows them: what could drive it, and what is not UTF-8, is escaped."""
+    for data in documents:
+        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        for start in range(0, len(data), _BLOCK_BYTES):
+            block = data[start : start + _BLOCK_BYTES]
+            yield shown(decoder.decode(block, final=start + len(block) == len(data))).encode()
 
 
 def _without_offsets(source: str, input_format: str) -> tuple[str, ...]:

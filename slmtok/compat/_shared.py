@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 from unicodedata import category
 
 from slmtok.calls import argument_text, explains_calls
-from slmtok.checks import PRESENT_TEXTS, U64, check_int, check_path, is_missing, type_shown
+from slmtok.checks import PRESENT_TEXTS, U64, check_int, check_path, is_missing, refuse_bool, type_shown
 from slmtok.errors import (
     CorruptFile,
     MissingInput,
@@ -93,7 +93,8 @@ _ABSENT = {
 
 
 def check_piece_id(id: int, n_vocab: int) -> int:
-    """`id`, if it is one of the vocabulary. Raises `PieceOutOfRange`."""
+    """`id`, if it is one of the vocabulary. Raises `PieceOutOfRange`, `WrongType` for a bool."""
+    refuse_bool(id)
     if not 0 <= id < n_vocab:
         limit = f"0 <= id < {n_vocab}"
         raise PieceOutOfRange(f"piece id {id} is out of range", limit=limit, fix="decode ids of encode", id=id)

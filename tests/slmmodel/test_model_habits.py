@@ -415,6 +415,16 @@ def test_generate_takes_a_model_and_rows(inside: Path) -> None:
     assert refused.value.fix == "stop_ids=(2,)"
 
 
+def test_a_masked_array_is_refused(inside: Path) -> None:
+    run = slmmodel.load("run")
+    ids = np.ma.masked_array([1, 300, 301], mask=[False, True, False])
+    calls = (lambda: run.score(ids), lambda: run.generate(ids), lambda: generate(run.model, ids[None]))
+    for call in calls:
+        with pytest.raises(WrongType, match="ids are a masked array") as caught:
+            call()
+        assert "compressed()" in str(caught.value)
+
+
 def test_a_loader_is_not_batched_again(inside: Path) -> None:
     loader = ShardLoader("data", seq_len=16, batch_size=4)
     with pytest.raises(InvalidConfig, match=r"DataLoader\(loader, batch_size=None\)"):
