@@ -393,3 +393,10 @@ def _explain(error: OSError, path: Path, *, partial: bool = False) -> SlmtokErro
         path=str(path),
         os_error=error.errno,
     )
+
+
+def unused_name(name: str) -> str:
+    """A name of no file or folder: this one, else with the first number that makes it one."""
+    stem, suffix = os.path.splitext(name)  # noqa: PTH122
+    names = (name, *(f"{stem}-{number}{suffix}" for number in range(2, 1000)))
+    return next((each for each in names if not os.path.exists(each)), name)  # noqa: PTH110

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from slmtok.atomic import unused_name
 from slmtok.errors import MissingInput, OptionError, SlmtokError
 from slmtok.file_kinds import MANIFEST, TOKENIZER, kind_of_file
 from slmtok.specials import FIRST_LEARNED
@@ -27,6 +28,12 @@ def parameter_name(param: click.Parameter | None) -> str:
     long = [option for option in param.opts if option.startswith("--")]
     placeholder = str(getattr(param, "metavar", None) or param.name)
     return long[0] if long else placeholder if placeholder.isupper() else str(param.name).upper()
+
+
+def given_arguments(context: click.Context | None) -> list[str]:
+    """The arguments of a command as they were given; none where no command was reached."""
+    given: list[str] = [] if context is None else context.meta.get("arguments", [])
+    return given
 
 
 def taking_value(value: str, command: click.Command, given: Iterable[str]) -> click.Parameter | None:
@@ -225,6 +232,15 @@ def with_output_named(ctx: click.Context) -> str | None:
         return None
     rest = [each for each in arguments if each != output]
     return command_line(ctx, [*rest, "-o", output])
+
+
+def folder_for_file(arguments: Sequence[str], name: str, ours: str) -> str:
+    """The option of a folder for an output that ends as a file of the format `name`; `ours` is written there."""
+    values = [value for flag, value in pairwise(arguments) if flag in _OUTPUT]
+    values += [word.partition("=")[2] for word in arguments if word.startswith(f"{_OUTPUT[1]}=")]
+    ending = f".{name.lower()}"
+    made = next((value[: -len(ending)] for value in values if value.lower().endswith(ending)), None)
+    return f" -o {shlex.quote(unused_name(f'{made}-{ours}'))}" if made else ""
 
 
 def with_other_tokenizer(name: str, ctx: click.Context) -> str | None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CountLike = TypeVar("CountLike", bound="CountOptions")
 STDIO = "-"
 VOCAB_PLACEHOLDER = "{vocab}"
-_FILE_SUFFIXES = (".json", ".jsonl", ".txt", ".bin", ".npy", ".model", ".tiktoken", ".safetensors")
+_FILE_SUFFIXES = (".json", ".jsonl", ".txt", ".bin", ".npy", ".model", ".tiktoken", ".safetensors", ".gguf")
 _PLACEHOLDER = re.compile(r"\{\w*\}")
 MAX_LISTED_FILES = 10
 """Files that a dry run names one by one."""
@@ -114,7 +114,7 @@ def check_is_folder_name(output: str) -> None:
     path = Path(output)
     if path.suffix.lower() in _FILE_SUFFIXES and not path.exists():
         # A folder is made where its parent exists.
-        folder = output.removesuffix(path.suffix) if path.parent.exists() else str(path.parent)
+        folder = atomic.unused_name(output.removesuffix(path.suffix)) if path.parent.exists() else str(path.parent)
         raise OptionError(
             f"-o {output!r} is the name of a file, and a folder is written",
             limit="a folder, in which the files have names of their own",
