@@ -396,12 +396,20 @@ class Trainer:
         self._start_checkpoint(suffix=checkpoint.BAD)
         self._settle_write(wait=True)
         named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in keys[:8].tolist())
+        # `run.precision=fp32` in Python, `--precision fp32` on the command line.
+        precise = Argument("run.precision", "fp32")
         raise NotFinite(
             f"loss or gradient was not finite in {self.train_step.loss_guard.consecutive} steps in a row",
             where=f"step {step}, sequences (epoch/block/index) {named}" + (" …" if len(keys) > 8 else ""),
             limit=f"the state is saved in {self.folder.checkpoints.folder}/step-{step}-bad",
-            # `Argument`: `run.precision=fp32` in Python, `--precision fp32` on the command line.
-            fix=("lower optim.lr, ", Argument("run.precision", "fp32"), ", or inspect these sequences: slm batches"),
+            fix=(
+                "a lower optim.lr, in another ",
+                Argument("output"),
+                " or with ",
+                Argument("force", True),
+                *([", or "] if self.train_step.precision in ("fp32", "fp64") else [", ", precise, ", or "]),
+                "inspect these sequences: slm batches",
+            ),
         )
 
     # ------------------------------------------------------------ checkpoints and the end

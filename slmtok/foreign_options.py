@@ -19,6 +19,7 @@ AS_HF = frozenset(
 BOTH_AS_HF = ("add_special_tokens", "return_tensors", "threads")
 """Further options of `as_hf(tok)`, which `encode` or `encode_batch` has, or which have a counterpart there."""
 _TRAINING = "min_count"
+_COUNTING = frozenset(("scheme", "pattern", "memory"))
 """An option that training alone has: reasons are given where training options are."""
 _BYTES = "leave it out: the 256 bytes of each tokenizer cover every character"
 _TEXT = "leave it out: slmtok changes no text; change the text itself before"
@@ -156,6 +157,9 @@ def nearest_remark(name: str, nearest: str, program: str = "slmtok") -> str:
     """What to add to a fix that has `nearest` in the place of `name`; nothing where both are one thing."""
     if name.lower() in (nearest, *_NAMES_OF_HF):
         return ""
+    if name.lower() == "gguf" and program == "slm":
+        converter = "convert_hf_to_gguf.py of llama.cpp reads, once its get_vocab_base_pre() has the pre-tokenizer"
+        return f", which {converter}; slm has no gguf"
     read = f"which converters to and from {name} know" if nearest == "hf" else "which is the nearest"
     return f", {read}; {program} has no {name}"
 
@@ -226,5 +230,8 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
     if _TRAINING in options and _OURS.get(name, name) == "output":
         path = value if isinstance(value, str) else "tok.json"
         return None, f"leave it out; tok.save({path!r}) writes the tokenizer"
+    if {*options} >= _COUNTING and _OURS.get(name, name) == "output":
+        path = value if isinstance(value, str) else "all.counts"
+        return None, f"leave it out; slmtok.count(...).save({path!r}) writes the counts"
     needed, fix = _FIXES.get(name, ("", None))
     return None, fix if needed in options else None

@@ -335,6 +335,11 @@ def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Ite
     return found if wrong in spellings else {**found, role: text}
 
 
+def is_role(name: str) -> bool:
+    """Whether a special may have a role of this name."""
+    return _ROLE.fullmatch(name) is not None
+
+
 def pair_meant(text: str) -> str:
     """`ROLE=SPELLING` for a text that is not such a pair: `user=<|user|>` for `<|user|>`, `user` and `user=`."""
     name, equals, spelling = text.partition("=")

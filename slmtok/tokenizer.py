@@ -439,6 +439,9 @@ class Tokenizer(metaclass=_NamesConstructors):
         With unit "chars" a position inside a character counts as the character's start.
         """
         check_choice("unit", unit, ("bytes", "chars"))
+        if isinstance(x, (list, tuple)) and x and isinstance(x[0], (str, bytes)):
+            fix = "[tok.encode_with_offsets(text) for text in texts]"
+            raise WrongType(f"a {type(x).__name__} is not one text", fix=fix)
         ids = self.encode(x)
         spans = byte_spans(ids, self.byte_lengths())
         if unit == "chars":

@@ -260,6 +260,14 @@ def _check_arms(
         missing = "-t TOK for each arm" if text else "--text CORPUS"
         raise OptionError(f"{missing} is missing", fix=example, option="text")
     arms = data or tokenizers
+    if len(arms) == 1 and len(several := arms[0].split(",")) > 1 and all(Path(each).exists() for each in several):
+        flag = "-t " if tokenizers else ""
+        fact = f"{arms[0]!r} is several names in one"
+        raise OptionError(
+            fact,
+            fix=" ".join(flag + shlex.quote(each) for each in several),
+            option="tokenizer" if tokenizers else "data",
+        )
     if not given and len(arms) < 2:
         raise OptionError(f"an ablation has two arms or more, not {len(arms)}", fix=example, option="data")
     runs = [path for path in data if is_run(path)]

@@ -409,6 +409,10 @@ def _training_block(run: RunFolder) -> DocumentBlock | None:
         block: DocumentBlock = source.block(0)
     except MissingInput:
         return None
+    if source.vocab is not None and source.vocab.fingerprint != run.vocab.fingerprint:
+        # Packed again with another tokenizer, by which their ids are no text of the run.
+        note_of_command("no baselines: the data of the run were packed again with another tokenizer")
+        return None
     return block
 
 
@@ -570,6 +574,10 @@ def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
 
     if is_run(a) and is_run(b) and a != b:
         raise OptionError(f"{a!r} and {b!r} are runs, not files of losses", fix=comparison_of([a, b]), option="a")
+    runs = [inside[0] if (inside := RunFolder(Path(each)).enclosing) else None for each in (a, b)]
+    if all(Path(each).suffix == ".json" and run for each, run in zip((a, b), runs, strict=True)) and runs[0] != runs[1]:
+        fact = f"{a!r} and {b!r} are results of runs, not files of losses"
+        raise OptionError(fact, fix=comparison_of([str(run) for run in runs]), option="a")
     first, second = comparison.read_losses(a), comparison.read_losses(b)
     if Path(a).samefile(b):
         note_of_command(f"A and B are the same file, {a!r}; slm eval RUN --losses FILE writes that of another model")

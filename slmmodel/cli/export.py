@@ -12,6 +12,7 @@ from slmmodel.cli.options import run_argument, step_option
 from slmmodel.errors import OptionError
 from slmmodel.folder_lock import check_in_place
 from slmtok.atomic import check_outputs
+from slmtok.cli.arguments import folder_for_file
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import check_is_folder_name
 from slmtok.cli.options import choice, command, dry_run_option, option, output_options
@@ -21,8 +22,9 @@ from slmtok.foreign_options import nearest_remark
 
 def _format(value: str | None, arguments: Sequence[str]) -> str:
     """The option for a format of another program, where it is another than ours by its own word."""
-    ours = (value or "hf").lower() == "safetensors"
-    return "--output-format hf" + ("" if ours else nearest_remark(value or "hf", "hf", "slm"))
+    name = value or "hf"
+    folder = folder_for_file(arguments, name, "hf")
+    return f"--output-format hf{folder}" + ("" if name.lower() == "safetensors" else nearest_remark(name, "hf", "slm"))
 
 
 def _folder(value: str | None, arguments: Sequence[str]) -> str:
@@ -49,6 +51,9 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
     if output is None and not dry_run:
         fix = f"slm export {run} --output-format {output_format} -o FOLDER"
         raise OptionError("--output is missing", fix=fix, option="--output")
+    if output is not None and output.lower().endswith(".gguf") and not Path(output).exists():
+        fix = folder_for_file(["-o", output], "gguf", "hf").strip() + nearest_remark("gguf", "hf", "slm")
+        raise OptionError(f"-o {output!r} names a gguf, and a folder of hf is written", fix=fix, option="--output")
     if output is not None:
         check_is_folder_name(output)
     load_torch()

@@ -24,6 +24,7 @@ from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, S
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmtok.atomic import check_outputs
+from slmtok.cli.arguments import tokenizer_beside
 from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
 from slmtok.file_kinds import has_manifest
@@ -272,6 +273,11 @@ def is_text_for_tokenizer(path: str) -> bool:
     return False
 
 
+def tokenizer_near(text: str) -> str:
+    """The tokenizer file beside a text, else one of the working folder; `TOK` where there is none."""
+    return tokenizer_beside(text) or tokenizer_beside("tok") or "TOK"
+
+
 def refuse_run(path: str, fix: str = "name the text", wanted: str = "text") -> None:
     """Raises `OptionError` for a run, or a checkpoint of one, where data are meant; `fix` is that of a run."""
     folder = Path(path)
@@ -349,7 +355,10 @@ def open_ids_or_text(
         if tokenizer is None:
             check_text(path, read)
             raise MissingInput(
-                f"{path!r} is text, and there is no tokenizer", where="the run has none", fix="-t TOK", path=path
+                f"{path!r} is text, and there is no tokenizer",
+                where="the run has none",
+                fix=f"-t {shlex.quote(tokenizer_near(path))}",
+                path=path,
             )
         if split not in (None, ALL, "train", "val"):
             fact, fix = f"a text has no split {split!r}", (Argument("split", ALL),)
@@ -385,7 +394,12 @@ def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOp
     if Path(path).exists() and not is_text(path):
         from slmmodel.data.opening import open_source
 
-        Text(tokenizer, open_source(path).vocab, path)
+        packed = open_source(path)
+        if Path(tokenizer).is_file() and is_text_for_tokenizer(str(tokenizer)):
+            fact = f"{str(tokenizer)!r} is text, and -t names a tokenizer"
+            fix = "leave it out: packed data have their own; or name the text in place of the data"
+            raise OptionError(fact, fix=fix, option="tokenizer")
+        Text(tokenizer, packed.vocab, path)
         return None
     from slmmodel.cli.text_source import Corpus
 
@@ -432,12 +446,13 @@ def open_corpus(corpus: Corpus, val: str) -> RunData:
     """Training data of a corpus. `val` as in `open_if_text`; the options of the corpus also read another text."""
     from slmmodel.cli.reading import to_flags
     from slmmodel.cli.text_source import corpus_data
-    from slmmodel.data.opening import check_validation, refuse_rule
+    from slmmodel.data.opening import check_validation, refuse_rule, refuse_split
 
     if val in ("auto", "none"):
         return corpus_data(corpus, val)
     words = [*corpus.paths, "-t", corpus.text.name or "TOK", *to_flags(corpus.options)]
     refuse_rule(val, shlex.join(["slmtok", "pack", *words]), " ".join(corpus.paths))
+    refuse_split(val, "")
     data = corpus_data(corpus, "none")
     held_out = open_ids_or_text(val, None, data.vocab, corpus.text, corpus.options)
     check_validation(data.name, shlex.quote(corpus.text.name or "TOK"), data.vocab, held_out)

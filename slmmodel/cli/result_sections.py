@@ -85,7 +85,7 @@ def _result(name: str, path: str, certificates: list[tuple[str, dict[str, Any]]]
         raise OptionError(
             f"a report does not show {path}, {f'a file of the kind {kind}' if kind else 'which is no result'}",
             limit=LIMIT,
-            fix=f"leave {path} out",
+            fix=f"leave {path} out: the results in RUN/eval are shown without --with",
             option="with",
         )
     return list(_DRAWN[kind](name, path))

@@ -18,7 +18,7 @@ from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
 from slmmodel.checks import missing_path
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
-from slmmodel.cli.open_by_path import check_text, is_text_for_tokenizer, open_if_text, refuse_run
+from slmmodel.cli.open_by_path import check_text, is_text_for_tokenizer, open_if_text, refuse_run, tokenizer_near
 from slmmodel.cli.options import (
     SETTINGS,
     STEP,
@@ -129,7 +129,7 @@ def train(
         if dry_run:
             numbers, rows = dry_run_rows(given, opened, output=output, **options)
             notes = tuple(numbers.pop("notes"))
-            return Outcome(numbers, summary=lambda: print_rows(rows, title="would train"), warnings=notes)
+            return Outcome(numbers, lambda: print_rows(rows, title="would train"), warnings=notes)
         options["verify"] = not no_verify
         return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
 
@@ -166,7 +166,9 @@ def named_data(
     if tokenizer is not None and Path(data).exists() and not is_text(data):
         other = f"pack the text with it: slmtok pack TEXT -t {shlex.quote(tokenizer)} -o NEW"
         if Path(tokenizer).exists() and is_text_for_tokenizer(tokenizer):
-            other = f"pack it: slmtok pack {shlex.quote(tokenizer)} -t TOK -o NEW"
+            own = Path(data) / "tok.json"
+            file = str(own) if own.is_file() else tokenizer_near(tokenizer)
+            other = f"pack it: {shlex.join(['slmtok', 'pack', tokenizer, '-t', file])} -o NEW"
         raise OptionError(
             f"{data!r} is token data, and --tokenizer is for text",
             fix=f"leave it out: packed data have their own; to train with {tokenizer}, {other}",
@@ -186,6 +188,20 @@ def _with_data(data: str, *words: str) -> str:
     if context is None or at is None:
         return shlex.join(["slm", "train", *words])
     return command_line(context, [*given[:at], *words, *given[at + 1 :]])
+
+
+def _tokenized(text: str) -> str:
+    """The command line with a text as the data, and the tokenizer near it."""
+    context = click.get_current_context(silent=True)
+    given: list[str] = [] if context is None else context.meta.get("arguments", [])
+    rest: list[str] = []
+    for before, word in pairwise(["", *given]):
+        if word == text and before in ("-t", "--tokenizer"):
+            rest.pop()
+        elif word not in (text, f"--tokenizer={text}", f"-t{text}") or before in _NAMING:
+            rest.append(word)
+    command = ["slm", "train"] if context is None else context.command_path.split()
+    return shlex.join([*command, text, "-t", tokenizer_near(text), *rest])
 
 
 _NAMING = ("-t", "--tokenizer", "--set", "-o", "--output", "--config", "--val")
@@ -245,10 +261,11 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
         is_begun = any((Path(data) / name).exists() for name in ("plan.json", "journal.jsonl", ".packing"))
         fact = f"{data!r} is " + ("not finished token data" if is_begun else "a folder of text, and needs a tokenizer")
         where = "it has no manifest.json"
+    pack = ["slmtok", "pack", data, "-t", tokenizer_near(data)]
     return MissingInput(
         fact,
         where=where,
-        fix=f"slm train {name} -t TOK tokenizes it while training; slmtok pack {name} -t TOK -o DATA writes token data",
+        fix=f"{_tokenized(data)} tokenizes it while training; {shlex.join(pack)} -o DATA writes token data",
         path=data,
     )
 

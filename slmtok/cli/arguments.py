@@ -14,6 +14,7 @@ import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
 from slmtok.file_kinds import MANIFEST, TOKENIZER, kind_of_file
+from slmtok.files import free_name
 from slmtok.specials import FIRST_LEARNED
 
 _TOKENIZER = "TOK"
@@ -245,6 +246,15 @@ def with_output_named(ctx: click.Context) -> str | None:
         return None
     rest = [each for each in arguments if each != output]
     return command_line(ctx, [*rest, "-o", output])
+
+
+def folder_for_file(arguments: Sequence[str], name: str, ours: str) -> str:
+    """The option of a folder for an output that ends as a file of the format `name`; `ours` is written there."""
+    values = [value for flag, value in pairwise(arguments) if flag in OUTPUT_FLAGS]
+    values += [word.partition("=")[2] for word in arguments if word.startswith(f"{OUTPUT_FLAGS[1]}=")]
+    ending = f".{name.lower()}"
+    made = next((value[: -len(ending)] for value in values if value.lower().endswith(ending)), None)
+    return f" -o {shlex.quote(free_name(f'{made}-{ours}'))}" if made else ""
 
 
 def with_other_tokenizer(name: str, ctx: click.Context) -> str | None:

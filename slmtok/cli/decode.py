@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 from slmtok.cli import packed
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, check_output, document_range, writing
-from slmtok.cli.options import argument, command, instead, option, output_options, tokenizer_of, tokenizer_option
+from slmtok.cli.options import (
+    argument,
+    arguments_of_command,
+    command,
+    instead,
+    option,
+    output_options,
+    tokenizer_option,
+)
 from slmtok.cli.output import Outcome, counted, settings, shown
 from slmtok.cli.text_argument import piped
 from slmtok.errors import DocumentTooLarge, InvalidText, MissingInput, OptionError, Setting, UnknownId
@@ -40,7 +48,7 @@ def _ids(value: str | None, arguments: Sequence[str]) -> str:
     """The command that reads ids from stdin, for ids as arguments; "" without ids."""
     given = [each for each in arguments if _IDS.fullmatch(each)]
     ids = " ".join(re.findall(r"\d+", " ".join(given)))
-    return piped(ids, f"slmtok decode - -t {shlex.quote(tokenizer_of(arguments))}") if ids else ""
+    return piped(ids, "decode", arguments, given) if ids else ""
 
 
 _HABITS = {EXTRA: _ids, "--model": instead("-t {}", "tok.json")}
@@ -158,8 +166,7 @@ def _held(texts: Iterable[bytes], source: str) -> list[str]:
 def _refuse_other_kinds(source: str, tokenizer: str | None, input_format: str) -> None:
     """Raises `MissingInput` for ids where a file is expected, `OptionError` for a file of another kind."""
     if _IDS.fullmatch(source) and not Path(source).exists():
-        command = f"slmtok decode - -t {shlex.quote(tokenizer or 'tok.json')}"
-        fix = "for ids: " + piped(" ".join(re.findall(r"\d+", source)), command)
+        fix = "for ids: " + piped(" ".join(re.findall(r"\d+", source)), "decode", arguments_of_command(), [source])
         raise MissingInput(f"no file {source!r}", fix=fix, path=source)
     kind = kind_of_file(source)
     if kind == SHARD and input_format != "auto":

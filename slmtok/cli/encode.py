@@ -20,6 +20,7 @@ from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, again_with, check_output, known_size, read_texts, text_files, writing
 from slmtok.cli.options import (
     argument,
+    arguments_of_command,
     command,
     instead,
     is_given,
@@ -27,7 +28,6 @@ from slmtok.cli.options import (
     options_of,
     output_options,
     threads_option,
-    tokenizer_of,
     tokenizer_option,
 )
 from slmtok.cli.output import Outcome, counted, settings
@@ -69,7 +69,7 @@ _NOT_LINES = (
 
 def _text(value: str | None, arguments: Sequence[str]) -> str:
     """The command that reads a text from stdin, for a text as the value of an option."""
-    return piped("some text" if value is None else value, f"slmtok encode - -t {shlex.quote(tokenizer_of(arguments))}")
+    return piped("some text" if value is None else value, "encode", arguments)
 
 
 _HABITS = {
@@ -175,7 +175,7 @@ def _find(source: str, read: ReadOptions, tokenizer: str) -> list[str]:
         return found
     except MissingInput as error:
         if is_text(source):
-            error.where, error.fix = None, "for text: " + piped(source, f"slmtok encode - -t {shlex.quote(tokenizer)}")
+            error.where, error.fix = None, "for text: " + piped(source, "encode", arguments_of_command(), [source])
         raise
 
 

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import click
 
@@ -37,6 +37,7 @@ from slmtok.cli.arguments import (
     with_tokenizer_first,
 )
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, printable, styled
+from slmtok.cli.wrong_values import valid_value
 from slmtok.errors import (
     DiskFull,
     InternalError,
@@ -48,22 +49,11 @@ from slmtok.errors import (
     render,
     suggestion,
 )
-from slmtok.sizes import parse_size
-from slmtok.specials import FIRST_LEARNED
-
-if TYPE_CHECKING:
-    from slmtok.cli.options import UnknownChoiceError
 
 _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
-_NUMBER = re.compile(r"\d+(\.\d+)?")
 _SHORT_NAME = 2
-_EXAMPLE = re.compile(r"such as ((?:[^\s,;]|,(?=\S))+)(, not )?|>= ([1-9]\d*)")
-"""In the message of a value: an example, or the least one; 0 may have a meaning of its own."""
-_NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
-"""Several numbers where one is taken."""
-_PAIR = re.compile(r"takes (\S+=\S+), not ")
 _DATA_SET = re.compile(r"[\w-]+(/[\w.-]+)?", re.ASCII)
 """The name of a data set of the Hugging Face Hub."""
 _LABEL_COLUMNS = len("  limit: ")
@@ -202,7 +192,7 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             fix = ", or ".join(f"{name} {number}" for number in numbers)
         else:
             swapped = with_tokenizer_first(context, error.message) if context else None
-            fix = swapped or _valid_value(name, error, command) or fix
+            fix = swapped or valid_value(name, error, command) or fix
             if context is not None and not name.startswith("-"):
                 fix = re.sub(f"^{re.escape(name)} ", f"{where} ", fix)
     elif (found := _EXTRA.fullmatch(message)) and command:
@@ -474,6 +464,15 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     taken = context.params.get("tokenizer")
     if isinstance(taken, str) and names_tokenizer(taken) and name != "TOK" and isinstance(error.param, click.Argument):
         fact += f": {taken!r} is a tokenizer"
+    if name.startswith("RUN") and isinstance(taken, str) and _is_text(taken):
+        fact += f": {taken!r} is text, and -t names a tokenizer"
+        rest = [
+            each for each in arguments_of(context) if each not in (taken, "-t", "--tokenizer", f"--tokenizer={taken}")
+        ]
+        if "DATA" in name:
+            return fact, command_line(context, [taken, "-t", tokenizer_beside(taken) or "TOK", *rest])
+        on = ["--on", taken] if any("--on" in param.opts for param in context.command.params) else []
+        return fact, command_line(context, [*_with_run(rest, None), *on])
     if name.startswith("RUN") and arguments_of(context):
         return fact, command_line(context, _with_run(arguments_of(context), taken))
     if name.startswith("CORPUS") and streams.kind_of_stream(sys.stdin) == "pipe":
@@ -522,10 +521,12 @@ def _other_required(param: click.Parameter | None, context: click.Context, *, is
     is_required: False adds all of the example, where no option that was given says what the command is to do.
     """
     example = example_words(context.command)
-    given = {each.partition("=")[0] for each in arguments_of(context)}
+    given = {part for each in arguments_of(context) for part in each.split("=")}
     found: list[str] = []
     for each in context.command.params:
-        is_wanted = isinstance(each, click.Option) and (each.required or not is_required)
+        needed = getattr(each, "needed_without", None)
+        is_needed = each.required or (needed is not None and needed not in given)
+        is_wanted = isinstance(each, click.Option) and (is_needed or not is_required)
         if each is not param and is_wanted and not given & {*each.opts}:
             at = next((index for index, word in enumerate(example) if word in each.opts), None)
             is_flag = bool(getattr(each, "is_flag", False))
@@ -549,15 +550,21 @@ def _with_tokenizer_beside(context: click.Context) -> str | None:
 
     None for other arguments.
     """
+    files = [each for each in arguments_of(context) if os.path.isfile(each)]  # noqa: PTH113
+    if len(files) != 1 or not _is_text(files[0]):
+        return None
+    rest = [each for each in arguments_of(context) if each != files[0]]
+    return command_line(context, [*rest, tokenizer_beside(files[0]) or "TOK", "--on", files[0]])
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path is a file with the content of a text."""
     from slmtok.cli.files import names_tokenizer
     from slmtok.file_content import HEAD_BYTES, content_of
     from slmtok.files import read_file
 
-    files = [each for each in arguments_of(context) if os.path.isfile(each)]  # noqa: PTH113
-    if len(files) != 1 or names_tokenizer(files[0]) or content_of(read_file(files[0], HEAD_BYTES)) is not None:
-        return None
-    rest = [each for each in arguments_of(context) if each != files[0]]
-    return command_line(context, [*rest, tokenizer_beside(files[0]) or "TOK", "--on", files[0]])
+    is_file = os.path.isfile(path) and not names_tokenizer(path)  # noqa: PTH113
+    return is_file and content_of(read_file(path, HEAD_BYTES)) is None
 
 
 def _with_run(arguments: Sequence[str], tokenizer: object) -> list[str]:
@@ -587,132 +594,11 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
 
 _MAX_SHOWN_COMMANDS = 5
 """Commands with an option that a fix lists."""
-_SHARE = re.compile(r"(\d*\.?\d+)(%?)", re.ASCII)
 
 WHOLE = "whole"
 """Key of the habit that writes the command line for its arguments, where options of another tool were replaced."""
 EXTRA = "EXTRA"
 """Among the habits of a command: what stands for an argument too many."""
-
-
-def _valid_value(name: str, error: click.BadParameter, command: click.Command | None) -> str | None:
-    """The option with a value that it takes: the one that was meant, or the example or bound in the message.
-
-    A name that another option of the command takes leads to that option.
-    """
-    from slmtok.cli.options import UnknownChoiceError, WrongValueError
-
-    if isinstance(error.__cause__, UnknownChoiceError):
-        return _choice_meant(name, error, error.__cause__, command)
-    value = error.value if isinstance(error, WrongValueError) else ""
-    if value and (share := _share_meant(name, error, value, command)):
-        return share
-    if name == "--threads":
-        return "--threads 0, which is all"
-    if value and "ROLE=SPELLING" in str(getattr(error.param, "metavar", "")):
-        return _spelling_meant(name, error)
-    if pair := _PAIR.match(error.message):
-        return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
-    if number := _thousands(value):
-        return f"{name} {number}"
-    if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
-        return f"{name} {whole[1]}"
-    if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
-        return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
-    size = ""
-    if value[-1:].isalpha() and parse_size(value) and _has_option(command, "--max-bytes"):
-        size = f"; --max-bytes {shlex.quote(value)} limits the text that is read"
-    found = _EXAMPLE.search(error.message)
-    if found and found[1]:
-        return f"{name} {found[1]}" if found[2] else f"{name} {found[1]}, for instance{size}"
-    defaults = (getattr(error.param, "default", None), getattr(error.param, "show_default", None))
-    default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
-    if default and name.startswith("--"):
-        return f"{name} {default}, as without it" + (f"; at least {found[3]}" if found else "")
-    if found and isinstance(described := getattr(error.param, "show_default", None), str):
-        return f"leave out {name}: its default is {described}; at least {found[3]}"
-    if found:
-        return f"{name} {found[3]}"
-    flags = error.param.opts if isinstance(error.param, click.Option) else []
-    example = value_after(flags, example_words(command))
-    return f"{name} {example}, for instance{size}" if example and _NUMBER.fullmatch(example) else None
-
-
-def _has_option(command: click.Command | None, flag: str) -> bool:
-    return command is not None and any(flag in param.opts for param in command.params)
-
-
-def _choice_meant(
-    name: str, error: click.BadParameter, wrong: UnknownChoiceError, command: click.Command | None
-) -> str:
-    """The option with the name of the list that was meant; the default, or a name for instance, where none is near."""
-    from slmtok.foreign_options import nearest_name, nearest_remark
-
-    if wrong.meant in wrong.names:
-        return f"{name} {wrong.meant}"
-    named = command.params if command and wrong.value else []
-    others = [
-        param
-        for param in named
-        if wrong.value in str(param.metavar or "").split("|")
-        # The format of a corpus is not one of ids.
-        and not (name.endswith("-format") and parameter_name(param) == "--format")
-    ]
-    if others:
-        return f"{parameter_name(others[0])} {wrong.value}"
-    if wrong.value and _has_option(command, f"--{wrong.value}"):
-        return f"--{wrong.value} in its place"
-    if nearest := nearest_name(wrong.value, wrong.names):
-        program = "slmtok" if error.ctx is None else error.ctx.find_root().command_path
-        return f"{name} {nearest}{nearest_remark(wrong.value, nearest, program)}"
-    if meant := suggestion(wrong.value, wrong.names, cutoff=0.6):
-        return f"{name} {meant}"
-    default = getattr(error.param, "default", None)
-    return f"{name} {default}, as without it" if default in wrong.names else f"{name} {wrong.names[0]}, for instance"
-
-
-def _spelling_meant(name: str, error: click.BadParameter) -> str:
-    """The option, or the command line, with `ROLE=SPELLING` in the place of a spelling, of several, or of a role."""
-    from slmtok.specials import pair_meant, spellings_meant
-
-    value, words = str(getattr(error, "value", "")), arguments_of(error.ctx)
-    pairs, listed = [pair_meant(value)], [part.strip() for part in value.split(",")]
-    if len(listed) > 1 and "=" not in value and all(part[:1] in ("<", "[") for part in listed):
-        pairs = [f"{role}={text}" for role, text in spellings_meant(listed).items()]
-    if name.startswith("-") or error.ctx is None:
-        return " ".join(f"{name} {shlex.quote(pair)}" for pair in pairs)
-    at = words.index(value) if value in words else -1
-    spelling = words[at + 1] if 0 <= at < len(words) - 1 else ""
-    if value.isidentifier() and spelling and spelling[0] != "-" and "=" not in spelling:
-        return command_line(error.ctx, [*words[:at], f"{value}={spelling}", *words[at + 2 :]])
-    return command_line(error.ctx, chain.from_iterable(pairs if each == value else [each] for each in words))
-
-
-def _share_meant(name: str, error: click.BadParameter, value: str, command: click.Command | None) -> str | None:
-    """The remedy for a share in the place of a number: of the ids of a tokenizer, or of the documents. Else None."""
-    from slmtok.cli.files import names_tokenizer
-    from slmtok.opening import load
-
-    found = _SHARE.fullmatch(value)
-    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
-    is_limit = name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens")
-    if is_limit and 0 < share < 1 and _has_option(command, "--sample"):
-        return f"--sample {value}, a share of the documents"
-    given = next((each for each in arguments_of(error.ctx) if names_tokenizer(each)), None)
-    if name not in ("--keep", "--vocab") or given is None or not 0 < share < 1:
-        return None
-    try:
-        n_vocab = load(given).n_vocab
-    except SlmtokError:
-        return None
-    return f"{name} {max(FIRST_LEARNED, round(share * n_vocab))}, of the {n_vocab} ids that {given} has"
-
-
-def _thousands(text: str) -> int | None:
-    """The number in `1 000`; None for `300 400`, each of which is a size, and for other text."""
-    parts = text.split()
-    is_number = re.fullmatch(r"\d{1,3}( \d{3})+", text.strip()) is not None and int(parts[0]) > 0
-    return int("".join(parts)) if is_number and min(map(int, parts)) < FIRST_LEARNED else None
 
 
 def _value_of(name: str, arguments: Sequence[str]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -226,6 +227,13 @@ def _separator_notes(manifest: dict[str, Any]) -> list[str]:
     return [separator_note(separator)] if separator and documents - is_cut <= len(plan["sources"]) else []
 
 
+def _other_split(result: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
+    """How to pack again with documents in both splits: by their order, or by a separator where files are documents."""
+    ways = [] if "tail" in result["split"] else ["--val tail:10% --force"]
+    ways += ["--separator STRING --force"] if result["documents"] <= len(manifest["plan"]["sources"]) else []
+    return f"; {' or '.join(ways)} makes some" if ways else ""
+
+
 def _domain_notes(manifest: dict[str, Any]) -> list[str]:
     """Notes on domains whose globs match no source."""
     plan = manifest["plan"]
@@ -252,8 +260,8 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]]) -> Outcome:
     ]
     about_data += [
         f"--val {result['split']} chose {share} of {counted(result['documents'], 'document')}: {result['path']} has no "
-        f"{name} documents; {'' if 'tail' in result['split'] else '--val tail:10% or '}--separator makes some"
-        for result in results
+        f"{name} documents{_other_split(result, packed.manifest)}"
+        for result, (packed, _, _) in zip(results, done, strict=True)
         for name, share in (("val", "none"), ("train", "all"))
         if result["split"] != "none" and name not in result["splits"]
     ]

@@ -50,7 +50,7 @@ from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
 from slmtok.option_values import collect_once, parse_pair
 from slmtok.options import CountOptions, TrainOptions
-from slmtok.specials import SpecialId
+from slmtok.specials import SpecialId, is_role
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.lock import load_lock, lock_path
 
@@ -355,6 +355,8 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
         if isinstance(sound := error.fields.get("spellings"), dict):
             line = _set_special_line(tokenizer, sound, output)
             error.fix = line if {*sound} == {*names} else _without_alias(names, before.specials, line) or line
+        if (turned := _turned(names)) != names:
+            error.fix = _set_special_line(tokenizer, turned, output)
         raise
     vocabulary = before.vocabulary.with_specials(specials)
     after = Tokenizer(vocabulary, options=before.options, provenance=before.provenance)
@@ -362,6 +364,12 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     named = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
     listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in named)
     return _outcome(before, after, output, [("specials", listed)], {"specials": named})
+
+
+def _turned(names: Mapping[str, str]) -> dict[str, str]:
+    """Role to spelling, where some are given as `SPELLING=ROLE`."""
+    turned = {pair: is_role(pair[1]) and not is_role(pair[0]) for pair in names.items()}
+    return dict(pair[::-1] if is_turned else pair for pair, is_turned in turned.items())
 
 
 def _without_alias(names: Mapping[str, str], specials: Specials, line: str) -> str | None:

@@ -6,7 +6,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
@@ -63,10 +64,19 @@ def notes_on_text(text: str | None, line: Sequence[str], options: Sequence[str] 
     return ()
 
 
-def piped(text: str, command: str) -> str:
-    """The remedy for a text, or ids, where a file is expected: the command with it on stdin."""
+def piped(text: str, command: str, arguments: Sequence[str], words: Collection[str] = ()) -> str:
+    """The remedy for a text, or ids, where a file is expected: the command with it on stdin.
+
+    `words` are the arguments that give the text, for which - stands; without them, it is the value of an option.
+    """
+    kept = [each for before, each in pairwise(["", *arguments]) if not {each, before} & {*_TEXT_OPTIONS}]
+    kept = [each for each in kept if each not in words and each.partition("=")[0] not in _TEXT_OPTIONS]
+    at = min((at for at, each in enumerate(arguments) if each in words), default=0)
+    if not any(each.startswith(("-t", "--tokenizer")) or names_tokenizer(each) for each in kept):
+        kept += ["-t", "tok.json"]
+    line = shlex.join(["slmtok", command, *kept[:at], STDIO, *kept[at:]])
     shown = shlex.quote(text) if len(text) <= _MAX_PIPED else "..."
-    return f"printf %s {shown} | {command}"
+    return f"printf %s {shown} | {line}"
 
 
 def text_last(command: str) -> dict[str, Habit]:

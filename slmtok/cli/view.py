@@ -54,7 +54,7 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
             fix="a page shows characters; slmtok show takes bytes",
         ) from None
     page = make_page({label: load(name) for label, name in short_names(names).items()}, given or None)
-    kept = () if output == "tokens.html" else ("-o", output, "--force")
+    kept = (*(() if output == "tokens.html" else ("-o", output)), "--force")
     warnings = () if output == STDIO else notes_on_text(text, ["slmtok", "view", *names], kept)
     return write_page(page.html, output, force=force, opens=opens, warnings=warnings, tokenizers=names)
 

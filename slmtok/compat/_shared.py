@@ -293,7 +293,8 @@ def read_model(path: str | os.PathLike[str] | Tokenizer) -> Tokenizer:
     except (MissingInput, CorruptFile) as error:
         if str(path).endswith(".model"):
             error.limit = "a tokenizer file of slmtok; the models of SentencePiece are not read"
-            error.fix = f"train one: {TRAIN_OWN}, and name 'tok.json'"
+            own = os.path.splitext(str(path))[0] + ".json"  # noqa: PTH122
+            error.fix = f"train one: {TRAIN_OWN.replace(repr('tok.json'), repr(own))}, and name {own!r}"
             if isinstance(error, CorruptFile):
                 fact, name = f"{path} is not a tokenizer file of slmtok", str(path)
                 raise WrongFormat(fact, where=name, limit=error.limit, fix=error.fix, path=name) from None

@@ -273,6 +273,8 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
         fix = (UNPACK, *((", or ", *fix) if len(found) < number else ()))
     fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
+    if path == STDIN and (Setting("format", "parquet"),) == fix[:1]:
+        fix = ("name the .parquet file, which is read from its end",)
     if path == STDIN and content.name in _DECOMPRESS:
         fix = (f"{_DECOMPRESS[content.name]} FILE | slmtok ...",)
     is_packed = path == STDIN and content.name in _DECOMPRESS

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import atomic
+from slmtok.calls import explains_calls
 from slmtok.checks import refuse_home
 from slmtok.errors import Inexpressible, OptionError, OutputExists, Setting, SlmtokError
 from slmtok.foreign_options import unknown_format
@@ -33,6 +34,7 @@ TARGETS: Mapping[str, Target] = {target.name: target for target in (hf.TARGET, t
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
+@explains_calls
 def export(
     tokenizer: Tokenizer,
     to: str,

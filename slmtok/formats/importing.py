@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok.calls import explains_calls
 from slmtok.errors import CorruptFile, MissingInput, NotEqual, Setting, WrongFormat
 from slmtok.file_kinds import TOKENIZER, kind_of, wrong_kind
 from slmtok.files import read_limited, refuse_text
@@ -28,6 +29,7 @@ ORIGINS: Mapping[str, Origin] = {origin.name: origin for origin in (hf.ORIGIN, t
 _LIMIT = "; ".join(origin.summary for origin in ORIGINS.values())
 
 
+@explains_calls
 def import_file(
     path: str | os.PathLike[str],
     *,

@@ -14,7 +14,7 @@ from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
-from itertools import zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -300,12 +300,30 @@ _MAX_SEARCHED_BYTES = 1 << 30
 """Of the files of a folder that are read for one that was renamed."""
 
 
+_MAX_FOLDERS = 100
+"""Below that of a lock, which are searched for its corpus."""
+
+
+def _has_files(folder: Path, listed: Sequence[Mapping[str, str]]) -> bool:
+    """Whether a folder has all files of a lock, with their digests where reading them takes no minutes."""
+    files = [folder / entry["path"] for entry in listed]
+    if not all(map(os.path.isfile, files)):
+        return False
+    is_small = sum(map(os.path.getsize, files)) <= _MAX_SEARCHED_BYTES
+    with suppress(OSError, SlmtokError):
+        return not is_small or all(
+            file_digest(file) == entry["sha256"] for file, entry in zip(files, listed, strict=True)
+        )
+    return False
+
+
 def _folder_fix(lock: Lock, place: str) -> str:
-    """The command with the folder that has the files of the lock: one of `place`, or `place` after copies there."""
+    """The command with the folder that has the files of the lock: one of `place` or below the lock, or after copies."""
     command, listed = f"slmtok reproduce {shlex.quote(lock.path)} --corpus ", lock.content["corpus"]["files"]
     folders = [*([Path(place)] if os.path.isdir(place) else []), *Path(place).parents]  # noqa: PTH112
-    for folder in folders:
-        if all(os.path.isfile(folder / entry["path"]) for entry in listed):  # noqa: PTH113
+    inside = chain.from_iterable(map(Path(lock.path).parent.glob, ("*/", "*/*/")))
+    for folder in [*folders, *sorted(islice(inside, _MAX_FOLDERS))]:
+        if _has_files(folder, listed):
             return command + shlex.quote(str(folder))
     lacking = {entry["path"]: entry["sha256"] for entry in listed if not os.path.isfile(folders[0] / entry["path"])}  # noqa: PTH113
     renamed = _renamed(folders[0], lacking)

@@ -301,7 +301,7 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
         ("pack a.txt -t tok.json --output-dir new", "use -o new"),
         ("encode a.txt --model tok.json", "use -t tok.json"),
         ("encode -t tok.json --text 'the cat'", "printf %s 'the cat' | slmtok encode - -t tok.json"),
-        ("decode -t tok.json 5 20 280", "printf %s '5 20 280' | slmtok decode - -t tok.json"),
+        ("decode -t tok.json 5 20 280", "printf %s '5 20 280' | slmtok decode -t tok.json -"),
         ("set-special tok.json '<|user|>' -o new.json", "slmtok set-special tok.json 'user=<|user|>' -o new.json"),
         ("set-special tok.json =x -o new.json", "slmtok set-special tok.json x=x -o new.json"),
         ("train a.txt --vocab 290 -o new.json --special '<|user|>'", "--special 'user=<|user|>'"),
