@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slmmodel.calls import explains_calls
+from slmmodel.calls import explains_calls, explains_settings
 from slmmodel.checks import check_bool, check_path
 from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
@@ -222,7 +222,13 @@ def _tokenizer_of(run: RunFolder, tokenizer: Tokenizer | str | os.PathLike[str] 
     return Text(file, run.vocab, run.path)
 
 
-@explains_calls
+def _setting_names() -> list[str]:
+    from slmmodel.config import OPTIONS, model_options
+
+    return [*OPTIONS, *model_options()]
+
+
+@explains_settings(_setting_names)
 def train(
     data: Data,
     *,

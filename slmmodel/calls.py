@@ -23,11 +23,10 @@ FOREIGN_OPTIONS = {
         ("config", "config_file", "config_path"),
         ("settings", "slm train DATA --config %s in a shell; in Python settings={'optim.lr': 0.003} with its keys"),
     ),
+    **dict.fromkeys(("dataset", "corpus", "train_data", "train_dataset"), ("data", "data=%r")),
     "do_sample": ("max_new_tokens", "temperature=0 for the likeliest ids, 0.8 to draw"),
     "eos_token_id": ("max_new_tokens", "stop_ids=(%r,)"),
     "epochs": ("budget", "budget='epochs=%s'"),
-    "learning_rate": ("settings", "settings={'optim.lr': %r}"),
-    "lr": ("settings", "settings={'optim.lr': %r}"),
     "map_location": ("device", "device=%r"),
     "max_iters": ("budget", "budget='steps=%s'"),
     "max_length": ("max_new_tokens", "max_new_tokens=%r, which does not count the prompt"),
@@ -39,6 +38,7 @@ FOREIGN_OPTIONS = {
     "input_ids": ("ids", "run.generate(ids)"),
     "inputs": ("ids", "run.generate(ids)"),
     "n": ("max_new_tokens", "one call for each, with other seeds: seed=1"),
+    "model": ("preset", "preset=%r"),
     "num_beams": ("beam", "beam=%r"),
     "num_return_sequences": ("max_new_tokens", "one call for each, with other seeds: seed=1"),
     **dict.fromkeys(
@@ -62,14 +62,19 @@ def explains_calls(target: Target) -> Target:
     A call that does not fit the signature raises `WrongType` with the right option instead of a bare `TypeError`.
     """
     if not isinstance(target, type):
-        return _explained(target)
+        return _explained(target, tuple)
     for name, member in list(vars(target).items()):
         if isinstance(member, FunctionType) and (name == "__init__" or not name.startswith("_")):
-            setattr(target, name, _explained(member))
+            setattr(target, name, _explained(member, tuple))
     return target
 
 
-def _explained(function: Target) -> Target:
+def explains_settings(names: Callable[[], Iterable[str]]) -> Callable[[Target], Target]:
+    """As `explains_calls`, for a function with `settings`; `names` gives the dotted names of all settings."""
+    return lambda target: _explained(target, names)
+
+
+def _explained(function: Target, names: Callable[[], Iterable[str]]) -> Target:
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
         try:
@@ -82,16 +87,13 @@ def _explained(function: Target) -> Target:
         parameters = [each for each in signature(function).parameters.values() if each.name != "self"]
         named = [each.name for each in parameters if each.kind != Parameter.VAR_KEYWORD]
         name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+        wrong = {option: value for option, value in keywords.items() if option not in named}
+        if wrong and len(named) == len(parameters):
+            raise _unknown_options(name, wrong, named, list(names()), keywords.get("settings"))
         for option, value in keywords.items():
             # An option of another library for one that is missing.
             if option in FOREIGN_OPTIONS and FOREIGN_OPTIONS[option][0] in set(named) - keywords.keys():
                 raise unknown_option(name, option, value, named)
-        if len(named) == len(parameters):
-            for option, value in keywords.items():
-                if option not in named:
-                    wrong, settings = unknown_option(name, option, value, named), keywords.get("settings")
-                    wrong.settings = settings if isinstance(settings, Mapping) else {}
-                    raise wrong
         shown = ", ".join(each.name + "=" * (each.default is not Parameter.empty) for each in parameters)
         required = [each for each in parameters if each.default is Parameter.empty and each.name in named]
         example = ", ".join(each.name + "=..." * (each.kind == Parameter.KEYWORD_ONLY) for each in required)
@@ -103,6 +105,23 @@ def _explained(function: Target) -> Target:
         raise WrongType(f"{name}() {reason}", limit=f"{name}({shown})", fix=fix)
 
     return cast("Target", call)
+
+
+def _unknown_options(
+    call: str, wrong: Mapping[str, object], named: Sequence[str], names: Sequence[str], settings: object
+) -> WrongType:
+    """The error for the first keyword that a call does not have; the fix of a setting has all those given so."""
+    first, *_ = errors = [unknown_option(call, option, value, named, names) for option, value in wrong.items()]
+    for error in errors:
+        error.settings = settings if isinstance(settings, Mapping) else {}
+    parts = [each._fix for each in errors if isinstance(each._fix, tuple) and len(each._fix) == 1]
+    if len(parts) == len(errors) > 1:
+        first.fact = f"{call}() has no options {', '.join(map(repr, wrong))}"
+        first.fix = tuple(part for each in parts for part in (*each, " "))[:-1]
+    elif len(errors) > 1:
+        first.fact = f"{call}() has no options {', '.join(map(repr, wrong))}"
+        first.fix = "; ".join(f"for {option} {each.fix}" for option, each in zip(wrong, errors, strict=True))
+    return first
 
 
 def _by_name(
@@ -136,18 +155,25 @@ def _takes(option: Parameter, value: object) -> bool:
     return type(value).__name__ in str(option.annotation).split(" | ")
 
 
-def _as_setting(option: str, value: object) -> Fix:
-    """The setting that means what an option of another trainer does, with its value in our words."""
-    name, word = own_setting(option) or "", str(value).removeprefix("torch.")
+def _setting_named(option: str, value: object, names: Sequence[str]) -> str | None:
+    """The setting that an option names without its section, or that an option of another trainer means."""
+    own = [each for each in names if each.rpartition(".")[2] == option]
+    is_section = not isinstance(value, Mapping) and f"optim.{option}.kind" in names
+    return own[0] if own else f"optim.{option}.kind" if is_section else own_setting(option)
+
+
+def _as_setting(name: str, value: object) -> Fix:
+    """The setting of this name, with its value in our words."""
+    word = str(value).removeprefix("torch.")
     if name in VOCAB_SIZES:
         return "leave it out: the vocabulary of the data decides it"
     if name.startswith("run.budget."):
         return (Argument("budget", f"{name.removeprefix('run.budget.')}={word}"),)
-    if name in UNITS:
+    if name in UNITS and not isinstance(value, list | tuple):
         # In another unit the number is another one.
         return f"settings={{{name!r}: N}}{UNITS[name]}"
     ours = FOREIGN_VALUES.get(name, {}).get(word.lower())
-    return (Argument(name, ours or (value if isinstance(value, str | int | float) else word)),)
+    return (Argument(name, ours or (value if isinstance(value, str | int | float | list | tuple) else word)),)
 
 
 def _torch_type(value: object) -> str:
@@ -157,14 +183,20 @@ def _torch_type(value: object) -> str:
     return f"torch.{ {'fp32': 'float32', 'fp16': 'float16', 'fp64': 'float64'}.get(ours, 'bfloat16') }"
 
 
-def unknown_option(call: str, option: str, value: object, options: Iterable[str]) -> WrongType:
-    """The error for a keyword that a call does not have."""
+def unknown_option(
+    call: str, option: str, value: object, options: Iterable[str], names: Sequence[str] = ()
+) -> WrongType:
+    """The error for a keyword that a call does not have; `names` are those of the settings that it takes."""
     known = list(options)
+    setting = _setting_named(option, value, names) if "settings" in known else None
     ours, fix = FOREIGN_OPTIONS.get(option, ("", ""))
     instead: Fix
     begun = next((each for each in known if len(option) > 2 and each.startswith(option)), None)
-    meant = None if ours in known else begun or suggestion(option, known)
-    if ours in known:
+    meant = None if ours in known or setting in names else begun or suggestion(option, known)
+    is_section = isinstance(value, Mapping) and any(each.startswith(f"{option}.") for each in names)
+    if is_section:
+        instead = f"settings={{{option!r}: {value!r}}}"
+    elif ours in known:
         shown = value
         if option.startswith("stop"):
             # Of several texts that may end one, the first.
@@ -174,14 +206,18 @@ def unknown_option(call: str, option: str, value: object, options: Iterable[str]
         if ours == "settings" and isinstance(value, Mapping):
             instead = f"settings={value!r}"
     else:
-        text = repr(value) if isinstance(value, str | int | float | list | tuple | None) else "..."
+        text = repr(value) if isinstance(value, str | int | float | list | tuple | dict | None) else "..."
         instead = f"{meant}={text}" if meant else "leave it out"
-        if not meant and own_setting(option) and "settings" in known:
-            instead = _as_setting(option, value)
-        elif call == "load" and own_setting(option) == _PRECISION:
-            # A run of `slmmodel.app`, which takes a tokenizer, has the run of ids inside.
-            model = "run.run.model" if "tokenizer" in known else "run.model"
+        # A run of `slmmodel.app`, which takes a tokenizer or text, has the run of ids inside.
+        is_of_app = bool({"tokenizer", "prompt"} & {*known})
+        if not meant and setting:
+            instead = _as_setting(setting, value)
+        elif call in ("load", "generate") and own_setting(option) == _PRECISION:
+            model = "run.run.model" if is_of_app else "run.model"
             instead = f"leave it out, and convert the model of the run: {model}.to({_torch_type(value)})"
+        elif call == "generate" and option in ("device", "map_location"):
+            load = "slmmodel.app.load" if is_of_app else "slmmodel.load"
+            instead = f"leave it out; a run is on the device that it was loaded to: {load}(path, device={text})"
         if option in _OF_TEXT and not meant:
             instead = f"slmmodel.app.{call}(..., {option}={text}), which takes text; packed data have a tokenizer"
     return WrongType(

@@ -103,9 +103,9 @@ def new_name(run: Path) -> str:
 class RunFolder:
     """A run on disk. `open` verifies one that exists, `create` writes a new one."""
 
-    def __init__(self, path: Path, allow_mismatch: Collection[str] = ()):
-        self.path = path
-        self.checkpoints = Checkpoints(path / CHECKPOINTS)
+    def __init__(self, path: str | os.PathLike[str], allow_mismatch: Collection[str] = ()):
+        self.path = Path(path)
+        self.checkpoints = Checkpoints(self.path / CHECKPOINTS)
         self.handle: FolderHandle | None = None
         """Of a process that writes into the run: the folder, open."""
         self._verifies_files = "files" not in allow_mismatch

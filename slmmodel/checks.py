@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
-from slmmodel.errors import OptionError, UnsupportedFormat, WrongType
+from slmmodel.errors import Fix, MissingInput, OptionError, UnsupportedFormat, WrongType
 
 _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 """Errors of `stat` for paths that are sound, and are reported where they are opened."""
@@ -47,6 +47,11 @@ def place_of_missing(path: str | os.PathLike[str]) -> str:
     """Where a path does not exist, for an error: its folder, or the first folder of it that does not exist either."""
     lost = [each for each in Path(path).parents if not os.path.isdir(each)]  # noqa: PTH112
     return f"there is no folder {str(lost[-1])!r}" if lost else str(Path(path).parent)
+
+
+def missing_path(path: str, fix: Fix) -> MissingInput:
+    """The error for a path that does not exist."""
+    return MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=fix, path=path)
 
 
 def check_utf8(path: str | os.PathLike[str]) -> None:
@@ -90,6 +95,7 @@ def check_ids(
     """
     if isinstance(ids, str | bytes):
         raise WrongType(f"ids are integers, not {_described(ids)}", fix=of_text)
+    refuse_masked(ids)
     given = ids.tolist() if hasattr(ids, "tolist") else ids
     if isinstance(given, Mapping | Set) or not isinstance(given, Iterable):
         raise WrongType(f"ids are a list of integers, not {_described(ids)}", fix="[1, 300, 301]")
@@ -105,6 +111,15 @@ def check_ids(
             raise WrongType(f"id {index} is {_described(id)}, not an integer", fix=fix)
         found.append(number)
     return found
+
+
+def refuse_masked(ids: object) -> None:
+    """Raises `WrongType` for a masked array, whose masked ids are none."""
+    import numpy as np
+
+    if isinstance(ids, np.ma.MaskedArray):
+        fix = "ids.compressed(), which leaves the masked ones out"
+        raise WrongType("ids are a masked array", limit="an array without a mask", fix=fix)
 
 
 def _integer(value: object) -> int | None:

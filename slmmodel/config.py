@@ -20,11 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ValidationError,
-)
+from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic.fields import FieldInfo
 
 from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, Budget, budget_of, likely_budget, meant_budgets
@@ -38,6 +34,7 @@ from slmmodel.config_values import (
     PositiveCount,
     Section,
     as_list,
+    joined_settings,
     meant_bool,
     meant_integer,
     meant_number,
@@ -228,11 +225,20 @@ def settings_of(values: Mapping[str, Any], where: str = "settings", prefix: str 
     """A nested or dotted mapping of plain values as settings; `Setting` values keep their origin."""
     settings: Settings = {}
     for key, value in values.items():
-        if isinstance(value, Mapping):
-            settings |= settings_of(value, where, f"{prefix}{key}.")
-        else:
-            settings[f"{prefix}{key}"] = value if isinstance(value, Setting) else Setting(value, where)
+        inner = settings_of(value, where, f"{prefix}{key}.") if isinstance(value, Mapping) else {}
+        if not isinstance(value, Mapping):
+            inner = {_whole_name(f"{prefix}{key}"): value if isinstance(value, Setting) else Setting(value, where)}
+        if twice := settings.keys() & inner.keys():
+            raise InvalidConfig(f"{min(twice)!r} is set twice", where=where, fix="remove one of them")
+        settings |= inner
     return settings
+
+
+def _whole_name(name: str) -> str:
+    """A name; of a whole one such as `model.n_layers` in the block of a section, this one."""
+    section, _, inside = name.partition(".")
+    is_whole = section in _SECTIONS and inside.partition(".")[0] in _SECTIONS and name not in OPTIONS
+    return inside if is_whole else name
 
 
 def read_yaml(path: str) -> Settings:
@@ -244,7 +250,9 @@ def read_yaml(path: str) -> Settings:
     try:
         node = compose(read_bounded(Path(path), MAX_YAML_BYTES))
     except FileNotFoundError:
-        raise MissingInput(f"no file {path!r}", where="--config", fix="check the name", path=path) from None
+        near = suggestion(Path(path).name, [each.name for each in Path(path).absolute().parent.glob("*.y*ml")])
+        fix = f"--config {Path(path).with_name(near)}" if near else "check the name"
+        raise MissingInput(f"no file {path!r}", where="--config", fix=fix, path=path) from None
     except OSError as error:
         raise Unreadable(
             f"cannot read {path!r}: {error.strerror}", where="--config", fix="name a text file", path=path
@@ -264,10 +272,7 @@ def read_yaml(path: str) -> Settings:
         if value is None and any(option.startswith(f"{name}.") for option in ("model.", *OPTIONS)):
             # A section whose settings are all comments.
             continue
-        section, _, inside = name.partition(".")
-        if section in _SECTIONS and inside.partition(".")[0] in _SECTIONS and name not in OPTIONS:
-            # A whole name such as `model.n_layers` in the block of a section.
-            name = inside
+        name = _whole_name(name)
         if name in settings:
             raise InvalidConfig(f"{name!r} is set twice", where=f"{path}, line {number}", fix="remove one of them")
         settings[name] = Setting(value, f"{path}, line {number}")
@@ -410,8 +415,7 @@ def refuse_contradiction(settings: Settings, named: Settings) -> None:
     for name in named.keys() & settings.keys():
         own, other = named[name], settings[name]
         if str(own.value) != str(other.value):
-            place = other.where if name in other.where else f"{other.where} {name}"
-            place = f"{place}={other.value}"
+            place = f"{other.where}{'' if name in other.where else f' {name}'}={other.value}"
             raise OptionError(
                 f"{place} and {own.where} {own.value} are the same setting",
                 fix=f"leave out {place}, or {own.where} {own.value}",
@@ -531,10 +535,6 @@ def _meant_value(name: str, value: Any) -> str | None:
     return FOREIGN_VALUES.get(name, {}).get(text) or suggestion(text, choices)
 
 
-_JOINED = re.compile(r"(?:^|,)([\w.]+)=([^,=]*)(?=,|$)")
-"""A setting of several that commas join."""
-
-
 def _fix_of(name: str, value: Any) -> Fix:
     """A value that the setting takes, or the advice to leave it out where its default is another setting's or none."""
     if name.startswith(_BUDGET):
@@ -546,9 +546,8 @@ def _fix_of(name: str, value: Any) -> Fix:
         return (Argument("budget", f"{kind}={BUDGET_EXAMPLES[kind]}"), ", for instance")
     if name not in OPTIONS:
         return "correct it"
-    if isinstance(value, str) and len(joined := _JOINED.findall(f"{name}={value}")) > 1:
-        given = [Argument(each, text) for each, text in joined]
-        return tuple(part for each in given for part in (each, " "))[:-1]
+    if joined := joined_settings(name, value):
+        return tuple(part for each in joined for part in (Argument(*each), " "))[:-1]
     meant = _meant_value(name, value)
     if meant is not None:
         return (Argument(name, meant),)
@@ -667,7 +666,9 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
             meant = meant_number(named.value) if named and error.limit == "a number" else meant
             meant = meant_bool(named.value) if named and error.limit == "true or false" else meant
             share = share_of_percent(named.value, error.limit or "") if named else None
-            if error.fix == LEAVE_IT and share is not None:
+            if named and (joined := joined_settings(option, named.value)):
+                error.fix = tuple(part for each in joined for part in (Argument(*each), " "))[:-1]
+            elif error.fix == LEAVE_IT and share is not None:
                 error.fix = (Argument(option, share),)
             elif error.fix == LEAVE_IT and meant is not None:
                 error.fix = (Argument(option, meant),)

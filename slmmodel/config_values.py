@@ -78,6 +78,16 @@ def parse_word(value: Any) -> Any:
         return value
 
 
+_JOINED = re.compile(r"(?:^|,)([\w.]+)=([^,=]*)(?=,|$)")
+"""A setting of several that commas join."""
+
+
+def joined_settings(name: str, value: object) -> list[tuple[str, str]]:
+    """(name, value) of each setting in `optim.lr=1,run.seed=2`, whose first name is apart; nothing for one setting."""
+    found = _JOINED.findall(f"{name}={value}") if isinstance(value, str) else []
+    return found if len(found) > 1 else []
+
+
 def meant_integer(value: object) -> int | None:
     """The integer that `1K`, `1e3` or `1,024` stands for; K is 1,024, since sizes of a model are powers of 2."""
     binary = re.fullmatch(r"(\d+) ?ki?", str(value).strip().lower(), re.ASCII)

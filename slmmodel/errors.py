@@ -101,7 +101,7 @@ class SlmmodelError(Exception):
                 del parts[:2]
             # All kinds of budget are one setting.
             replaced = "run.budget." if any(name.startswith("run.budget.") for name in changes) else None
-            kept = {n: value for n, value in self.settings.items() if not (replaced and n.startswith(replaced))}
+            kept = {n: value for n, value in self.settings.items() if not (replaced and f"{n}.".startswith(replaced))}
             yield Argument("settings", {**kept, **changes})
 
     def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
@@ -265,11 +265,21 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
         return InvalidConfig(
             f"{name!r} is a section, not a setting", where=where, limit=", ".join(of_section), fix=fix, option=name
         )
+    fix = f"write {near}{UNITS.get(near, '')}" if near else "remove it"
+    if whole := next((other for other in known if "." in other and name.endswith(f".{other}")), None):
+        # A whole name inside a section, which is its first part once more.
+        near, section = whole, name.removesuffix(f".{whole}")
+        last = whole.removeprefix(f"{section}.")
+        fix = (
+            f"write {whole} outside of {section}"
+            if last == whole
+            else f"write {last} inside {section}, or {whole} alone"
+        )
     return InvalidConfig(
         f"unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""),
         where=where,
         limit=f"known: {', '.join(of_section or ['model', 'data', 'optim', 'run'])}",
-        fix=f"write {near}{UNITS.get(near, '')}" if near else "remove it",
+        fix=fix,
         option=name,
     )
 

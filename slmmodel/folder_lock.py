@@ -102,7 +102,7 @@ def check_in_place(handle: FolderHandle | None) -> None:
     """Raises `Unreadable` where a folder that is open was removed, renamed or replaced; None is in place."""
     if handle is not None and not handle.is_in_place:
         raise Unreadable(
-            f"the folder {str(handle.path)!r} was removed or replaced while it was written",
+            f"the folder {str(handle.path)!r} was removed or replaced while it was in use",
             where=str(handle.path.parent),
             fix="move it back if it was renamed, run the same command again, and leave it in its place",
             path=str(handle.path),

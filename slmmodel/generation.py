@@ -14,7 +14,7 @@ import torch
 from slmmodel.calls import explains_calls
 from slmmodel.errors import Argument, OptionError, WrongType
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import SamplingOptions, check_range, pick
+from slmmodel.sampling import SamplingOptions, check_option_range, pick
 from slmmodel.sampling.prefill import advance, check_prompts, prefill, start_context
 
 
@@ -52,7 +52,7 @@ class Generation:
             words = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "temperature=0.8"
             fact = f"options is a {type(options).__name__}, not SamplingOptions"
             raise WrongType(fact, fix=f"SamplingOptions({words})")
-        check_range("max_new_tokens", max_new_tokens, 0)
+        check_option_range("max_new_tokens", max_new_tokens, 0)
         if overflow not in ("stop", "slide"):
             fact = f"overflow is {overflow!r}"
             raise OptionError(fact, limit="stop, slide", fix=(Argument("overflow", "stop"),), option="--overflow")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,11 @@ import numpy as np
 import torch
 
 from slmmodel import trainer
-from slmmodel.calls import MAX_SHOWN, explains_calls
+from slmmodel.calls import MAX_SHOWN, explains_calls, explains_settings
 from slmmodel.checkpoint import RunFolder
-from slmmodel.checks import check_bool, check_ids, check_int, check_path, place_of_missing
-from slmmodel.config import Setting, merged, read_budget, refuse_contradiction, settings_of
+from slmmodel.checks import check_bool, check_ids, check_int, check_path, missing_path
+from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
+from slmmodel.config_values import parse_word
 from slmmodel.data import RunData
 from slmmodel.data.opening import open_source, open_val_or_all, refuse_text
 from slmmodel.data.source import TokenSource
@@ -66,8 +67,7 @@ def refuse_no_path(path: str, for_text: str) -> None:
         return
     split, is_text = _SPLITS.get(path), any(map(str.isspace, path))
     if split or is_text:
-        fact, fix = f"no file or folder {path!r}", f"evaluate(split={split!r})" if split else for_text
-        raise MissingInput(fact, where=place_of_missing(path), fix=fix, path=path)
+        raise missing_path(path, f"evaluate(split={split!r})" if split else for_text)
 
 
 @explains_calls
@@ -265,7 +265,17 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
     return Run(folder, folder.model(target, step=None if step is None else check_int("step", step)))
 
 
-@explains_calls
+def _as_mapping(settings: object) -> str:
+    """The mapping that settings as pairs, or as texts such as `optim.lr=1e-3`, stand for, as a fix; else an example."""
+    given = [settings] if isinstance(settings, str) else list(settings) if isinstance(settings, Iterable) else []
+    pairs = [each.partition("=")[::2] if isinstance(each, str) else each for each in given]
+    if not pairs or not all(isinstance(each, Sequence) and len(each) == 2 and all(each) for each in pairs):
+        return "settings={'optim.lr': 0.003}"
+    found = {str(name).strip(): parse_word(value) for name, value in pairs}
+    return f"settings={found}"
+
+
+@explains_settings(lambda: [*OPTIONS, *model_options()])
 def train(
     data: str | os.PathLike[str] | RunData,
     *,
@@ -289,7 +299,7 @@ def train(
     SIGTERM, with the state saved.
     """
     if settings is not None and not isinstance(settings, Mapping):
-        raise WrongType(f"settings is a {type(settings).__name__}, not a mapping", fix="settings={'optim.lr': 0.003}")
+        raise WrongType(f"settings is a {type(settings).__name__}, not a mapping", fix=_as_mapping(settings))
     if report is not None and not callable(report):
         raise WrongType(f"report is a {type(report).__name__}, not a function", fix="report=print")
     opened = data if isinstance(data, RunData) else None

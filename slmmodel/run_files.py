@@ -13,7 +13,7 @@ from slmmodel.json_files import Count, Open, Strict, exactly
 
 VERSION = 2
 """Of run folders, in `fingerprint.json` and `train_state.json`."""
-FINISHED = ("finished", "early-stop")
+FINAL_REASONS = ("finished", "early-stop")
 """Reasons for which a run ends at its end."""
 FINGERPRINT_FIELDS = {
     "fingerprint": ("tokenizer", "the tokenizer of the data differs"),
@@ -90,7 +90,7 @@ class Validation(Strict):
     bytes: Count
 
 
-class Guard(Strict):
+class GuardState(Strict):
     """Skipped steps, and the last losses: `training.step.LossGuard`."""
 
     skipped: Count
@@ -132,7 +132,7 @@ class TrainStateFile(TrainState):
     version: _Version
     run: str = Field("", pattern="^([0-9a-f]{64})?$")
     """`checkpoint.run_digest`; empty in a checkpoint that does not say to which run it belongs"""
-    guard: Guard
+    guard: GuardState
     scaler: dict[_Scaler, float]
     """of `torch.amp.GradScaler`; empty where it is off"""
     micro_batch: PositiveInt

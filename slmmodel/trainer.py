@@ -26,7 +26,7 @@ from slmmodel.distributed import World, is_restart, process_group, rank_failures
 from slmmodel.errors import Argument, NotFinite
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
-from slmmodel.run_files import FINISHED, VERSION, TrainState, Validation
+from slmmodel.run_files import FINAL_REASONS, VERSION, TrainState, Validation
 from slmmodel.training import setup
 from slmmodel.training.heartbeat import Heartbeat
 from slmmodel.training.loss import MAX_VALIDATIONS, Validator
@@ -34,7 +34,7 @@ from slmmodel.training.metrics import MetricsFile, Monitor, Report, restore_line
 from slmmodel.training.saving import CheckpointWriter
 from slmmodel.training.setup import branch
 from slmmodel.training.stages import DataStages
-from slmmodel.training.state import REASONS, RunResult, StopSignals, count_step, initial_state, model_card
+from slmmodel.training.state import REASON_BY_EXIT_STATUS, RunResult, StopSignals, count_step, initial_state, model_card
 from slmmodel.training.step import StepResult, TrainStep
 from slmmodel.training.trackers import RunInfo, open_trackers
 from slmmodel.training.verify import DataGuard, verify_data
@@ -271,39 +271,14 @@ class Trainer:
     def fit(self) -> str:
         """Trains until the planned steps are done; gives the reason why it ended. Raises `NotFinite`."""
         state, counters = self.state, self.state.counters
-        validations = MAX_VALIDATIONS
-        # Only with `eval_every: auto` a share of the work limits the validations.
-        if self.validator is not None and not self.config.run.eval_every:
-            trained = state.steps * self.cost.per_step["targets"]
-            self.validator, validations = self.validator.limited_to_share(
-                trained, keep_count=bool(self.config.run.patience)
-            )
-        eval_every, save_every, log_every = self.config.run.intervals(state.steps, validations)
-        self._add_notes(setup.notes_on_patience(self.config, state.steps, eval_every))
-        path = self.folder.path / checkpoint.METRICS if self.world.is_main else None
-        about = RunInfo(self.folder.path, self.config.to_dict(), counters.step)
-        trackers = open_trackers(self.config.run.track, about) if self.world.is_main else []
-        metrics = MetricsFile(path, length=state.metrics_length, trackers=trackers)
-        flops, waited = self.cost.counts.flops_per_token, self.loader.seconds_waited
-        self.monitor = Monitor(metrics, state, flops, self.world.device, self.report, waited)
-        upcoming: GlobalBatch | None = None
+        eval_every, save_every, log_every = self._plan_intervals()
+        self._open_monitor()
+        self._upcoming: GlobalBatch | None = None
         reason: str | None = None
         try:
             with StopSignals.handled() as signals:
                 while counters.step < state.steps and reason is None:
-                    global_batch = upcoming or self.loader.global_batch(Cursor(*state.cursor))
-                    has_next = counters.step + 1 < state.steps and not self.stages.begins_after(counters.step + 1)
-                    upcoming = self.loader.global_batch(global_batch.next) if has_next else None
-                    lr_factor = self.schedule(counters.step)
-                    self.train_step.optimizer.set_lr_factor(lr_factor)
-                    result = self.train_step.take(global_batch, counters.step, upcoming)
-                    count_step(state, global_batch, result, self.loader, flops)
-                    counters.seconds, self.last_result = self.monitor.seconds, result
-                    self.heartbeat.progress("training", counters.step, state.steps)
-                    if self.train_step.loss_guard.should_abort:
-                        self._abort(global_batch)
-                    self._replan()
-
+                    global_batch, lr_factor, result = self._take_step()
                     last = counters.step >= state.steps
                     validation = self._validate() if last or counters.step % eval_every == 0 else None
                     self._log(global_batch, result, lr_factor, validation, log_every)
@@ -319,7 +294,7 @@ class Trainer:
                         self.save()
                         signals.save = False
                     if not last:
-                        reason = "early-stop" if early else REASONS.get(status)
+                        reason = "early-stop" if early else REASON_BY_EXIT_STATUS.get(status)
                 self._settle_write(wait=True)
                 self.world.barrier()
             return reason or "finished"
@@ -327,6 +302,43 @@ class Trainer:
             self.writer.close()
             self.monitor.metrics.close()
             self.train_step.close()
+
+    def _plan_intervals(self) -> tuple[int, int, int]:
+        """Steps between two validations, checkpoints and lines of metrics."""
+        run_config, steps, validations = self.config.run, self.state.steps, MAX_VALIDATIONS
+        # Only with `eval_every: auto` a share of the work limits the validations.
+        if self.validator is not None and not run_config.eval_every:
+            trained = steps * self.cost.per_step["targets"]
+            self.validator, validations = self.validator.limited_to_share(trained, keep_count=bool(run_config.patience))
+        intervals = run_config.intervals(steps, validations)
+        self._add_notes(setup.notes_on_patience(self.config, steps, intervals[0]))
+        return intervals
+
+    def _open_monitor(self) -> None:
+        """Opens the file of metrics, trackers and reports."""
+        path = self.folder.path / checkpoint.METRICS if self.world.is_main else None
+        about = RunInfo(self.folder.path, self.config.to_dict(), self.state.counters.step)
+        trackers = open_trackers(self.config.run.track, about) if self.world.is_main else []
+        metrics = MetricsFile(path, length=self.state.metrics_length, trackers=trackers)
+        flops, waited = self.cost.counts.flops_per_token, self.loader.seconds_waited
+        self.monitor = Monitor(metrics, self.state, flops, self.world.device, self.report, waited)
+
+    def _take_step(self) -> tuple[GlobalBatch, float, StepResult]:
+        """One step: its sequences, its factor of the learning rate, and its result. Raises `NotFinite`."""
+        state, counters = self.state, self.state.counters
+        global_batch = self._upcoming or self.loader.global_batch(Cursor(*state.cursor))
+        has_next = counters.step + 1 < state.steps and not self.stages.begins_after(counters.step + 1)
+        self._upcoming = self.loader.global_batch(global_batch.next) if has_next else None
+        lr_factor = self.schedule(counters.step)
+        self.train_step.optimizer.set_lr_factor(lr_factor)
+        result = self.train_step.take(global_batch, counters.step, self._upcoming)
+        count_step(state, global_batch, result, self.loader, self.cost.counts.flops_per_token)
+        counters.seconds, self.last_result = self.monitor.seconds, result
+        self.heartbeat.progress("training", counters.step, state.steps)
+        if self.train_step.loss_guard.should_abort:
+            self._abort(global_batch)
+        self._replan()
+        return global_batch, lr_factor, result
 
     def _enter_stage(self) -> None:
         """Opens the stage of the data that begins with the next step, if one does."""
@@ -384,12 +396,20 @@ class Trainer:
         self._start_checkpoint(suffix=checkpoint.BAD)
         self._settle_write(wait=True)
         named = ", ".join(f"{epoch}/{block}/{index}" for epoch, block, index in keys[:8].tolist())
+        # `run.precision=fp32` in Python, `--precision fp32` on the command line.
+        precise = Argument("run.precision", "fp32")
         raise NotFinite(
             f"loss or gradient was not finite in {self.train_step.loss_guard.consecutive} steps in a row",
             where=f"step {step}, sequences (epoch/block/index) {named}" + (" …" if len(keys) > 8 else ""),
             limit=f"the state is saved in {self.folder.checkpoints.folder}/step-{step}-bad",
-            # `Argument`: `run.precision=fp32` in Python, `--precision fp32` on the command line.
-            fix=("lower optim.lr, ", Argument("run.precision", "fp32"), ", or inspect these sequences: slm batches"),
+            fix=(
+                "a lower optim.lr, in another ",
+                Argument("output"),
+                " or with ",
+                Argument("force", True),
+                *([", or "] if self.train_step.precision in ("fp32", "fp64") else [", ", precise, ", or "]),
+                "inspect these sequences: slm batches",
+            ),
         )
 
     # ------------------------------------------------------------ checkpoints and the end
@@ -487,7 +507,7 @@ class Trainer:
         state, train_step, last = self.state, self.train_step, self.last_result
         counters, validation = state.counters, state.validation
         self._add_notes(self._note_on_last_loss())
-        finished = reason in FINISHED
+        finished = reason in FINAL_REASONS
         # Collective: every rank gathers and writes its part of `model.safetensors`.
         weights_sha256 = self.folder.finish(train_step.model.state_dict(), self.world) if finished else None
         result = RunResult(

@@ -463,6 +463,18 @@ class Encoder:
         eos: int | None = None,
         progress: _Progress | None = None,
     ) -> tuple[_Ids, NDArray[np.int64]]: ...
+    def encode_lines(
+        self,
+        documents: Sequence[_Text],
+        write: Callable[[bytes], object],
+        *,
+        threads: int = 0,
+        bos: int | None = None,
+        eos: int | None = None,
+        progress: _Progress | None = None,
+    ) -> int:
+        """The number of ids; as decimal numbers, a line a document, they go to `write` in blocks."""
+
     def encode_documents(
         self,
         documents: Documents,

@@ -57,6 +57,20 @@ def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example
     return number
 
 
+def refuse_bool(id: object) -> None:
+    """Raises `WrongType` for a bool, which Python counts as the integer 0 or 1, in the place of an id."""
+    if isinstance(id, bool):
+        raise WrongType(f"id {id} is bool, not an integer", fix="tok.encode(text) gives ids")
+
+
+def refuse_masked(ids: object, fix: str = "ids.compressed(), which leaves the masked ones out") -> None:
+    """Raises `WrongType` for a masked array, whose masked ids the engine would read."""
+    import numpy as np
+
+    if isinstance(ids, np.ma.MaskedArray):
+        raise WrongType("ids are a masked array", limit="an array without a mask", fix=fix)
+
+
 def check_index(index: object, call: str, n: int) -> int:
     """`index` as an int; `call` is a call that takes one, `data.document({})`, of `n` values.
 

@@ -199,8 +199,11 @@ def _names_source(path: str | os.PathLike[str]) -> bool:
     return str(path).startswith(("hf:", "~/")) or os.path.exists(path)  # noqa: PTH110 - false also for names that no system takes
 
 
-def whole_characters(part: bytes) -> bytes:
-    """The beginning of a UTF-8 text without the part of a character at its end; other bytes stay as they are."""
+def beginning(text: bytes, max_bytes: int) -> bytes:
+    """The first bytes of a UTF-8 text without a part of a character at their end; other bytes stay as they are."""
+    if len(text) <= max_bytes:
+        return text
+    part = text[:max_bytes]
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     decoder.decode(part)
     return part[: len(part) - len(decoder.getstate()[0])]

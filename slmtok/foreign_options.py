@@ -158,6 +158,9 @@ def nearest_remark(name: str, nearest: str, program: str = "slmtok") -> str:
     """What to add to a fix that has `nearest` in the place of `name`; nothing where both are one thing."""
     if name.lower() in (nearest, *_NAMES_OF_HF):
         return ""
+    if name.lower() == "gguf" and program == "slm":
+        converter = "convert_hf_to_gguf.py of llama.cpp reads, once its get_vocab_base_pre() has the pre-tokenizer"
+        return f", which {converter}; slm has no gguf"
     read = f"which converters to and from {name} know" if nearest == "hf" else "which is the nearest"
     return f", {read}; {program} has no {name}"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, final
 
 from slmtok import _engine, atomic
-from slmtok.checks import check_choice, check_int, check_path
+from slmtok.checks import check_choice, check_int, check_path, refuse_bool, refuse_masked
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
@@ -117,18 +117,20 @@ def check_row(ids: object, call: str = "tok.decode({})") -> object:
     """`ids` as one sequence for the engine. Raises `WrongType` for a batch or text; `call` takes one sequence."""
     import numpy as np
 
-    if isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iu":
-        # The usual case: the checks below take thirty times as long as decoding a short text.
-        return ids
+    if isinstance(ids, np.ndarray):
+        if type(ids) is not np.ndarray:
+            refuse_masked(ids)
+        if ids.ndim == 1 and ids.dtype.kind in "iu":
+            # The usual case: the checks below take thirty times as long as decoding a short text.
+            return ids
     if isinstance(ids, Ragged):
         raise WrongType("a Ragged holds many id sequences", fix="tok.decode_batch(ragged)")
     if isinstance(ids, _TEXT):
         is_ids = isinstance(ids, str) and all(map(str.isdecimal, ids.split())) and bool(ids.strip())
         fix = "list(map(int, ids.split()))" if is_ids else _TEXT_FIX
         raise WrongType(f"ids must be integers, this is {type(ids).__name__}", fix=fix)
-    if isinstance(ids, (list, tuple)) and bool in map(type, ids[:_MASK_IDS]):
-        raise WrongType("ids are integers, and these are bool: a mask", fix=_MASK_FIX)
     if isinstance(ids, (list, tuple)):
+        refuse_mask(ids)
         return ids
     _check_array(ids, call)
     if isinstance(ids, np.ndarray):
@@ -138,6 +140,12 @@ def check_row(ids: object, call: str = "tok.decode({})") -> object:
         fix = _call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, Mapping) else listed)
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
     return list(ids)
+
+
+def refuse_mask(ids: list[Any] | tuple[Any, ...]) -> None:
+    """Raises `WrongType` for a list that begins with bools."""
+    if bool in map(type, ids[:_MASK_IDS]):
+        raise WrongType("ids are integers, and these are bool: a mask", fix=_MASK_FIX)
 
 
 def _check_array(ids: object, call: str) -> None:
@@ -209,6 +217,7 @@ def check_ids(row: object, n_vocab: int | None = None, document: int | None = No
 
 def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: int | None = None) -> int:
     try:
+        refuse_bool(id)
         number = index(id)
     except TypeError:
         shown = repr(id)
@@ -277,6 +286,7 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
     if isinstance(batch, (*_TEXT, Mapping)) or not isinstance(batch, Iterable) or _columns(batch):
         fix = _call_with_ids(batch) or (_TEXT_FIX if isinstance(batch, Mapping) else "tok.decode(ids)")
         raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix=fix)
+    refuse_masked(batch, "[row.compressed() for row in rows], which leaves the masked ids out")
     _refuse_floats(batch, "tok.decode({})")
     arrays = []
     if getattr(batch, "ndim", 1) == 0:
@@ -366,6 +376,7 @@ class StreamDecoder:
     def push(self, id: int) -> str:
         """The text that this id completes. Raises `UnknownId`, `WrongType`, and then leaves the state unchanged."""
         try:
+            refuse_bool(id)
             text = self._decoder.push(id)
         except UnknownId as error:
             raise complete_error(error) from None

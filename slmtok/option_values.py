@@ -6,6 +6,7 @@ Checks take (name, value), give the value as it is kept, and raise `OptionError`
 from __future__ import annotations
 
 import codecs
+import os
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +30,14 @@ def wrong_type(name: str, value: object, wanted: str, example: object) -> WrongT
     """The error for a value of a type that the option does not take, with a valid value."""
     found = f"{type(value).__name__} {value!r}"
     return WrongType((Setting(name), f" {wanted}, not {found}"), fix=(Setting(name, example),), option=name)
+
+
+def instead_of_options(cls: str, value: object) -> str:
+    """The remedy for a value in the place of an object of options: for the name of an output, what writes it."""
+    calls = {"CountOptions": "slmtok.count(corpus)", "TrainOptions": "slmtok.train(corpus, vocab_size=8192)"}
+    if cls in calls and isinstance(value, (str, os.PathLike)):
+        return f"{calls[cls]}.save({os.fspath(value)!r}) writes it; options are given by keyword"
+    return "pass options by keyword instead"
 
 
 def parse_escapes(text: str) -> str:

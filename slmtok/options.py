@@ -721,7 +721,7 @@ def build_options(
         is_size = isinstance(options, int) and "vocab_size" in cls.__dataclass_fields__
         raise WrongType(
             f"options must be {cls.__name__}, not {type(options).__name__}",
-            fix=(Setting("vocab_size", options),) if is_size else "pass options by keyword instead",
+            fix=(Setting("vocab_size", options),) if is_size else values.instead_of_options(cls.__name__, options),
         )
     keywords = _named_as_fields(cls, keywords or {})
     known = {name: spec.default for name, _, spec in option_specs(cls)}

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from slmtok.calls import explains_calls
-from slmtok.checks import U32, check_index, check_int
+from slmtok.checks import U32, check_index, check_int, refuse_masked
 from slmtok.errors import OptionError, WrongType, value_text
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Ragged:
                 limit="ids of all documents end to end, and n + 1 offsets",
                 fix=_MADE,
             )
+        for array in (self.ids, self.offsets):
+            refuse_masked(array, "a.compressed() leaves the masked values of an array out")
         shapes = f"{list(self.ids.shape)} and {list(self.offsets.shape)}"
         if self.ids.ndim != 1 or self.offsets.ndim != 1 or not len(self.offsets):
             raise OptionError(f"ids and offsets of shapes {shapes}", limit="[total] and [documents + 1]", fix=_MADE)

@@ -15,6 +15,7 @@ from reprlib import Repr
 from typing import Any, TypeAlias
 
 from slmtok.checks import U64
+from slmtok.specials import has_lone_surrogate
 from slmtok.strict_json import FaultError
 
 Check: TypeAlias = Callable[[Any, str], None]
@@ -22,7 +23,6 @@ Check: TypeAlias = Callable[[Any, str], None]
 MAX_COUNT = (1 << 63) - 1
 """Counts are stored in 64 bits, and numpy's sums are signed."""
 _HEX_DIGEST = re.compile(r"[0-9a-f]{64}")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _FILE_NAME = re.compile(r"(?!\.\.?$)[^/\\\0]+", re.DOTALL)
 _SHOWN_CHARS = 40
 _SHORT = Repr()
@@ -80,7 +80,7 @@ def number_text(value: Any, where: str) -> None:
 def text(value: Any, where: str) -> None:
     """A string that UTF-8 can hold: no lone surrogates."""
     _require(isinstance(value, str), value, where, "a string")
-    if _SURROGATE.search(value):
+    if has_lone_surrogate(value):
         raise FaultError(f"{where} is {shown(value)}, which holds half of a surrogate pair")
 
 

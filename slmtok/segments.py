@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from slmtok.calls import explains_calls
 from slmtok.checks import BYTES_LIKE
-from slmtok.errors import WrongType
+from slmtok.errors import WrongType, value_text
 from slmtok.id_arrays import as_id_array, byte_spans, decode_row, join_ids
 from slmtok.specials import allowed_spellings, check_names
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @explains_calls
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Special:
     """One special token, by role (or by spelling); a reserved one without name by its id."""
 
@@ -39,6 +39,9 @@ class Special:
                 limit="a role, a spelling, or an id",
                 fix="slmtok.Special('bos')",
             )
+
+    def __repr__(self) -> str:
+        return f"Special(name={value_text(self.name)})"
 
 
 @explains_calls

@@ -8,12 +8,17 @@ _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
     _UNITS |= {_letter: 1000**_power, f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
 
-_SIZE = re.compile(r"(\d{1,30})(?:\.(\d{1,30}))?(?:[eE]\+?(\d{1,2}))?\s*([a-zA-Z]*)", re.ASCII)
+_SIZE = re.compile(r"(\d{1,400})(?:\.(\d{1,30}))?(?:[eE]\+?(\d{1,2}))?\s*([a-zA-Z]*)", re.ASCII)
+
+
+_GROUPED = re.compile(r"\s*\d{1,3}(,\d{3})+(?![\d,])", re.ASCII)
+"""`1,024` is a number, `1,2` and `4096,8192` are two."""
 
 
 def parse_size(text: str) -> int | None:
-    """Bytes: `5000`, `1e5`, `20MB`, `1.5 GiB`; None where it is no size, as `2.5` is none without a unit."""
-    match = _SIZE.fullmatch(text.replace("_", "").strip())
+    """Bytes: `5000`, `100,000`, `1e5`, `20MB`, `1.5 GiB`; None for others, as `2.5` is none without a unit."""
+    grouped = text.replace(",", "") if _GROUPED.match(text) else text
+    match = _SIZE.fullmatch(grouped.replace("_", "").strip())
     unit = match and _UNITS.get(match[4].lower())
     if not match or not unit:
         return None

@@ -116,7 +116,7 @@ class Specials(Mapping[str, int]):
                 id=token.id,
                 roles=[token.role],
             )
-        if not token.text or not _is_text(token.text):
+        if not token.text or has_lone_surrogate(token.text):
             raise InvalidSpecials(
                 f"{token.text!r} cannot spell a special token",
                 limit="one character or more, no lone surrogate",
@@ -442,8 +442,9 @@ def role_spellings(spellings: Mapping[str, str] | None) -> dict[str, str]:
     return dict(spellings)
 
 
-def _is_text(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+def has_lone_surrogate(text: str) -> bool:
+    """Whether a `str` has half of a surrogate pair, which no UTF-8 can hold."""
+    return not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def default_specials(spellings: Mapping[str, str] | None = None) -> Specials:

@@ -239,8 +239,6 @@ class Tokenizer(metaclass=_NamesConstructors):
 
     def token_bytes(self, id: int) -> bytes:
         """The bytes of an id; a special gives its spelling. Raises `UnknownId`."""
-        if isinstance(id, bool):
-            raise WrongType(f"id {id} is bool, not an integer", fix="tok.encode(text) gives ids")
         return self._vocabulary.token_bytes(id)
 
     def token_id(self, token: bytes) -> int | None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from slmtok.checks import check_int
+from slmtok.checks import check_int, refuse_bool
 from slmtok.errors import (
     InvalidMerges,
     InvalidRanks,
@@ -128,6 +128,7 @@ class Vocabulary:
 
     def token_bytes(self, id: int) -> bytes:
         """The bytes of an id; for a special those of its spelling, empty if it has none. Raises `UnknownId`."""
+        refuse_bool(id)
         try:
             id = operator.index(id)
         except TypeError:

@@ -12,10 +12,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from forked_commands import forked_commands
 from shared_data import tiktoken_cache
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,19 +60,27 @@ def run_python(block: Block, page: Path, names: dict[str, Any]) -> int:
     return checked
 
 
-def run_shell(block: Block, page: Path) -> None:
-    """Runs a block with the commands of this environment first on the PATH."""
-    # The commands beside this interpreter, whether or not the environment is active.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+def run_shell(block: Block, page: Path, environment: Mapping[str, str]) -> None:
+    """Runs a block, which names the commands as a reader does."""
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block.text], env={**os.environ, "PATH": path}, capture_output=True, text=True
+        ["bash", "-euo", "pipefail", "-c", block.text], env=environment, capture_output=True, text=True
     )
     # 141: a reader such as `head` closed the pipe.
     assert done.returncode in (0, 141), f"{page.name}:{block.line}\n{done.stdout}{done.stderr}"
 
 
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
+    """The commands without the seconds of importing torch, and Python whether or not the environment is active."""
+    with forked_commands(tmp_path_factory.mktemp("bin")) as environment:
+        folder, rest = environment["PATH"].split(os.pathsep, 1)
+        yield {**environment, "PATH": os.pathsep.join((folder, str(Path(sys.executable).parent), rest))}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_blocks_run_with_documented_results(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_run_with_documented_results(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: Mapping[str, str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
     ran = [block for block in blocks(page) if not block.mark and block.language in ("bash", "python")]
@@ -79,7 +89,7 @@ def test_blocks_run_with_documented_results(page: Path, tmp_path: Path, monkeypa
         if block.language == "python":
             run_python(block, page, names)
         else:
-            run_shell(block, page)
+            run_shell(block, page, environment)
 
 
 @pytest.mark.shared
@@ -107,4 +117,4 @@ def test_a_wrong_result_is_detected(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"page\.md:7"):
         run_python(Block("python", "", 7, "1 + 1  # -> 3\n"), tmp_path / "page.md", {})
     with pytest.raises(AssertionError, match=r"page\.md:7"):
-        run_shell(Block("bash", "", 7, "false\n"), tmp_path / "page.md")
+        run_shell(Block("bash", "", 7, "false\n"), tmp_path / "page.md", os.environ)

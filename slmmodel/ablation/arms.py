@@ -78,8 +78,12 @@ def _fix_of_documents(a: Arm, b: Arm) -> str:
         commands = " && ".join([*runs, *scored, "slm compare A.losses B.losses"])
         return f"both have one tokenizer; to compare corpora: {commands}"
     flags = f" {a.data.train.pack_flags}" if a.data.train.pack_flags else ""
+    # An ablation has no choice of specials around a document.
+    taken = "" if "bos" in flags or "eos" in flags else flags
     packed = f"slmtok pack TEXT -t A -t B{flags} -o 'NEW/{{name}}'"
-    return f"give both the same text: {packed}; or text in the place of the arms: slm ablate -t A -t B --text TEXT"
+    return (
+        f"give both the same text: {packed}; or text in the place of the arms: slm ablate -t A -t B --text TEXT{taken}"
+    )
 
 
 def check_same_documents(arms: Sequence[Arm]) -> None:

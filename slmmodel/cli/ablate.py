@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from slmmodel.ablation.matches import MATCHES
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli.open_by_path import comparison_of, refuse_run
 from slmmodel.cli.options import POSITIVE, budget_option, set_option, setting_option
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from slmtok import Tokenizer
     from slmtok.options import ReadOptions
 
-MATCH_NAMES = ("bytes", "flops", "params", "body-params", "tokens", "time")
 CPU_PRESET, CPU_BUDGET = "cpu-demo", "tokens=800k"
 """With `--cpu`: two arms and three seeds take a quarter of an hour on two cores."""
 DEFAULT_VOCAB = 2048
@@ -68,7 +68,7 @@ AXES = "Arms that are trained from --text"
 
 def _matches(text: str) -> list[str]:
     names = _values(text)
-    if any(name not in MATCH_NAMES for name in names):
+    if any(name not in MATCHES for name in names):
         raise ValueError
     return names
 
@@ -93,8 +93,8 @@ def _matches(text: str) -> list[str]:
 @option("--val", multiple=True, metavar="DATA|RULE", show_default="the split val",
         help="Validation data of each arm, in their order; with --text a rule such as tail:10%.")  # fmt: skip
 @corpus_options
-@option("--match", choices=MATCH_NAMES, default="bytes", help="What is equal over the arms.")
-@option("--also", metavar="MATCH,...", type=Parsed(_matches, expects=f"names among {', '.join(MATCH_NAMES)}"),
+@option("--match", choices=MATCHES, default="bytes", help="What is equal over the arms.")
+@option("--also", metavar="MATCH,...", type=Parsed(_matches, expects=f"names among {', '.join(MATCHES)}"),
         help="Also train under these matches: a verdict may depend on it.")  # fmt: skip
 @option("--seeds", metavar="N", type=POSITIVE, default=3, help="Runs of each arm; a verdict needs 3.")
 @option("--baseline", metavar="NAME", show_default="the first one", help="The arm that the others are compared with.")
@@ -260,6 +260,14 @@ def _check_arms(
         missing = "-t TOK for each arm" if text else "--text CORPUS"
         raise OptionError(f"{missing} is missing", fix=example, option="text")
     arms = data or tokenizers
+    if len(arms) == 1 and len(several := arms[0].split(",")) > 1 and all(Path(each).exists() for each in several):
+        flag = "-t " if tokenizers else ""
+        fact = f"{arms[0]!r} is several names in one"
+        raise OptionError(
+            fact,
+            fix=" ".join(flag + shlex.quote(each) for each in several),
+            option="tokenizer" if tokenizers else "data",
+        )
     if not given and len(arms) < 2:
         raise OptionError(f"an ablation has two arms or more, not {len(arms)}", fix=example, option="data")
     runs = [path for path in data if is_run(path)]
@@ -296,6 +304,7 @@ def _text_arms(
     vocab: int,
 ) -> list[TextArm]:
     """The names of the arms, their tokenizers, and how these cut text."""
+    import slmtok
     from slmmodel.cli import ablation_axes
     from slmmodel.cli.ablation_arms import TextArm, unique_names
     from slmtok.opening import load
@@ -310,7 +319,7 @@ def _text_arms(
     if axis[0] == "vocabs":
         largest = max(recipes, key=lambda recipe: int(recipe.options["vocab_size"]))
         whole = load(files[0]) if files else train([largest])[0]
-        tokenizers = ablation_axes.slices(whole, axis[1])
+        tokenizers = [slmtok.slice(whole, int(size)) for size in axis[1]]
     elif axis[0] == "inference":
         tokenizers = [load(files[0]) if files else train([ablation_axes.Recipe("shared")])[0]] * len(recipes)
     else:

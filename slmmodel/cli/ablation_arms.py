@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from slmmodel.ablation.arms import Arm
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli.reading import to_record
+from slmmodel.cli.text import no_validation
 from slmmodel.data import open_data
-from slmmodel.errors import MissingInput, OptionError
+from slmmodel.errors import OptionError
 from slmtok.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def open_packed(data: Sequence[str], val: Sequence[str]) -> list[Arm]:
 def pack_text(text: Sequence[str], planned: Sequence[TextArm], folder: Path, read: ReadOptions, val: str) -> list[Arm]:
     """Packs a corpus for each arm below `folder`, or finds it packed; gives the arms.
 
-    The same command after a kill continues. Raises what packing raises, and `MissingInput` where the corpus has too
+    The same command after a kill continues. Raises what packing raises, and `InvalidConfig` where the corpus has too
     few documents for validation.
     """
     from slmtok.options import PackOptions
@@ -79,12 +80,7 @@ def pack_text(text: Sequence[str], planned: Sequence[TextArm], folder: Path, rea
                 pack(list(text), tokenizer, place, options)
         data = open_data(str(place))
         if data.val is None:
-            raise MissingInput(
-                "no document is left for validation",
-                where=", ".join(text),
-                limit="documents are chosen by the hash of their text, so equal ones together",
-                fix="a text with more different documents, --document line, or --val tail:10%",
-            )
+            raise no_validation(", ".join(text), ", --document line, or --val tail:10%")
         if not data.train.block(0).nbytes().any():
             raise no_training_text(text, val)
         arms.append(Arm(name, data, str(place), "auto"))

@@ -165,13 +165,6 @@ def _no_share(recipe: Recipe, documents: Iterable[bytes]) -> OptionError:
     )
 
 
-def slices(whole: Tokenizer, sizes: Sequence[str]) -> list[Tokenizer]:
-    """Slices of one tokenizer, the first ids of it. Raises what slicing raises."""
-    import slmtok
-
-    return [slmtok.slice(whole, int(size)) for size in sizes]
-
-
 def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
     """The recipes of an axis. Raises `OptionError` for a value that it does not take."""
     flag, kind = f"--{axis.replace('_', '-')}", AXES[axis]

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from slmmodel.cli.ablation_files import LOCK, RESULT, load_ablation, load_lock
+from slmmodel.cli.curves import LABELS
 from slmmodel.cli.result_sections import breakdown_tables
 from slmtok import schema
 from slmtok.json_files import corrupt
@@ -15,7 +17,6 @@ from slmtok.pages.sections import Block, Figure, Paragraph, Quote, Section, Tabl
 from slmtok.sizes import counted, format_bytes
 from slmtok.strict_json import FaultError
 
-RESULT, LOCK = "ablation.json", "ablation.lock"
 _NUMBERS = schema.array(schema.number)
 _INTERVAL = schema.nullable(schema.array(schema.number, length=2))
 _PAIR = schema.table(
@@ -23,15 +24,19 @@ _PAIR = schema.table(
     {"interval": _INTERVAL},
     is_open=True,
 )
+_FORMATS = {
+    **dict.fromkeys(("parameters", "body_parameters", "d_model", "seq_len", "batch_size", "steps"), ",d"),
+    **dict.fromkeys(("tokens", "bytes", "context_bytes"), ",.0f"),
+    **dict.fromkeys(("lr", "flops"), ".3g"),
+    "embedding_share": ".1%",
+}
+"""Columns of the table of arms, and how each is written."""
 _ARM = schema.table(
     {
         "name": schema.text,
         "bpb": schema.nullable(schema.number),
         "interval": _INTERVAL,
-        **dict.fromkeys(
-            ("parameters", "body_parameters", "d_model", "seq_len", "batch_size", "steps"), schema.integer()
-        ),
-        **dict.fromkeys(("embedding_share", "lr", "tokens", "bytes", "flops", "context_bytes"), schema.number),
+        **{name: schema.integer() if how == ",d" else schema.number for name, how in _FORMATS.items()},
         "bpb_by_seed": schema.array(schema.nullable(schema.number)),
         "runs": schema.array(schema.text),
     },
@@ -64,7 +69,7 @@ _KEYS = {
     "arms": schema.array(_TOKENIZER),
     "lock": schema.table({}, {"request": schema.mapping(schema.plain)}, is_open=True),
 }
-_QUANTITIES = {"bytes": "bytes of text seen", "tokens": "ids seen", "flops": "FLOPs"}
+_QUANTITIES = ("bytes", "tokens", "flops")
 
 
 def is_ablation(path: str) -> bool:
@@ -74,8 +79,6 @@ def is_ablation(path: str) -> bool:
 
 def ablation_sections(path: str, number: int) -> list[Section]:
     """The sections of one ablation, whose ids hold its number on the page. Raises `CorruptFile`, `MissingInput`."""
-    from slmmodel.cli.ablation_files import load_ablation, load_lock
-
     file = str(Path(path) / RESULT) if Path(path).is_dir() else path
     if not Path(file).exists() and (Path(path) / LOCK).is_file():
         lock = load_lock(str(Path(path) / LOCK))
@@ -159,7 +162,10 @@ def _pairs(found: Mapping[str, Any]) -> Table:
     """Every pair under every match, with all that is said of it."""
     listed = [(view["match"], pair) for view in found["views"] for pair in view["pairs"]]
     more = dict.fromkeys(
-        key for _, pair in listed for key, value in pair.items() if key not in _DRAWN and _is_plain(value)
+        key
+        for _, pair in listed
+        for key, value in pair.items()
+        if key not in _DRAWN and type(value) in (int, float, str)
     )
     rows = [
         [
@@ -173,10 +179,6 @@ def _pairs(found: Mapping[str, Any]) -> Table:
     ]
     head = ["", "matched in", "difference in bits per byte", "interval", *(key.replace("_", " ") for key in more)]
     return Table("Pairs under all matches", head, rows)
-
-
-def _is_plain(value: Any) -> bool:
-    return type(value) in (int, float, str)
 
 
 def _arms(found: Mapping[str, Any]) -> Iterator[Block]:
@@ -215,15 +217,6 @@ def _baselines(found: Mapping[str, Any]) -> Iterator[Block]:
         yield Paragraph(f"They read the first {format_bytes(found['train_bytes'])} of the training documents.")
 
 
-_FORMATS = {
-    **dict.fromkeys(("parameters", "body_parameters", "d_model", "seq_len", "batch_size", "steps"), ",d"),
-    **dict.fromkeys(("tokens", "bytes", "context_bytes"), ",.0f"),
-    **dict.fromkeys(("lr", "flops"), ".3g"),
-    "embedding_share": ".1%",
-}
-"""Columns of the table of arms, and how each is written."""
-
-
 def _of_arms(view: Mapping[str, Any]) -> list[list[str]]:
     arms = view["arms"]
     rows = [
@@ -239,14 +232,10 @@ def _of_arms(view: Mapping[str, Any]) -> list[list[str]]:
 def _curves(found: Mapping[str, Any]) -> Iterator[Block]:
     for view in found["views"]:
         names = [each["name"] for each in view["arms"]]
-        for quantity, label in _QUANTITIES.items():
+        for quantity in _QUANTITIES:
+            label = LABELS[quantity]
             lines = [
-                Line(
-                    curve["arm"],
-                    curve[quantity],
-                    curve["bpb"],
-                    names.index(curve["arm"]) if curve["arm"] in names else 0,
-                )
+                Line(arm := curve["arm"], curve[quantity], curve["bpb"], names.index(arm) if arm in names else 0)
                 for curve in view["curves"]
             ]
             if lines:

@@ -39,10 +39,9 @@ def text_baselines(text: Text, train: DocumentBlock, held_out: DocumentBlock) ->
 def _documents(text: Text, block: DocumentBlock, max_bytes: float = math.inf) -> list[bytes]:
     """The decoded documents of a block, until `max_bytes` were read."""
     out: list[bytes] = []
-    for doc, (length, size) in enumerate(zip(block.lengths().tolist(), block.nbytes().tolist(), strict=True)):
+    for doc, (data, size) in enumerate(zip(text.documents(block), block.nbytes().tolist(), strict=True)):
         if max_bytes <= 0:
             break
-        data = text.data(block.ids(doc, 1, length - 1).tolist())
         if len(data) != size:
             raise BytesDisagree(
                 f"document {doc} has {size} bytes, but its ids decode to {len(data)}",

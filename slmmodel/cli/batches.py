@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.open_by_path import check_text, load_torch, open_if_text, refuse_run
+from slmmodel.cli.open_by_path import check_text, load_torch, open_if_text, refuse_run, tokenizer_near
 from slmmodel.cli.options import COUNT, POSITIVE, flag_of, setting_option
 from slmmodel.cli.reading import corpus_options, require_text, to_flags
 from slmmodel.cli.text import Text, is_text
 from slmmodel.errors import InvalidConfig, MissingInput, OptionError, unknown_name
 from slmtok.cli.options import argument, command, instead, option, tokenizer_option
 from slmtok.cli.output import Outcome, printable
+from slmtok.foreign_options import nearest_name
 
 if TYPE_CHECKING:
     from slmmodel.config import RunConfig
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     ToWords = Callable[[Any], list[str]]
 
 DEFAULT_SEQ_LEN, DEFAULT_BATCH_SIZE = 128, 16
+SPLITS = ("train", "val")
 MAX_BATCH_IDS, MAX_EPOCHS = 1 << 21, 1000
 _STATS_KEYS = {"columns": "positions", "inputs": "pairs", "inputs_dropped": "pairs_dropped"}
 """Keys of `--json` that are not named like the fields of `PackingStats`."""
@@ -65,6 +67,9 @@ def batches(
     from slmmodel.data.loader import Cursor
     from slmmodel.data.strategies import STRATEGIES
 
+    if split not in SPLITS and RunFolder(Path(source)).exists():
+        nearest = nearest_name(split, SPLITS)
+        raise unknown_name("split", split, SPLITS, "--split {}", nearest=nearest)
     pack = settings["pack"]
     if pack is not None and pack not in STRATEGIES:
         raise unknown_name("strategy", pack, STRATEGIES, "--pack {}")
@@ -188,7 +193,9 @@ def _open_data(
     refuse_run(path)
     if is_text(path) and tokenizer is None:
         check_text(path, read)
-        raise MissingInput(f"{path!r} is text, and there is no tokenizer", fix="-t TOK", path=path)
+        raise MissingInput(
+            f"{path!r} is text, and there is no tokenizer", fix=f"-t {shlex.quote(tokenizer_near(path))}", path=path
+        )
     opened = open_if_text(path, tokenizer, "auto", read)
     if opened is not None:
         return opened.val if opened.val is not None and split == "val" else opened.train, opened.vocab, tokenizer

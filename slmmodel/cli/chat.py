@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from slmmodel.cli.open_by_path import STDIN, RunContext, check_written, open_run, prompt_ids, stdin_lines
+from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_ids, stdin_lines
 from slmmodel.cli.options import (
     COUNT,
     OPENING,
@@ -19,13 +19,13 @@ from slmmodel.cli.options import (
     run_as_argument,
 )
 from slmmodel.cli.run_argument import without
-from slmmodel.cli.text import TextDecoder
+from slmmodel.cli.text import STDIN, TextDecoder
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import InvalidInput, OptionError
 from slmtok.atomic import write
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, Habit, command, instead, option
-from slmtok.cli.output import DONE, FAILED, Outcome, counted, printable, settings
+from slmtok.cli.output import DONE, FAILED, Outcome, counted, printable, settings, shown
 from slmtok.errors import suggestion
 
 HELP = """\
@@ -247,7 +247,7 @@ class Chat:
 
     def _show(self, text: str) -> None:
         if not settings().as_json:
-            self.show(printable(text))
+            self.show(shown(text))
             sys.stdout.flush()
 
     def _say(self, text: str) -> None:

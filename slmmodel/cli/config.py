@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from slmmodel.cli.open_by_path import is_text_for_tokenizer
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
-from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, preset_sections
+from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, preset_sections, read_yaml
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.models.presets import PRESETS
 from slmtok.cli.options import argument, command, option, tokenizer_option
@@ -76,10 +77,13 @@ def _refuse_without_check(ctx: click.Context, param: click.Parameter, file: str 
 def _checked_or_completed(file: str, others: Sequence[str]) -> str:
     """The commands that check a file of settings, with other arguments, and that write one of all settings with its."""
     name = shlex.quote(file)
+    given: Settings = {}
     try:
-        given = read_settings(file, (), None, {})
+        given, is_sound = read_settings(file, (), None, {}), True
     except SlmmodelError:
-        given = {}
+        is_sound = False
+        with suppress(SlmmodelError):
+            given = read_yaml(file)
     train = given.get("data.train")
     data = [] if "--data" in others or (train is not None and train.value) else ["--data", "DATA"]
     has_preset = any(word.startswith("--preset") for word in others)
@@ -89,6 +93,8 @@ def _checked_or_completed(file: str, others: Sequence[str]) -> str:
     checked = [word for word in without(("--preset",), others) if word != "--full"]
     check = shlex.join(["slm", "config", "--check", file, *checked, *data])
     checks = f"{check} checks {name}{' with them' * bool(checked)}"
+    if not is_sound:
+        return check
     if is_stdout(file) or len(sets) > _MAX_SETS or any(isinstance(value, list | dict) for value in sets.values()):
         return f"{checks}; to keep them, write them into {name}" if others else check
     words = [*preset, *(word for key, value in sets.items() for word in ("--set", f"{key}={value}")), *others]

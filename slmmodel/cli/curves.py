@@ -25,11 +25,13 @@ from slmtok.cli.output import Outcome, Row, counted, printable
 from slmtok.cli.progress import Progress
 
 SUFFIXES = (".png", ".svg", ".html")
+LABELS = {"bytes": "bytes of text seen", "tokens": "ids seen", "flops": "FLOPs", "seconds": "seconds of training"}
+"""Of axes, by the field of a line of metrics."""
 AXES = {
     "step": ("step", "step"),
-    "ids": ("tokens", "ids seen"),
-    "bytes": ("bytes", "bytes of text seen"),
-    "time": ("seconds", "seconds of training"),
+    "ids": ("tokens", LABELS["tokens"]),
+    "bytes": ("bytes", LABELS["bytes"]),
+    "time": ("seconds", LABELS["seconds"]),
 }
 """Field of a line of metrics, and label, by the name that `--against` takes."""
 _FOREIGN_AXES = {

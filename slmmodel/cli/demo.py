@@ -15,8 +15,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import click
-
 from slmmodel.checkpoint import RunFolder, remove_parts, to_json, write_file
 from slmmodel.cli.open_by_path import is_text_for_tokenizer, refuse_run
 from slmmodel.cli.options import BUDGET_HABITS, budget_option, seed_option, threads_option
@@ -28,8 +26,17 @@ from slmmodel.folder_lock import LOCK, locked
 from slmmodel.json_files import FaultError, read_object
 from slmmodel.sizes import format_time
 from slmtok import atomic
-from slmtok.cli.options import INTEGER, TOKENIZER, argument, command, option, output_options, tokenizer_option
-from slmtok.cli.output import Outcome, counted, print_rows, printable
+from slmtok.cli.options import (
+    INTEGER,
+    TOKENIZER,
+    argument,
+    arguments_of_command,
+    command,
+    option,
+    output_options,
+    tokenizer_option,
+)
+from slmtok.cli.output import Outcome, counted, print_rows, shown
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 
@@ -99,8 +106,7 @@ def demo(
 
 def _text_is_missing(tokenizer: str) -> OptionError:
     """The error for a tokenizer without a text, and for a text in its place."""
-    context = click.get_current_context()
-    given = [word for word in without(("-t", "--tokenizer"), context.meta["arguments"]) if word != tokenizer]
+    given = [word for word in without(("-t", "--tokenizer"), arguments_of_command()) if word != tokenizer]
     if is_text_for_tokenizer(tokenizer):
         fact, words = f"TEXT is missing, and --tokenizer {tokenizer!r} is text, not a tokenizer", [tokenizer]
     else:
@@ -366,7 +372,7 @@ class DemoJob:
         for sample in result["samples"]:
             overlap = sample["overlap"]
             shared = "" if overlap is None else f", longest overlap with the text {counted(overlap, 'character')}"
-            sys.stdout.write(f"--- seed {sample['seed']}{shared} ---\n{printable(sample['text'])}\n\n")
+            sys.stdout.write(f"--- seed {sample['seed']}{shared} ---\n{shown(sample['text'])}\n\n")
         model = f"{result['parameters']:,} parameters, {result['tokens']:,} ids in {result['steps']:,} steps"
         more = []
         if whole := result["whole"]:

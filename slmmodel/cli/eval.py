@@ -14,11 +14,10 @@ import click
 from click.core import ParameterSource
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.open_by_path import (
-    STDIN,
     check_distinct,
     check_written,
     comparison_of,
@@ -33,11 +32,11 @@ from slmmodel.cli.open_by_path import (
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import begun_stages, open_split_of_mixture, steps_trained, training_data
-from slmmodel.cli.result_files import proof, write_into
+from slmmodel.cli.result_files import check_result, proof, write_result
 from slmmodel.cli.run_argument import run_argument_of
-from slmmodel.cli.text import Text, is_text
+from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Mismatch, MissingInput, OptionError
-from slmmodel.folder_lock import FolderHandle
+from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.foreign_names import FOREIGN_VALUES
 from slmtok import atomic
 from slmtok.cli.errors import EXTRA
@@ -68,8 +67,7 @@ def _data_named(value: str | None, arguments: Sequence[str]) -> str:
     if path in ("train", "val") and not Path(path).exists():
         return f"--split {path}"
     if not (Path(path).exists() or is_text(path)):
-        fix = "--on DATA|TEXT, by its name; for text itself --on -, and pipe it in"
-        raise MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=fix, path=path)
+        raise missing_path(path, "--on DATA|TEXT, by its name; for text itself --on -, and pipe it in")
     return f"--on {shlex.quote(path)}"
 
 
@@ -154,27 +152,21 @@ def eval(
     if check is not None:
         _refuse_beside_check()
         return _check(folder, check, lambda stated: documents(split or stated), scoring)
-    trained = folder.config["data"]["train"]
-    sources = [trained] if isinstance(trained, str) else [source.get("path") for source in trained]
-    inputs = [folder.path, tokenizer, *(sources if on is None else [on])]
     outputs = {"losses": losses, "certificate": certificate, "exposure": exposure}
-    check_distinct(**outputs)
-    _refuse_certificate_name(folder, losses=losses, exposure=exposure)
-    for option_name, path in outputs.items():
-        check_written(path, option_name, inputs, force=force)
+    _check_outputs(folder, [tokenizer, on], outputs, force=force)
     _check_exposure(exposure)
     met = None if exposure is None else _trained_on(folder, tokenizer)
     source = documents(split)
-    name = "" if on is None else "stdin" if on == STDIN else Path(on).stem if Path(on).is_file() else Path(on).name
-    if on is None and isinstance(trained, str) and _is_changed(folder, source, split):
-        note_of_command(f"the data of the run have changed since training: {source_name(folder)}")
-        name = Path(source_name(folder)).stem
+    name = _certified_name(folder, source, on, split)
+    of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None
+    if certificate is None:
+        # Its name is known only with the documents, which may be text that was encoded.
+        check_result(folder, certificate_name(name, source.split, of_step), option="--certificate")
     found = score(folder, source, **scoring)
     result: dict[str, Any] = dict(found.certificate)
     result["baselines"] = _score_baselines_or_note(folder, source) if with_baselines else None
     if breakdown:
         result["breakdown"] = _breakdown(folder, source, found.scores)
-    of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None
     written = {"certificate": write_certificate(folder, result, name, certificate, step=of_step)}
     if losses is not None:
         atomic.write(Path(losses), found.losses(), force=True)
@@ -184,6 +176,30 @@ def eval(
         written["exposure"] = exposure
     result["written"] = written
     return Outcome(result, lambda: _show(result))
+
+
+def _check_outputs(
+    run: RunFolder, inputs: Sequence[str | None], outputs: dict[str, str | None], *, force: bool
+) -> None:
+    """Raises unless all outputs can be written, the last of the `inputs` being the data that are named."""
+    trained = run.config["data"]["train"]
+    sources = [trained] if isinstance(trained, str) else [source.get("path") for source in trained]
+    check_distinct(**outputs)
+    _refuse_certificate_name(run, losses=outputs["losses"], exposure=outputs["exposure"])
+    for name, path in outputs.items():
+        check_written(path, name, [run.path, *inputs, *(sources if inputs[-1] is None else [])], force=force)
+    if outputs["certificate"] is None:
+        check_result(run, option="--certificate")
+
+
+def _certified_name(run: RunFolder, source: TokenSource, on: str | None, split: str | None) -> str:
+    """What the documents are called in the name of a certificate; "" for those of the run, unless they have changed."""
+    if on is not None:
+        return "stdin" if on == STDIN else Path(on).stem if Path(on).is_file() else Path(on).name
+    if isinstance(run.config["data"]["train"], str) and _is_changed(run, source, split):
+        note_of_command(f"the data of the run have changed since training: {source_name(run)}")
+        return Path(source_name(run)).stem
+    return ""
 
 
 def source_name(run: RunFolder) -> str:
@@ -332,14 +348,20 @@ def open_documents(
 
 
 def score(run: RunFolder, source: TokenSource, *, device: str = "auto", **scoring: Any) -> Evaluation:
-    """Scores and certificate; `scoring` are options of `evaluate`."""
+    """Scores and certificate; `scoring` are options of `evaluate`.
+
+    Raises `Unreadable` where another folder was put in the place of the run meanwhile.
+    """
     from slmmodel.evaluation.certificate import evaluate
     from slmmodel.hardware import device_for
 
     with Progress() as progress:
         note_unfinished(run, scoring.get("step"), progress)
         report = partial(progress, "scoring")
-        return evaluate(run, source, device=str(device_for(device)), progress=report, **scoring)
+        found = evaluate(run, source, device=str(device_for(device)), progress=report, **scoring)
+    # The digest of the weights is that of the folder that was scored.
+    check_in_place(run.handle)
+    return found
 
 
 def write_certificate(
@@ -349,13 +371,14 @@ def write_certificate(
 
     step: that of a checkpoint before the end of the run, which has a file of its own.
     """
-    parts = (data, result["documents"]["split"], f"step-{step}" if step is not None else "")
-    name = "-".join(filter(None, parts)) or "data"
-    content = to_envelope(result).to_bytes()
-    if path is None:
-        return write_into(run, f"{name}.json", content, option="--certificate")
-    atomic.write(Path(path), content, force=True)
-    return path
+    name = certificate_name(data, result["documents"]["split"], step)
+    return write_result(run, name, to_envelope(result).to_bytes(), path, option="--certificate")
+
+
+def certificate_name(data: str, split: str | None, step: int | None) -> str:
+    """The name of a certificate in the folder of evaluations; `step` is that of a checkpoint before the end."""
+    parts = (data, split, f"step-{step}" if step is not None else "")
+    return f"{'-'.join(filter(None, parts)) or 'data'}.json"
 
 
 def score_baselines(run: RunFolder, source: TokenSource) -> dict[str, Any] | None:
@@ -549,6 +572,10 @@ def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
 
     if is_run(a) and is_run(b) and a != b:
         raise OptionError(f"{a!r} and {b!r} are runs, not files of losses", fix=comparison_of([a, b]), option="a")
+    runs = [inside[0] if (inside := RunFolder(Path(each)).enclosing) else None for each in (a, b)]
+    if all(Path(each).suffix == ".json" and run for each, run in zip((a, b), runs, strict=True)) and runs[0] != runs[1]:
+        fact = f"{a!r} and {b!r} are results of runs, not files of losses"
+        raise OptionError(fact, fix=comparison_of([str(run) for run in runs]), option="a")
     first, second = comparison.read_losses(a), comparison.read_losses(b)
     if Path(a).samefile(b):
         note_of_command(f"A and B are the same file, {a!r}; slm eval RUN --losses FILE writes that of another model")

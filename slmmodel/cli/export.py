@@ -10,6 +10,9 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.open_by_path import load_torch, open_run
 from slmmodel.cli.options import run_argument, step_option
 from slmmodel.errors import OptionError
+from slmmodel.folder_lock import check_in_place
+from slmtok.atomic import check_outputs
+from slmtok.cli.arguments import folder_for_file
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import check_is_folder_name
 from slmtok.cli.options import choice, command, dry_run_option, option, output_options
@@ -19,8 +22,9 @@ from slmtok.foreign_options import nearest_remark
 
 def _format(value: str | None, arguments: Sequence[str]) -> str:
     """The option for a format of another program, where it is another than ours by its own word."""
-    ours = (value or "hf").lower() == "safetensors"
-    return "--output-format hf" + ("" if ours else nearest_remark(value or "hf", "hf", "slm"))
+    name = value or "hf"
+    folder = folder_for_file(arguments, name, "hf")
+    return f"--output-format hf{folder}" + ("" if name.lower() == "safetensors" else nearest_remark(name, "hf", "slm"))
 
 
 def _folder(value: str | None, arguments: Sequence[str]) -> str:
@@ -47,6 +51,9 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
     if output is None and not dry_run:
         fix = f"slm export {run} --output-format {output_format} -o FOLDER"
         raise OptionError("--output is missing", fix=fix, option="--output")
+    if output is not None and output.lower().endswith(".gguf") and not Path(output).exists():
+        fix = folder_for_file(["-o", output], "gguf", "hf").strip() + nearest_remark("gguf", "hf", "slm")
+        raise OptionError(f"-o {output!r} names a gguf, and a folder of hf is written", fix=fix, option="--output")
     if output is not None:
         check_is_folder_name(output)
     load_torch()
@@ -55,6 +62,8 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
 
     if output is not None and not dry_run:
         hf.check_folder(Path(output), force=force)
+        # Without room for it, or the right to write, nothing is read.
+        check_outputs(Path(output, "receipt.json") if Path(output).is_dir() else output, force=True)
     context = open_run(run, device="cpu", step=step)
     # Verified once more: the weights may have changed between their sum and their reading.
     context.run.weights(step)
@@ -63,6 +72,8 @@ def export(run: str, output_format: str, step: int | None, output: str | None, f
         return Outcome({"target": name, "run": run}, lambda: print_rows([("architecture", name)], title=run))
     assert output is not None
     more = {} if context.text is None else tokenizer_files(context.text.tokenizer, "tokenizer")
+    # All has been read that is written.
+    check_in_place(context.run.handle)
     receipt = hf.write(Path(output), context.model, context.vocab, more, force=force)
     checks = receipt["checks"]
     theirs = checks["transformers"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder, read_train_state, runs_in, verify_sums
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.open_by_path import load_torch
@@ -62,8 +62,7 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
         _refuse_other_file(subject, "info", "a run, a preset or a vocab.json")
         return _describe_vocab(subject)
     if path.suffix and subject not in PRESETS:
-        fix = "name a run, a vocab.json, or a preset (slm info presets)"
-        raise MissingInput(f"no file or folder {subject!r}", where=place_of_missing(path), fix=fix, path=subject)
+        raise missing_path(subject, "name a run, a vocab.json, or a preset (slm info presets)")
     more_words = "" if on is None else f" --on {shlex.quote(on)}"
     chosen = preset(subject, f"slm info {{}}{more_words}, or a run folder or vocab.json that exists")
     more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}
@@ -100,12 +99,32 @@ _OWN = {"info": (METADATA, "vocab.json"), "doctor": (TOKENIZER, "tok.json")}
 """The kind of file that a command reads, and its name."""
 
 
+def _folder_of(path: str) -> Path | None:
+    """The run or packed data that a file is a part of; None for other files."""
+    return next((each for each in [*Path(path).parents][:3] if RunFolder(each).exists() or has_manifest(each)), None)
+
+
+def _folders_to_check(paths: Sequence[str]) -> list[str]:
+    """What `slm doctor` checks of several paths: files of runs and of packed data by their folder, others as they are.
+
+    Nothing of one path alone, and of paths that it does not check.
+    """
+    found: list[str] = []
+    for path in paths if len(paths) > 1 else ():
+        try:
+            _refuse_unchecked(path)
+            found.append(path)
+        except OptionError:
+            found += [str(folder)] if (folder := _folder_of(path)) else []
+    return list(dict.fromkeys(found))
+
+
 def _refuse_other_file(path: str, command: str, takes: str) -> None:
     """Raises `OptionError` for a file that `command` does not read; JSON without a kind may be a damaged one."""
     from slmtok.cli.inspection import guess
 
     (own, name), kind = _OWN[command], kind_of_file(path)
-    folder = next((each for each in [*Path(path).parents][:3] if RunFolder(each).exists() or has_manifest(each)), None)
+    folder = _folder_of(path)
     if kind == own or (kind == UNKNOWN and (Path(path).name == name or (folder is None and path.endswith(".json")))):
         return
     if kind in READERS or (kind in NAMES and folder is None):
@@ -275,8 +294,13 @@ def doctor(paths: tuple[str, ...]) -> Outcome:
     for path in paths:
         if not Path(path).exists():
             fix = "name a run, packed data or a tokenizer; without a name, slm doctor describes the machine"
-            raise MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=fix, path=path)
-        _refuse_unchecked(path)
+            raise missing_path(path, fix)
+        try:
+            _refuse_unchecked(path)
+        except OptionError as error:
+            if folders := _folders_to_check(paths):
+                error.fix = shlex.join(["slm", "doctor", *folders])
+            raise
     load_torch()
     machine = _machine()
     checks = _checks(paths)

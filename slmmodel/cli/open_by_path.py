@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.cli.ranks import is_main
-from slmmodel.cli.text import Text, is_text
+from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Argument, InvalidInput, MissingInput, OptionError, SlmmodelError, Unreadable
-from slmmodel.folder_lock import FolderHandle
+from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmtok.atomic import check_outputs
+from slmtok.cli.arguments import tokenizer_beside
 from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
 from slmtok.file_kinds import has_manifest
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from slmmodel.models.protocol import Model
     from slmmodel.vocab import VocabMeta
     from slmtok.options import ReadOptions
-
-STDIN = "-"
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,10 @@ def load_torch() -> None:
 def open_run(
     path: str, *, tokenizer: str | None = None, device: str = "auto", step: int | None = None, threads: int = 0
 ) -> RunContext:
-    """Opens a run. Raises what `RunFolder` and `Text` raise, and `OptionError` for a device that is not available."""
+    """Opens a run. Raises what `RunFolder` and `Text` raise, and `OptionError` for a device that is not available.
+
+    `Unreadable` where another folder was put in its place meanwhile.
+    """
     run = RunFolder.open(path)
     run.handle = FolderHandle(run.path)
     if step is not None:
@@ -78,7 +80,10 @@ def open_run(
         use_threads(threads)
         model = run.model(str(device_for(device)), step=step)
     file = tokenizer or run.tokenizer
-    return RunContext(run, model, run.vocab, None if file is None else Text(file, run.vocab, path))
+    context = RunContext(run, model, run.vocab, None if file is None else Text(file, run.vocab, path))
+    # The model of one run would be read with the tokenizer of another.
+    check_in_place(run.handle)
+    return context
 
 
 def note_unfinished(run: RunFolder, step: int | None, progress: Progress) -> None:
@@ -255,18 +260,22 @@ def _is_made_again(file: Path) -> bool:
 
 def is_text_for_tokenizer(path: str) -> bool:
     """Whether the value of `-t` is text in the place of a tokenizer; raises its error where it is neither."""
-    from slmtok.errors import SlmtokError
+    from slmtok.cli.files import names_tokenizer
     from slmtok.file_content import is_text as is_plain_text
     from slmtok.file_kinds import UNKNOWN, kind_of_file, read_head
     from slmtok.opening import load
 
-    try:
-        load(path)
-    except SlmtokError:
-        if Path(path).is_file() and kind_of_file(path) == UNKNOWN and is_plain_text(read_head(path)):
-            return True
-        raise
+    if names_tokenizer(path):
+        return False
+    if Path(path).is_file() and kind_of_file(path) == UNKNOWN and is_plain_text(read_head(path)):
+        return True
+    load(path)
     return False
+
+
+def tokenizer_near(text: str) -> str:
+    """The tokenizer file beside a text, else one of the working folder; `TOK` where there is none."""
+    return tokenizer_beside(text) or tokenizer_beside("tok") or "TOK"
 
 
 def refuse_run(path: str, fix: str = "name the text", wanted: str = "text") -> None:
@@ -346,7 +355,10 @@ def open_ids_or_text(
         if tokenizer is None:
             check_text(path, read)
             raise MissingInput(
-                f"{path!r} is text, and there is no tokenizer", where="the run has none", fix="-t TOK", path=path
+                f"{path!r} is text, and there is no tokenizer",
+                where="the run has none",
+                fix=f"-t {shlex.quote(tokenizer_near(path))}",
+                path=path,
             )
         if split not in (None, ALL, "train", "val"):
             fact, fix = f"a text has no split {split!r}", (Argument("split", ALL),)
@@ -360,8 +372,7 @@ def open_ids_or_text(
     from slmmodel.data.source import NoSuchSplitError
 
     if any(map(str.isspace, path)) and not Path(path).exists():
-        instead = "for text itself name - and pipe it in"
-        raise MissingInput(f"no file or folder {path!r}", where=place_of_missing(path), fix=instead, path=path)
+        raise missing_path(path, "for text itself name - and pipe it in")
     try:
         return open_source(path, split or "val", vocab=vocab)
     except NoSuchSplitError:
@@ -383,7 +394,12 @@ def open_if_text(path: str, tokenizer: str | Path | None, val: str, read: ReadOp
     if Path(path).exists() and not is_text(path):
         from slmmodel.data.opening import open_source
 
-        Text(tokenizer, open_source(path).vocab, path)
+        packed = open_source(path)
+        if Path(tokenizer).is_file() and is_text_for_tokenizer(str(tokenizer)):
+            fact = f"{str(tokenizer)!r} is text, and -t names a tokenizer"
+            fix = "leave it out: packed data have their own; or name the text in place of the data"
+            raise OptionError(fact, fix=fix, option="tokenizer")
+        Text(tokenizer, packed.vocab, path)
         return None
     from slmmodel.cli.text_source import Corpus
 
@@ -433,12 +449,13 @@ def open_corpus(corpus: Corpus, val: str) -> RunData:
     """Training data of a corpus. `val` as in `open_if_text`; the options of the corpus also read another text."""
     from slmmodel.cli.reading import to_flags
     from slmmodel.cli.text_source import corpus_data
-    from slmmodel.data.opening import check_validation, refuse_rule
+    from slmmodel.data.opening import check_validation, refuse_rule, refuse_split
 
     if val in ("auto", "none"):
         return corpus_data(corpus, val)
     words = [*corpus.paths, "-t", corpus.text.name or "TOK", *to_flags(corpus.options)]
     refuse_rule(val, shlex.join(["slmtok", "pack", *words]), " ".join(corpus.paths))
+    refuse_split(val, "")
     data = corpus_data(corpus, "none")
     held_out = open_ids_or_text(val, None, data.vocab, corpus.text, corpus.options)
     check_validation(data.name, shlex.quote(corpus.text.name or "TOK"), data.vocab, held_out)

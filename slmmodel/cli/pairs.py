@@ -9,8 +9,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slmmodel.cli.open_by_path import STDIN, bounded_lines, open_run, stdin_lines
+from slmmodel.cli.open_by_path import bounded_lines, open_run, stdin_lines
 from slmmodel.cli.options import POSITIVE, opening_options, run_argument, run_as_argument
+from slmmodel.cli.text import STDIN
 from slmmodel.errors import CorruptFile, InvalidInput, MissingInput, OptionError
 from slmtok.cli.options import argument, command, option
 from slmtok.cli.output import Outcome, table, write_text
@@ -52,9 +53,10 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
     listed = read_pairs(file, good, bad, by)
     context = open_run(run, **opening)
     from slmmodel.evaluation.retrieval import sequence_nats
+    from slmmodel.run import opening_ids, special_ids
 
     text = context.need_text("slm pairs")
-    before, after = _delimiters(context.vocab.specials)
+    before, after = opening_ids(context.vocab), list(special_ids(context.vocab)["stop_ids"])
     documents = [before + text.encode(sentence) + after for pair in listed for sentence in (pair.good, pair.bad)]
     _check_lengths(file, documents, context.model.config)
     # Sentences of one length stand together, so that little is padding.
@@ -154,13 +156,6 @@ def _array(where: str) -> CorruptFile:
         new = shlex.quote(str(Path(file).with_suffix(".jsonl")))
         fix = f"python -c {shlex.quote(code)} < {shlex.quote(file)} > {new}"
     return CorruptFile("a line begins an array of JSON", where=where, limit="JSON lines: one object a line", fix=fix)
-
-
-def _delimiters(specials: Any) -> tuple[list[int], list[int]]:
-    """The ids before and after a document."""
-    opening = [specials[role] for role in ("bos", "eos") if role in specials][:1]
-    closing = [specials[role] for role in ("eos", "bos") if role in specials][:1]
-    return opening, closing
 
 
 def _check_lengths(file: str, documents: Sequence[Sequence[int]], config: Any) -> None:

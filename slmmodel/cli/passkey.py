@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from slmmodel.cli.curves import check_figure, save_figure
 from slmmodel.cli.open_by_path import RunContext, check_distinct, check_written, open_run, refuse_file_of_run
 from slmmodel.cli.options import COUNT, OPENING, POSITIVE, numbers, opening_options, run_argument, run_as_argument
-from slmmodel.cli.result_files import IDENTITY, identity, proof, save
+from slmmodel.cli.result_files import IDENTITY, check_result, identity, proof, save
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import InvalidInput, OptionError
+from slmmodel.folder_lock import check_in_place
 from slmmodel.sizes import format_bytes
 from slmtok import schema
 from slmtok.cli.options import OUTPUT, AmbiguousError, command, option
@@ -104,10 +105,13 @@ def passkey(
     if stated is not None:
         options, sentences = dict(stated["settings"]), Template(**stated["template"])
     context = open_run(run, **opening)
+    name = "passkey-ignore-memory.json" if options["ignore_memory"] else "passkey.json"
+    if check is None and output is None:
+        check_result(context.run, name, option="-o")
     result, warnings = measure(context, sentences, opening["step"], **options)
+    check_in_place(context.run.handle)
     if check is not None and stated is not None:
         return _checked(check, stated, result)
-    name = "passkey-ignore-memory.json" if options["ignore_memory"] else "passkey.json"
     written = {"result": save(context.run, KIND, result, output=output, name=name)}
     if plot is not None:
         draw_heat_map(result, plot, force=force)

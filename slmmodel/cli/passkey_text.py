@@ -18,12 +18,12 @@ from slmmodel.cli.text import Text
 from slmmodel.errors import InvalidConfig, InvalidInput, unknown_name
 from slmmodel.json_files import FaultError
 from slmtok.files import read_limited
+from slmtok.specials import has_lone_surrogate
 
 KEY = "{key}"
 KEY_CLASSES = 7
 """Numbers that are multiples of it are for evaluation, the others for training."""
 MIN_DIGITS, MAX_DIGITS = 2, 9
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -75,7 +75,7 @@ def load_template(path: str) -> Template:
         if name not in names:
             raise unknown_name("sentence", str(name), names, f"write {{}} in {path}")
     for name, value in found.items():
-        if _SURROGATE.search(value):
+        if has_lone_surrogate(value):
             fact = f"{name} of {path} holds half of a surrogate pair, which is no character"
             raise InvalidConfig(
                 fact, where=path, fix="write the character itself, or its escape of eight digits: \\U0001F600"

@@ -11,8 +11,9 @@ from typing import Any
 from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_file_of_run
 from slmmodel.cli.options import COUNT, OPENING, POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.cli.probe_tasks import TASKS, Question
-from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, checked, identity, load_result, save
+from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, check_result, checked, identity, load_result, save
 from slmmodel.errors import InvalidInput, OptionError, UnknownName
+from slmmodel.folder_lock import check_in_place
 from slmtok.cli.options import Parsed, command, is_given, option, output_options
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
@@ -61,7 +62,10 @@ def probe(run: str, check: str | None, output: str | None, force: bool, **option
     if stated is not None:
         options |= {name: value for name, value in stated["settings"].items() if not is_given(name)}
     context = open_run(run, **opening)
+    if check is None and output is None:
+        check_result(context.run, f"{PROBE}.json", option="-o")
     result = measure(context, opening["step"], **options)
+    check_in_place(context.run.handle)
     if check is not None and stated is not None:
         return checked(check, stated, result)
     written = save(context.run, PROBE, result, output=output)

@@ -11,9 +11,10 @@ import numpy as np
 
 from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_of, refuse_file_of_run
 from slmmodel.cli.options import COUNT, POSITIVE, opening_options, run_argument, run_as_argument
-from slmmodel.cli.result_files import PROMPT_SHEET, checked, identity, load_result, measure_rows, save
+from slmmodel.cli.result_files import PROMPT_SHEET, check_result, checked, identity, load_result, measure_rows, save
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import SlmmodelError
+from slmmodel.folder_lock import check_in_place
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import command, instead, is_given, option, output_options
 from slmtok.cli.output import Outcome, print_rows, printable, table, write_text
@@ -113,7 +114,10 @@ def prompts(
         max_new = max_new if is_given("max_new") else stated["settings"]["max_new"]
         seed = seed if is_given("seed") else stated["settings"]["seed"]
     context = open_run(run, **opening)
+    if check is None and output is None:
+        check_result(context.run, f"{PROMPT_SHEET}.json", option="-o")
     result, warnings = measure(context, opening["step"], max_new=max_new, seed=seed)
+    check_in_place(context.run.handle)
     if check is not None and stated is not None:
         return checked(check, stated, result)
     written = save(context.run, PROMPT_SHEET, result, output=output)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import result_sections, run_sections, text_sections
 from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
 from slmmodel.cli.open_by_path import RunContext, check_written
@@ -19,9 +17,10 @@ from slmmodel.cli.run_sections import Subject
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_sections import Opened
 from slmmodel.errors import OptionError, SlmmodelError
+from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.versions import package_version
-from slmtok.cli.files import STDIO, check_opens, short_names, write_page
+from slmtok.cli.files import STDIO, check_is_page_name, check_opens, short_names, write_page
 from slmtok.cli.options import OUTPUT, argument, command, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.progress import Progress
@@ -29,9 +28,7 @@ from slmtok.errors import OptionError as NotText
 from slmtok.errors import SlmtokError
 from slmtok.pages.frame import Page
 from slmtok.pages.loss_map import STYLES
-from slmtok.pages.sections import Block, Paragraph, Section, report_page
-
-_FOOTER = "Made by slmmodel {}. This page is one file without a network; equal inputs give equal bytes."
+from slmtok.pages.sections import FOOTER, Block, Paragraph, Section, report_page
 
 
 @command("report", example="slm report run -o report.html")
@@ -68,12 +65,7 @@ def report(
         raise OptionError(f"{twice!r} is named twice", fix="name it once", option="subjects")
     if output != STDIO:
         check_written(output, "output", [*subjects, *results, *on], force=force)
-    if output != STDIO and not output.endswith((".html", ".htm")):
-        fact, fix = (
-            f"--output {output!r} is not a page",
-            f"--output {shlex.quote(str(Path(output).with_suffix('.html')))}",
-        )
-        raise OptionError(fact, limit=".html, .htm", fix=fix, option="output")
+    check_is_page_name(output)
     check_runs(click.get_current_context(), None, tuple(path for path in subjects if not is_ablation(path)))
     use_threads(threads)
     page, warnings = make_page(subjects, results=results, on=on, prompt=prompt, device=device)
@@ -99,6 +91,8 @@ def make_page(
     """
     runs = [path for path in subjects if not is_ablation(path)]
     labels = short_names([path.rstrip("/") for path in runs])
+    folders = [Path(path) if Path(path).is_dir() else Path(path).parent for path in subjects if is_ablation(path)]
+    ablations = [FolderHandle(folder) for folder in folders if folder.is_dir()]
     sections = [
         section
         for number, path in enumerate(path for path in subjects if is_ablation(path))
@@ -110,8 +104,10 @@ def make_page(
             sections += _run_sections(opened, results, on, prompt, device, lambda text: progress(text, 0, 0))
         elif results:
             sections.append(Section("evaluations", "Evaluations", list(result_sections.evaluations([], results))))
+    for handle in (*ablations, *(subject.run.handle for subject in opened)):
+        check_in_place(handle)
     title = "Ablation report" if not runs else "Run report"
-    footer = _FOOTER.format(package_version())
+    footer = FOOTER.format("slmmodel", package_version())
     page = report_page(title, sections, footer=footer, fix="name fewer runs", option="subjects", styles=STYLES)
     blocks = [block for section in sections for block in section.blocks]
     return page, tuple(block.text for block in blocks if isinstance(block, Paragraph) and block.role == "warning")
@@ -154,13 +150,9 @@ def _open(subjects: Sequence[Subject], device: str) -> tuple[list[Opened], list[
         elif not run.finished and run.checkpoints.newest() is None:
             notes.append(Paragraph(f"{subject.name} has no weights yet, so its text is not shown.", role="warning"))
         else:
-            found.append(_with_weights(subject.name, run, place))
+            text = Text(str(run.tokenizer), run.vocab)
+            found.append(Opened(subject.name, RunContext(run, run.model(place), run.vocab, text), text))
     return found, notes
-
-
-def _with_weights(name: str, run: RunFolder, device: str) -> Opened:
-    text = Text(str(run.tokenizer), run.vocab)
-    return Opened(name, RunContext(run, run.model(device), run.vocab, text), text)
 
 
 def _next_words(opened: Sequence[Opened], prompt: str) -> Iterator[Block]:

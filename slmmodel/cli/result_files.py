@@ -10,10 +10,13 @@ from typing import Any
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
 from slmmodel.cli.certificates import envelope_of
 from slmmodel.cli.open_by_path import RunContext
-from slmmodel.folder_lock import check_in_place
+from slmmodel.errors import Unreadable
+from slmmodel.folder_lock import check_folder, check_in_place
 from slmtok import atomic, schema
+from slmtok.atomic import check_outputs
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, note, print_rows, settings
 from slmtok.envelope import load_payload
+from slmtok.errors import SlmtokError
 from slmtok.json_files import corrupt
 from slmtok.strict_json import FaultError
 
@@ -77,6 +80,21 @@ _PROMPTS = schema.table(
 _PAYLOADS = {PROBE: _PROBE, PROMPT_SHEET: _PROMPTS}
 
 
+def check_result(run: RunFolder, name: str = "result.json", *, option: str) -> None:
+    """Raises unless a result of this name can be written into the folder of the run, before it is measured.
+
+    option: the one that names another file. Raises what `check_outputs` and `check_folder` raise.
+    """
+    folder = run.path / EVALUATIONS
+    try:
+        if not folder.is_dir():
+            check_folder(folder)
+        check_outputs(folder / name if folder.is_dir() else folder, force=True)
+    except (Unreadable, SlmtokError) as error:
+        error.fix = f"{option} FILE, in another folder"
+        raise
+
+
 def identity(context: RunContext, step: int | None) -> dict[str, Any]:
     """The run, weights and tokenizer that a result belongs to."""
     config = context.model.config
@@ -86,23 +104,25 @@ def identity(context: RunContext, step: int | None) -> dict[str, Any]:
 
 def save(run: RunFolder, kind: str, result: Mapping[str, Any], *, output: str | None, name: str | None = None) -> str:
     """Writes a result with entries `model` and `tokenizer` to `output`, or into the folder of the run, replacing an
-    earlier one; gives the path. The `path` of the result stays outside."""
+    earlier one; gives the path. The `path` of the result stays outside. Raises as `write_result`."""
     inputs = {"weights": result["model"]["weights"], "tokenizer": result["tokenizer"]}
     payload = {name: value for name, value in result.items() if name != "path"}
     data = envelope_of(kind, inputs, payload).to_bytes()
-    if output is None:
-        return write_into(run, name or f"{kind}.json", data, option="-o")
-    atomic.write(Path(output), data, force=True)
-    return output
+    return write_result(run, name or f"{kind}.json", data, output, option="-o")
 
 
-def write_into(run: RunFolder, name: str, data: bytes, *, option: str) -> str:
-    """Writes a result into the folder of the run; gives its path. A note says that another one was there.
+def write_result(run: RunFolder, name: str, data: bytes, output: str | None, *, option: str) -> str:
+    """Writes a result to `output`, or into the folder of the run; gives its path. A note says that another one was
+    there.
 
-    option: the one that names another file.
+    option: the one that names another file. Raises `Unreadable` where another folder was put in the place of the run
+    since it was opened.
     """
-    # A run that was put in its place meanwhile would get a result of other weights.
+    # A run that was put in its place meanwhile has other weights.
     check_in_place(run.handle)
+    if output is not None:
+        atomic.write(Path(output), data, force=True)
+        return output
     target = run.path / EVALUATIONS / name
     target.parent.mkdir(exist_ok=True)
     if target.exists() and not settings().quiet and not _adds_to(data, target.read_bytes()):

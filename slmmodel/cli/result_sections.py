@@ -14,13 +14,12 @@ from slmmodel.cli.passkey import load_result as load_passkey
 from slmmodel.cli.result_files import PROBE, PROMPT_SHEET, load_result, measure_rows
 from slmmodel.cli.run_sections import Subject
 from slmmodel.errors import OptionError, SlmmodelError
-from slmtok import json_files, schema
+from slmtok import schema
+from slmtok.cli.results import read_printed
 from slmtok.errors import SlmtokError
 from slmtok.file_kinds import read_head
 from slmtok.pages.sections import Block, Paragraph, Table
-from slmtok.strict_json import FaultError
 
-MAX_DEPTH = 16
 _ENVELOPE = re.compile(rb'\s*\{\s*"kind"\s*:\s*"([a-z-]+)"')
 _SCHEMA = re.compile(rb'\s*\{\s*"schema"\s*:\s*"slm\.([a-z-]+)/\d+"')
 _PAIRS = schema.table(
@@ -86,7 +85,7 @@ def _result(name: str, path: str, certificates: list[tuple[str, dict[str, Any]]]
         raise OptionError(
             f"a report does not show {path}, {f'a file of the kind {kind}' if kind else 'which is no result'}",
             limit=LIMIT,
-            fix=f"leave {path} out",
+            fix=f"leave {path} out: the results in RUN/eval are shown without --with",
             option="with",
         )
     return list(_DRAWN[kind](name, path))
@@ -122,27 +121,12 @@ def _row(name: str, found: Mapping[str, Any]) -> list[str]:
 
 
 def _pairs(name: str, path: str) -> Iterator[Block]:
-    groups = _printed(path, _PAIRS)["groups"]
+    groups = read_printed(path, _PAIRS, "run the command with --json again")["groups"]
     rows = [
         [group, f"{one['pairs']:,}", f"{one['share']:.1%}", f"{one['low']:.1%} to {one['high']:.1%}"]
         for group, one in groups.items()
     ]
     yield Table(f"{name}: minimal pairs; guessing is right in 50 %", ["", "pairs", "right", "95 % interval"], rows)
-
-
-def _printed(path: str, check: schema.Check) -> dict[str, Any]:
-    """The `result` that a command printed with `--json`. Raises `CorruptFile`."""
-
-    def parse(data: bytes) -> dict[str, Any]:
-        envelope = schema.table({"schema": schema.text, "result": schema.nullable(schema.plain)}, is_open=True)
-        content = json_files.parse(data, envelope, max_depth=MAX_DEPTH)
-        if content["result"] is None:
-            raise FaultError("it holds an error instead of a result")
-        check(content["result"], "result")
-        result: dict[str, Any] = content["result"]
-        return result
-
-    return json_files.load(path, "result", parse, fix="run the command with --json again")
 
 
 def _passkey(name: str, path: str) -> Iterator[Block]:

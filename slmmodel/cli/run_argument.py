@@ -17,6 +17,7 @@ from slmmodel.checkpoint import CHECKPOINTS, CONFIG, RunFolder, new_name, runs_i
 from slmmodel.checks import folder_of
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import parse_count
+from slmtok.cli.arguments import command_line
 from slmtok.cli.options import AmbiguousError, Decorator, argument
 from slmtok.errors import OptionError
 from slmtok.file_kinds import NAMES, kind_of_file
@@ -58,11 +59,11 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     matched = [each for each in known if fnmatch(each, path)]
     if len(matched) > 1 and any(param.nargs == -1 for param in ctx.command.params):
         words = [name for word in ctx.meta["arguments"] for name in (matched if word == path else [word])]
-        raise given.not_a_run(path, fix=shlex.join([*ctx.command_path.split(), *words]))
+        raise given.not_a_run(path, fix=command_line(ctx, words))
     near = matched[:1] or get_close_matches(path, known, n=1)
     run = near[0] if near else str(folder / "run") if str(folder / "run") in known else next(iter(known), None)
     # A run in another place makes it a wrong command line, not a run that is missing.
-    option = "run" if os.path.exists(path) and _run_among(ctx.meta["arguments"]) else None  # noqa: PTH110
+    option = "run" if os.path.exists(path) and run_among(ctx.meta["arguments"]) else None  # noqa: PTH110
     what = NAMES.get(kind_of_file(path))
     error = given.not_a_run(path, what=what, fix=_meant(path, run, tokenizer, ctx), option=option)
     if tokenizer and not os.path.exists(path):  # noqa: PTH110
@@ -92,9 +93,7 @@ def _with_runs(paths: Sequence[str], ctx: click.Context) -> str:
         if run is not None and step is not None and any(param.name == "step" for param in ctx.command.params):
             words += ["--step", str(step)]
             at = RunFolder(run), step
-    return (
-        resumed_at(*at, words) if at and ctx.info_name == "resume" else shlex.join([*ctx.command_path.split(), *words])
-    )
+    return resumed_at(*at, words) if at and ctx.info_name == "resume" else command_line(ctx, words)
 
 
 def resumed_at(run: RunFolder, step: int | None, words: Sequence[str]) -> str:
@@ -161,7 +160,7 @@ def parse_step(text: str) -> int:
     if number is None:
         expects = f"takes a saved step such as 500 or step-500, not {text!r}"
         ctx = click.get_current_context(silent=True)
-        run = _run_among(ctx.meta.get("arguments", ())) if ctx else None
+        run = run_among(ctx.meta.get("arguments", ())) if ctx else None
         saved = RunFolder(Path(run)).checkpoints if run else None
         steps = saved.list() if saved else []
         if not saved or not steps:
@@ -174,7 +173,7 @@ def parse_step(text: str) -> int:
     return number
 
 
-def _run_among(words: Sequence[str]) -> str | None:
+def run_among(words: Sequence[str]) -> str | None:
     """The first argument that is a run."""
     return next((word for word in words if RunFolder(Path(word)).exists()), None)
 
@@ -183,15 +182,15 @@ def _meant(path: str, run: str | None, tokenizer: str | None, ctx: click.Context
     """The command line with `run` in the place of `path`, which may be the data, the text to continue, or a preset."""
     options = {param.name for param in ctx.command.params}
     words, exists = list(ctx.meta["arguments"]), os.path.exists(path)  # noqa: PTH110
-    if exists and (elsewhere := _run_among(words)):
+    if exists and (elsewhere := run_among(words)):
         # The two change places, unless an option names the data.
         run = elsewhere
         swaps = "on" not in options and all(param.nargs == 1 for param in ctx.command.params)
         words = [path if word == run else word for word in words if swaps or word != run]
-    elif not exists and "text" in options and (run_behind := _run_among(words)):
+    elif not exists and "text" in options and (run_behind := run_among(words)):
         # TEXT RUN for RUN TEXT.
         exchanged = {path: run_behind, run_behind: path}
-        return shlex.join([*ctx.command_path.split(), *(exchanged.get(word, word) for word in words)])
+        return command_line(ctx, [exchanged.get(word, word) for word in words])
     is_prompt = "prompt" in options and not exists and (tokenizer is not None or any(map(str.isspace, path)))
     if "preset" in options and path in PRESETS:
         place = ["--preset", path]
@@ -203,4 +202,4 @@ def _meant(path: str, run: str | None, tokenizer: str | None, ctx: click.Context
     else:
         place = [run, "--on", path] if "on" in options and exists and "--on" not in words else [run]
     at = words.index(path)
-    return shlex.join([*ctx.command_path.split(), *words[:at], *place, *words[at + 1 :]])
+    return command_line(ctx, [*words[:at], *place, *words[at + 1 :]])

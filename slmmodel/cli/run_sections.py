@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.curves import Curve, read_curve
+from slmmodel.cli.curves import LABELS, Curve, read_curve
 from slmmodel.errors import MissingInput, SlmmodelError
+from slmmodel.folder_lock import FolderHandle
 from slmmodel.sizes import format_count, format_time
 from slmtok.cli.output import counted
 from slmtok.pages.charts import Line, line_chart
@@ -31,12 +32,6 @@ IDS_PER_PARAMETER = 20
 MAX_ROWS = 6
 MAX_MASK = 1024
 """Columns of a row whose mask is drawn."""
-AXES = {
-    "bytes": "bytes of text seen",
-    "tokens": "ids seen",
-    "flops": "FLOPs",
-    "seconds": "seconds of training",
-}
 
 
 @dataclass(frozen=True)
@@ -56,6 +51,7 @@ class Subject:
         from slmmodel.models import config_from_dict, count
 
         run = RunFolder.open(path)
+        run.handle = FolderHandle(run.path)
         model = config_from_dict(run.config["model"])
         try:
             curve = read_curve(run)
@@ -128,7 +124,7 @@ def _unfinished(subject: Subject, last: Mapping[str, Any]) -> str:
 def curves(subjects: Sequence[Subject]) -> Iterator[Block]:
     """Bits per byte of training and validation against bytes, ids, FLOPs and time."""
     drawn = [(number, each.curve) for number, each in enumerate(subjects) if each.curve is not None]
-    for field, label in AXES.items():
+    for field, label in LABELS.items():
         lines = []
         for number, curve in drawn:
             x, y = _thinned(*curve.points(field, "bpb_train"))

@@ -42,7 +42,7 @@ from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import OptionError
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import argument, arguments_of_command, command, instead, is_given, option
-from slmtok.cli.output import Outcome, counted, printable, settings, write_text
+from slmtok.cli.output import Outcome, counted, printable, settings, shown, write_text
 
 if TYPE_CHECKING:
     from slmmodel.models.protocol import Model
@@ -303,7 +303,7 @@ class _SampleWriter:
         self._write(piece)
 
     def _write(self, text: str) -> None:
-        self._out.write(printable(text))
+        self._out.write(shown(text))
         self._out.flush()
 
 

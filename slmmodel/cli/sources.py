@@ -15,7 +15,7 @@ from slmmodel.config import RunConfig
 from slmmodel.data import RunData, open_source
 from slmmodel.data.block_cache import CachedStream
 from slmmodel.data.mixture import Component, DocumentStream, Mixture, PackedStream
-from slmmodel.data.opening import StageData
+from slmmodel.data.opening import StageData, refuse_split
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig, DataSource
 from slmmodel.errors import InvalidConfig, MissingInput
@@ -42,6 +42,7 @@ def open_mixture(data: DataConfig, tokenizer: str | Path | bytes | None, read: R
     if data.val == "auto" and opened.val:
         val = Mixture(opened.val, "val", repeats=False)
     elif data.val not in ("auto", "none"):
+        refuse_split(data.val, "")
         val = open_ids_or_text(data.val, None, opened.vocab, opened.text, read)
     name = ", ".join(source.path for source in by_stage[0].sources if source.path)
     content = opened.text.tokenizer.to_bytes()

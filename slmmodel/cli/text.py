@@ -19,11 +19,13 @@ from slmtok import atomic
 from slmtok.specials import FIRST_LEARNED
 
 if TYPE_CHECKING:
+    from slmmodel.data.source import DocumentBlock
     from slmmodel.sampling.automaton import TokenAutomaton
     from slmtok import Tokenizer
     from slmtok.errors import CorpusTooSmall
     from slmtok.options import PackOptions, ReadOptions
 
+STDIN = "-"
 MIN_VOCAB_SIZE = 272
 """16 specials and 256 bytes."""
 
@@ -39,7 +41,7 @@ def is_text(path: str) -> bool:
         return not any((location / name).is_file() for name in ids)
     if location.exists():
         return location.suffix not in (".bin", ".npy")
-    return path == "-" or path.startswith("hf:") or has_magic(path)
+    return path == STDIN or path.startswith("hf:") or has_magic(path)
 
 
 class Text:
@@ -86,6 +88,11 @@ class Text:
         """The bytes of these ids; specials, and roles that were appended to a foreign vocabulary, have none."""
         known = self.tokenizer.n_vocab
         return self.tokenizer.decode_bytes([id for id in ids if id < known], skip_special=True)
+
+    def documents(self, block: DocumentBlock) -> Iterator[bytes]:
+        """The decoded documents of a block, without their opening and closing specials."""
+        for doc, length in enumerate(block.lengths().tolist()):
+            yield self.data(block.ids(doc, 1, length - 1).tolist())
 
     def constraint(self, regex: str, n_vocab: int) -> TokenAutomaton:
         """Of `n_vocab` ids, those that spell texts which a regular expression matches as a whole.
@@ -234,9 +241,11 @@ def training_documents(
 def _require_validation(manifest: dict[str, Any], corpus: str | list[str]) -> None:
     """Raises `InvalidConfig` for packed data without validation documents."""
     if "val" not in manifest["splits"]:
-        raise InvalidConfig(
-            "no document is left for validation",
-            where=repr(corpus),
-            limit="documents are chosen by the hash of their text, so equal ones together",
-            fix="a text with more different documents",
-        )
+        raise no_validation(repr(corpus))
+
+
+def no_validation(where: str, more: str = "") -> InvalidConfig:
+    """The error for a text of which no document is left for validation; `more` ends the fix."""
+    limit = "documents are chosen by the hash of their text, so equal ones together"
+    fix = f"a text with more different documents{more}"
+    return InvalidConfig("no document is left for validation", where=where, limit=limit, fix=fix)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.open_by_path import RunContext
 from slmmodel.errors import SlmmodelError
-from slmtok.files import whole_characters
+from slmtok.files import beginning
 from slmtok.pages.sections import Block, Markup, Paragraph, Quote, Table
 from slmtok.token_text import escape_token
 
@@ -53,9 +53,7 @@ def validation_text(run: RunFolder, text: Text) -> list[bytes]:
     """The first validation documents of a run, up to `MAX_MAP_BYTES`. Raises what opening them raises."""
     from slmmodel.cli.eval import open_documents
 
-    block = open_documents(run).block(0)
-    lengths = block.lengths().tolist()
-    return _first(text.data(block.ids(doc, 1, length - 1).tolist()) for doc, length in enumerate(lengths))
+    return _first(text.documents(open_documents(run).block(0)))
 
 
 def training_text(run: RunFolder, text: Text) -> bytes:
@@ -68,10 +66,10 @@ def training_text(run: RunFolder, text: Text) -> bytes:
     stages = begun_stages(training_data(run), steps_trained(run))
     found: list[bytes] = []
     for _, source in stages:
-        block, room = source.block(0), MAX_TRAINING_BYTES // len(stages)
-        for doc, length in enumerate(block.lengths().tolist()):
-            found.append(text.data(block.ids(doc, 1, length - 1).tolist()))
-            room -= len(found[-1])
+        room = MAX_TRAINING_BYTES // len(stages)
+        for document in text.documents(source.block(0)):
+            found.append(document)
+            room -= len(document)
             if room <= 0:
                 break
     return b"\n".join(found)
@@ -81,9 +79,8 @@ def _first(documents: Any) -> list[bytes]:
     found: list[bytes] = []
     room = MAX_MAP_BYTES
     for document in documents:
-        part = document[:room]
-        found.append(part if len(part) == len(document) else whole_characters(part))
-        room -= len(part)
+        found.append(beginning(document, room))
+        room -= len(document)
         if room <= 0:
             break
     return [each for each in found if each]
@@ -93,7 +90,7 @@ def prompt_of(texts: Sequence[bytes]) -> str:
     """The beginning of a text, without the word in which it ends and the space before that."""
     if not texts:
         return ""
-    begin = whole_characters(texts[0][:MAX_PROMPT_BYTES]).decode("utf-8", "replace").split("\n")[0]
+    begin = beginning(texts[0], MAX_PROMPT_BYTES).decode("utf-8", "replace").split("\n")[0]
     return begin.rpartition(" ")[0] or begin
 
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
-from slmmodel.cli.open_by_path import check_text, is_text_for_tokenizer, open_if_text, refuse_run
+from slmmodel.cli.open_by_path import check_text, is_text_for_tokenizer, open_if_text, refuse_run, tokenizer_near
 from slmmodel.cli.options import (
     SETTINGS,
     STEP,
@@ -40,10 +40,12 @@ from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, S
 from slmmodel.folder_lock import locked
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
 from slmmodel.sizes import format_bytes, format_count, parse_count
+from slmtok.cli.arguments import command_line
 from slmtok.cli.options import (
     OUTPUT,
     TOKENIZER,
     argument,
+    arguments_of_command,
     command,
     dry_run_option,
     option,
@@ -125,7 +127,9 @@ def train(
         opened = open_unless_packed(given, data, tokenizer, read)
         options: dict[str, Any] = {"force": force, "allow_mismatch": allow_mismatch}
         if dry_run:
-            return _dry_run(given, opened, output=output, **options)
+            numbers, rows = dry_run_rows(given, opened, output=output, **options)
+            notes = tuple(numbers.pop("notes"))
+            return Outcome(numbers, lambda: print_rows(rows, title="would train"), warnings=notes)
         options["verify"] = not no_verify
         return _train(given, opened, output, evaluate, named["device"], plot=plot, **options)
 
@@ -142,7 +146,7 @@ def named_data(
 
     named = given["data.train"].value if "data.train" in given else None
     tokenizer = tokenizer or (str(given["data.tokenizer"].value) if "data.tokenizer" in given else None) or None
-    if data is None and (isinstance(named, list | tuple) or _has_stages(given)):
+    if data is None and (isinstance(named, list | tuple) or ("data.stages" in given and given["data.stages"].value)):
         return None, tokenizer
     data = data or (None if named is None else str(named))
     if not data and tokenizer is not None and is_text_for_tokenizer(tokenizer):
@@ -153,18 +157,18 @@ def named_data(
             fact, fix = f"{fact}: {tokenizer!r} is a tokenizer", _with_data(tokenizer, "TEXT", "-t", tokenizer)
         context = click.get_current_context(silent=True)
         if context is not None and context.info_name == "config":
-            given_words = context.meta.get("arguments", [])
             option = "a DATA" if tokenizer is None else "the text"
-            fix = (
-                f"name {option}: {shlex.join(['slm', 'config', *given_words, '--data', 'DATA'])}, or data.train in FILE"
-            )
+            words = ["slm", "config", *arguments_of_command(), "--data", "DATA"]
+            fix = f"name {option}: {shlex.join(words)}, or data.train in FILE"
         raise OptionError(fact, fix=fix, option="data")
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise _no_token_data(data, read)
     if tokenizer is not None and Path(data).exists() and not is_text(data):
         other = f"pack the text with it: slmtok pack TEXT -t {shlex.quote(tokenizer)} -o NEW"
         if Path(tokenizer).exists() and is_text_for_tokenizer(tokenizer):
-            other = f"pack it: slmtok pack {shlex.quote(tokenizer)} -t TOK -o NEW"
+            own = Path(data) / "tok.json"
+            file = str(own) if own.is_file() else tokenizer_near(tokenizer)
+            other = f"pack it: {shlex.join(['slmtok', 'pack', tokenizer, '-t', file])} -o NEW"
         raise OptionError(
             f"{data!r} is token data, and --tokenizer is for text",
             fix=f"leave it out: packed data have their own; to train with {tokenizer}, {other}",
@@ -177,22 +181,31 @@ def named_data(
 def _with_data(data: str, *words: str) -> str:
     """The command line with other `words` in the place of the data; `slm train` and these where it has none."""
     context = click.get_current_context(silent=True)
-    given: list[str] = [] if context is None else context.meta.get("arguments", [])
+    given = arguments_of_command()
     at = next(
         (at for at, pair in enumerate(pairwise(["", *given])) if pair[1] == data and pair[0] not in _NAMING), None
     )
     if context is None or at is None:
         return shlex.join(["slm", "train", *words])
-    return shlex.join([*context.command_path.split(), *given[:at], *words, *given[at + 1 :]])
+    return command_line(context, [*given[:at], *words, *given[at + 1 :]])
+
+
+def _tokenized(text: str) -> str:
+    """The command line with a text as the data, and the tokenizer near it."""
+    context = click.get_current_context(silent=True)
+    given: list[str] = [] if context is None else context.meta.get("arguments", [])
+    rest: list[str] = []
+    for before, word in pairwise(["", *given]):
+        if word == text and before in ("-t", "--tokenizer"):
+            rest.pop()
+        elif word not in (text, f"--tokenizer={text}", f"-t{text}") or before in _NAMING:
+            rest.append(word)
+    command = ["slm", "train"] if context is None else context.command_path.split()
+    return shlex.join([*command, text, "-t", tokenizer_near(text), *rest])
 
 
 _NAMING = ("-t", "--tokenizer", "--set", "-o", "--output", "--config", "--val")
 """Options whose value may be the name of the data."""
-
-
-def _has_stages(given: Settings) -> bool:
-    """Whether the data change during training."""
-    return "data.stages" in given and bool(given["data.stages"].value)
 
 
 def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions) -> RunData | None:
@@ -235,7 +248,7 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
             fix = _with_data(data, str(folder))
         elif near := get_close_matches(data, [str(each.parent) for each in folder.glob("*/manifest.json")], n=1):
             fix = _with_data(data, near[0])
-        return MissingInput(f"no file or folder {data!r}", where=place_of_missing(data), fix=fix, path=data)
+        return missing_path(data, fix)
     from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
 
     if kind_of_file(data) in (MANIFEST, LAYOUT, SHARD):
@@ -248,19 +261,13 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
         is_begun = any((Path(data) / name).exists() for name in ("plan.json", "journal.jsonl", ".packing"))
         fact = f"{data!r} is " + ("not finished token data" if is_begun else "a folder of text, and needs a tokenizer")
         where = "it has no manifest.json"
+    pack = ["slmtok", "pack", data, "-t", tokenizer_near(data)]
     return MissingInput(
         fact,
         where=where,
-        fix=f"slm train {name} -t TOK tokenizes it while training; slmtok pack {name} -t TOK -o DATA writes token data",
+        fix=f"{_tokenized(data)} tokenizes it while training; {shlex.join(pack)} -o DATA writes token data",
         path=data,
     )
-
-
-def _dry_run(given: Settings, data: RunData | None, **options: Any) -> Outcome:
-    """The result of `--dry-run`."""
-    numbers, rows = dry_run_rows(given, data, **options)
-    warnings = tuple(numbers.pop("notes"))
-    return Outcome(numbers, summary=lambda: print_rows(rows, title="would train"), warnings=warnings)
 
 
 def dry_run_rows(given: Settings, data: RunData | None, **options: Any) -> tuple[dict[str, Any], list[Row]]:
@@ -332,10 +339,10 @@ def resume(
     _check_budget(folder, step, budget)
     if output is None and step is not None:
         fact = f"--step {step} needs a new folder: {folder.path} keeps its own steps"
-        raise OptionError(fact, fix=resumed_at(folder, step, _arguments()), option="step")
+        raise OptionError(fact, fix=resumed_at(folder, step, arguments_of_command()), option="step")
     if output is None and (sets or budget or force):
         fact = "--set, --budget and --force need a new run"
-        raise OptionError(fact, fix=resumed_at(folder, step, _arguments()), option="set")
+        raise OptionError(fact, fix=resumed_at(folder, step, arguments_of_command()), option="set")
     if output is not None or step is not None or not evaluate or not _awaits_scoring(folder):
         _check_branch(folder, step, sets, budget)
     is_new = output is not None and (force or not RunFolder(Path(output)).exists())
@@ -364,7 +371,7 @@ def _check_step(run: RunFolder, step: int | None) -> None:
         run.step_of(step)
     except MissingInput as error:
         if (nearest := run.checkpoints.nearest(step)) is not None:
-            error.fix = resumed_at(run, nearest, with_value("--step", nearest, _arguments()))
+            error.fix = resumed_at(run, nearest, with_value("--step", nearest, arguments_of_command()))
         raise
 
 
@@ -376,15 +383,9 @@ def _check_budget(run: RunFolder, step: int | None, budget: str | None) -> None:
         raise OptionError(
             f"no step is left: step {reached:,} has spent the budget {budget}",
             limit="the budget counts from the first step of the old run",
-            fix=resumed_at(run, step, with_value("--budget", f"steps={2 * reached}", _arguments())),
+            fix=resumed_at(run, step, with_value("--budget", f"steps={2 * reached}", arguments_of_command())),
             option="budget",
         )
-
-
-def _arguments() -> list[str]:
-    """The words of the command line behind the command."""
-    arguments: list[str] = click.get_current_context().meta["arguments"]
-    return arguments
 
 
 def _check_model(run: RunFolder, sets: Sequence[str]) -> None:
@@ -395,7 +396,7 @@ def _check_model(run: RunFolder, sets: Sequence[str]) -> None:
     raise OptionError(
         f"--set {changes[0].partition('=')[0]}: the model of a run does not change",
         limit="settings of optim and run; another model begins with random weights",
-        fix=trained_anew(run, _arguments()) or "slm train DATA -o NEW with another model",
+        fix=trained_anew(run, arguments_of_command()) or "slm train DATA -o NEW with another model",
         option="set",
     )
 
@@ -416,7 +417,7 @@ def _check_branch(run: RunFolder, step: int | None, sets: Sequence[str], budget:
         raise OutputExists(
             f"the run {str(run.path)!r} is finished",
             where=f"{steps} steps, reason: {run.result.get('reason', '?')}",
-            fix=resumed_at(run, step, _arguments()),
+            fix=resumed_at(run, step, arguments_of_command()),
             path=str(run.path),
         )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import BUDGET_HABITS, flag_of, set_in_two
-from slmmodel.cli.run_argument import resumed_at, trained_anew
+from slmmodel.cli.run_argument import resumed_at, run_among, trained_anew
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
 from slmmodel.models import MODELS
@@ -83,8 +83,8 @@ def _batch_tokens(value: str | None, arguments: Sequence[str]) -> str:
 
 def _batch_of_run(value: str | None, arguments: Sequence[str]) -> str:
     """As `_batch_tokens`, with sequences of the run among the arguments, which keeps its model."""
-    run = next((RunFolder(Path(word)) for word in arguments if RunFolder(Path(word)).exists()), None)
-    length = [] if run is None else [f"model.seq_len={run.config['model']['seq_len']}"]
+    run = run_among(arguments)
+    length = [] if run is None else [f"model.seq_len={RunFolder(Path(run)).config['model']['seq_len']}"]
     return _batch_tokens(value, [*arguments, *length])
 
 
@@ -181,7 +181,8 @@ def _compile(value: str | None, arguments: Sequence[str]) -> str:
 
 def _as_new_run(value: str | None, arguments: Sequence[str]) -> str:
     """`slm resume` with these arguments, as a new run where they change what a run keeps."""
-    run = next((RunFolder(Path(word)) for word in arguments if RunFolder(Path(word)).exists()), None)
+    named = run_among(arguments)
+    run = None if named is None else RunFolder(Path(named))
     step = parse_count((_given(("--step",), arguments) or "").removeprefix("step-"))
     sets = [word for before, word in pairwise(arguments) if before == "--set"]
     if run and any(word.startswith("model.") for word in sets) and (anew := trained_anew(run, arguments)):

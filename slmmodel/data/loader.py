@@ -12,6 +12,7 @@ assembles prefetched batches and reads the next block of a source with several; 
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,13 +24,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slmmodel import rng
+from slmmodel.calls import explains_calls
 from slmmodel.data.batch import Batch, Part, assemble
 from slmmodel.data.order import permute
 from slmmodel.data.packing import Ints, Packing, check_choice, check_range
 from slmmodel.data.packs import Concat
 from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.data.strategies import make_packing, strategy_of
-from slmmodel.errors import InvalidConfig
+from slmmodel.errors import InvalidConfig, WrongType
 from slmmodel.vocab import VocabMeta
 
 _CACHE_SIZE = 3
@@ -40,9 +42,10 @@ _CHUNK = 1 << 12
 
 
 class Cursor(NamedTuple):
-    """Where the next step begins: epoch, block, and sequences (`bucket`: batches) of that block already taken.
+    """Where the next step begins: epoch, block, and sequences of that block already taken.
 
-    A block is the documents that are read and shuffled together; packed data have one.
+    A block is the documents that are read and shuffled together; packed data have one. With `bucket`, a packing whose
+    batches have sequences of similar length, batches are counted instead of sequences.
     """
 
     epoch: int = 0
@@ -83,6 +86,7 @@ class _Cache:
 class Loader:
     """Global batches of a source under one packing: `batch_size` sequences of `seq_len` each."""
 
+    @explains_calls
     def __init__(
         self,
         source: TokenSource,
@@ -98,6 +102,9 @@ class Loader:
         pin: bool = False,
         **options: Any,
     ) -> None:
+        if isinstance(source, str | os.PathLike):
+            fix = f"source = open_source({os.fspath(source)!r}), then Loader(source, source.vocab, ...)"
+            raise WrongType(f"source is a {type(source).__name__}, not an opened source", fix=fix)
         strategy = strategy_of(pack)
         check_choice("positions", positions or strategy.default_positions)
         check_choice("crop_offset", crop_offset)

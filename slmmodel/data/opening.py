@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from slmmodel.checks import place_of_missing
+from slmmodel.checks import missing_path
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link
 from slmmodel.data.source import NoSuchSplitError, TokenSource, unreadable
@@ -48,16 +48,11 @@ def open_source(
     folder = Path(path)
     if not folder.exists():
         fix: Fix = "check the name; slmtok pack CORPUS -t TOK -o DIR writes packed data"
-        if (folder.parent / MANIFEST).is_file() and folder.stem in SPLITS:
+        if _folder_of_split(folder) is not None:
             named = f"name the folder: {shlex.quote(str(folder.parent))}"
             taken = f"{named}, of which the split {split} is taken"
             fix = taken if folder.stem == split else (f"{named}, with ", Argument("split", folder.stem))
-        raise MissingInput(
-            f"no file or folder {os.fspath(path)!r}",
-            where=place_of_missing(folder),
-            fix=fix,
-            path=os.fspath(path),
-        )
+        raise missing_path(os.fspath(path), fix)
     file = folder if folder.is_file() else None
     if file is not None and file.stem[-5:].isdigit() and (file.parent / MANIFEST).exists():
         raise UnsupportedFormat(
@@ -81,6 +76,26 @@ def open_source(
             refuse_text(file, f"name packed data: slmtok pack {shlex.quote(str(file))} -t TOK -o DIR, if it is text")
         return open_foreign(file, layout=layout, vocab=vocab, dtype=dtype, delimiter=delimiter)
     return ShardSource(folder, split)
+
+
+def _folder_of_split(path: Path) -> Path | None:
+    """The folder of packed data of which a path that does not exist names a split; None for other paths."""
+    is_split = not path.exists() and path.stem in SPLITS and (path.parent / MANIFEST).is_file()
+    return path.parent if is_split else None
+
+
+def refuse_split(val: str, train: str | None = None) -> None:
+    """Raises `MissingInput` for validation data that name a split; with None for `train`, for training data."""
+    path = Path(val)
+    if (folder := _folder_of_split(path)) is None:
+        return
+    name = shlex.quote(str(folder))
+    fix: Fix = f"name the folder: {name}, of which the split val is taken"
+    if train is None:
+        fix = f"name the folder: {name}, of which the split train is trained on, and val scored"
+    elif train and Path(train).exists() and Path(train).samefile(folder) and any(folder.glob("val-*.bin")):
+        fix = ("leave ", Argument("data.val"), f" out: the split val of {name} is taken")
+    raise missing_path(val, fix)
 
 
 def refuse_text(file: Path, fix: str) -> None:
@@ -176,6 +191,7 @@ def open_data(train: str, val: str = "auto") -> RunData:
 
     Raises what `open_source` and `RunData` raise.
     """
+    refuse_split(train)
     source = open_source(train, "train")
     text = shlex.join(source.packed_from) if all(map(os.path.exists, source.packed_from)) else ""
     refuse_rule(val, f"slmtok pack {text or 'CORPUS'} -t {_tokenizer_of(train)}{_flags_of(source)}", train)
@@ -201,6 +217,7 @@ def _read(path: Path) -> bytes | None:
 def _open_validation(train: str, val: str) -> FileSource | None:
     """The split `val` of the training data or of other data; of other data without that split, all of them."""
     if val not in ("auto", "none"):
+        refuse_split(val, train)
         return open_val_or_all(val)
     with suppress(NoSuchSplitError):
         return None if val == "none" else open_source(train, "val")

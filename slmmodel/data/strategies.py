@@ -33,6 +33,8 @@ def make_packing(
     offset in each epoch; `fixed` counts from the first input, as scoring does. `options` are those of the strategy.
     Raises `UnknownName`, `InvalidConfig`.
     """
+    if name not in STRATEGIES:
+        raise unknown_name("strategy", name, STRATEGIES, Argument("name"))
     strategy = strategy_of(name)
     check_choice("crop_offset", crop_offset)
     n_inputs = count_inputs(lengths)

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from slmmodel.data.packing import prefix_sums
 from slmmodel.data.source import corrupt
-from slmmodel.errors import Mismatch, MissingInput, Unreadable
+from slmmodel.errors import Mismatch, MissingInput, Unreadable, WrongType
 from slmmodel.evaluation.scoring import LN2, Scores
 from slmmodel.json_files import Strict, exactly, parse_object, validated
 from slmmodel.sizes import ceil_div
@@ -57,7 +57,9 @@ class Units(NamedTuple):
 
 
 def units(scores: Scores, *, content: bool = False) -> Units:
-    """Documents where there are at least 20, else segments of 4 KiB."""
+    """Documents where there are at least 20, else segments of 4 KiB. Raises `WrongType`."""
+    if not isinstance(scores, Scores):
+        raise _not_scored("units", [scores], "Scores")
     if scores.n_docs >= MIN_UNITS:
         return Units(scores.bits(content=content), scores.doc_bytes.astype(np.float64), "document")
     return segments(scores, content=content)
@@ -92,6 +94,8 @@ def interval(of: Units, *, resamples: int = RESAMPLES, seed: int = SEED) -> Inte
 
     For a paired difference, `bits` are the differences of two models on the same units.
     """
+    if not isinstance(of, Units):
+        raise _not_scored("interval", [of], "Units")
     count = len(of.bits)
     if count < MIN_UNITS or not of.nbytes.sum():
         return None
@@ -200,7 +204,9 @@ class Comparison(NamedTuple):
 
 
 def compare(a: Losses, b: Losses, *, content: bool = False, resamples: int = RESAMPLES) -> Comparison:
-    """The paired difference of two models. Raises `Mismatch` where the documents are not the same."""
+    """The paired difference of two models. Raises `Mismatch` where the documents are not the same, `WrongType`."""
+    if not (isinstance(a, Losses) and isinstance(b, Losses)):
+        raise _not_scored("compare", [a, b], "Losses")
     _check_same_documents(a, b)
     bits_a, bits_b = a.scores.bits(content=content), b.scores.bits(content=content)
     of_a, of_b = units(a.scores, content=content), units(b.scores, content=content)
@@ -213,6 +219,18 @@ def compare(a: Losses, b: Losses, *, content: bool = False, resamples: int = RES
         documents=a.scores.n_docs,
         a_better=int(np.count_nonzero(bits_a < bits_b)),
     )
+
+
+def _not_scored(call: str, given: list[object], wanted: str) -> WrongType:
+    """The error for arguments that are no losses, scores or units; paths and scores become them in the fix."""
+    made = {"Losses": "{}", "Scores": "{}.scores", "Units": "units({}.scores)"}[wanted]
+    of_scores = {"Losses": "Losses({}, {{}})", "Units": "units({})"}.get(wanted, "{}")
+    parts = []
+    for each, name in zip(given, ("a", "b"), strict=False):
+        file = repr(str(each)) if isinstance(each, str | Path) else "FILE"
+        parts.append(of_scores.format(name) if isinstance(each, Scores) else made.format(f"read_losses({file})"))
+    fact = f"{call}() takes {wanted}, not {type(given[0]).__name__}"
+    return WrongType(fact, fix=f"{call}({', '.join(parts)})")
 
 
 def _check_same_documents(a: Losses, b: Losses) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import torch
 
 LN2 = math.log(2)
-MAX_LOGITS = 1 << 25
+MAX_BATCH_LOGITS = 1 << 25
 """Logits of one forward pass: 128 MiB as float32."""
 MAX_BATCH_SIZE = 64
 Progress = Callable[[int, int], None]
@@ -221,7 +221,7 @@ def score(
     """
     stride = check_stride(seq_len, stride)
     device = str(device if device is not None else next(model.parameters()).device)
-    limit = batch_size or max(1, min(MAX_BATCH_SIZE, MAX_LOGITS // (seq_len * vocab.n_vocab)))
+    limit = batch_size or max(1, min(MAX_BATCH_SIZE, MAX_BATCH_LOGITS // (seq_len * vocab.n_vocab)))
     was_training = model.training
     model.eval()
     scorers = []

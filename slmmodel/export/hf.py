@@ -22,7 +22,15 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from slmmodel.checkpoint import translated_errors, write_synced
-from slmmodel.errors import CorruptFile, Mismatch, MissingInput, OutputExists, Unreadable, UnsupportedFormat
+from slmmodel.errors import (
+    CorruptFile,
+    Mismatch,
+    MissingInput,
+    OutputExists,
+    SlmmodelError,
+    Unreadable,
+    UnsupportedFormat,
+)
 from slmmodel.export.targets import TARGETS, Target, architecture
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.json_files import FaultError, Open, read_object, validated
@@ -35,6 +43,8 @@ RECEIPT = "slm.export-receipt/1"
 VOCAB_ROWS = ("embed.weight", "head.weight")
 """Tensors with a row for each id; an export drops the rows of ids that do not exist."""
 _ROLES = ("bos", "eos", "pad")
+_REPLACED = "replaced"
+"""In the locked folder, the export that a new one replaces."""
 
 
 def files(model: Model, vocab: VocabMeta | None = None) -> dict[str, bytes]:
@@ -170,7 +180,7 @@ def write(
     """
     check_folder(folder, force=force)
     content = {**files(model, vocab), **(more or {})}
-    part = folder.with_name(folder.name + ".part")
+    part = _part_of(folder)
     with locked(part):
         # Another process may have made it since.
         check_folder(folder, force=force)
@@ -185,10 +195,7 @@ def _write_and_rename(
     part: Path, folder: Path, content: Mapping[str, bytes], model: Model, vocab: VocabMeta | None
 ) -> dict[str, Any]:
     """Writes `part`, which replaces what the locked folder around it holds, checks it and renames it to `folder`."""
-    import shutil
-
-    for old in (each for each in part.parent.iterdir() if each.name != LOCK):
-        old.unlink() if old.is_symlink() or not old.is_dir() else shutil.rmtree(old)
+    _clear(part.parent)
     with translated_errors(folder, part):
         part.mkdir()
         for name, data in content.items():
@@ -202,19 +209,58 @@ def _write_and_rename(
     }
     with translated_errors(folder, part):
         write_synced(part / "receipt.json", _json(receipt))
+        replaced = part.with_name(_REPLACED)
         if folder.exists():
-            shutil.rmtree(folder)
-        part.rename(folder)
+            # Its files would be removed one by one, and a half of them is no export, which may not be replaced.
+            folder.rename(replaced)
+        try:
+            part.rename(folder)
+        except OSError:
+            if replaced.exists():
+                replaced.rename(folder)
+            raise
+    _clear(part.parent)
     return receipt
 
 
+def _clear(part: Path) -> None:
+    """Removes what the locked folder holds but its lock."""
+    import shutil
+
+    for old in (each for each in part.iterdir() if each.name != LOCK):
+        old.unlink() if old.is_symlink() or not old.is_dir() else shutil.rmtree(old)
+
+
+def _remove_left(folder: Path) -> None:
+    """Removes what an export left that was killed behind its renaming; nothing while another one is at work.
+
+    One that differs from its model stays.
+    """
+    import shutil
+
+    part = _part_of(folder)
+    if part.is_dir() and not part.is_symlink():
+        with suppress(SlmmodelError, OSError):
+            with locked(part):
+                shutil.rmtree(part / _REPLACED, ignore_errors=True)
+            part.rmdir()
+
+
+def _part_of(folder: Path) -> Path:
+    return folder.with_name(folder.name + ".part")
+
+
 def check_folder(folder: Path, *, force: bool) -> None:
-    """Raises `OutputExists` for a folder that may not be replaced, and `MissingInput` for one that has no parent."""
+    """Raises `OutputExists` for a folder that may not be replaced, and `MissingInput` for one that has no parent.
+
+    Beside a complete export, what a killed one left is removed.
+    """
     if folder.is_symlink() or (folder.exists() and not (folder / "receipt.json").is_file()):
         # Replacing removes the folder, so it must be one of ours.
         what = "is a file, and an export is a folder" if folder.is_file() else "exists and is not an export"
         raise OutputExists(f"output {str(folder)!r} {what}", fix="choose another -o", path=str(folder))
     if folder.exists() and not force:
+        _remove_left(folder)
         raise OutputExists(f"output {str(folder)!r} exists", fix="choose another -o, or pass --force", path=str(folder))
     if not folder.parent.is_dir():
         fact = f"no folder {str(folder.parent)!r} for the output {folder.name!r}"

@@ -30,7 +30,7 @@ __all__ = [
     "Continuation",
     "SamplingOptions",
     "StepContext",
-    "check_range",
+    "check_option_range",
     "penalise",
     "pick",
     "probabilities",
@@ -81,7 +81,7 @@ def _counts(ids: Tensor, attention_mask: Tensor, n_vocab: int) -> Tensor:
     return counts.scatter_add_(1, ids.masked_fill(~attention_mask, 0), attention_mask.float())
 
 
-def check_range(name: str, value: float, low: float, high: float = math.inf) -> None:
+def check_option_range(name: str, value: float, low: float, high: float = math.inf) -> None:
     """Raises `OptionError` unless low <= value <= high."""
     if not low <= value <= high:
         raise OptionError(

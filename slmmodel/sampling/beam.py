@@ -16,7 +16,7 @@ from torch import Tensor
 from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import OptionError
 from slmmodel.models.protocol import Model
-from slmmodel.sampling import Continuation, StepContext, check_range, penalise
+from slmmodel.sampling import Continuation, StepContext, check_option_range, penalise
 from slmmodel.sampling.prefill import advance, length_limit, prefill, start_context
 from slmmodel.sizes import round_up
 
@@ -71,7 +71,7 @@ def run_beams(
     model: Model, prompt: Sequence[int], options: DecodingOptions, kind: type[BeamGroup], beams: int, groups: int = 1
 ) -> list[Beam]:
     """The finished beams of each group, best first in each."""
-    check_range("beam", beams, 1)
+    check_option_range("beam", beams, 1)
     limit, _ = length_limit(model, prompt, options.max_new_tokens)
     state, logits = prefill(model, [prompt], limit)
     state.repeat(beams)

@@ -20,7 +20,7 @@ from torch import Tensor
 from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import Argument, InvalidInput, OptionError
 from slmmodel.models.protocol import Model, State
-from slmmodel.sampling import Continuation, SamplingOptions, StepContext, check_range, penalise, pick
+from slmmodel.sampling import Continuation, SamplingOptions, StepContext, check_option_range, penalise, pick
 from slmmodel.sampling.prefill import advance, length_limit, read_prompts, start_context
 
 
@@ -34,7 +34,7 @@ def dola(
     reasoning, and a repetition penalty of 1.2. Raises `InvalidInput`, also for a model without blocks, and
     `OptionError`.
     """
-    check_range("alpha", alpha, 0, 1)
+    check_option_range("alpha", alpha, 0, 1)
     limit, reason = length_limit(model, prompt, options.max_new_tokens)
     blocks: Any = getattr(model, "blocks", None)
     if blocks is None:

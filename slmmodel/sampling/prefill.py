@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from slmmodel.checks import check_ids
+from slmmodel.checks import check_ids, refuse_masked
 from slmmodel.errors import InvalidInput, WrongType
 from slmmodel.models.protocol import Model, State
 from slmmodel.models.rnn import RecurrentState
@@ -30,6 +30,7 @@ def _check_types(model: object, prompts: object) -> None:
     if not hasattr(model, "init_state"):
         fix = "slmmodel.load(path).model" if hasattr(model, "model") else "RunFolder.open(path).model()"
         raise WrongType(f"model is a {type(model).__name__}, not a model", fix=fix)
+    refuse_masked(prompts)
     rows = prompts.tolist() if hasattr(prompts, "tolist") else prompts
     if isinstance(rows, str) or not isinstance(rows, Iterable):
         raise WrongType(f"prompts are rows of ids, not a {type(prompts).__name__}", fix="[[1, 300, 301]]")

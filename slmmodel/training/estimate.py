@@ -46,8 +46,11 @@ class Devices(NamedTuple):
 
 
 def devices(name: str) -> Devices:
-    """`h100`, `h100:4`. Raises `UnknownName`, `OptionError`."""
+    """`h100`, `h100:4`, `a100-40gb` of another memory than the usual one. Raises `UnknownName`, `OptionError`."""
     kind, colon, number = name.lower().partition(":")
+    memory = _WITH_MEMORY.fullmatch(kind)
+    if memory and memory[1] in ACCELERATORS and int(memory[2]):
+        kind = memory[1]
     # `4xh100`, `h100x4` and the like.
     first, _, last = kind.replace("*", "x").partition("x")
     pairs = ((first, last), (last, first), *((each, kind.removeprefix(each).lstrip("-_ ")) for each in ACCELERATORS))
@@ -56,15 +59,20 @@ def devices(name: str) -> Devices:
         fact, fix = f"--on {name!r} is not DEVICE:N", f"--on {meant[0]}:{int(meant[1])}"
         raise OptionError(fact, limit="a device, then a colon and their number", fix=fix, option="--on")
     if kind not in ACCELERATORS:
-        # `A100-80GB`, `rtx4090`: the name with the maker or the memory.
+        # `rtx4090`: the name with the maker.
         nearest = next((each for each in ACCELERATORS if re.search(rf"{each}(?![a-z0-9])", kind)), None)
-        fix = f"--on {{}}{colon}{number}" if nearest else "--on {}"
+        size = re.search(r"[-_ ](\d{1,4})gi?b?$", kind)
+        fix = f"--on {{}}{f'-{size[1]}gb' if size else ''}{colon}{number}" if nearest else "--on {}"
         raise unknown_name("device", name.partition(":")[0], ACCELERATORS, fix, nearest=nearest, option="--on")
     if colon and not (number.isdigit() and int(number)):
         fact = f"--on {name!r} has no number of devices after the colon"
         raise OptionError(fact, limit="an integer >= 1", fix=f"--on {kind}:4", option="--on")
     found, n = ACCELERATORS[kind], int(number or 1)
-    return Devices(kind, n, n * found.flops, found.memory)
+    # The memory of a device, of which there are several, may be named.
+    return Devices(kind, n, n * found.flops, int(memory[2]) * 1e9 if memory and memory[1] == kind else found.memory)
+
+
+_WITH_MEMORY = re.compile(r"(\w+)[-_](\d{1,4})gi?b?", re.ASCII)
 
 
 def parameters_by_part(config: ModelConfig) -> dict[str, int]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from slmmodel.errors import SlmmodelError
 from slmmodel.folder_lock import LOCK, FolderHandle, is_locked, locked
 from slmmodel.json_files import load
-from slmmodel.run_files import FINISHED
+from slmmodel.run_files import FINAL_REASONS
 from slmmodel.run_files import Heartbeat as Content
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Heartbeat:
             self._thread = None
             self._content = {**self._content, "ended": reason}
             self._write()
-            if reason in FINISHED and self._is_in_place:
+            if reason in FINAL_REASONS and self._is_in_place:
                 self._path.unlink(missing_ok=True)
 
     def _beat(self) -> None:

@@ -16,12 +16,12 @@ from typing import Any
 from slmmodel.data import Cursor, Loader
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.data_config import DataConfig
-from slmmodel.run_files import FINISHED, Counters, Result, TrainState
+from slmmodel.run_files import FINAL_REASONS, Counters, Result, TrainState
 from slmmodel.sizes import format_bytes, format_count, format_time
 from slmmodel.training.step import StepResult
 
 INTERRUPTED, TERMINATED = 130, 143
-REASONS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
+REASON_BY_EXIT_STATUS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 """Why a run ends before its planned steps are done, by exit status."""
 SAVE_SIGNAL: int | None = getattr(signal, "SIGUSR1", None)
 
@@ -103,12 +103,12 @@ class RunResult(Result):
     @property
     def code(self) -> int:
         """The exit status."""
-        return next((code for code, reason in REASONS.items() if reason == self.reason), 0)
+        return next((code for code, reason in REASON_BY_EXIT_STATUS.items() if reason == self.reason), 0)
 
     @property
     def finished(self) -> bool:
         """Whether the run came to its end."""
-        return self.reason in FINISHED
+        return self.reason in FINAL_REASONS
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-compatible values."""

@@ -1,7 +1,6 @@
 """`TrainStep`: one optimizer step: micro-batches accumulate the gradient of the global batch, which is then applied.
 
-The gradient is that of the mean cross-entropy, in nats per scored target of the global batch (all ids of a document
-but its first; with `loss_on` only the last of a window, or the answer of a generated task), for any micro-batch and
+The gradient is that of the mean cross-entropy, in nats per scored target of the global batch, for any micro-batch and
 world size. Out of memory on one process replays the same sequences with the next smaller micro-batch; on several ranks
 it ends the run.
 """
@@ -31,7 +30,7 @@ from slmmodel.models import build
 from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
-from slmmodel.run_files import Guard
+from slmmodel.run_files import GuardState
 from slmmodel.sizes import ceil_div
 from slmmodel.training import microbatch
 from slmmodel.training.loss import Loss
@@ -86,12 +85,12 @@ class MicroBatch(NamedTuple):
     """Whether the rank has no sequence left and repeats one, with gradient and loss 0, for the collective calls."""
 
 
-class LossGuard(Guard):
+class LossGuard(GuardState):
     """Decides for each step whether it may change weights, and whether its loss is a spike.
 
     A step whose loss or gradient is not finite changes no weight; three in a row end the run. An overflow of fp16 in
-    the gradient alone is none of the three: the loss scale is halved. The guard is part of a checkpoint, so a resumed
-    run decides as an uninterrupted one does.
+    the gradient alone is none of the three: the loss scale is halved. The state (the fields of `GuardState`) is part of
+    a checkpoint, so a resumed run decides as an uninterrupted one does.
     """
 
     def check(self, loss: float, grad_norm: float, fp16_scale: float = 1.0) -> bool:
@@ -127,7 +126,9 @@ class TrainStep:
 
     def __init__(self, config: RunConfig, loader: Loader, world: World) -> None:
         run, device = config.run, world.device
-        self.loader, self.world, self.seed, self.grad_clip = loader, world, run.seed, config.optim.grad_clip
+        self.loader = loader
+        """Of the present stage of the data: `Trainer` sets another where the next stage begins."""
+        self.world, self.seed, self.grad_clip = world, run.seed, config.optim.grad_clip
         self.precision = resolve_precision(run.precision, device)
         dtype = torch.float64 if self.precision == "fp64" else torch.float32
         # A model that is to be sharded is initialised in main memory and moved shard by shard.

@@ -1,8 +1,10 @@
 """Truncated BPTT (`data.pack: stateful`): the hidden state of a recurrent model, or a memory, kept from step to step.
 
-Row `i` of a global batch continues row `i` of the one before, from its detached state; at the beginning of each block
-of documents, and so of each epoch, it starts from zeros. States are committed when the whole step was applied, so a
-replayed step starts from the same ones, and a state that is not finite is never carried.
+Row `i` of a global batch of n continues row `i` of the one before, from its detached state; at the beginning of each
+block of documents, and so of each epoch, it starts from zeros. `data.packs.Stateful` gives row `i` the sequences i,
+n + i, 2n + i and so on, never permuted: the row of a sequence is its index modulo n, and the first n begin a block.
+States are committed when the whole step was applied, so a replayed step starts from the same ones, and a state that is
+not finite is never carried.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from slmtok.cli.output import (
     Outcome,
     Settings,
     encode_envelope,
+    shown_json,
     write_text,
 )
 from slmtok.interrupts import exit_if_importing, exits_on_interrupt
@@ -187,7 +188,7 @@ class App(NamedTuple):
         return frozenset(flag for param in getattr(command, "params", ()) for flag in param.opts)
 
     def _write_envelope(self, command: str, **content: Any) -> None:
-        write_text(encode_envelope(f"{self.name}.{command}/1", self.versions(), **content))
+        write_text(shown_json(encode_envelope(f"{self.name}.{command}/1", self.versions(), **content)))
 
     @property
     def completion_variable(self) -> str:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
 from slmtok.file_kinds import MANIFEST, TOKENIZER, kind_of_file
 from slmtok.files import free_name
-from slmtok.specials import FIRST_LEARNED, pairs_meant
+from slmtok.specials import FIRST_LEARNED
 
 _TOKENIZER = "TOK"
-_OUTPUT = ("-o", "--output")
+OUTPUT_FLAGS = ("-o", "--output")
 _VOCAB = ("--vocab", "--vocab-size")
 
 
@@ -28,6 +29,21 @@ def parameter_name(param: click.Parameter | None) -> str:
     long = [option for option in param.opts if option.startswith("--")]
     placeholder = str(getattr(param, "metavar", None) or param.name)
     return long[0] if long else placeholder if placeholder.isupper() else str(param.name).upper()
+
+
+def arguments_of(ctx: click.Context | None) -> list[str]:
+    """The arguments of a command as they were given; none where no command was reached."""
+    return [] if ctx is None else list(ctx.meta.get("arguments", ()))
+
+
+def value_after(flags: Sequence[str], words: Iterable[str]) -> str | None:
+    """The word that follows one of these flags; None without one."""
+    return next((value for flag, value in pairwise(words) if flag in flags), None)
+
+
+def example_words(command: click.Command | None) -> list[str]:
+    """The example of a command, word by word."""
+    return shlex.split(getattr(command, "example", None) or "")
 
 
 def taking_value(value: str, command: click.Command, given: Iterable[str]) -> click.Parameter | None:
@@ -172,23 +188,6 @@ def fitting(arguments: list[str], ctx: click.Context) -> list[str]:
     return [each for each in arguments if each not in given or not names_tokenizer(each)]
 
 
-def spellings_in_pairs(name: str, value: str, ctx: click.Context | None) -> str:
-    """Every value of the option `name` as `ROLE=SPELLING`; the command line where that is an argument, the last one."""
-    arguments: list[str] = ctx.meta["arguments"] if ctx else []
-    if ctx is None or name.startswith("-"):
-        flags = next((param.opts for param in ctx.command.params if name in param.opts), [name]) if ctx else [name]
-        joined = [word.partition("=")[2] for word in arguments if word.partition("=")[0] in flags and "=" in word]
-        given = [word for flag, word in pairwise(arguments) if flag in flags] + joined
-        pairs = pairs_meant(given if value in given else [value])
-        return " ".join(f"{name} {shlex.quote(f'{role}={text}')}" for role, text in pairs.items())
-    n_before = sum(param.nargs for param in ctx.command.params if isinstance(param, click.Argument) and param.nargs > 0)
-    given = positional(ctx)[n_before:]
-    words = [each for each in arguments if each not in given]
-    pairs = pairs_meant(given if value in given else [value])
-    at = arguments.index(given[0]) if value in given else len(words)
-    return command_line(ctx, [*words[:at], *(f"{role}={text}" for role, text in pairs.items()), *words[at:]])
-
-
 def refuse_list(arguments: Sequence[str], fix: Callable[[list[str]], str]) -> None:
     """Raises `OptionError` for two sizes in one option: `--vocab 300,400`, which is one number, and `300 400`."""
 
@@ -218,6 +217,11 @@ def is_packed(path: str) -> bool:
 def positional(ctx: click.Context) -> list[str]:
     """The arguments that are neither options nor their values, in their order."""
     values, rest, _ = ctx.command.make_parser(ctx).parse_args(list(ctx.meta["arguments"]))
+    return positional_in(values, rest, ctx)
+
+
+def positional_in(values: Mapping[str, Any], rest: Sequence[str], ctx: click.Context) -> list[str]:
+    """All positional arguments: those that were parsed into `values`, and the `rest`."""
     found: list[str] = []
     for param in ctx.command.params:
         value = values.get(param.name or "") if isinstance(param, click.Argument) else None
@@ -230,11 +234,10 @@ def with_output_named(ctx: click.Context) -> str | None:
 
     An output does not exist yet, other arguments do, and its name ends as that of the example of the command.
     """
-    words = shlex.split(getattr(ctx.command, "example", None) or "")
-    example = next((value for flag, value in pairwise(words) if flag in _OUTPUT), None)
+    example = value_after(OUTPUT_FLAGS, example_words(ctx.command))
     arguments: list[str] = ctx.meta["arguments"]
     given = positional(ctx)
-    if example is None or len(given) < 2 or any(each.partition("=")[0] in _OUTPUT for each in arguments):
+    if example is None or len(given) < 2 or any(each.partition("=")[0] in OUTPUT_FLAGS for each in arguments):
         return None
     *inputs, output = given
     if os.path.splitext(output)[1] != os.path.splitext(example)[1] or os.path.exists(output):  # noqa: PTH110, PTH122
@@ -243,6 +246,15 @@ def with_output_named(ctx: click.Context) -> str | None:
         return None
     rest = [each for each in arguments if each != output]
     return command_line(ctx, [*rest, "-o", output])
+
+
+def folder_for_file(arguments: Sequence[str], name: str, ours: str) -> str:
+    """The option of a folder for an output that ends as a file of the format `name`; `ours` is written there."""
+    values = [value for flag, value in pairwise(arguments) if flag in OUTPUT_FLAGS]
+    values += [word.partition("=")[2] for word in arguments if word.startswith(f"{OUTPUT_FLAGS[1]}=")]
+    ending = f".{name.lower()}"
+    made = next((value[: -len(ending)] for value in values if value.lower().endswith(ending)), None)
+    return f" -o {shlex.quote(free_name(f'{made}-{ours}'))}" if made else ""
 
 
 def with_other_tokenizer(name: str, ctx: click.Context) -> str | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import PurePath
 
 import click
 
-from slmtok.cli.options import Command, argument, command, instead
+from slmtok.cli.options import Command, Habit, argument, command, instead
 from slmtok.cli.output import Outcome, write_text
 from slmtok.errors import OptionError, suggestion
 
@@ -28,7 +29,11 @@ in $PROFILE of PowerShell
 def _completion(program: str) -> Command:
     """The command `completion` of a program."""
 
-    habits = {"--shell": instead(f"{program} completion {{}}", "bash")}
+    line = f'eval "$({program} completion bash)"'
+    habits: dict[str, Habit] = {
+        "--shell": instead(f"{program} completion {{}}", "bash"),
+        "--install": lambda value, arguments: f"printf '%s\\n' {shlex.quote(line)} >> ~/.bashrc",
+    }
 
     @command("completion", example=f'eval "$({program} completion bash)"', habits=habits)
     @argument("shell", metavar=f"[{'|'.join(SHELLS)}]", required=False, help="The shell; by default that of $SHELL.")

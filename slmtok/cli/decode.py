@@ -5,17 +5,25 @@ from __future__ import annotations
 import codecs
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.cli import packed
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, check_output, document_range, writing
-from slmtok.cli.options import argument, command, instead, option, output_options, tokenizer_option
-from slmtok.cli.output import Outcome, counted, settings
-from slmtok.cli.text_argument import line_with, piped, piped_in
+from slmtok.cli.options import (
+    argument,
+    arguments_of_command,
+    command,
+    instead,
+    option,
+    output_options,
+    tokenizer_option,
+)
+from slmtok.cli.output import Outcome, counted, settings, shown
+from slmtok.cli.text_argument import piped
 from slmtok.errors import DocumentTooLarge, InvalidText, MissingInput, OptionError, Setting, UnknownId
 from slmtok.file_kinds import LAYOUT, MANIFEST, NAMES, SHARD, kind_of_file
 from slmtok.files import missing_input
@@ -38,10 +46,9 @@ _EXAMPLE = "slmtok decode ids.txt -t tok.json"
 
 def _ids(value: str | None, arguments: Sequence[str]) -> str:
     """The command that reads ids from stdin, for ids as arguments; "" without ids."""
-    words = enumerate(pairwise(["", *arguments]))
-    places = {at for at, (before, word) in words if _IDS.fullmatch(word) and before != "--docs"}
-    ids = " ".join(re.findall(r"\d+", " ".join(arguments[at] for at in sorted(places))))
-    return piped_in(ids, "slmtok decode", arguments, places) if ids else ""
+    given = [each for each in arguments if _IDS.fullmatch(each)]
+    ids = " ".join(re.findall(r"\d+", " ".join(given)))
+    return piped(ids, "decode", arguments, given) if ids else ""
 
 
 _HABITS = {EXTRA: _ids, "--model": instead("-t {}", "tok.json")}
@@ -74,7 +81,8 @@ def decode(
 ) -> Outcome:
     """Decode ids to text, on stdout by default. Special tokens give their spelling.
 
-    slmtok decode DATA --docs 3:5 shows packed documents, with the tokenizer in the folder.
+    slmtok decode DATA --docs 3:5 shows packed documents, with the tokenizer in the folder. On a terminal, control
+    characters are escaped; a file or pipe gets the text as it is.
     """
     _refuse_other_kinds(source, tokenizer, input_format)
     may_be_packed = input_format == "auto" and not id_files.has_offsets(source)
@@ -107,8 +115,7 @@ def decode(
         more["texts"] = _held(texts(), source)
     else:
         with writing(target, force=force) as stream:
-            for text in texts():
-                stream.write(text)
+            stream.writelines(_on_terminal(texts()) if target == STDIO and sys.stdout.isatty() else texts())
 
     line = f"{output}: {format_bytes(totals['bytes'])}, {counted(totals['documents'], 'document')}"
     warnings: tuple[str, ...] = ()
@@ -118,6 +125,15 @@ def decode(
     if document == "line" and data is None:
         warnings += _without_offsets(source, input_format)
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
+
+
+def _on_terminal(documents: Iterable[bytes]) -> Iterator[bytes]:
+    """The bytes of documents as a terminal shows them: what could drive it, and what is not UTF-8, is escaped."""
+    for data in documents:
+        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        for start in range(0, len(data), _BLOCK_BYTES):
+            block = data[start : start + _BLOCK_BYTES]
+            yield shown(decoder.decode(block, final=start + len(block) == len(data))).encode()
 
 
 def _without_offsets(source: str, input_format: str) -> tuple[str, ...]:
@@ -150,8 +166,7 @@ def _held(texts: Iterable[bytes], source: str) -> list[str]:
 def _refuse_other_kinds(source: str, tokenizer: str | None, input_format: str) -> None:
     """Raises `MissingInput` for ids where a file is expected, `OptionError` for a file of another kind."""
     if _IDS.fullmatch(source) and not Path(source).exists():
-        line = [*line_with(source, STDIO), *([] if tokenizer else ["-t", "tok.json"])]
-        fix = "for ids: " + piped(" ".join(re.findall(r"\d+", source)), shlex.join(line))
+        fix = "for ids: " + piped(" ".join(re.findall(r"\d+", source)), "decode", arguments_of_command(), [source])
         raise MissingInput(f"no file {source!r}", fix=fix, path=source)
     kind = kind_of_file(source)
     if kind == SHARD and input_format != "auto":

@@ -58,7 +58,7 @@ def diff(a: str, b: str, on: tuple[str, ...], expect_same: bool, top: int, read:
     notes = (f"{a} was compared with itself; name another tokenizer to see differences",) if is_one else ()
     result = {"same": compared.same, "a": a, "b": b, **compared.to_dict(top)}
     code = ANSWER_NO if expect_same and not compared.same else DONE
-    return Outcome(result, summary=lambda: write_text(_text(result)), code=code, warnings=notes)
+    return Outcome(result, lambda: write_text(_text(result)), code=code, warnings=notes)
 
 
 def _text(result: Mapping[str, Any]) -> str:

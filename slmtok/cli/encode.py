@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from slmtok import corpus
 from slmtok.batching import batched
@@ -20,6 +20,7 @@ from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, again_with, check_output, known_size, read_texts, text_files, writing
 from slmtok.cli.options import (
     argument,
+    arguments_of_command,
     command,
     instead,
     is_given,
@@ -32,7 +33,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
-from slmtok.cli.text_argument import is_text, line_with, piped, piped_in
+from slmtok.cli.text_argument import is_text, piped
 from slmtok.corpus.contents import check_texts, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import Message, MissingInput, OptionError, Setting, UnknownSpecial
@@ -68,19 +69,12 @@ _NOT_LINES = (
 
 def _text(value: str | None, arguments: Sequence[str]) -> str:
     """The command that reads a text from stdin, for a text as the value of an option."""
-    text, words = value or "some text", [word.partition("=")[0] for word in arguments]
-    flag = next(at for at, word in enumerate(words) if word in _TEXT_OPTIONS)
-    is_apart = value is not None and "=" not in arguments[flag]
-    return piped_in(text, "slmtok encode", arguments, {flag, flag + is_apart})
-
-
-_TEXT_OPTIONS = ("--text", "--string", "--prompt")
-"""Options of other tools for a text."""
+    return piped("some text" if value is None else value, "encode", arguments)
 
 
 _HABITS = {
     "--model": instead("-t {}", "tok.json"),
-    **dict.fromkeys(_TEXT_OPTIONS, _text),
+    **dict.fromkeys(("--text", "--string", "--prompt"), _text),
     "--dtype": instead("leave it out: ids have two bytes up to 65,536 ids, else four"),
     **dict.fromkeys(
         ("--max-length", "--truncation", "--padding", "--pad"),
@@ -154,7 +148,10 @@ def encode(
             id_files.write_ids(target, list(job.documents()), dtype, has_header=output_format == "npy", force=force)
         else:
             with writing(target, force=force) as stream:
-                job.write_lines(stream, as_tokens=output_format == "tokens", has_spans=offsets)
+                if offsets or output_format == "tokens":
+                    job.write_lines(stream, as_tokens=output_format == "tokens", has_spans=offsets)
+                else:
+                    job.write_ids(stream)
 
     array = output_format if is_array and target == STDIO else None
     ids, documents = counted(job.totals["tokens"], "id"), counted(job.totals["documents"], "document")
@@ -178,7 +175,7 @@ def _find(source: str, read: ReadOptions) -> list[str]:
         return found
     except MissingInput as error:
         if is_text(source):
-            error.where, error.fix = None, "for text: " + piped(source, shlex.join(line_with(source, STDIO)))
+            error.where, error.fix = None, "for text: " + piped(source, "encode", arguments_of_command(), [source])
         raise
 
 
@@ -305,14 +302,19 @@ class EncodeJob:
             if name != "all":
                 self.tokenizer.specials.find(name)
 
+    def _batches(self) -> Iterator[list[bytes]]:
+        """The documents of the source, in order, each counted before it is encoded."""
+        for texts in batched(read_texts(self.files, self.read), BATCH_BYTES):
+            self.totals["documents"] += len(texts)
+            self.totals["bytes"] += sum(map(len, texts))
+            self.zeros += sum(text.count(0) for text in texts)
+            yield texts
+
     def documents(self) -> Iterator[Ids]:
         """The ids of each document of the source, in order."""
-        for texts in batched(read_texts(self.files, self.read), BATCH_BYTES):
-            for text, ids in zip(texts, self._encode(texts), strict=True):
-                self.totals["documents"] += 1
-                self.totals["bytes"] += len(text)
+        for texts in self._batches():
+            for ids in self._encode(texts):
                 self.totals["tokens"] += len(ids)
-                self.zeros += text.count(0)
                 yield ids
 
     def _encode(self, texts: list[bytes]) -> Iterable[Ids]:
@@ -321,6 +323,16 @@ class EncodeJob:
             allow = "all" if "all" in self.allow else self.allow
             return (self.tokenizer.encode(text, bos=bos, eos=eos, allow_special=allow) for text in texts)
         return self.tokenizer.encode_batch(texts, threads=self.threads, bos=bos, eos=eos, progress=self.progress)
+
+    def write_ids(self, stream: BinaryIO) -> None:
+        """One document a line, its ids as decimal numbers: in the engine, which needs no numpy for it."""
+        if self.allow:
+            return self.write_lines(stream)
+        options: Any = {"threads": self.threads, **self.tokenizer._delimiters(bos=self.bos, eos=self.eos)}
+        for texts in self._batches():
+            written = self.tokenizer._encoder.encode_lines(texts, stream.write, progress=self.progress, **options)
+            self.totals["tokens"] += written
+        return None
 
     @cached_property
     def _widths(self) -> NDArray[np.int64]:
@@ -348,7 +360,7 @@ class EncodeJob:
             done = int(ends[-1])
             yield np.stack([part.astype(np.int64), ends - widths, ends], axis=1)
 
-    def write_lines(self, stream: BinaryIO, *, as_tokens: bool, has_spans: bool) -> None:
+    def write_lines(self, stream: BinaryIO, *, as_tokens: bool = False, has_spans: bool = False) -> None:
         """One document a line: ids, `id:start:end`, or printable tokens."""
         word = cache(lambda id: escape_token(self.tokenizer.token_bytes(id))) if as_tokens else str
         for ids in self.documents():

@@ -9,32 +9,35 @@ import errno
 import os
 import re
 import shlex
-import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import count, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import click
 
 from slmtok.atomic import REMEDIES
 from slmtok.cli import streams
 from slmtok.cli.arguments import (
+    OUTPUT_FLAGS,
+    arguments_of,
     command_line,
+    example_words,
     fitting,
     parameter_name,
     positional,
-    spellings_in_pairs,
     taking_value,
     tokenizer_beside,
+    value_after,
     with_other_tokenizer,
     with_output_named,
     with_text_named,
     with_tokenizer_first,
 )
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, printable, styled
+from slmtok.cli.wrong_values import valid_value
 from slmtok.errors import (
     DiskFull,
     InternalError,
@@ -46,22 +49,11 @@ from slmtok.errors import (
     render,
     suggestion,
 )
-from slmtok.sizes import parse_size
-from slmtok.specials import FIRST_LEARNED
-
-if TYPE_CHECKING:
-    from slmtok.cli.options import UnknownChoiceError
 
 _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
-_NUMBER = re.compile(r"\d+(\.\d+)?")
 _SHORT_NAME = 2
-_EXAMPLE = re.compile(r"such as ((?:[^\s,;]|,(?=\S))+)(, not )?|>= ([1-9]\d*)")
-"""In the message of a value: an example, or the least one; 0 may have a meaning of its own."""
-_NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
-"""Several numbers where one is taken."""
-_PAIR = re.compile(r"takes (\S+=\S+), not ")
 _DATA_SET = re.compile(r"[\w-]+(/[\w.-]+)?", re.ASCII)
 """The name of a data set of the Hugging Face Hub."""
 _LABEL_COLUMNS = len("  limit: ")
@@ -141,11 +133,7 @@ OF_SLM = (
     *("ablate", "batches", "chat", "compare", "config", "demo", "doctor", "logprobs", "pairs", "passkey", "plot"),
     *("probe", "prompts", "resume", "sample", "status"),
 )
-OF_SLMTOK = (
-    *("align", "audit", "count", "decode", "diff", "encode", "exposure", "extend", "import", "merge", "pack", "prune"),
-    *("reproduce", "sample-corpus", "set-special", "show", "slice", "verify", "view", "vocab"),
-)
-"""Commands of one program alone, which are looked for in the other."""
+"""Commands of slm alone, which slmtok knows without importing them."""
 _HABITS = {"generate": "slm sample", "tokenize": "slmtok encode", "detokenize": "slmtok decode"}
 """Commands of other tools, each with ours."""
 _MIN_PREFIX = 4
@@ -157,7 +145,7 @@ def unknown_command(
 ) -> SlmtokError:
     """The error for a command that does not exist; `elsewhere` is one of that name in the other program."""
     names, typed = list(known), name.replace("_", "-")
-    place = "slm" if typed in OF_SLM else "slmtok" if typed in OF_SLMTOK else program
+    place = "slm" if typed in OF_SLM else "slmtok" if elsewhere else program
     if place != program:
         fix = " ".join([shlex.join([place, typed, *rest]), *_lacking(elsewhere, rest)])
         return UnknownName(f"{program} has no command {name!r}; {place} has", fix=fix, name=name)
@@ -204,16 +192,16 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             fix = ", or ".join(f"{name} {number}" for number in numbers)
         else:
             swapped = with_tokenizer_first(context, error.message) if context else None
-            fix = swapped or _valid_value(name, error, command) or fix
+            fix = swapped or valid_value(name, error, command) or fix
             if context is not None and not name.startswith("-"):
                 fix = re.sub(f"^{re.escape(name)} ", f"{where} ", fix)
     elif (found := _EXTRA.fullmatch(message)) and command:
         habit = getattr(command, "habits", {}).get(EXTRA)
         # An argument may hold spaces.
-        extra = next((each for each in _arguments(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
-        if repeated := _repeated(extra, command, _arguments(context)):
+        extra = next((each for each in arguments_of(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
+        if repeated := _repeated(extra, command, arguments_of(context)):
             fix = repeated
-        elif habit and (used := habit(extra, _arguments(context))):
+        elif habit and (used := habit(extra, arguments_of(context))):
             from slmtok.cli.files import names_tokenizer
 
             option = used.partition(" ")[0]
@@ -236,7 +224,7 @@ def _with_quotes(context: click.Context) -> str | None:
         return None
     words = positional(context)
     text = words[len(places) - 1 :]
-    rest = [each for each in _arguments(context) if each not in text]
+    rest = [each for each in arguments_of(context) if each not in text]
     return command_line(context, [*rest, " ".join(text)])
 
 
@@ -269,8 +257,8 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     """(fact, fix, name) for an option that the command does not have."""
     context = error.ctx
     known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
-    if file := next((word for word in _arguments(context) if _is_file_with_dash(word, error.option_name)), None):
-        words = [f"./{word}" if word == file else word for word in _arguments(context)]
+    if file := next((word for word in arguments_of(context) if _is_file_with_dash(word, error.option_name)), None):
+        words = [f"./{word}" if word == file else word for word in arguments_of(context)]
         return f"{file!r} begins with a dash, as options do", shlex.join([*where.split(), *words]), file
     name = _with_one_dash(error.option_name, known, context) or error.option_name
     # The dashes, which all names share, would make any two of these near to each other.
@@ -279,7 +267,7 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
     meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant or _without_verb(name, known)
     fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
-    arguments: list[str] = _arguments(context)
+    arguments = arguments_of(context)
     value = _value_of(name, arguments)
     taking = taking_value(value, command, arguments) if value and command and not meant else None
     means = meant or (f"{parameter_name(taking)} {shlex.quote(value or '')}" if taking else None)
@@ -294,7 +282,7 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
         fix = _use(habit(value, arguments))
     elif foreign:
         fact, fix = f"unknown option {name!r}", foreign
-    elif name in _OUTPUTS and context is not None:
+    elif name in OUTPUT_FLAGS and context is not None:
         fact, fix = f"unknown option {name!r}: the result goes to stdout", _redirected(name, arguments, where, known)
     elif (others := _commands_with(name, context)) and not _without_verb(name, known):
         more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
@@ -311,7 +299,6 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     return fact, fix, name
 
 
-_OUTPUTS = ("-o", "--output")
 _VERB = re.compile("--(?:add|use|with|include|set)-(.+?)(?:-token)?")
 """An option of another tool that says what to do with what ours names."""
 
@@ -428,12 +415,6 @@ def _absent(command: click.Command | None, arguments: Sequence[str]) -> list[str
     return found
 
 
-def _arguments(context: click.Context | None) -> list[str]:
-    """The arguments of a command as they were given; none where no command was reached."""
-    given: list[str] = [] if context is None else context.meta.get("arguments", [])
-    return given
-
-
 def _foreign_option(name: str, value: str | None, command: click.Command | None) -> str | None:
     """The remedy for an option of another library; None for other names."""
     from slmtok.foreign_options import foreign_option
@@ -448,8 +429,7 @@ def _foreign_option(name: str, value: str | None, command: click.Command | None)
 
 def _file_in(folder: str, command: click.Command | None) -> str:
     """The remedy for the folder of an output; a file in it, named as in the example, where a file is written."""
-    words = shlex.split(getattr(command, "example", None) or "")
-    example = next((value for flag, value in pairwise(words) if flag in ("-o", "--output")), "out.txt")
+    example = value_after(OUTPUT_FLAGS, example_words(command)) or "out.txt"
     if "." not in example:
         return f"use -o {shlex.quote(folder)}"
     made = "" if os.path.isdir(folder) else f"; mkdir -p {shlex.quote(folder)} makes the folder"  # noqa: PTH112
@@ -469,8 +449,7 @@ def _commands_with(name: str, context: click.Context | None) -> dict[str, bool]:
 
 def _with_one_dash(letter: str, known: Sequence[str], context: click.Context | None) -> str | None:
     """The argument that is a long option with one dash, such as `-vocab`, which click reads as `-v -o ...`."""
-    arguments: list[str] = _arguments(context)
-    words = (argument.partition("=")[0] for argument in arguments)
+    words = (argument.partition("=")[0] for argument in arguments_of(context))
     return next((word for word in words if word.startswith(letter) and f"-{word}" in known), None)
 
 
@@ -487,13 +466,22 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
     taken = context.params.get("tokenizer")
     if isinstance(taken, str) and names_tokenizer(taken) and name != "TOK" and isinstance(error.param, click.Argument):
         fact += f": {taken!r} is a tokenizer"
-    if name.startswith("RUN") and _arguments(context):
-        return fact, command_line(context, _with_run(_arguments(context), taken))
-    if name.startswith("CORPUS") and _is_piped(sys.stdin):
-        return f"{fact}, and text is piped in", command_line(context, ["-", *_arguments(context)])
+    if name.startswith("RUN") and isinstance(taken, str) and _is_text(taken):
+        fact += f": {taken!r} is text, and -t names a tokenizer"
+        rest = [
+            each for each in arguments_of(context) if each not in (taken, "-t", "--tokenizer", f"--tokenizer={taken}")
+        ]
+        if "DATA" in name:
+            return fact, command_line(context, [taken, "-t", tokenizer_beside(taken) or "TOK", *rest])
+        on = ["--on", taken] if any("--on" in param.opts for param in context.command.params) else []
+        return fact, command_line(context, [*_with_run(rest, None), *on])
+    if name.startswith("RUN") and arguments_of(context):
+        return fact, command_line(context, _with_run(arguments_of(context), taken))
+    if name.startswith("CORPUS") and streams.kind_of_stream(sys.stdin) == "pipe":
+        return f"{fact}, and text is piped in", command_line(context, ["-", *arguments_of(context)])
     number = next(filter(str.isdecimal, positional(context)), None)
-    if getattr(error.param, "type", None) is INTEGER and number and _arguments(context).count(number) == 1:
-        words = [each for each in _arguments(context) if each != number]
+    if getattr(error.param, "type", None) is INTEGER and number and arguments_of(context).count(number) == 1:
+        words = [each for each in arguments_of(context) if each != number]
         return fact, command_line(context, [*words, name, number, *_other_required(error.param, context)])
     named = with_other_tokenizer(name, context)
     if name == "--on":
@@ -510,9 +498,9 @@ def _with_placeholders(param: click.Argument, context: click.Context) -> str:
     """The command as given, with placeholders for the arguments from `param` on."""
     places = [each for each in context.command.params if isinstance(each, click.Argument) and each.required]
     lacking = [str(each.metavar).removesuffix("...").partition("|")[0] for each in places[places.index(param) :]]
-    words = _arguments(context)
+    words = arguments_of(context)
     given = [each for each in positional(context) if each in words]
-    says_what = any(word.startswith("-") and word.partition("=")[0] not in _OUTPUTS for word in words)
+    says_what = any(word.startswith("-") and word.partition("=")[0] not in OUTPUT_FLAGS for word in words)
     more = _other_required(param, context, is_required=says_what)
     end = max((words.index(each) + 1 for each in given), default=0)
     return command_line(context, [*words[:end], *lacking, *words[end:], *more])
@@ -534,11 +522,13 @@ def _other_required(param: click.Parameter | None, context: click.Context, *, is
 
     is_required: False adds all of the example, where no option that was given says what the command is to do.
     """
-    example = shlex.split(getattr(context.command, "example", None) or "")
-    given = {each.partition("=")[0] for each in _arguments(context)}
+    example = example_words(context.command)
+    given = {part for each in arguments_of(context) for part in each.split("=")}
     found: list[str] = []
     for each in context.command.params:
-        is_wanted = isinstance(each, click.Option) and (each.required or not is_required)
+        needed = getattr(each, "needed_without", None)
+        is_needed = each.required or (needed is not None and needed not in given)
+        is_wanted = isinstance(each, click.Option) and (is_needed or not is_required)
         if each is not param and is_wanted and not given & {*each.opts}:
             at = next((index for index, word in enumerate(example) if word in each.opts), None)
             is_flag = bool(getattr(each, "is_flag", False))
@@ -549,14 +539,12 @@ def _other_required(param: click.Parameter | None, context: click.Context, *, is
 def _free(option: Sequence[str], param: click.Parameter | None) -> list[str]:
     """An option of the example with an output that does not exist, or an input that does, else its placeholder."""
     from slmtok.cli.options import stands_for_path
+    from slmtok.files import free_name
 
     flag, value = option
-    if param and flag not in _OUTPUTS and stands_for_path(param) and not os.path.exists(value):  # noqa: PTH110
+    if param and flag not in OUTPUT_FLAGS and stands_for_path(param) and not os.path.exists(value):  # noqa: PTH110
         return [flag, str(param.metavar).partition("|")[0]]
-    stem, suffix = os.path.splitext(value)  # noqa: PTH122
-    names = (f"{stem}-{number}{suffix}" for number in count(2))
-    is_taken = flag in _OUTPUTS and os.path.exists(value)  # noqa: PTH110
-    return [flag, next(name for name in names if not os.path.exists(name)) if is_taken else value]  # noqa: PTH110
+    return [flag, free_name(value) if flag in OUTPUT_FLAGS else value]
 
 
 def _with_tokenizer_beside(context: click.Context) -> str | None:
@@ -564,15 +552,21 @@ def _with_tokenizer_beside(context: click.Context) -> str | None:
 
     None for other arguments.
     """
+    files = [each for each in arguments_of(context) if os.path.isfile(each)]  # noqa: PTH113
+    if len(files) != 1 or not _is_text(files[0]):
+        return None
+    rest = [each for each in arguments_of(context) if each != files[0]]
+    return command_line(context, [*rest, tokenizer_beside(files[0]) or "TOK", "--on", files[0]])
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path is a file with the content of a text."""
     from slmtok.cli.files import names_tokenizer
     from slmtok.file_content import HEAD_BYTES, content_of
     from slmtok.files import read_file
 
-    files = [each for each in _arguments(context) if os.path.isfile(each)]  # noqa: PTH113
-    if len(files) != 1 or names_tokenizer(files[0]) or content_of(read_file(files[0], HEAD_BYTES)) is not None:
-        return None
-    rest = [each for each in _arguments(context) if each != files[0]]
-    return command_line(context, [*rest, tokenizer_beside(files[0]) or "TOK", "--on", files[0]])
+    is_file = os.path.isfile(path) and not names_tokenizer(path)  # noqa: PTH113
+    return is_file and content_of(read_file(path, HEAD_BYTES)) is None
 
 
 def _with_run(arguments: Sequence[str], tokenizer: object) -> list[str]:
@@ -589,17 +583,9 @@ def _with_run(arguments: Sequence[str], tokenizer: object) -> list[str]:
     return [run, *words]
 
 
-def _is_piped(stream: TextIO | None) -> bool:
-    """Whether a stream is a pipe, which has what another command writes."""
-    try:
-        return stream is not None and stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
-    except (OSError, ValueError):
-        return False
-
-
 def _completed(name: str, param: click.Parameter | None, context: click.Context, example: str) -> str | None:
     """The command as it was given, with the missing option as in the example; None where the example has it not."""
-    given, words = _arguments(context), shlex.split(example)
+    given, words = arguments_of(context), shlex.split(example)
     flags = ["-t", "--tokenizer"] if name == "TOK" else list(param.opts) if isinstance(param, click.Option) else []
     at = next((index for index, word in enumerate(words[:-1]) if word in flags), None)
     if not given or at is None:
@@ -610,116 +596,11 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
 
 _MAX_SHOWN_COMMANDS = 5
 """Commands with an option that a fix lists."""
-_SHARE = re.compile(r"(\d*\.?\d+)(%?)", re.ASCII)
 
 WHOLE = "whole"
 """Key of the habit that writes the command line for its arguments, where options of another tool were replaced."""
 EXTRA = "EXTRA"
 """Among the habits of a command: what stands for an argument too many."""
-
-
-def _valid_value(name: str, error: click.BadParameter, command: click.Command | None) -> str | None:
-    """The option with a value that it takes: the one that was meant, or the example or bound in the message.
-
-    A name that another option of the command takes leads to that option.
-    """
-    from slmtok.cli.options import UnknownChoiceError, WrongValueError
-
-    if isinstance(error.__cause__, UnknownChoiceError):
-        return _choice_meant(name, error, error.__cause__, command)
-    value = error.value if isinstance(error, WrongValueError) else ""
-    if value and (share := _share_meant(name, error, value, command)):
-        return share
-    if name == "--threads":
-        return "--threads 0, which is all"
-    if value and "ROLE=SPELLING" in str(getattr(error.param, "metavar", "")):
-        return spellings_in_pairs(name, value, error.ctx)
-    if pair := _PAIR.match(error.message):
-        return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
-    if number := _thousands(value):
-        return f"{name} {number}"
-    if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
-        return f"{name} {whole[1]}"
-    if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
-        return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
-    size = ""
-    if value[-1:].isalpha() and parse_size(value) and _has_option(command, "--max-bytes"):
-        size = f"; --max-bytes {shlex.quote(value)} limits the text that is read"
-    found = _EXAMPLE.search(error.message)
-    if found and found[1]:
-        return f"{name} {found[1]}" if found[2] else f"{name} {found[1]}, for instance{size}"
-    defaults = (getattr(error.param, "default", None), getattr(error.param, "show_default", None))
-    default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
-    if default and name.startswith("--"):
-        return f"{name} {default}, as without it" + (f"; at least {found[3]}" if found else "")
-    if found and isinstance(described := getattr(error.param, "show_default", None), str):
-        return f"leave out {name}: its default is {described}; at least {found[3]}"
-    if found:
-        return f"{name} {found[3]}"
-    words = shlex.split(getattr(command, "example", None) or "")
-    flags = error.param.opts if isinstance(error.param, click.Option) else []
-    example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
-    return f"{name} {example}, for instance{size}" if example else None
-
-
-def _has_option(command: click.Command | None, flag: str) -> bool:
-    return command is not None and any(flag in param.opts for param in command.params)
-
-
-def _choice_meant(
-    name: str, error: click.BadParameter, wrong: UnknownChoiceError, command: click.Command | None
-) -> str:
-    """The option with the name of the list that was meant; the default, or a name for instance, where none is near."""
-    from slmtok.foreign_options import nearest_name, nearest_remark
-
-    if wrong.meant in wrong.names:
-        return f"{name} {wrong.meant}"
-    named = command.params if command and wrong.value else []
-    others = [
-        param
-        for param in named
-        if wrong.value in str(param.metavar or "").split("|")
-        # The format of a corpus is not one of ids.
-        and not (name.endswith("-format") and parameter_name(param) == "--format")
-    ]
-    if others:
-        return f"{parameter_name(others[0])} {wrong.value}"
-    if wrong.value and _has_option(command, f"--{wrong.value}"):
-        return f"--{wrong.value} in its place"
-    if nearest := nearest_name(wrong.value, wrong.names):
-        program = "slmtok" if error.ctx is None else error.ctx.find_root().command_path
-        return f"{name} {nearest}{nearest_remark(wrong.value, nearest, program)}"
-    if meant := suggestion(wrong.value, wrong.names, cutoff=0.6):
-        return f"{name} {meant}"
-    default = getattr(error.param, "default", None)
-    return f"{name} {default}, as without it" if default in wrong.names else f"{name} {wrong.names[0]}, for instance"
-
-
-def _share_meant(name: str, error: click.BadParameter, value: str, command: click.Command | None) -> str | None:
-    """The remedy for a share in the place of a number: of the ids of a tokenizer, or of the documents. Else None."""
-    from slmtok.cli.files import names_tokenizer
-    from slmtok.opening import load
-
-    found = _SHARE.fullmatch(value)
-    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
-    is_limit = name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens")
-    if is_limit and 0 < share < 1 and _has_option(command, "--sample"):
-        return f"--sample {value}, a share of the documents"
-    given = next((each for each in _arguments(error.ctx) if names_tokenizer(each)), None)
-    if name not in ("--keep", "--vocab") or given is None or not 0 < share < 1:
-        return None
-    try:
-        n_vocab = load(given).n_vocab
-    except SlmtokError:
-        return None
-    return f"{name} {max(FIRST_LEARNED, round(share * n_vocab))}, of the {n_vocab} ids that {given} has"
-
-
-def _thousands(text: str) -> int | None:
-    """The number in `1 000`; None for `300 400`, each of which is a size, and for other text."""
-    parts = text.split()
-    is_number = re.fullmatch(r"\d{1,3}( \d{3})+", text.strip()) is not None and int(parts[0]) > 0
-    return int("".join(parts)) if is_number and min(map(int, parts)) < FIRST_LEARNED else None
 
 
 def _value_of(name: str, arguments: Sequence[str]) -> str | None:

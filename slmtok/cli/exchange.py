@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from slmtok import atomic
+from slmtok.cli.arguments import OUTPUT_FLAGS, value_after
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import check_is_file, check_is_folder_name, text_files
 from slmtok.cli.options import command, instead, option, options_of, output_options, tokenizer_argument
@@ -120,7 +120,7 @@ def _second_file(value: str | None, arguments: Sequence[str]) -> str:
     found = {each: foreign_file(each, read_limited(each, "tokenizer.json")) for each in files}
     given = {foreign.name: name for name, foreign in found.items() if foreign is not None}
     if VOCABULARY in given and MERGES in given:
-        output = next((each for flag, each in pairwise(arguments) if flag in ("-o", "--output")), "tok.json")
+        output = value_after(OUTPUT_FLAGS, arguments) or "tok.json"
         return pair_command(pair_code(given[VOCABULARY], given[MERGES], output))
     foreign = found.get(value or "")
     return pair_command(foreign.fix) if foreign is not None and foreign.fix.startswith(READ_PAIR) else ""

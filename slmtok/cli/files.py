@@ -20,6 +20,7 @@ from slmtok.cli.output import Outcome, Row, counted, print_rows
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import OptionError, Setting
 from slmtok.file_kinds import TOKENIZER, kind_of_file
+from slmtok.files import free_name
 from slmtok.opening import TIKTOKEN, public_encoding
 from slmtok.sizes import format_bytes
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 CountLike = TypeVar("CountLike", bound="CountOptions")
 STDIO = "-"
 VOCAB_PLACEHOLDER = "{vocab}"
-_FILE_SUFFIXES = (".json", ".jsonl", ".txt", ".bin", ".npy", ".model", ".tiktoken", ".safetensors")
+_FILE_SUFFIXES = (".json", ".jsonl", ".txt", ".bin", ".npy", ".model", ".tiktoken", ".safetensors", ".gguf")
 _PLACEHOLDER = re.compile(r"\{\w*\}")
 MAX_LISTED_FILES = 10
 """Files that a dry run names one by one."""
@@ -82,7 +83,7 @@ def check_is_file(output: str) -> None:
 def check_is_page_name(output: str) -> None:
     """Raises `OptionError` for a page under the name of another kind of file."""
     if output != STDIO and Path(output).suffix.lower() not in (".html", ".htm"):
-        fix = f"-o {Path(output).stem}.html"
+        fix = f"-o {shlex.quote(str(Path(output).with_suffix('.html')))}"
         raise OptionError(f"-o {output!r} would hold a page, which is HTML", limit=".html", fix=fix, option="output")
 
 
@@ -114,7 +115,7 @@ def check_is_folder_name(output: str) -> None:
     path = Path(output)
     if path.suffix.lower() in _FILE_SUFFIXES and not path.exists():
         # A folder is made where its parent exists.
-        folder = output.removesuffix(path.suffix) if path.parent.exists() else str(path.parent)
+        folder = free_name(output.removesuffix(path.suffix)) if path.parent.exists() else str(path.parent)
         raise OptionError(
             f"-o {output!r} is the name of a file, and a folder is written",
             limit="a folder, in which the files have names of their own",

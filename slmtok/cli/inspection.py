@@ -107,6 +107,8 @@ def guess(file: str) -> tuple[str, str]:
         return "a corpus, ", f"{counted}, bytes and pretokens"
     if foreign := foreign_file(file, data):
         return f"{foreign.name}, ", foreign.fix
+    if Path(file).suffix in (".yaml", ".yml"):
+        return "a file of settings, ", f"slm config --check {name} checks one of slm train"
     return ("text, ", f"{counted}, bytes and pretokens") if is_text(head) else ("", fix)
 
 

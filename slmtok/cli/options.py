@@ -13,15 +13,15 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, partial
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import click
 
-from slmtok.cli.arguments import command_line, name_swap, parameter_name
+from slmtok.cli.arguments import arguments_of, command_line, name_swap, parameter_name, positional_in
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
-from slmtok.cli.streams import is_regular, refuse_stdout
+from slmtok.cli.streams import kind_of_stream, refuse_stdout
 from slmtok.errors import OptionError, SlmtokError
 from slmtok.sizes import parse_size
 
@@ -34,11 +34,10 @@ Decorator = Callable[[Any], Any]
 OUTPUT = "Output"
 """The last heading of options in `--help`."""
 MAX_HELP_COLUMNS = 100
+QUIET = "Print no progress, no notes and no summary of what was written; results stay."
 TOKENIZER = "a tokenizer file, a folder with one, or tiktoken:NAME"
 _PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
 """Words of placeholders that stand for files or folders."""
-_THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+", re.ASCII)
-_POWER_OF_TEN = re.compile(r"[\d.]+[eE]\+?\d+", re.ASCII)
 _THOUSAND_SUFFIX = re.compile(r"(\d{1,9})[kK]", re.ASCII)
 
 
@@ -93,18 +92,14 @@ def parse_integer(text: str) -> int:
 
     Raises `ValueError`, `AmbiguousError` for `8k`.
     """
-    try:
-        if _POWER_OF_TEN.fullmatch(text) and (number := parse_size(text)) is not None:
-            return number
-        number = int(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
-    except ValueError:
-        number = -1
-    if number < 0:
+    has_unit = text[-1:].isalpha()
+    number = None if has_unit else parse_size(text)
+    if number is None:
         fact = f"takes an integer >= 0, not {text!r}"
         if thousands := _THOUSAND_SUFFIX.fullmatch(text):
             numbers = (int(thousands[1]) * 1000, int(thousands[1]) * 1024)
             raise AmbiguousError(f"{fact}; {numbers[0]} or {numbers[1]}?", numbers)
-        if parse_size(text) is not None and text[-1:].isalpha():
+        if has_unit and parse_size(text) is not None:
             fact += ", which is a size in bytes"
         raise ValueError(fact)
     return number
@@ -166,11 +161,14 @@ def _names_input(param: click.Parameter) -> bool:
 
 
 class Option(click.Option):
-    """A click option with a heading in `--help`."""
+    """A click option with a heading in `--help`; it is needed by a command without the word `needed_without`."""
 
-    def __init__(self, *args: Any, panel: str = "Options", **attributes: Any) -> None:
+    def __init__(
+        self, *args: Any, panel: str = "Options", needed_without: str | None = None, **attributes: Any
+    ) -> None:
         super().__init__(*args, **attributes)
         self.panel = panel
+        self.needed_without = needed_without
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """As `complete_value`."""
@@ -223,7 +221,17 @@ _NO_THREADS = "leave it out: the command has no choice of threads"
 
 
 _FIRST_PART, _LAST_PART = re.compile(r"\d+(\.\d+)?", re.ASCII), re.compile(r"\d{3}", re.ASCII)
+_LISTED = re.compile(r"\d[\d.]*([kmgKMG]?[bB]?|%)", re.ASCII)
+"""A number in a list."""
 _UNIT = re.compile(r"([kmgt]i?)?b|[kmgt%]", re.IGNORECASE)
+
+
+def _is_listed(param: click.Parameter, word: str) -> bool:
+    """Whether a word is an item of the list that an option takes: a number, or a name that its help has; no file."""
+    known = re.findall(r"[\w:.%-]*\w%?", f"{getattr(param, 'help', '')},{getattr(param, 'show_default', '')}")
+    word = word.strip(",")
+    is_number = "NAME" not in str(param.metavar) and _LISTED.fullmatch(word) is not None
+    return (is_number or word in known) and not os.path.exists(word)  # noqa: PTH110
 
 
 class Command(click.Command):
@@ -243,6 +251,7 @@ class Command(click.Command):
         ctx.meta["arguments"] = list(args)
         if any(param.name == "corpus" for param in self.params):
             self._refuse_assignment(ctx, args)
+        self._refuse_divided_list(ctx, args)
         self._refuse_divided_number(ctx, args)
         self._refuse_option_after_dashes(ctx, args)
         self._refuse_value_of_flag(ctx, args)
@@ -278,6 +287,22 @@ class Command(click.Command):
                     f"{flag} {number} {rest}: the number has a space in it",
                     where=ctx.command_path,
                     fix=command_line(ctx, [*args[:at], number + rest, *args[at + 2 :]]),
+                    option=flag,
+                )
+
+    def _refuse_divided_list(self, ctx: click.Context, args: list[str]) -> None:
+        """Raises `OptionError` for `--vocabs 300 600`, whose second word would be an argument: a list has commas."""
+        lists = {flag: param for param in self.params if "," in str(param.metavar or "") for flag in param.opts}
+        for at, (flag, first) in enumerate(pairwise(args)):
+            if flag not in lists or first.startswith("-"):
+                continue
+            rest = takewhile(partial(_is_listed, lists[flag]), args[at + 2 :])
+            if more := list(rest):
+                joined = ",".join(each.strip(",") for each in [first, *more])
+                raise OptionError(
+                    f"{' '.join([flag, first, *more])}: a list has commas, and no spaces",
+                    where=ctx.command_path,
+                    fix=command_line(ctx, [*args[: at + 1], joined, *args[at + 2 + len(more) :]]),
                     option=flag,
                 )
 
@@ -360,7 +385,7 @@ class Command(click.Command):
             outcome: Outcome = ctx.invoke(self.callback, **given)
             if isinstance(ctx.obj, Settings) and outcome.code in (DONE, ANSWER_NO):
                 ctx.obj.written = self._written(ctx)
-            noted = (*ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx))
+            noted = (*ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx, outcome.result))
             return outcome._replace(warnings=(*outcome.warnings, *noted)) if noted else outcome
         except SlmtokError as error:
             name_swap(error, ctx)
@@ -374,11 +399,11 @@ class Command(click.Command):
         values = [each for name in names for each in (_outputs(ctx) if name == "output" else [ctx.params.get(name)])]
         return tuple(value for value in values if isinstance(value, str) and os.path.exists(value))  # noqa: PTH110
 
-    def _note_on_stdout(self, ctx: click.Context) -> tuple[str, ...]:
+    def _note_on_stdout(self, ctx: click.Context, result: Mapping[str, Any]) -> tuple[str, ...]:
         """A warning that a file has the output, if it was not named and stdout is sent to another file."""
         is_summary = isinstance(ctx.obj, Settings) and not ctx.obj.as_json and not ctx.params.get("dry_run")
         output = next((param for param in self.params if param.name == "output"), None)
-        if output is None or not is_summary or not is_regular(sys.stdout):
+        if output is None or not is_summary or kind_of_stream(sys.stdout) != "file":
             return ()
         value, source = ctx.params.get("output"), ctx.get_parameter_source("output")
         if not isinstance(value, str) or value == "-" or source is not click.core.ParameterSource.DEFAULT:
@@ -453,7 +478,12 @@ def command(
         hidden: dict[str, Any] = {"is_flag": True, "expose_value": False, "panel": OUTPUT}
         made.params += [
             Option(["--json"], help="Print one JSON object on stdout instead of a table.", **hidden),
-            Option(["--quiet", "-q"], is_flag=True, panel=OUTPUT, help="Print no progress and no summary."),
+            Option(
+                ["--quiet", "-q"],
+                is_flag=True,
+                panel=OUTPUT,
+                help="Print no progress, no notes and no summary of what was written; results stay.",
+            ),
             Option(["--traceback"], help="With an error, print the Python traceback.", **hidden),
         ]
         return made
@@ -540,8 +570,8 @@ def set_outputs(outputs: Sequence[str]) -> None:
 
 
 def arguments_of_command() -> list[str]:
-    """The arguments of the running command as they were given."""
-    return list(click.get_current_context().meta["arguments"])
+    """The arguments of the running command as they were given; none outside one."""
+    return arguments_of(click.get_current_context(silent=True))
 
 
 def is_given(name: str) -> bool:
@@ -588,7 +618,7 @@ class _TokenizerOption(Option):
         if self.name not in opts and not ctx.resilient_parsing:
             from slmtok.cli.files import is_tokenizer, names_tokenizer
 
-            given = _positional(ctx, opts, args)
+            given = positional_in(opts, args, ctx)
             # Last, the name of an encoding may be text, unless a tokenizer is required or an argument is too many.
             may_be_last = len(given) > 1 and (bool(args) or self.required or is_tokenizer(given[-1]))
             place = 0 if given and names_tokenizer(given[0]) else -1
@@ -609,7 +639,7 @@ class _TokenizerArgument(Argument):
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
         if named := opts.get(_NAMED):
-            given = [*named, *_positional(ctx, opts, args)]
+            given = [*named, *positional_in(opts, args, ctx)]
             placeholders = [str(param.metavar) for param in ctx.command.params if isinstance(param, click.Argument)]
             if all("TOK" in placeholder for placeholder in placeholders):
                 given = in_given_order(ctx, given)
@@ -629,15 +659,6 @@ def in_given_order(ctx: click.Context, values: Iterable[str]) -> list[str]:
         return next(index for index, argument in enumerate(arguments) if argument in spellings)
 
     return sorted(values, key=place)
-
-
-def _positional(ctx: click.Context, opts: Mapping[str, Any], rest: Sequence[str]) -> list[str]:
-    """All positional arguments: those that were parsed into `opts`, and the `rest`."""
-    found: list[str] = []
-    for param in ctx.command.params:
-        value = opts.get(param.name) if isinstance(param, click.Argument) else None
-        found += [value] if isinstance(value, str) else value if isinstance(value, tuple) else ()
-    return [*found, *rest]
 
 
 def _assign(ctx: click.Context, opts: Any, given: Sequence[str], rest: list[str]) -> None:

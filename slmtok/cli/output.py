@@ -34,6 +34,8 @@ _CONTROL = {
     **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"},
     **{code: f"\\u{code:04x}" for code in _BIDI},
 }
+_JSON_CONTROL = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_BIDI)}
+"""Those that JSON does not escape; they are only in strings."""
 
 
 @dataclass
@@ -124,6 +126,16 @@ def has_colour(stream: TextIO) -> bool:
 def printable(text: str) -> str:
     """The text with control characters escaped, so that it can neither move a terminal's cursor nor turn its text."""
     return text.translate(_CONTROL)
+
+
+def shown(text: str) -> str:
+    """Text of a document or a model for stdout: `printable` on a terminal, and as it is in a file or pipe."""
+    return printable(text) if sys.stdout.isatty() else text
+
+
+def shown_json(content: str) -> str:
+    """A JSON object for stdout: on a terminal, what could drive it is escaped, which changes no value."""
+    return content.translate(_JSON_CONTROL) if sys.stdout.isatty() else content
 
 
 def styled(text: str, stream: TextIO, **style: Any) -> str:

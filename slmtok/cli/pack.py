@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.cli.files import (
-    again_with,
     check_is_file,
     check_is_folder_name,
     check_placeholders,
@@ -101,8 +100,7 @@ def pack(
         _pack(list(corpus), load(name), folder, options, ray=ray, force=force)
         for name, folder in zip(tokenizers, folders, strict=True)
     ]
-    has_whole_files = any(format_of(path, options) == FORMATS["text"] for path in files)
-    return _outcome(done, has_whole_files=has_whole_files)
+    return _outcome(done, has_whole_files=any(format_of(path, options) == FORMATS["text"] for path in files))
 
 
 def _refuse_listed_tokenizers(corpus: tuple[str, ...], tokenizers: tuple[str, ...], output: str) -> None:
@@ -227,6 +225,13 @@ def _separator_notes(manifest: dict[str, Any]) -> list[str]:
     return [separator_note(separator)] if separator and documents - is_cut <= len(plan["sources"]) else []
 
 
+def _other_split(split: str, *, has_whole_files: bool) -> str:
+    """How to pack again with documents in both splits: by their order, or by a separator where files are documents."""
+    ways = [] if "tail" in split else ["--val tail:10% --force"]
+    ways += ["--separator STRING --force"] if has_whole_files else []
+    return f"; {' or '.join(ways)} makes some" if ways else ""
+
+
 def _domain_notes(manifest: dict[str, Any]) -> list[str]:
     """Notes on domains whose globs match no source."""
     plan = manifest["plan"]
@@ -237,13 +242,6 @@ def _domain_notes(manifest: dict[str, Any]) -> list[str]:
         for domain, globs in domains.items()
         if not any(matches(name, glob) for name in names for glob in globs)
     ]
-
-
-def _more_splits(split: str, *, has_whole_files: bool) -> str:
-    """How a corpus gets documents of both splits; a separator makes more of files that are one document each."""
-    rules = [] if "tail" in split else ["--val tail:10%"]
-    rules += ["--separator TEXT"] if has_whole_files else []
-    return ", or with ".join(map(again_with, rules)).replace("with run it again ", "") or "add documents"
 
 
 def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]], *, has_whole_files: bool) -> Outcome:
@@ -260,7 +258,7 @@ def _outcome(done: list[tuple[Packed, float, tuple[str, ...]]], *, has_whole_fil
     ]
     about_data += [
         f"--val {result['split']} chose {share} of {counted(result['documents'], 'document')}: {result['path']} has no "
-        f"{name} documents; {_more_splits(result['split'], has_whole_files=has_whole_files)}"
+        f"{name} documents{_other_split(result['split'], has_whole_files=has_whole_files)}"
         for result in results
         for name, share in (("val", "none"), ("train", "all"))
         if result["split"] != "none" and name not in result["splits"]

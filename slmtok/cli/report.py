@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slmtok import __version__
 from slmtok.cli.file_kinds import are_counts
 from slmtok.cli.files import (
     check_is_page_name,
@@ -33,7 +34,7 @@ from slmtok.cli.output import Outcome
 from slmtok.cli.progress import Progress
 from slmtok.cli.results import is_result, read_findings
 from slmtok.errors import OptionError
-from slmtok.files import whole_characters
+from slmtok.files import beginning
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 
@@ -73,7 +74,9 @@ def report(
     The page is one file that asks no network and holds no date: equal inputs give equal bytes. A vocabulary of 100,000
     ids fits; a page has at most 5 MB. Compression by domain is that of --domain.
     """
+    from slmtok.analysis.size_curve import BODIES
     from slmtok.pages.report import report as make_page
+    from slmtok.pages.sections import FOOTER
 
     check_opens(opens, output)
     tokenizer_names, files = _sorted_out(names, results)
@@ -92,8 +95,8 @@ def report(
         [_subject(label, each, measured, threads) for label, each in tokenizers],
         _with_evaluation(findings, measured, on),
         samples=list(measured.samples),
-        bodies=_body_names(),
-        footer=_footer(),
+        bodies=[f"d_model {d_model}, {n_layers} layers" for d_model, n_layers in BODIES],
+        footer=FOOTER.format("slmtok", __version__),
     )
     about: dict[str, Any] = {"tokenizers": tokenizer_names, "with": files}
     return write_page(page.html, output, force=force, opens=opens, **about)
@@ -182,16 +185,10 @@ def _kept(documents: Iterable[tuple[bytes, int]], found: _Measured) -> Iterator[
         if text and numbers.get(domain, 0) < SAMPLES_PER_DOMAIN:
             number = numbers[domain] = numbers.get(domain, 0) + 1
             name = found.domains[domain] if found.domains else "document"
-            sample = _beginning(text)
+            sample = beginning(text, MAX_SAMPLE_BYTES)
             cut = "" if len(sample) == len(text) else f", the first {len(sample)} bytes of {len(text):,}"
             found.samples[f"{name} {number}{cut}"] = sample
         yield text, domain
-
-
-def _beginning(text: bytes) -> bytes:
-    """The first `MAX_SAMPLE_BYTES`, without a part of a character at the end."""
-    part = text[:MAX_SAMPLE_BYTES]
-    return part if len(part) == len(text) else whole_characters(part)
 
 
 def _with_evaluation(findings: Findings, measured: _Measured, on: Sequence[str]) -> Findings:
@@ -252,15 +249,3 @@ def _classes(tokenizer: Tokenizer) -> list[str | None]:
     for special in tokenizer.specials.tokens:
         found[special.id] = "special"
     return found
-
-
-def _body_names() -> list[str]:
-    from slmtok.analysis.size_curve import BODIES
-
-    return [f"d_model {d_model}, {n_layers} layers" for d_model, n_layers in BODIES]
-
-
-def _footer() -> str:
-    from slmtok import __version__
-
-    return f"Made by slmtok {__version__}. This page is one file without a network; equal inputs give equal bytes."

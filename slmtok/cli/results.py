@@ -100,7 +100,8 @@ def read_findings(paths: list[str]) -> Findings:
             found = _with(found, "audits", path, load_certificate(path))
         elif name in _RESULTS:
             kind = "evals" if name == "slmtok.eval/1" else "diffs"
-            found = _with(found, kind, path, _read(path, name))
+            fix = f"run {name.partition('/')[0].replace('.', ' ')} --json again"
+            found = _with(found, kind, path, read_printed(path, _RESULTS[name], fix))
         else:
             raise OptionError(
                 f"a report does not show {path}, {f'a result of {name}' if name else 'which is no result'}",
@@ -116,18 +117,18 @@ def _with(found: Findings, kind: str, path: str, content: dict[str, Any]) -> Fin
     return Findings(**{**vars(found), kind: {**getattr(found, kind), path: content}})
 
 
-def _read(path: str, name: str) -> dict[str, Any]:
-    """The `result` of a file with this schema."""
+def read_printed(path: str, check: Check, fix: str) -> dict[str, Any]:
+    """The `result` that a command printed with `--json`. Raises `CorruptFile`, `MissingInput`, `Unreadable`."""
 
     def parse(data: bytes) -> dict[str, Any]:
         content = json_files.parse(data, _ENVELOPE, max_depth=MAX_DEPTH)
         if content["result"] is None:
             raise FaultError("it holds an error instead of a result")
-        _RESULTS[name](content["result"], "result")
+        check(content["result"], "result")
         result: dict[str, Any] = content["result"]
         return result
 
-    return json_files.load(path, "result", parse, fix=f"run {name.partition('/')[0].replace('.', ' ')} --json again")
+    return json_files.load(path, "result", parse, fix=fix)
 
 
 _ENVELOPE = schema.table({"schema": schema.text, "result": schema.nullable(schema.plain)}, is_open=True)

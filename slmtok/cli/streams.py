@@ -42,12 +42,13 @@ def discard_stdout() -> None:
     _redirect_to_null(sys.stdout)
 
 
-def is_regular(stream: TextIO) -> bool:
-    """Whether a stream is a file, and neither a terminal nor a pipe."""
+def kind_of_stream(stream: TextIO | None) -> str | None:
+    """file, pipe, device (such as a terminal or /dev/null) or other; None for a stream that is closed."""
+    kinds = {stat.S_IFREG: "file", stat.S_IFIFO: "pipe", stat.S_IFCHR: "device"}
     try:
-        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+        return None if stream is None else kinds.get(stat.S_IFMT(os.fstat(stream.fileno()).st_mode), "other")
     except (OSError, ValueError):
-        return False
+        return None
 
 
 def is_stdout(path: str) -> bool:

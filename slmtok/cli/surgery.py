@@ -11,12 +11,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok import atomic
-from slmtok.cli.arguments import is_packed, refuse_list
+from slmtok.cli.arguments import is_packed, refuse_list, value_after
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import (
@@ -120,7 +119,7 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
     """The option of a size that stands alone, the first of several; nothing for another argument."""
     if not (value and value.isdecimal()):
         return ""
-    given = next((each for flag, each in pairwise(arguments) if flag in ("--vocab", "--vocab-size")), None)
+    given = value_after(("--vocab", "--vocab-size"), arguments)
     return f"--vocab {value}" if given is None else f"--vocab {given} alone: one size a command"
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import stat
 import sys
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import click
 
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command
+from slmtok.cli.streams import kind_of_stream
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
 from slmtok.files import read_at_most, similar_file
@@ -75,19 +76,19 @@ def line_with(argument: str, other: str) -> list[str]:
     return [*context.command_path.split(), *words[:at], other, *words[at + 1 :]]
 
 
-def piped_in(text: str, command: str, arguments: Sequence[str], dropped: Collection[int]) -> str:
-    """As `piped`, for a command with its other arguments; those with the `dropped` indices have the text itself."""
-    kept = [word for at, word in enumerate(arguments) if at not in dropped]
-    if not any(word.startswith("-t") or word.partition("=")[0] == "--tokenizer" for word in kept):
-        named = any(map(names_tokenizer, kept))
-        kept = kept if named else ["-t", "tok.json", *kept]
-    return piped(text, shlex.join([*command.split(), STDIO, *kept]))
+def piped(text: str, command: str, arguments: Sequence[str], words: Collection[str] = ()) -> str:
+    """The remedy for a text, or ids, where a file is expected: the command with it on stdin.
 
-
-def piped(text: str, command: str) -> str:
-    """The remedy for a text, or ids, where a file is expected: the command with it on stdin."""
+    `words` are the arguments that give the text, for which - stands; without them, it is the value of an option.
+    """
+    kept = [each for before, each in pairwise(["", *arguments]) if not {each, before} & {*_TEXT_OPTIONS}]
+    kept = [each for each in kept if each not in words and each.partition("=")[0] not in _TEXT_OPTIONS]
+    at = min((at for at, each in enumerate(arguments) if each in words), default=0)
+    if not any(each.startswith(("-t", "--tokenizer")) or names_tokenizer(each) for each in kept):
+        kept += ["-t", "tok.json"]
+    line = shlex.join(["slmtok", command, *kept[:at], STDIO, *kept[at:]])
     shown = shlex.quote(text) if len(text) <= _MAX_PIPED else "..."
-    return f"printf %s {shown} | {command}"
+    return f"printf %s {shown} | {line}"
 
 
 def text_last(command: str) -> dict[str, Habit]:
@@ -120,17 +121,7 @@ def read_text(text: str | None, default: str, max_bytes: int = -1) -> bytes:
 
     Of stdin, at most `max_bytes` and one more are read, so that the caller sees that there are too many.
     """
-    if text == STDIO or (text is None and _stdin_has_data()):
+    if text == STDIO or (text is None and kind_of_stream(sys.stdin) not in (None, "device")):
         with open_bytes(STDIO) as stream:
             return read_at_most(stream, max_bytes + 1) if max_bytes >= 0 else stream.read()
     return default.encode() if text is None else os.fsencode(text)
-
-
-def _stdin_has_data() -> bool:
-    """Whether stdin is a pipe or a file: not a terminal, not /dev/null, not closed."""
-    if sys.stdin is None:
-        return False
-    try:
-        return not stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode)
-    except (OSError, ValueError):
-        return False

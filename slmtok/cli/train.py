@@ -116,7 +116,7 @@ _HABITS = {
 
 @command("train", example=_EXAMPLE, habits=_HABITS)
 @corpus_argument
-@option("--vocab", "--vocab-size", "sizes", metavar="N", type=INTEGER, multiple=True,
+@option("--vocab", "--vocab-size", "sizes", metavar="N", type=INTEGER, multiple=True, needed_without="byte",
         help="Number of ids: 16 specials, 256 bytes, and what is learned. Repeat for several sizes.")  # fmt: skip
 @options_of(TrainOptions, into="options", skip=("vocab_size", "spill_dir"))
 @option("--explain", metavar="N", type=INTEGER, default=0, show_default=False, panel=OUTPUT,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok._torch import to_tensor
 from slmtok.calls import warn_caller
-from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_table, type_shown
+from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_masked, refuse_table, type_shown
 from slmtok.errors import OptionError, WrongType
 from slmtok.record_texts import map_call, texts_in
 
@@ -573,7 +573,8 @@ def as_texts(texts: object) -> list[str]:
 
 
 def to_plain(value: Any) -> Any:
-    """`value` with arrays, tensors and their scalars as lists and numbers."""
+    """`value` with arrays, tensors and their scalars as lists and numbers. Raises `WrongType` for a masked array."""
+    refuse_masked(value)
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 from unicodedata import category
 
 from slmtok.calls import argument_text, explains_calls
-from slmtok.checks import PRESENT_TEXTS, U64, check_int, check_path, is_missing, type_shown
+from slmtok.checks import PRESENT_TEXTS, U64, check_int, check_path, is_missing, refuse_bool, type_shown
 from slmtok.errors import (
     CorruptFile,
     MissingInput,
@@ -94,7 +94,8 @@ _ABSENT = {
 
 
 def check_piece_id(id: int, n_vocab: int) -> int:
-    """`id`, if it is one of the vocabulary. Raises `PieceOutOfRange`."""
+    """`id`, if it is one of the vocabulary. Raises `PieceOutOfRange`, `WrongType` for a bool."""
+    refuse_bool(id)
     if not 0 <= id < n_vocab:
         limit = f"0 <= id < {n_vocab}"
         raise PieceOutOfRange(f"piece id {id} is out of range", limit=limit, fix="decode ids of encode", id=id)
@@ -293,7 +294,7 @@ def read_model(path: str | os.PathLike[str] | Tokenizer) -> Tokenizer:
     except (MissingInput, CorruptFile) as error:
         if str(path).endswith(".model"):
             error.limit = "a tokenizer file of slmtok; the models of SentencePiece are not read"
-            own = free_name(f"{Path(path).stem}.json")
+            own = free_name(os.path.splitext(str(path))[0] + ".json")  # noqa: PTH122
             error.fix = f"train one: {train_own(own)}, and name {own!r}"
             if isinstance(error, CorruptFile):
                 fact, name = f"{path} is not a tokenizer file of slmtok", str(path)

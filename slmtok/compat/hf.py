@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, final, overload
 
 from slmtok.calls import explains_calls, warn_caller
-from slmtok.checks import check_index, check_int
+from slmtok.checks import check_index, check_int, refuse_bool
 from slmtok.compat._hf_rows import (
     UNLIMITED,
     Alignment,
@@ -523,6 +523,7 @@ class HFTokenizer(metaclass=_NamesRefused):
 
     def id_to_token(self, id: int) -> str | None:
         """The name of an id; None for an unknown id, as in `tokenizers`."""
+        refuse_bool(id)
         return self._names.get(id)
 
     @overload
@@ -551,6 +552,7 @@ class HFTokenizer(metaclass=_NamesRefused):
         return b"".join(name.encode() if token is None else token for name, token in spelled).decode("utf-8", "replace")
 
     def _name(self, id: int) -> str:
+        refuse_bool(id)
         try:
             return self._names[id]
         except KeyError:

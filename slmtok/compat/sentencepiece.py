@@ -106,7 +106,7 @@ class SentencePieceProcessor:
         """The piece of an id, or of each id of a list. A reserved id is `<reserved_6>`. Raises `IndexError`."""
         if not isinstance(id, Integral):
             return [self.id_to_piece(item) for item in id]
-        number = self._check_id(int(id))
+        number = int(self._check_id(id))
         if self.is_control(number):
             names = {id: text for text, id in self.tokenizer.specials.spellings.items()}
             return names.get(number, f"<reserved_{number}>")
@@ -128,7 +128,7 @@ class SentencePieceProcessor:
         """Whether an id is a special token. Raises `IndexError`."""
         return int(self.tokenizer.byte_lengths()[self._check_id(id)]) == 0
 
-    def _check_id(self, id: int) -> int:
+    def _check_id(self, id: Any) -> int:
         return check_piece_id(id, self.tokenizer.n_vocab)
 
     def is_unknown(self, id: int) -> bool:

@@ -23,6 +23,7 @@ from slmtok.compat import as_hf
 from slmtok.compat._hf_rows import Alignment, Frame, Inputs, Plan, make_rows, parse_inputs
 from slmtok.compat._shared import check_iterable, check_str, explain_adapter, read_bytes, spelling_of, training_texts
 from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, WrongType
+from slmtok.files import mention_texts
 from slmtok.notebook import html_tokens
 from slmtok.tokenizer import Tokenizer as _Tokenizer
 
@@ -133,18 +134,18 @@ class ByteLevelBPETokenizer:
         max_token_length: int | None = None,
     ) -> None:
         """Trains on text files, one document a line. Raises `MissingInput`, and as `train_from_iterator`."""
+        paths = [files] if isinstance(files, str) else list(files)
         try:
-            self._train([files] if isinstance(files, str) else list(files), vocab_size, min_frequency, special_tokens,
-                        max_token_length)  # fmt: skip
+            self._train(paths, vocab_size, min_frequency, special_tokens, max_token_length)
         except MissingInput as error:
-            if "slmtok.Texts" in str(error.fix):
-                given = {"min_frequency": min_frequency, "special_tokens": special_tokens}
-                given["max_token_length"] = max_token_length
-                defaults = {"min_frequency": 2, "special_tokens": (), "max_token_length": None}
-                more = {name: value for name, value in given.items() if value != defaults[name]}
-                texts = Expression("[text]" if isinstance(files, str) else "texts")
-                call = call_text("train_from_iterator", [texts], {"vocab_size": vocab_size, **more})
-                error.fix = f"{call}, if they are texts; else check the names"
+            given = {"min_frequency": min_frequency, "special_tokens": special_tokens}
+            given["max_token_length"] = max_token_length
+            defaults = {"min_frequency": 2, "special_tokens": (), "max_token_length": None}
+            more = {name: value for name, value in given.items() if value != defaults[name]}
+            texts = Expression("[text]" if isinstance(files, str) else "texts")
+            call = call_text("train_from_iterator", [texts], {"vocab_size": vocab_size, **more})
+            fix = f"{call}, if they are texts; else check the names"
+            mention_texts(error, paths, fix, fix)
             raise
 
     def _train(self, corpus: Any, vocab: int, min_count: int, special: Sequence[Any], max_length: int | None) -> None:

@@ -51,6 +51,12 @@ def _characters() -> dict[int, str]:
     return {byte: character for character, byte in unicode_to_bytes().items()}
 
 
+@lru_cache(maxsize=1)
+def _bytes() -> dict[str, int]:
+    """Character -> byte. It is looked up for each part of each merge."""
+    return unicode_to_bytes()
+
+
 def name_of(token: bytes) -> str:
     """The name of a token in GPT-2's characters: `b" the"` is `Ġthe`."""
     return token.decode("latin-1").translate(_characters())
@@ -58,7 +64,7 @@ def name_of(token: bytes) -> str:
 
 def bytes_of(name: str) -> bytes | None:
     """The inverse of `name_of`; None if a character stands for no byte."""
-    table = unicode_to_bytes()
+    table = _bytes()
     try:
         return bytes([table[character] for character in name])
     except KeyError:
@@ -415,7 +421,22 @@ def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
 
 
 _ID = schema.integer(0, MAX_IDS - 1)
-_STEP = schema.nullable(schema.table({"type": schema.text}, is_open=True))
+_INNER_STEPS = ("normalizers", "pretokenizers", "processors", "decoders")
+"""Keys of the steps of a `Sequence`, in each of the four stages."""
+
+
+def _inner_step(value: Any, where: str) -> None:
+    """A step, the steps in it, and the templates of a post-processor. Their depth is that of the file."""
+    _STEP_TABLE(value, where)
+    for key in _INNER_STEPS:
+        schema.nullable(schema.array(_inner_step))(value.get(key), f"{where}.{key}")
+    for key in ("single", "pair"):
+        schema.nullable(schema.array(_PIECE))(value.get(key), f"{where}.{key}")
+
+
+_PIECE = schema.table({}, is_open=True)
+_STEP_TABLE = schema.table({"type": schema.text}, is_open=True)
+_STEP = schema.nullable(_inner_step)
 
 
 def _merge(value: Any, where: str) -> None:
@@ -440,8 +461,7 @@ _DOCUMENT = schema.table(
     },
     {
         "added_tokens": schema.nullable(schema.array(schema.table({"id": _ID, "content": schema.text}, is_open=True))),
-        "normalizer": _STEP,
-        "pre_tokenizer": _STEP,
+        **dict.fromkeys(("normalizer", "pre_tokenizer", "post_processor", "decoder"), _STEP),
     },
     is_open=True,
 )
@@ -525,8 +545,8 @@ def _merges(model: Mapping[str, Any], source: str) -> list[tuple[bytes, bytes]]:
     found = []
     for merge in model.get("merges") or ():
         parts = [bytes_of(part) for part in (merge.split(" ") if isinstance(merge, str) else merge)]
-        wrong = len(parts) != 2 or not all(parts)
-        _refuse(wrong, f"the merge {schema.shown(merge)} joins no two tokens", "pairs of tokens", source)
+        if len(parts) != 2 or not all(parts):
+            _refuse(True, f"the merge {schema.shown(merge)} joins no two tokens", "pairs of tokens", source)
         found.append((parts[0] or b"", parts[1] or b""))
     return found
 
@@ -593,7 +613,22 @@ def open_tokenizer_json(path: Path) -> Encode:
     theirs.encode_special_tokens = True
     theirs.no_truncation()
     theirs.no_padding()
-    return lambda texts: [found.ids for found in theirs.encode_batch_fast(texts, add_special_tokens=False)]
+
+    def encode(texts: Sequence[str]) -> list[list[int]]:
+        try:
+            return [found.ids for found in theirs.encode_batch_fast(texts, add_special_tokens=False)]
+        except BaseException as error:
+            # A panic of its engine, as of a regex that backtracks too long, has a class that Python cannot import.
+            if type(error).__name__ != "PanicException":
+                raise
+            raise CorruptFile(
+                f"the package tokenizers fails on a text with {path}: {(str(error).splitlines() or ['panic'])[0]}",
+                where=str(path),
+                fix="correct its regex, or --no-verify to import it uncompared",
+                path=str(path),
+            ) from None
+
+    return encode
 
 
 TARGET = Target(

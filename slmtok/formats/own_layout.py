@@ -7,7 +7,7 @@ It is detected, so that the import of an export keeps its fingerprint. Any other
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from slmtok.errors import InvalidMerges, InvalidSpecials
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, N_SPECIALS, SpecialId, Specials, SpecialToken
@@ -29,15 +29,21 @@ def roles_of(spellings: Mapping[str, int]) -> dict[str, str]:
     its id as a suffix.
     """
     roles: dict[str, str] = {}
+    used = set[str]()
     for text, id in sorted(spellings.items(), key=lambda item: (role_of(item[0]) != item[0], item[1])):
         role = role_of(text)
-        taken = {*roles.values(), *(other for other in spellings if other != text)}
-        if role in taken:
+        if _is_taken(role, text, used, spellings):
             role = f"{role}_{id}"
-        while role in taken:
+        while _is_taken(role, text, used, spellings):
             role += "_"
         roles[text] = role
+        used.add(role)
     return roles
+
+
+def _is_taken(role: str, text: str, used: Container[str], spellings: Container[str]) -> bool:
+    """Whether a role belongs to another special token, or spells one."""
+    return role in used or (role in spellings and role != text)
 
 
 def role_of(text: str) -> str:

@@ -88,6 +88,9 @@ class Section:
     blocks: Sequence[Block]
 
 
+FOOTER = "Made by {} {}. This page is one file without a network; equal inputs give equal bytes."
+
+
 def report_page(title: str, sections: Sequence[Section], *, footer: str, fix: str, option: str, **assets: Any) -> Page:
     """The page of a report; `assets` as `frame` takes them.
 

@@ -101,8 +101,14 @@ class Shard:
 
     @cached_property
     def offsets(self) -> NDArray[np.uint64]:
-        """The first id of each document, then the number of ids: shape (n_docs + 1,), uint64."""
-        return map_array(self.path("off"), "<u8", self.header.n_docs + 1)
+        """The first id of each document, then the number of ids: shape (n_docs + 1,), uint64.
+
+        Raises `CorruptShard` where they do not ascend from 0 to the number of ids: a document would have ids of others.
+        """
+        found = map_array(self.path("off"), "<u8", self.header.n_docs + 1)
+        if found[0] != 0 or int(found[-1]) != self.header.n_tokens or bool((found[1:] < found[:-1]).any()):
+            raise corrupt(self.path("off"), "its offsets do not ascend from 0 to the number of ids")
+        return found
 
     @cached_property
     def nbytes(self) -> NDArray[np.uint64]:
@@ -121,12 +127,16 @@ class Shard:
             vars(self).pop(name, None)
 
     def document(self, index: int) -> NDArray[Any]:
-        """The ids of one document, its delimiters included. Raises `IndexError`, `WrongType`."""
+        """The ids of one document, its delimiters included. Raises `IndexError`, `WrongType`, `CorruptShard`."""
         n_docs = self.header.n_docs
         index = check_index(index, "shard.document({})", n_docs)
         if not 0 <= index < n_docs:
             raise IndexError(f"document {index} of {n_docs} in {self.name}")
-        return self.ids[int(self.offsets[index]) : int(self.offsets[index + 1])]
+        start, stop = int(self.offsets[index]), int(self.offsets[index + 1])
+        if not start <= stop <= self.header.n_tokens:
+            # What is mapped reads as zeros behind the end of a file that became shorter.
+            raise corrupt(self.path("off"), f"document {index:,} begins at {start:,} and ends at {stop:,}")
+        return self.ids[start:stop]
 
 
 class Shards:
@@ -166,7 +176,10 @@ class Shards:
         return sum(shard.header.n_tokens for shard in self.shards[self._check(split)])
 
     def document(self, index: int, split: str = "train") -> NDArray[Any]:
-        """The ids of one document, its delimiters included, as a view. Raises `IndexError`, `WrongType`."""
+        """The ids of one document, its delimiters included, as a view.
+
+        Raises `IndexError`, `WrongType`, `CorruptShard`.
+        """
         if isinstance(index, str) and index in self.shards and isinstance(split, int):
             raise WrongType("index and split are in each other's place", fix=f"data.document({split}, {index!r})")
         firsts = self._firsts[self._check(split)]

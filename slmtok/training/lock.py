@@ -14,7 +14,7 @@ from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
-from itertools import zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -297,21 +297,37 @@ def reading_options(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _MAX_SEARCHED_BYTES = 1 << 30
-"""Of the files that are read for those of a lock, under their names elsewhere or renamed."""
-_MAX_SEARCHED_FOLDERS = 256
-"""Folders below one that are searched for the files of a lock."""
+"""Of the files of a folder that are read for one that was renamed."""
+
+
+_MAX_FOLDERS = 100
+"""Below that of a lock, and the given one, which are searched for its corpus."""
+
+
+def _has_files(folder: Path, listed: Sequence[Mapping[str, str]]) -> bool:
+    """Whether a folder has all files of a lock, with their digests where reading them takes no minutes."""
+    files = [folder / entry["path"] for entry in listed]
+    if not all(map(os.path.isfile, files)):
+        return False
+    is_small = sum(map(os.path.getsize, files)) <= _MAX_SEARCHED_BYTES
+    with suppress(OSError, SlmtokError):
+        return not is_small or all(
+            file_digest(file) == entry["sha256"] for file, entry in zip(files, listed, strict=True)
+        )
+    return False
 
 
 def _folder_fix(lock: Lock, place: str) -> str:
-    """The command with the folder that has the files of the lock: one of `place`, or `place` after copies there."""
+    """The command with the folder that has the files of the lock: of `place`, below it or the lock, or after copies."""
     command, listed = f"slmtok reproduce {shlex.quote(lock.path)} --corpus ", lock.content["corpus"]["files"]
     folders = [*([Path(place)] if os.path.isdir(place) else []), *Path(place).parents]  # noqa: PTH112
-    digests = _Digests()
-    for folder in (*folders, *_folders_below(folders[0]), *_folders_below(Path(lock.path).parent)):
-        if all(digests.of(folder / entry["path"]) == entry["sha256"] for entry in listed):
+    places = dict.fromkeys((Path(place), Path(lock.path).parent))
+    inside = chain.from_iterable(each.glob(pattern) for each in places for pattern in ("*/", "*/*/"))
+    for folder in [*folders, *sorted(islice(inside, _MAX_FOLDERS))]:
+        if _has_files(folder, listed):
             return command + shlex.quote(str(folder))
     lacking = {entry["path"]: entry["sha256"] for entry in listed if not os.path.isfile(folders[0] / entry["path"])}  # noqa: PTH113
-    renamed = _renamed(folders[0], lacking, digests)
+    renamed = _renamed(folders[0], lacking)
     if renamed.keys() != lacking.keys():
         name = next(name for name in lacking if name not in renamed)
         return f"{command}FOLDER, where {name} lies now; or --counts FILE"
@@ -320,41 +336,13 @@ def _folder_fix(lock: Lock, place: str) -> str:
     return " && ".join([*map(shlex.join, [*makes, *copies]), command + shlex.quote(str(folders[0]))])
 
 
-class _Digests:
-    """The digests of files, of `_MAX_SEARCHED_BYTES` in all."""
-
-    def __init__(self) -> None:
-        self._left = _MAX_SEARCHED_BYTES
-        self._known: dict[Path, str | None] = {}
-
-    def of(self, path: Path) -> str | None:
-        """None for what is no file or cannot be read, and for a file beyond the limit."""
-        if path not in self._known:
-            self._known[path] = None
-            with suppress(OSError, SlmtokError, ValueError):
-                if path.is_file() and (size := path.stat().st_size) <= self._left:
-                    self._left -= size
-                    self._known[path] = file_digest(path)
-        return self._known[path]
-
-
-def _folders_below(folder: Path) -> list[Path]:
-    """The first folders below a folder, nearer ones before deeper ones; hidden ones are left out."""
-    found, at = [folder], 0
-    while at < len(found) <= _MAX_SEARCHED_FOLDERS:
-        with suppress(OSError):
-            found += sorted(each for each in found[at].iterdir() if each.is_dir() and not each.name.startswith("."))
-        at += 1
-    return found[1 : _MAX_SEARCHED_FOLDERS + 1]
-
-
-def _renamed(folder: Path, lacking: Mapping[str, str], digests: _Digests) -> dict[str, str]:
+def _renamed(folder: Path, lacking: Mapping[str, str]) -> dict[str, str]:
     """The file of a folder that has the digest of each of these names, where there is one."""
-    names, found = {digest: name for name, digest in lacking.items()}, {}
-    with suppress(OSError):
+    names, found, left = {digest: name for name, digest in lacking.items()}, {}, _MAX_SEARCHED_BYTES
+    with suppress(OSError, SlmtokError):
         for path in sorted(folder.iterdir()):
-            is_near = path.suffix in {Path(name).suffix for name in lacking}
-            if is_near and (name := names.get(str(digests.of(path)))):
+            is_near = path.is_file() and path.suffix in {Path(name).suffix for name in lacking}
+            if is_near and (left := left - path.stat().st_size) >= 0 and (name := names.get(file_digest(path))):
                 found[name] = str(path)
     return found
 

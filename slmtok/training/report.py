@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from slmtok.errors import CorpusTooSmall, Message, Setting
 from slmtok.schemes import Learned, internal_merges
+from slmtok.sizes import counted
 from slmtok.specials import FIRST_LEARNED
 from slmtok.token_text import escape_token
 from slmtok.training.counts import BLOCK_PIECES
@@ -206,9 +207,9 @@ def _limits(
     for name in ("max_token_bytes", "max_token_chars", "forbid_regex"):
         if refused[name]:
             remedy = () if name == "forbid_regex" else ("a larger ", Setting(name))
-            found.append((Setting(name, getattr(options, name)), f"refused {_number(refused[name], 'token')}", remedy))
+            found.append((Setting(name, getattr(options, name)), f"refused {counted(refused[name], 'token')}", remedy))
     if totals.capped_documents:
-        effect = f"truncated {_number(totals.capped_documents, 'document')}"
+        effect = f"truncated {counted(totals.capped_documents, 'document')}"
         found.append(
             (Setting("max_doc_chars", recorded.get("doc_cap")), effect, ("a larger ", Setting("max_doc_chars")))
         )
@@ -216,12 +217,8 @@ def _limits(
         if not counts.stats.complete and recorded.get(name) is not None:
             found.append((Setting(name, recorded[name]), "the rest was not read", ("a larger ", Setting(name))))
     if totals.skipped_records:
-        found.append((Setting("skip_malformed", True), f"left out {_number(totals.skipped_records, 'record')}", ()))
+        found.append((Setting("skip_malformed", True), f"left out {counted(totals.skipped_records, 'record')}", ()))
     return found
-
-
-def _number(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 # --- the first merges -------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from slmtok.calls import call_text, explains_calls
-from slmtok.checks import U64, check_int
+from slmtok.checks import U64, check_int, refuse_masked
 from slmtok.errors import InvalidTokens, OptionError, Setting, WrongType
 from slmtok.options import CountOptions, TrainOptions, build_options, option_specs
 from slmtok.schemes import SCHEMES
@@ -261,6 +261,7 @@ def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
 def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise WrongType((Setting("ids"), f" takes integers, not {ids!r}"), fix=(Setting("ids", [300, 301]),))
+    refuse_masked(ids)
     wanted: set[int] = set()
     wrong: list[int] = []
     for id in ids:

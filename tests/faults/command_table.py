@@ -118,6 +118,10 @@ COMMANDS: dict[str, Command] = {
     "eval": _command("slmtok eval tok.json small.json --on café.txt", **_READS),
     "diff": _command("slmtok diff tok.json small.json --on c.txt", **_READS),
     "export": _command("slmtok export tok.json --output-format hf --no-verify -o out/hf"),
+    "export --force": _command(
+        "slmtok export tok.json --output-format hf --no-verify -o out/hf --force",
+        before="slmtok export small.json --output-format hf --no-verify -o out/hf",
+    ),
     "import": _command("slmtok import hf/tokenizer.json --no-verify -o out/t.json"),
     "bench": _command("slmtok bench --against tokenizers --on c.txt -t tok.json --rounds 1", **_READS),
     "sample-corpus": _command("slmtok sample-corpus --bytes 3000 -o out/s.txt"),
@@ -136,6 +140,10 @@ MODEL_COMMANDS: dict[str, Command] = {
     "slm status": _command("slm status run", **_READS),
     "slm passkey": _command("slm passkey out/run --depths 50 --samples 1 --threads 1", **_RUN_COPY),
     "slm pairs": _command("slm pairs run pairs.jsonl --threads 1", **_READS),
+    "slm passkey -o": _command(
+        "slm passkey run --depths 50 --samples 1 --threads 1 -o out/p.json --plot out/p.svg --force",
+        before="slm passkey run --depths 0 --samples 1 --threads 1 -o out/p.json --plot out/p.svg",
+    ),
     "slm probe": _command("slm probe out/run --tasks copy --steps 1 --samples 2 --threads 1", **_RUN_COPY),
     "slm prompts": _command("slm prompts out/run --max-new 2 --threads 1", **_RUN_COPY, notes=NOTE),
     "slm plot": _command("slm plot run -o out/curves.svg"),
@@ -149,5 +157,6 @@ MODEL_COMMANDS: dict[str, Command] = {
     "slm logprobs": _command("slm logprobs run --prompt the", **_READS),
     "slm info": _command("slm info run", **_READS),
     "slm export": _command("slm export run -o out/hf"),
+    "slm export --force": _command("slm export run -o out/hf --force", before="slm export run -o out/hf"),
     "slm completion": _command("slm completion bash", **_READS),
 }

@@ -64,6 +64,10 @@ ALL = {**COMMANDS, **MODEL_COMMANDS}
         ("slm export", "close", 0.8),
         # Weights that changed behind their verification were exported.
         *(("slm export", "change", share) for share in (0.77, 0.86)),
+        # What an export that was killed behind its renaming left stayed for ever.
+        ("slm export", "kill before", 0.94),
+        # The export that was replaced lost its receipt first, and was then refused as none.
+        *(("slm export --force", kind, 0.85) for kind in ("kill before", "kill behind", "EIO")),
         # Lines that were left out made the command fail, and --quiet hid which.
         ("slm chat", "change", 1.0),
     ],

@@ -19,9 +19,9 @@ from torch.utils.data import DataLoader
 import slmmodel
 import slmtok
 from slmmodel import app
-from slmmodel.checkpoint import translated_errors
+from slmmodel.checkpoint import RunFolder, translated_errors
 from slmmodel.config import read_budget
-from slmmodel.data import ShardDataset, ShardLoader, open_data
+from slmmodel.data import Loader, ShardDataset, ShardLoader, make_packing, open_data, open_source
 from slmmodel.decoding_options import SamplingOptions
 from slmmodel.errors import (
     InvalidConfig,
@@ -35,6 +35,7 @@ from slmmodel.errors import (
     UnsupportedFormat,
     WrongType,
 )
+from slmmodel.evaluation.comparison import compare, interval, units
 from slmmodel.generation import generate
 from slmmodel.models import config_from_dict
 from slmtok.cli import main
@@ -108,6 +109,49 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.train("data", output="new", learning_rate=0.1), "settings={'optim.lr': 0.1}"),
     (lambda: app.train("text.txt", tokenizer="tok.json", output="new", epochs=3), "budget='epochs=3'"),
     (lambda: app.train(TEXTS, tokenizer="tok.json", output="new"), "slmtok.Texts(texts), if they"),
+    (lambda: slmmodel.train("data", output="new", weight_decay=0.1), "settings={'optim.weight_decay': 0.1}"),
+    (
+        lambda: slmmodel.train("data", output="new", lr=0.1, n_layers=1, settings={"run.seed": 1}),
+        "settings={'run.seed': 1, 'optim.lr': 0.1, 'model.n_layers': 1}",
+    ),
+    (lambda: app.train("data", output="new", schedule="cosine"), "settings={'optim.schedule.kind': 'cosine'}"),
+    (lambda: slmmodel.train("data", output="new", model={"n_layers": 1}), "settings={'model': {'n_layers': 1}}"),
+    (
+        lambda: slmmodel.train("data", output="new", steps=9, lr=0.1),
+        "for steps budget='steps=9'; for lr settings={'optim.lr': 0.1}",
+    ),
+    (lambda: slmmodel.train(dataset="data"), "data='data'"),
+    (lambda: slmmodel.train("data", output="new", settings=["optim.lr=1e-3"]), "settings={'optim.lr': 0.001}"),
+    (
+        lambda: slmmodel.train("data", output="new", settings={"run": {"budget": "steps=3"}}),
+        "settings={'run.budget.steps': '3'}",
+    ),
+    (lambda: slmmodel.train("data", output="new", settings={"optim": {"lr": 1, "optim.lr": 2}}), "remove one of them"),
+    (
+        lambda: slmmodel.train("data", output="new", settings={"optim": {"schedule": {"optim.lr": 2}}}),
+        "write optim.lr outside of optim.schedule",
+    ),
+    (lambda: slmmodel.train("data", output="new", settings={"data.val": "data/val"}), "leave data.val out: the split"),
+    (
+        lambda: slmmodel.load("run").generate([1], dtype="float16"),
+        "leave it out, and convert the model of the run: run.model.to(torch.float16)",
+    ),
+    (
+        lambda: app.load("run").generate("a", device="cuda"),
+        "leave it out; a run is on the device that it was loaded to: slmmodel.app.load(path, device='cuda')",
+    ),
+    (lambda: compare("a.losses", "b.losses"), "compare(read_losses('a.losses'), read_losses('b.losses'))"),
+    (lambda: units("a.losses"), "units(read_losses('a.losses').scores)"),
+    (lambda: interval(slmmodel.load("run").evaluate()), "interval(units(a))"),
+    (
+        lambda: Loader(open_source("data"), seq_len=8, batch_size=2),
+        "Loader(source, vocab, seq_len=..., batch_size=...)",
+    ),
+    (
+        lambda: Loader("data", None, seq_len=8, batch_size=2),
+        "source = open_source('data'), then Loader(source, source.vocab, ...)",
+    ),
+    (lambda: make_packing("greedy", np.array([3, 4]), 8), "name='concat', for instance"),
     (lambda: ShardDataset(5), "ShardDataset(path, seq_len=...)"),
     (lambda: ShardDataset("data", seq_len=8, batch_size=4), "torch.utils.data.DataLoader(dataset, batch_size=N)"),
     (lambda: ShardDataset("data", seq_len=8, pack="foo"), "pack='concat'"),
@@ -415,6 +459,16 @@ def test_generate_takes_a_model_and_rows(inside: Path) -> None:
     assert refused.value.fix == "stop_ids=(2,)"
 
 
+def test_a_masked_array_is_refused(inside: Path) -> None:
+    run = slmmodel.load("run")
+    ids = np.ma.masked_array([1, 300, 301], mask=[False, True, False])
+    calls = (lambda: run.score(ids), lambda: run.generate(ids), lambda: generate(run.model, ids[None]))
+    for call in calls:
+        with pytest.raises(WrongType, match="ids are a masked array") as caught:
+            call()
+        assert "compressed()" in str(caught.value)
+
+
 def test_a_loader_is_not_batched_again(inside: Path) -> None:
     loader = ShardLoader("data", seq_len=16, batch_size=4)
     with pytest.raises(InvalidConfig, match=r"DataLoader\(loader, batch_size=None\)"):
@@ -458,3 +512,25 @@ def test_a_bare_number_may_count_batches_or_ids() -> None:
     with pytest.raises(OptionError) as caught:
         read_budget("20000", "budget")
     assert caught.value.fix == "budget='steps=20000' to count batches, or budget='tokens=20000'"
+
+
+def test_every_setting_given_as_a_keyword_is_named_with_its_section(inside: Path) -> None:
+    from slmmodel.config import OPTIONS, model_options
+
+    last = {name.rpartition(".")[2]: name for name in [*model_options(), *OPTIONS]}
+    taken = {"seed", "device", "tokenizer", "train"}
+    for word in last.keys() - taken:
+        with pytest.raises(WrongType) as caught:
+            slmmodel.train("data", output="new", **{word: 1})
+        fix = str(caught.value.fix)
+        own = [name for name in [*OPTIONS, *model_options()] if name.endswith(f".{word}")]
+        is_of_data = word in ("n_vocab", "padded_vocab")
+        is_named = any(f"settings={{'{name}': " in fix for name in own) or fix.startswith(f"budget='{word}=")
+        assert is_named or is_of_data, (word, fix)
+
+
+def test_a_whole_name_in_its_section_is_taken_as_in_a_file(inside: Path, tmp_path: Path) -> None:
+    settings = {"optim": {"optim.lr": 0.002, "run.seed": 3}, **SHAPE, "run.batch_tokens": 128}
+    run = slmmodel.train("data", budget="steps=1", output=tmp_path / "new", settings=settings, device="cpu")
+    recorded = RunFolder(str(run.path)).config
+    assert (recorded["optim"]["lr"], recorded["run"]["seed"]) == (0.002, 3)

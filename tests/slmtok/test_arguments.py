@@ -14,7 +14,8 @@ import pytest
 
 import slmtok
 from slmtok import errors
-from slmtok.compat import as_tiktoken
+from slmtok.compat import as_hf, as_tiktoken
+from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.stories import story, write_stories
 
 HUGE = 10**30
@@ -116,6 +117,58 @@ def test_other_types_are_not_ids(tok, ids) -> None:
         tok.decode_batch([[1], ids])
     with pytest.raises(errors.WrongType, match="many id sequences"):
         tok.decode(tok.encode_batch(["a"]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda tok, id: tok.stream().push(id),
+        lambda tok, id: tok.decode([id]),
+        lambda tok, id: tok.decode_bytes([id], skip_special=True),
+        lambda tok, id: tok.decode_segments([id]),
+        lambda tok, id: tok.decode_batch([[id]]),
+        lambda tok, id: tok.token_bytes(id),
+        lambda tok, id: tok.vocabulary.token_bytes(id),
+        lambda tok, id: slmtok.Special(id),
+        lambda tok, id: as_hf(tok).id_to_token(id),
+        lambda tok, id: as_hf(tok).convert_ids_to_tokens(id),
+        lambda tok, id: as_tiktoken(tok).decode([id]),
+        lambda tok, id: as_tiktoken(tok).decode_single_token_bytes(id),
+        lambda tok, id: SentencePieceProcessor(tok).id_to_piece(id),
+        lambda tok, id: SentencePieceProcessor(tok).decode([id]),
+    ],
+)
+def test_a_bool_is_no_id(tok, call) -> None:
+    call(tok, 1)
+    with pytest.raises(errors.WrongType, match="bool"):
+        call(tok, True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda tok, ids: tok.decode(ids),
+        lambda tok, ids: tok.decode_bytes(ids, skip_special=True),
+        lambda tok, ids: tok.decode_segments(ids),
+        lambda tok, ids: tok.decode_batch([ids]),
+        lambda tok, ids: tok.decode_batch(ids[None]),
+        lambda tok, ids: slmtok.Ragged(ids, np.array([0, len(ids)])),
+        lambda tok, ids: slmtok.prune(tok, ids=ids),
+        lambda tok, ids: as_hf(tok).decode(ids),
+        lambda tok, ids: as_hf(tok).batch_decode([ids]),
+        lambda tok, ids: as_hf(tok).convert_ids_to_tokens(ids),
+        lambda tok, ids: as_tiktoken(tok).decode(ids),
+        lambda tok, ids: as_tiktoken(tok).decode_bytes_batch([ids]),
+    ],
+)
+def test_a_masked_array_is_refused(tok, call) -> None:
+    """The engine reads the ids below a mask, as it does not see it."""
+    ids = np.ma.masked_array(tok.encode("once upon a"), dtype=np.int64)
+    ids[1] = np.ma.masked
+    with pytest.raises(errors.WrongType, match="ids are a masked array") as caught:
+        call(tok, ids)
+    assert "compressed()" in str(caught.value)
+    assert tok.decode(ids.compressed())
 
 
 def test_error_handlers_of_decoding(tok) -> None:
@@ -277,6 +330,11 @@ UNWRITTEN = 10**5000
 """More digits than `repr` of an integer gives."""
 
 
+def test_a_special_of_any_integer_has_a_repr() -> None:
+    assert repr(slmtok.Special(UNWRITTEN)) == "Special(name=an integer of 16610 bits)"
+    assert repr(slmtok.Special("bos")) == "Special(name='bos')"
+
+
 @pytest.mark.parametrize(
     ("call", "error"),
     [
@@ -284,6 +342,7 @@ UNWRITTEN = 10**5000
         (lambda tok: tok.decode([-UNWRITTEN]), errors.UnknownId),
         (lambda tok: tok.id_to_token(UNWRITTEN), errors.UnknownId),
         (lambda tok: tok.stream().push(UNWRITTEN), errors.UnknownId),
+        (lambda tok: tok.encode_segments([slmtok.Special(UNWRITTEN)]), errors.UnknownSpecial),
         (lambda tok: slmtok.slice(tok, UNWRITTEN), errors.OptionError),
         (lambda tok: tok.encode_batch(["a"], threads=UNWRITTEN), errors.OptionError),
         (lambda tok: tok.encode_batch(["a"]).pad(UNWRITTEN), errors.OptionError),

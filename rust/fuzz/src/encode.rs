@@ -3,7 +3,7 @@
 
 use slmtok_core::Error;
 use slmtok_core::encode::testing::{Kernels, encode_in_batches, encode_in_slots};
-use slmtok_core::encode::{Document, Encoder, Frame, IdWidth, Transcode};
+use slmtok_core::encode::{Document, Encoder, Frame, PooledId, Transcode};
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::Pattern;
 
@@ -57,7 +57,7 @@ fn internal_ids(kernels: &Kernels, pattern: &Pattern, text: &[u8]) -> Vec<u32> {
     all
 }
 
-fn check_encoder<I: IdWidth>(
+fn check_encoder<I: PooledId>(
     encoder: &Encoder,
     first: u32,
     documents: &[&[u8]],

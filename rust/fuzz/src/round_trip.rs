@@ -2,7 +2,7 @@
 
 use slmtok_core::decode::{Decoder, StreamDecoder};
 use slmtok_core::encode::testing::encode_in_batches;
-use slmtok_core::encode::{Encoder, Frame, IdWidth};
+use slmtok_core::encode::{Encoder, Frame, PooledId};
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, names};
 
@@ -25,7 +25,7 @@ pub fn round_trip(data: &[u8]) {
     }
 }
 
-fn check<I: IdWidth + Into<i64>>(encoder: &Encoder, texts: &[&[u8]], size: usize, threads: usize) {
+fn check<I: PooledId + Into<i64>>(encoder: &Encoder, texts: &[&[u8]], size: usize, threads: usize) {
     let decoder = Decoder::new(encoder).expect("few tokens fit");
     let batch = encode_in_batches::<I>(encoder, texts, size, threads, Frame::default()).expect("a named pattern");
     assert_eq!(decoder.decode_documents(&batch.ids, &batch.offsets, threads).expect("known ids"), texts);

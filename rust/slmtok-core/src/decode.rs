@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::encode::Encoder;
-use crate::fork_safe_once::get_or_init;
+use crate::fork_safe_once;
 use crate::mem::try_with_capacity_huge;
 use crate::parallel::thread_count;
 use crate::threads::spawn;
@@ -155,7 +155,7 @@ impl TokenIndex {
     #[must_use]
     pub fn find(&self, encoder: &Encoder, token: &[u8]) -> Option<u32> {
         let build = || encoder.ordinary_tokens().map(|(id, token)| (token.to_vec(), id)).collect();
-        get_or_init(&self.0, build).get(token).copied()
+        fork_safe_once::get_or_init(&self.0, build).get(token).copied()
     }
 }
 

@@ -6,7 +6,7 @@ use slmtok_core::Error;
 use slmtok_core::encode::{Document, Dropout, EncodedDocuments, Encoder, Frame, Transcode};
 
 use crate::arrays::read_only;
-use crate::bridge::run_reporting;
+use crate::bridge::{run_reporting, run_with_callback};
 use crate::text::{Texts, transcode};
 
 /// Ids and offsets.
@@ -69,6 +69,28 @@ pub fn encode_texts<'py>(
         encoder.encode_lazily::<I>(&documents, threads, frame, transcode, &mut |done| report(done, total))
     }).and_then(|encoded| arrays(py, encoded)));
     raised.map_or(batch, Err)
+}
+
+/// As [`encode`], with the ids as lines of text, which go to `write` in blocks. Returns the number of ids.
+pub fn write_lines<'py>(
+    encoder: &Encoder,
+    texts: &Texts<'py>,
+    write: &Bound<'py, PyAny>,
+    threads: usize,
+    frame: Frame,
+    progress: Option<&Bound<'py, PyAny>>,
+) -> PyResult<usize> {
+    let py = write.py();
+    let held = texts.bytes()?;
+    let documents = held.slices();
+    let total = documents.iter().map(|text| text.len() as u64).sum();
+    by_width!(encoder, I => {
+        let encoded = run_reporting(py, progress, "encode", |report| {
+            encoder.encode_batch::<I>(&documents, threads, frame, &mut |done| report(done, total))
+        })?;
+        run_with_callback(py, write, |write| encoded.write_lines(write))?;
+        Ok(encoded.ids.len())
+    })
 }
 
 /// The dropout rate of each document, and what decides the random numbers.

@@ -9,9 +9,9 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use slmtok_core::Result;
 use slmtok_core::accel::transcode::TranscodePolicy;
 use slmtok_core::decode::{Decoder, TokenIndex, byte_lengths};
-use slmtok_core::encode::{self, Dropout, FileOptions, Frame, IdWidth};
+use slmtok_core::encode::{self, Dropout, FileOptions, Frame, PooledId};
 use slmtok_core::file_blocks::total_bytes;
-use slmtok_core::fork_safe_once::get_or_try_init;
+use slmtok_core::fork_safe_once;
 use slmtok_core::interrupt::supervised;
 use slmtok_core::merges::Merges;
 
@@ -52,34 +52,34 @@ impl Encoder {
     pub fn decoder(&self, py: Python<'_>) -> PyResult<&Decoder> {
         match self.decoder.get() {
             Some(decoder) => Ok(decoder),
-            None => run(py, || get_or_try_init(&self.decoder, || Decoder::new(&self.inner))),
+            None => run(py, || fork_safe_once::get_or_try_init(&self.decoder, || Decoder::new(&self.inner))),
         }
     }
 
     /// Result of `take` on the ids of a short string, encoded without releasing the GIL, which would take longer. `None` for
     /// other texts.
-    fn short<I: IdWidth, T>(&self, text: &Bound<'_, PyAny>, take: impl FnOnce(&[I]) -> T) -> Option<PyResult<T>> {
+    fn short<I: PooledId, T>(&self, text: &Bound<'_, PyAny>, take: impl FnOnce(&[I]) -> T) -> Option<PyResult<T>> {
         // `to_str` makes Python keep the UTF-8, so it is not called for longer strings.
         let string = text.cast::<PyString>().ok().filter(|string| self.inner.is_instant(length(string)))?;
         let bytes = string.to_str().ok()?.as_bytes();
         self.inner.is_instant(bytes.len()).then(|| run_holding_gil(text.py(), || self.inner.encode_and(bytes, take)))
     }
 
-    fn array<'py, I: IdWidth + Element>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn array<'py, I: PooledId + Element>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         match self.short::<I, _>(text, |ids| read_only_copy(text.py(), ids)) {
             Some(array) => array?,
             None => read_only(text.py(), self.one::<I>(text)?),
         }
     }
 
-    fn list<'py, I: IdWidth + IntoPyObject<'py>>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn list<'py, I: PooledId + IntoPyObject<'py>>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         match self.short::<I, _>(text, |ids| PyList::new(text.py(), ids.iter().copied())) {
             Some(list) => list?,
             None => PyList::new(text.py(), self.one::<I>(text)?.iter().copied()),
         }
     }
 
-    fn one<I: IdWidth>(&self, text: &Bound<'_, PyAny>) -> PyResult<Vec<I>> {
+    fn one<I: PooledId>(&self, text: &Bound<'_, PyAny>) -> PyResult<Vec<I>> {
         let texts = Texts::one(text, &self.policy)?;
         let held = texts.bytes()?;
         let bytes = held.slices()[0];
@@ -172,6 +172,20 @@ impl Encoder {
     ) -> PyResult<Batch<'py>> {
         let texts = Texts::many(documents, &self.policy)?;
         batches::encode_texts(documents.py(), &self.inner, &texts, threads, Frame { bos, eos }, progress)
+    }
+
+    #[pyo3(signature = (documents, write, *, threads=0, bos=None, eos=None, progress=None))]
+    fn encode_lines<'py>(
+        &self,
+        documents: &Bound<'py, PyAny>,
+        write: &Bound<'py, PyAny>,
+        threads: usize,
+        bos: Option<u32>,
+        eos: Option<u32>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<usize> {
+        let texts = Texts::many(documents, &self.policy)?;
+        batches::write_lines(&self.inner, &texts, write, threads, Frame { bos, eos }, progress)
     }
 
     #[pyo3(signature = (documents, *, threads=0, bos=None, eos=None, progress=None))]

@@ -11,7 +11,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from slmtok.calls import warn_caller
-from slmtok.checks import U32, check_int
+from slmtok.checks import U32, check_int, refuse_masked
 from slmtok.compat._shared import check_str
 from slmtok.errors import (
     InvalidRanks,
@@ -23,6 +23,7 @@ from slmtok.errors import (
     UnknownId,
     WrongType,
 )
+from slmtok.id_arrays import refuse_mask
 from slmtok.specials import spellings_meant
 from slmtok.vocabulary import MAX_IDS
 
@@ -86,7 +87,9 @@ def as_ids(tokens: object) -> list[int]:
         raise WrongType(
             f"ids must be a sequence of int, not {type(tokens).__name__}", fix="enc.decode([id]) for one id"
         )
-    numbers: Any = tokens.tolist() if hasattr(tokens, "tolist") else tokens
+    refuse_masked(tokens)
+    numbers: Any = tokens.tolist() if hasattr(tokens, "tolist") else list(tokens)
+    refuse_mask(numbers)
     try:
         return list(map(index, numbers))
     except TypeError:

@@ -145,7 +145,8 @@ def test_a_text_that_is_not_there(slm):
 FORKING = """
 import json, os, signal, sys
 import torch
-from slmmodel.cli import main
+from slmmodel.cli import demo, main
+demo.ONE_TEXT = demo.ONE_TEXT._replace(sample_ids=4)
 real, left = os.fsync, [0]
 def fsync(descriptor):
     real(descriptor)

@@ -153,7 +153,7 @@ def test_a_run_that_is_replaced_meanwhile_gets_no_result_of_other_weights(slm, r
 
     monkeypatch.setattr(command, "score", score_and_replace)
     ran = slm("eval", run, code=1)
-    assert "was removed or replaced while it was written" in ran.err
+    assert "was removed or replaced while it was in use" in ran.err
     assert not (run / "eval/val.json").exists()
 
 

@@ -517,7 +517,7 @@ def test_a_dry_run_takes_force(slm, here):
 
 
 COMMANDS = {
-    "info cpu-demo --on A100-80GB:2": (2, "unknown device 'A100-80GB'; 'a100' is most like it\n"),
+    "info cpu-demo --on nvidia-A100-80GB:2": (2, "unknown device 'nvidia-A100-80GB'; 'a100' is most like it\n"),
     "info cpu-demo --on nvidia_a100:2": (2, "fix:   --on a100:2\n"),
     "info cpu-demo --on a100x8": (2, "fix:   --on a100:8\n"),
     "info cpu-demo --on 8xh100": (2, "fix:   --on h100:8\n"),
@@ -527,16 +527,16 @@ COMMANDS = {
     "status run run": (2, "fix:   leave one out: slm status takes RUN and options\n"),
     "export run --output-format gguf -o new": (
         2,
-        "fix:   --output-format hf, which converters to and from gguf know; slm has no gguf\n",
+        "fix:   --output-format hf, which convert_hf_to_gguf.py of llama.cpp reads, once its get_vocab_base_pre() has",
     ),
     "export run --output-format huggingface -o new": (2, "fix:   --output-format hf\n"),
-    "export run --format gguf -o new": (2, "which converters to and from gguf know; slm has no gguf\n"),
+    "export run --format gguf -o new": (2, "has the pre-tokenizer; slm has no gguf\n"),
     "export run --format transformers -o new": (2, "fix:   use --output-format hf\n"),
     "ablate tok.json tok2.json --text text.txt --cpu -o new": (
         2,
         "fix:   slm ablate -t tok.json -t tok2.json --text text.txt --cpu -o new\n",
     ),
-    "train data -t text.txt -o new": (2, "to train with text.txt, pack it: slmtok pack text.txt -t TOK -o NEW\n"),
+    "train data -t text.txt -o new": (2, "pack it: slmtok pack text.txt -t data/tok.json -o NEW\n"),
     "train data -t tok2.json -o new": (2, "pack the text with it: slmtok pack TEXT -t tok2.json -o NEW\n"),
 }
 
@@ -643,8 +643,8 @@ EVALUATIONS = {
     "pairs pairs.jsonl run": (2, "slm pairs run pairs.jsonl\n"),
     "batches picture.png": (2, "convert it to text or .jsonl"),
     "prompts run --check run/eval/val.json": (1, "name a prompt sheet of slm prompts\n"),
-    "report run -o x.pdf": (2, "--output x.html\n"),
-    "report run -o text.txt --force": (2, "--output text.html\n"),
+    "report run -o x.pdf": (2, "-o x.html\n"),
+    "report run -o text.txt --force": (2, "-o text.html\n"),
     "report run run -o x.html": (2, "name it once\n"),
     "report run -o x.html --on picture.png": (2, "name text in UTF-8, or records: "),
     "sample run hi --choice=": (2, "--choice ' yes'\n"),

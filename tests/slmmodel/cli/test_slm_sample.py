@@ -23,7 +23,6 @@ from slmmodel.errors import Mismatch, MissingInput, OptionError
 from slmmodel.generation import generate
 from slmmodel.models.presets import PRESETS
 from slmmodel.sampling import SamplingOptions
-from slmtok.cli.output import printable
 
 TEXT = "once upon a time there was a little fox. the fox saw a tree. the tree was tall. " * 30
 
@@ -58,8 +57,22 @@ def test_a_sample_is_text_behind_its_prompt(slm: Any, run: Path) -> None:
     ran = slm("sample", run, "--prompt", "once upon", "--max-new", 12, "--seed", 3, code=0)
     assert ran.out.startswith("once upon")
     told = slm("sample", run, "--prompt", "once upon", "--max-new", 12, "--seed", 3, "--json").json["result"]
-    assert ran.out == f"once upon{printable(told['samples'][0]['text'])}\n"
+    assert ran.out == f"once upon{told['samples'][0]['text']}\n"
     assert told["mode"] == "draw" and len(told["samples"][0]["ids"]) == 12
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_control_characters_are_escaped_on_a_terminal(slm: Any, run: Path, monkeypatch: Any, is_terminal: bool) -> None:
+    """A file or pipe gets what the model wrote."""
+
+    class Stream(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return is_terminal
+
+    monkeypatch.setattr(io, "TextIOWrapper", Stream)
+    prompt = "The \x1b]0;title\x07\x9b"
+    ran = slm("sample", run, "--prompt", prompt, "--max-new", 1, code=0)
+    assert ran.out.startswith(prompt.encode("unicode_escape").decode() if is_terminal else prompt)
 
 
 def test_the_prompt_as_an_argument(slm: Any, run: Path) -> None:

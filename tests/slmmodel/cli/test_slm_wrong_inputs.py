@@ -172,6 +172,50 @@ CASES = {
     "train data -o r --beta2 0.99": (2, "fix:   use --set optim.betas=0.9,0.99\n"),
     "sample run --dola 1,2": (2, "and the model has "),
     "eval run --split test": (1, "fix:   --split train, or --split val\n"),
+    "sample run --top-k 0.9": (2, "fix:   --top-p 0.9\n"),
+    "chat run --top-k 90%": (2, "fix:   --top-p 0.9\n"),
+    "train data --val data/train -o r": (1, "fix:   leave --val out: the split val of data is taken\n"),
+    "train data --val data/val.bin -o r": (1, "fix:   leave --val out: the split val of data is taken\n"),
+    "train a.txt -t tok.json --val data/train -o r": (1, "name the folder: data, of which the split val is taken\n"),
+    "ablate data data/val": (1, "data, of which the split train is trained on, and val scored\n"),
+    "batches -t a.txt --n 1": (2, "fix:   slm batches a.txt -t tok.json --n 1\n"),
+    "sample -t a.txt": (2, "fix:   slm sample run\n"),
+    "batches a.txt": (1, "fix:   -t tok.json\n"),
+    "batches data -t a.txt": (
+        2,
+        "fix:   leave it out: packed data have their own; or name the text in place of the data\n",
+    ),
+    "train -t a.txt -o r": (
+        1,
+        "fix:   slm train a.txt -t tok.json -o r tokenizes it while training; slmtok pack a.txt -t",
+    ),
+    "train data -t a.txt -o r": (2, "to train with a.txt, pack it: slmtok pack a.txt -t data/tok.json -o NEW\n"),
+    "export run --output-format gguf -o run.gguf": (
+        2,
+        "fix:   --output-format hf -o run-hf, which convert_hf_to_gguf.py",
+    ),
+    "export run --format gguf -o run.gguf": (2, "fix:   use --output-format hf -o run-hf, which convert_hf_to_gguf.py"),
+    "export run -o run.gguf": (2, "fix:   -o run-hf, which convert_hf_to_gguf.py of llama.cpp reads"),
+    "export run -o run.bin": (2, "fix:   -o run-2\n"),
+    "info cpu-demo --on nvidia-a100-40gb:2": (2, "fix:   --on a100-40gb:2\n"),
+    "doctor run/model.safetensors data/train-00000.bin a.txt": (2, "fix:   slm doctor run data\n"),
+    "doctor a.yaml": (2, "fix:   slm config --check a.yaml checks one of slm train\n"),
+    "ablate --text a.txt --vocabs 300 600 --cpu": (2, "fix:   slm ablate --text a.txt --vocabs 300,600 --cpu\n"),
+    "ablate --text a.txt --patterns slm gpt2": (2, "fix:   slm ablate --text a.txt --patterns slm,gpt2\n"),
+    "ablate --text a.txt --vocabs 300,600 --match params,bytes": (2, "fix:   --match params --also bytes\n"),
+    "ablate -t tok.json,data/tok.json --text a.txt": (2, "fix:   -t tok.json -t data/tok.json\n"),
+    "bench --batch-sizes 1 8": (2, "fix:   slm bench --batch-sizes 1,8\n"),
+    "passkey run --lengths 64, 32": (2, "fix:   slm passkey run --lengths 64,32\n"),
+    "probe run --tasks copy reverse": (2, "fix:   slm probe run --tasks copy,reverse\n"),
+    "batches run --split validation": (2, "fix:   --split val\n"),
+    "train data -o r --set model.d_model=32,model.n_layers=1": (
+        2,
+        "fix:   --set model.d_model=32 --set model.n_layers=1\n",
+    ),
+    "train data -o r --config b.yaml": (1, "fix:   --config a.yaml\n"),
+    "config heads.yaml": (2, "fix:   slm config --check heads.yaml\n"),
+    "compare run/eval/val.json run2/eval/val.json": (2, "fix:   slm eval run --losses run-a.losses && slm eval run2"),
+    "report run --with a.txt": (2, "fix:   leave a.txt out: the results in RUN/eval are shown without --with\n"),
 }
 
 
@@ -192,6 +236,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = {"preset": "cpu-demo", "budget": "steps=4", "settings": small, "device": "cpu", "progress": False}
     train(folder / "data", output=folder / "run", **options)
     assert main(["eval", f"{folder}/run", "--no-baselines", "-q"]) == 0
+    shutil.copytree(folder / "run", folder / "run2")
+    (folder / "a.yaml").write_text("run: {budget: {steps: 1}}\n")
+    (folder / "heads.yaml").write_text("model: {preset: cpu-demo, d_model: 100, n_heads: 3}\ndata: {train: data}\n")
     return folder
 
 
@@ -363,4 +410,14 @@ def test_each_program_knows_the_commands_of_the_other():
     from slmtok.cli import errors
 
     assert set(errors.OF_SLM) == COMMANDS.keys() - OF_SLMTOK.keys()
-    assert set(errors.OF_SLMTOK) == OF_SLMTOK.keys() - COMMANDS.keys()
+
+
+def test_a_device_may_have_another_memory(slm):
+    usual = slm("info", "cpu-demo", "--on", "a100", "--json", code=0).json["result"]["on"]
+    small = slm("info", "cpu-demo", "--on", "A100-40GB", "--json", code=0).json["result"]["on"]
+    assert (usual["memory"], small["memory"]) == (80e9, 40e9) and small["sequences"] < usual["sequences"]
+
+
+def test_quiet_keeps_what_a_dry_run_says(slm, made):
+    line = ["train", made / "data", "-o", "new", "--preset=cpu-demo", "--dry-run"]
+    assert slm(*line, "-q", code=0).out == slm(*line, code=0).out != ""

@@ -329,7 +329,7 @@ def test_a_run_folder_that_is_moved_while_it_is_trained(settings, whole, tmp_pat
                 (path / ".lock").touch()
                 (path / "heartbeat.json").touch()
 
-    with pytest.raises(Unreadable, match="was removed or replaced while it was written"):
+    with pytest.raises(Unreadable, match="was removed or replaced while it was in use"):
         train(settings, output=path, report=report)
     assert path.exists() == (change.startswith("replaced"))
     if change == "replaced by a run":

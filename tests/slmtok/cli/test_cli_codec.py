@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,21 @@ def test_ids_are_those_of_the_call(slmtok, tok, tokenizer):
     ran = slmtok("encode", "-t", tok, stdin=TEXT)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == " ".join(map(str, tokenizer.encode_list(TEXT))) + "\n"
+
+
+def test_lines_of_ids_are_those_of_the_batch(slmtok, tok, tokenizer):
+    """Enough for several writes, with documents that are empty."""
+    texts = [TEXT[: n % len(TEXT)].replace(b"\n", b" ").replace(b"\r", b" ") for n in range(3000)]
+    ran = slmtok("encode", "-t", tok, "--document", "line", "--bos", "--eos", "--threads", "2", stdin=b"\n".join(texts))
+    rows = tokenizer.encode_batch(texts, bos=True, eos=True)
+    assert ran.out == "".join(" ".join(map(str, row.tolist())) + "\n" for row in rows)
+
+
+def test_lines_of_ids_need_no_numpy(tok):
+    Path("a.txt").write_bytes(TEXT)
+    code = "import sys; from slmtok.cli import main; assert main(sys.argv[1:]) == 0; assert 'numpy' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code, "encode", "a.txt", "-t", tok], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
 
 
 @pytest.mark.parametrize("to", ["ids", "npy", "bin"])

@@ -11,6 +11,7 @@ import shutil
 import signal
 import time
 
+import numpy as np
 import pytest
 
 import slmtok as package
@@ -148,6 +149,26 @@ def test_deep_finds_what_digests_cannot(slmtok, lines, tok, tmp_path):
     manifest.write_text(json.dumps(content))
     ran = slmtok("verify", "data", "--deep")
     assert ran.code == 3 and (" bytes, not " in ran.out or "add up" in ran.out)
+
+
+@pytest.mark.parametrize(
+    ("at", "value"),
+    [(0, 3), (3, 0), (4, "n"), (4, "n + 1"), (5, 2**64 - 1), (-1, 0), (-1, "n - 1"), (-1, "n + 1")],
+)
+def test_offsets_with_new_sums_give_no_ids_of_other_documents(slmtok, lines, tok, tmp_path, at, value):
+    """They descended or pointed outside, and decode wrote bytes of other documents with status 0."""
+    slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
+    path, manifest = tmp_path / "data/train-00000.off", tmp_path / "data/manifest.json"
+    content = json.loads(manifest.read_text())
+    offsets = np.fromfile(path, "<u8")
+    offsets[at] = eval(value, {"n": int(offsets[-1])}) if isinstance(value, str) else value
+    offsets.tofile(path)
+    content["shards"][0]["sha256"]["off"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    manifest.write_text(json.dumps(content))
+    for docs in ("0:1", "3:4", "4:5", "5:6", "0:2"):
+        ran = slmtok("decode", "data", "--docs", docs)
+        assert (ran.code, ran.out) == (1, "")
+        assert "train-00000.off" in ran.err and "do not ascend from 0 to the number of ids" in ran.err
 
 
 def test_several_tokenizers(slmtok, lines, tok, tmp_path):

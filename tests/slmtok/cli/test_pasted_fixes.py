@@ -108,16 +108,12 @@ def _run_shell(command: str) -> None:
          "slmtok set-special tok.json 'a=<|a|>' 'x=<x>' 'b=<|b|>' 'y=<|y|>' -o new.json"),
         ("set-special tok.json '<|a|>=a' '<|b|>=b' '1x=<c>' 'pad=0' -o new.json --force",
          "slmtok set-special tok.json 'a=<|a|>' 'b=<|b|>' 'x=<c>' 'pad=<|pad|>' -o new.json --force"),
-        ("set-special tok.json user assistant -o new.json",
-         "slmtok set-special tok.json 'user=<|user|>' 'assistant=<|assistant|>' -o new.json"),
         ("set-special tok.json user '<u>' '<s>' '<s>' -o new.json",
          "slmtok set-special tok.json 'user=<u>' 'bos=<s>' -o new.json"),
         ("vocab tok.json 280", "printf %s 280 | slmtok decode - -t tok.json"),
         ("vocab -t tok.json 280", "printf %s 280 | slmtok decode - -t tok.json"),
-        ("encode 'the cat' -t tok.json --bos", "for text: printf %s 'the cat' | slmtok encode - -t tok.json --bos"),
         ("encode --text 'the cat' tok.json --eos", "printf %s 'the cat' | slmtok encode - tok.json --eos"),
         ("decode '20 21' --skip-special", "for ids: printf %s '20 21' | slmtok decode - --skip-special -t tok.json"),
-        ("decode 20 21 -t tok.json --errors keep", "printf %s '20 21' | slmtok decode - -t tok.json --errors keep"),
         ("reproduce .", "slmtok reproduce tok.lock"),
     ],
 )  # fmt: skip
@@ -314,7 +310,7 @@ def test_binary_data_behind_the_head_of_a_file(slmtok, here: Path, command: str)
         ("pack a.txt -t tok.json --output-dir new", "use -o new"),
         ("encode a.txt --model tok.json", "use -t tok.json"),
         ("encode -t tok.json --text 'the cat'", "printf %s 'the cat' | slmtok encode - -t tok.json"),
-        ("decode -t tok.json 5 20 280", "printf %s '5 20 280' | slmtok decode - -t tok.json"),
+        ("decode -t tok.json 5 20 280", "printf %s '5 20 280' | slmtok decode -t tok.json -"),
         ("set-special tok.json '<|user|>' -o new.json", "slmtok set-special tok.json 'user=<|user|>' -o new.json"),
         ("set-special tok.json =x -o new.json", "slmtok set-special tok.json x=x -o new.json"),
         ("train a.txt --vocab 290 -o new.json --special '<|user|>'", "--special 'user=<|user|>'"),
@@ -361,9 +357,9 @@ def test_a_tokenizer_compared_with_itself_is_noted(slmtok, here: Path) -> None:
 
 
 def test_a_tokenizer_of_hugging_face_is_imported_beside_another(slmtok, here: Path) -> None:
-    assert slmtok("export", "tok.json", "--output-format", "hf", "-o", "hf").code == 0
+    assert slmtok("export", "tok.json", "--output-format", "hf", "-o", "hf", "--no-verify").code == 0
     fix = fix_of(slmtok("decode", "hf"))
-    assert fix == "slmtok import hf -o tok-2.json" and slmtok(*fix.split()[1:]).code == 0
+    assert fix == "slmtok import hf -o tok-2.json" and slmtok(*fix.split()[1:], "--no-verify").code == 0
 
 
 def test_tokens_and_merges_in_two_files(slmtok, here: Path) -> None:

@@ -121,9 +121,8 @@ CASES = {
     "train --input=a.txt --vocab 280 --model_type=unigram -o x": (2, "--model_type; slmtok has no unigram\n"),
     "extend tok.json a.txt --vocab 10 -o x": (2, "fix:   --vocab 290 for 10 more; slice makes a smaller one\n"),
     "pack a.txt -t tok.json -o x --val files:r.jsonl": (2, "fix:   name r.jsonl in the corpus too: the rule chooses"),
-    "eval tok.json --on a.txt --sizes 275 280": (2, "fix:   --sizes 275,280\n"),
+    "eval tok.json --on a.txt --sizes 275 280": (2, "fix:   slmtok eval tok.json --on a.txt --sizes 275,280\n"),
     "decode packed/train-00000.bin -t tok.json --input-format bin": (2, "fix:   leave --input-format out\n"),
-    "train a.txt --vocab 280.0 -o x": (2, "error: --vocab takes an integer >= 0, not '280.0'\n"),
     "bench --rounds 1.5 --on a.txt": (2, "error: --rounds takes an integer >= 0, not '1.5'\n"),
     "train a.txt --vocab 280 290": (2, "fix:   --vocab 280 --vocab 290\n"),
     "view tok.json --text abc -o x.html": (2, "fix:   slmtok view tok.json -o x.html abc\n"),
@@ -196,6 +195,33 @@ CASES = {
     "report tok.json --with a.txt -o p.html": (2, "fix:   leave a.txt out; slmtok eval"),
     "report tok.json -o p.pdf": (2, "fix:   -o p.html\n"),
     "export tok.json --output-format hf -o packed --no-verify --force": (1, "'packed' holds 'manifest.json'\n"),
+    "export tok.json --output-format gguf -o x.gguf": (2, "fix:   --output-format hf -o x-hf, which converters to and"),
+    "export tok.json --output-format hf -o packed.bin": (2, "fix:   -o packed-2\n"),
+    "train --scheme word -o x": (2, "fix:   slmtok train CORPUS --scheme word -o x --vocab 8192\n"),
+    "train --scheme byte -o x": (2, "fix:   slmtok train CORPUS --scheme byte -o x\n"),
+    "set-special tok.json <|im_start|> <|im_end|> -o x": (
+        2,
+        "fix:   slmtok set-special tok.json 'im_start=<|im_start|>' 'im_end=<|im_end|>' -o x\n",
+    ),
+    "set-special tok.json user assistant -o x": (
+        2,
+        "fix:   slmtok set-special tok.json 'user=<|user|>' 'assistant=<|assistant|>' -o x\n",
+    ),
+    "set-special tok.json <|u|>=user <|a|>=assistant -o x": (
+        2,
+        "fix:   slmtok set-special tok.json 'user=<|u|>' 'assistant=<|a|>' -o x\n",
+    ),
+    "decode 1 2 -t tok.json --skip-special": (
+        2,
+        "fix:   printf %s '1 2' | slmtok decode - -t tok.json --skip-special\n",
+    ),
+    "decode 12 -t tok.json --skip-special": (
+        1,
+        "fix:   for ids: printf %s 12 | slmtok decode - -t tok.json --skip-special\n",
+    ),
+    "encode Once -t tok.json --bos": (1, "fix:   for text: printf %s Once | slmtok encode - -t tok.json --bos\n"),
+    "encode tok.json --eos --text=abc": (2, "fix:   printf %s abc | slmtok encode - tok.json --eos\n"),
+    "completion --install": (2, "fix:   printf '%s\\n' 'eval \"$(slmtok completion bash)\"' >> ~/.bashrc\n"),
 }
 
 
@@ -385,17 +411,6 @@ def test_parquet_on_stdin_is_a_file_that_is_named(slmtok, tmp_path):
         assert ran.code == 2 and "fix:   name a .parquet file, uncompressed; cat > FILE.parquet saves stdin" in ran.err
 
 
-def test_the_note_on_a_split_without_documents_can_be_followed(slmtok, tmp_path):
-    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
-    (tmp_path / "r.jsonl").write_text('{"text": "the cat"}\n')
-    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
-    ran = slmtok("pack", "r.jsonl", "-t", "tok.json", "-o", "new", "--val", "hash:1%")
-    assert "new has no val documents; run it again with --val tail:10% --force\n" in ran.err, ran.err
-    assert slmtok("pack", "r.jsonl", "-t", "tok.json", "-o", "new", "--val", "tail:10%", "--force").code == 0
-    ran = slmtok("pack", "a.txt", "-t", "tok.json", "-o", "b", "--val", "hash:1%")
-    assert "--val tail:10% --force, or with --separator TEXT --force\n" in ran.err, ran.err
-
-
 def test_an_audit_of_another_text_is_not_taken_for_another_reading(slmtok, tmp_path):
     (tmp_path / "a.txt").write_text("the cat.\n\nsat on the mat.\n\n" * 20)
     (tmp_path / "b.txt").write_text("the cat.")
@@ -422,15 +437,6 @@ def test_a_lock_names_the_folder_of_a_file_that_was_given(slmtok, tmp_path):
         assert (copy, again) == ("cp old/b.txt old/a.txt", "slmtok reproduce tok.lock --corpus old")
     (tmp_path / "old/a.txt").write_bytes((tmp_path / "old/b.txt").read_bytes())
     assert slmtok(*again.split()[1:]).code == 0
-    # A file of the same name with another text is not meant; folders below that of the lock are searched.
-    (tmp_path / "below" / "raw").mkdir(parents=True)
-    (tmp_path / "tok.lock").rename("below/tok.lock")
-    (tmp_path / "old/a.txt").rename("below/raw/a.txt")
-    (tmp_path / "a.txt").write_text("another text")
-    ran = slmtok("reproduce", "below/tok.lock")
-    assert ran.err.endswith("fix:   slmtok reproduce below/tok.lock --corpus below/raw\n")
-    (tmp_path / "below/raw/a.txt").unlink()
-    assert "--corpus FOLDER, where a.txt lies now" in slmtok("reproduce", "below/tok.lock").err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="/dev/zero is of Unix")
@@ -441,3 +447,51 @@ def test_what_is_read_whole_has_a_limit(slmtok, tmp_path):
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     ran = slmtok("show", "tok.json", "-", stdin=bytes((64 << 20) + 1))
     assert ran.code == 2 and "error: the text has more than 67,108,864 bytes\n" in ran.err
+
+
+def test_counts_and_sizes_have_one_reader(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    line = ["train", "a.txt", "--vocab", "2,74", "--max-docs", "100,000", "--max-bytes", "1,000", "-o"]
+    assert slmtok(*line, "x.json").code == 2
+    line[3] = "0,274"
+    assert slmtok(*line, "x.json").code == 0
+    assert slmtok("sample-corpus", "--bytes", "10,000", "--seed", "1,000", "-o", "s.txt").code == 0
+    for wrong in ("100,00", "1,2"):
+        assert slmtok("count", "a.txt", "--max-docs", wrong, "-o", "x").code == 2
+
+
+def test_quiet_keeps_results_and_omits_the_summary_of_what_was_written(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json", "-q").out == ""
+    assert slmtok("slice", "tok.json", "--vocab", "275", "-o", "cut.json", "-q").out == ""
+    for line in ("eval tok.json --on a.txt", "diff tok.json cut.json", "info tok.json"):
+        assert slmtok(*line.split(), "-q").out == slmtok(*line.split()).out != ""
+
+
+def test_a_lock_finds_its_corpus_by_content(slmtok, tmp_path):
+    (tmp_path / "lk").mkdir()
+    text = "the cat sat on the mat " * 20
+    (tmp_path / "lk/a.txt").write_text(text)
+    assert slmtok("train", "lk/a.txt", "--vocab", "280", "-o", "lk/tok.json").code == 0
+    (tmp_path / "lk/raw").mkdir()
+    (tmp_path / "lk/a.txt").rename(tmp_path / "lk/raw/a.txt")
+    (tmp_path / "a.txt").write_text(text + "another")
+    fix = slmtok("reproduce", "lk/tok.lock").err.rpartition("fix:   slmtok ")[2]
+    assert fix == "reproduce lk/tok.lock --corpus lk/raw\n"
+    assert slmtok(*fix.split()).code == 0
+    (tmp_path / "lk/raw/a.txt").unlink()
+    assert "--corpus FOLDER, where a.txt lies now" in slmtok("reproduce", "lk/tok.lock").err
+
+
+def test_an_empty_split_is_mended_by_the_note(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    (tmp_path / "r.jsonl").write_text('{"text": "the cat"}\n' * 5)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    err = slmtok("pack", "r.jsonl", "-t", "tok.json", "--val", "hash:0.0001%", "-o", "d").err
+    assert "d has no val documents; --val tail:10% --force makes some\n" in err
+    assert slmtok("pack", "r.jsonl", "-t", "tok.json", "-o", "d", "--val", "tail:10%", "--force").code == 0
+    assert (tmp_path / "d/val-00000.bin").exists()
+    (tmp_path / "one.jsonl").write_text('{"text": "the cat"}\n')
+    for corpus, ways in (("one.jsonl", ""), ("a.txt", " or --separator STRING --force")):
+        err = slmtok("pack", corpus, "-t", "tok.json", "--val", "hash:0.0001%", "-o", f"{corpus}-packed").err
+        assert f"-packed has no val documents; --val tail:10% --force{ways} makes some\n" in err

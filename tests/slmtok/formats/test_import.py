@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from slmtok._engine import pattern_names
 from slmtok.errors import (
     CorruptFile,
     Inexpressible,
+    InvalidSpecials,
     MissingInput,
     NotEqual,
     OptionError,
@@ -24,6 +26,7 @@ from slmtok.errors import (
 from slmtok.formats.export import export
 from slmtok.formats.foreign_files import TRAIN_OWN
 from slmtok.formats.importing import import_file
+from slmtok.formats.own_layout import roles_of
 
 pytestmark = pytest.mark.peer
 
@@ -313,3 +316,84 @@ def test_what_tokenizers_cannot_read_or_would_repeat_is_refused(bpe400: slmtok.T
         path.write_text(json.dumps({**content, "post_processor": processor}))
         with pytest.raises(Inexpressible, match="its template 'single' repeats a text"):
             import_file(path)
+
+
+def _nested(steps: object, depth: int = 0) -> dict[str, Any]:
+    """A sequence of all four stages with `steps` in each."""
+    found = {"type": "Sequence", **dict.fromkeys(("normalizers", "pretokenizers", "processors", "decoders"), steps)}
+    return _nested([found], depth - 1) if depth else found
+
+
+HOSTILE_STEPS: list[Any] = [
+    *(5, "x", True, [], [5], {}, {"type": 5}, {"type": []}, {"type": None}),
+    *(_nested(steps) for steps in (5, "abc", True, {"a": 1}, [5], ["x"], [None], [[]], [{}], [{"type": 5}])),
+    *(_nested([5], 2), _nested([], 8)),
+    *({"type": "T", "single": pieces, "pair": []} for pieces in (5, "x", True, {"Sequence": 1}, [5], [[]])),
+]
+
+
+@pytest.mark.parametrize("stage", ["normalizer", "pre_tokenizer", "post_processor", "decoder"])
+def test_steps_of_wrong_types_are_one_error(bpe400: slmtok.Tokenizer, tmp_path: Path, stage: str) -> None:
+    """Some ended with a TypeError of Python."""
+    export(bpe400, "hf", tmp_path / "hf", verify=False)
+    path = tmp_path / "hf/tokenizer.json"
+    content = json.loads(path.read_text())
+    for step in HOSTILE_STEPS:
+        path.write_text(json.dumps({**content, stage: step}))
+        with pytest.raises((CorruptFile, Inexpressible), match=r"tokenizer\.json") as caught:
+            import_file(path, verify=False)
+        assert caught.value.where == str(path) and caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        *(5, "x", {}, [5], [None], [[]], [{}], [{"id": 5}], [{"content": "a"}]),
+        *([{"id": id, "content": "a"}] for id in ("5", None, True, 1.5, -1, 10**30, 1 << 21)),
+        *([{"id": 700, "content": text}] for text in (5, None, "", "\ud800", "x" * 5000)),
+        [{"id": 700, "content": "a"}, {"id": 700, "content": "b"}],
+    ],
+)
+def test_hostile_added_tokens_are_one_error(bpe400: slmtok.Tokenizer, tmp_path: Path, added: object) -> None:
+    export(bpe400, "hf", tmp_path / "hf", verify=False)
+    path = tmp_path / "hf/tokenizer.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "added_tokens": added}))
+    with pytest.raises((CorruptFile, InvalidSpecials)) as caught:
+        import_file(path, verify=False)
+    assert caught.value.where == str(path) and caught.value.fix
+
+
+def test_roles_of_many_added_tokens_take_linear_time() -> None:
+    """Each role was compared with all others: 20,000 took 80 s."""
+    begin = time.monotonic()
+    spellings = {f"<t{number}>": number for number in range(100_000)}
+    assert roles_of(spellings) == {text: text.strip("<>") for text in spellings}
+    assert roles_of({"<a>": 0, "a": 1, "(a)": 2}) == {"a": "a", "<a>": "a_0", "(a)": "a_2"}
+    assert time.monotonic() - begin < 20
+
+
+def test_merges_that_are_listed_often_are_refused_soon(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
+    """The table of characters was made for each part of each merge: 100,000 took 46 s."""
+    export(bpe400, "hf", tmp_path / "hf", verify=False)
+    path = tmp_path / "hf/tokenizer.json"
+    content = json.loads(path.read_text())
+    content["model"]["merges"] = content["model"]["merges"][:1] * 100_000
+    path.write_text(json.dumps(content))
+    begin = time.monotonic()
+    with pytest.raises(Inexpressible, match="no merge joins"):
+        import_file(path)
+    assert time.monotonic() - begin < 20
+
+
+def test_a_regex_on_which_the_library_gives_up_is_one_error(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
+    """It ended with a PanicException, which is no Exception."""
+    export(bpe400, "hf", tmp_path / "hf", verify=False)
+    path = tmp_path / "hf/tokenizer.json"
+    content = json.loads(path.read_text())
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    split = {"type": "Split", "pattern": {"Regex": "(a*)*b" * 300}, "behavior": "Isolated", "invert": False}
+    path.write_text(
+        json.dumps({**content, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, byte_level]}})
+    )
+    with pytest.raises(CorruptFile, match="the package tokenizers fails on a text with "):
+        import_file(path)

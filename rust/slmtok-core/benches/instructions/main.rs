@@ -16,7 +16,7 @@ use std::hint::black_box;
 
 use slmtok_core::count::{Counter, Counts, Limits};
 use slmtok_core::decode::Decoder;
-use slmtok_core::encode::{Encoder, Frame, IdWidth};
+use slmtok_core::encode::{Encoder, Frame, PooledId};
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, testing};
 use slmtok_core::train::{Options, TieBreak, train};
@@ -89,7 +89,7 @@ fn encoder(pattern: &Pattern, merges: &Merges, first: u32) -> Encoder {
 }
 
 /// Encodes with empty and with filled caches, then decodes.
-fn encode<I: IdWidth + Into<i64>>(encoder: &Encoder, name: &str, text: &[u8]) {
+fn encode<I: PooledId + Into<i64>>(encoder: &Encoder, name: &str, text: &[u8]) {
     let documents = [text];
     let mut once = || encoder.encode_batch::<I>(&documents, 1, Frame::default(), &mut |_| Ok(())).unwrap();
     let cold = case(&format!("encode cold {name}"), &mut once);

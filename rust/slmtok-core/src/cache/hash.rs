@@ -68,7 +68,7 @@ impl KeyHash {
     /// Runs a loop over many keys, compiled for the backend's instructions. The loop is a function of its own, so that all
     /// its state stays in registers.
     #[inline(always)]
-    pub fn run<L: KeyLoop>(self, keys: L) -> L::Output {
+    pub fn dispatch<L: KeyLoop>(self, keys: L) -> L::Output {
         match self.backend {
             #[cfg(target_arch = "x86_64")]
             HashBackend::Aes(aes) => aes.run(keys),
@@ -77,7 +77,7 @@ impl KeyHash {
     }
 }
 
-/// A loop over many keys. A trait, because a closure cannot be marked `inline(always)`.
+/// A loop over many keys, for [`KeyHash::dispatch`]. A trait, because a closure cannot be marked `inline(always)`.
 pub trait KeyLoop {
     /// What the loop returns.
     type Output;

@@ -14,29 +14,9 @@ use std::is_x86_feature_detected as has;
 
 use super::hash::{KeyBatch, KeyLoop, Pieces};
 use super::hash_table::home_shift;
-use super::short_key::{MAX_KEY_BYTES, short_key};
+use super::short_key::{KEY_MASKS, KeyMask, MAX_KEY_BYTES, short_key};
 use crate::mem::prefetch;
 use crate::simd_limit::{SimdSet, test_limit_allows};
-
-/// The masks of `short_key` for vector registers: for each length its first bytes of sixteen, and the length in the top byte.
-#[repr(align(64))]
-struct Masks([[[u8; 16]; 2]; 16]);
-
-#[expect(clippy::cast_possible_truncation, reason = "lengths are below 16")]
-static MASKS: Masks = {
-    let mut masks = [[[0; 16]; 2]; 16];
-    let mut length = 1;
-    while length < 16 {
-        let mut k = 0;
-        while k < length {
-            masks[length][0][k] = 0xFF;
-            k += 1;
-        }
-        masks[length][1][15] = length as u8;
-        length += 1;
-    }
-    Masks(masks)
-};
 
 /// Proof that the machine has AES, AVX, and BMI 1 and 2.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +35,7 @@ impl Aes {
         unsafe { hash(key, seed) }
     }
 
-    /// See [`super::hash::KeyHash::run`]. With BMI2 a variable shift is one instruction instead of three.
+    /// See [`super::hash::KeyHash::dispatch`]. With BMI2 a variable shift is one instruction instead of three.
     #[inline(always)]
     pub(super) fn run<L: KeyLoop>(self, keys: L) -> L::Output {
         // SAFETY: as in `hash`.
@@ -79,7 +59,7 @@ impl Aes {
 
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
 fn hash(key: u128, seed: [u64; 2]) -> u64 {
-    mix(load(&key.to_le_bytes()), seed_register(seed))
+    mix(load(&key), seed_register(seed))
 }
 
 #[inline(never)]
@@ -106,9 +86,9 @@ fn mix(key: __m128i, seed: __m128i) -> u64 {
 
 #[inline]
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
-fn load(bytes: &[u8; 16]) -> __m128i {
+fn load(key: &u128) -> __m128i {
     // SAFETY: the reference is to 16 readable bytes; the load needs no alignment.
-    unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+    unsafe { _mm_loadu_si128(std::ptr::from_ref(key).cast()) }
 }
 
 /// Not inlined, so that all state of the loop stays in registers.
@@ -131,8 +111,8 @@ fn fill<S>(batch: &mut KeyBatch, pieces: Pieces<'_>, seed: [u64; 2], slots: &[S]
             let key = if begin < windows {
                 // SAFETY: 16 bytes of the text begin at `begin`.
                 let window = unsafe { _mm_loadu_si128(text.as_ptr().add(begin).cast()) };
-                let [mask, top] = &MASKS.0[length];
-                _mm_or_si128(_mm_and_si128(window, load(mask)), load(top))
+                let KeyMask { bytes, length } = &KEY_MASKS[length];
+                _mm_or_si128(_mm_and_si128(window, load(bytes)), load(length))
             } else {
                 key_near_end(text, begin, end)
             };
@@ -150,5 +130,5 @@ fn fill<S>(batch: &mut KeyBatch, pieces: Pieces<'_>, seed: [u64; 2], slots: &[S]
 #[inline(never)]
 #[target_feature(enable = "aes,avx,bmi1,bmi2")]
 fn key_near_end(text: &[u8], begin: usize, end: usize) -> __m128i {
-    load(&short_key(text, begin, end).to_le_bytes())
+    load(&short_key(text, begin, end))
 }

@@ -98,9 +98,7 @@ pub fn probe_bounded<S: Keyed>(slots: &[S], key: u128, home: usize) -> Option<us
 /// Looks up a key that is not in its home slot, swaps it into that slot, and returns the slot; for an absent key the empty
 /// slot.
 ///
-/// Both keys are found afterwards. Every slot on the path to the key's old slot is occupied before and after the swap. The
-/// other key's probe sequence passes this home slot, and from there on it visits the same lines in the same order, except
-/// for the two slots of the first line; so it reaches the key's old slot as well.
+/// Both keys are found afterwards; section 4 of `DESIGN.md` proves it.
 ///
 /// `hash` is the hash under which the key is looked up. If the table was rehashed since, it names no home: nothing moves.
 ///

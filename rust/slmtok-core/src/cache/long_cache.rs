@@ -3,7 +3,7 @@
 //! A slot holds 31 bits of a hash, a bit that is set, and the offset of a record; the record holds the piece and its ids. A
 //! lookup therefore stalls on memory in two arrays: the home slot is prefetched, and if it has the hash of the piece, so are the
 //! first two lines of the record. All bytes are compared, so a hit is always right. The caller inserts CJK
-//! clauses at their second occurrence, because most of them never recur.
+//! clauses (those too long for a key) at their second occurrence, because most of them never recur.
 
 use std::marker::PhantomData;
 

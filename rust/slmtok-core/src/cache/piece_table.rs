@@ -91,7 +91,8 @@ impl<I: TokenId> PieceTable<I> {
     /// Writes the ids of consecutive pieces to `out`, up to the first piece that is absent or has an overflow entry. Returns
     /// the number of pieces and of ids. `out` needs room for all ids and [`TokenId::STORE_LEN`] more.
     pub fn lookup_hits(&mut self, keys: &[u128], hashes: &[u64], out: &mut [I]) -> (usize, usize) {
-        self.hash.run(LookupHits { slots: &mut self.slots, key_hash: self.hash, keys, hashes, out })
+        // Compiled once for the instructions of each hash backend; the loop is `LookupHits::run`.
+        self.hash.dispatch(LookupHits { slots: &mut self.slots, key_hash: self.hash, keys, hashes, out })
     }
 
     /// The number of ids of an overflow entry, which it prefetches.

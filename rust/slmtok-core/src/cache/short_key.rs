@@ -11,20 +11,26 @@ pub const MAX_KEY_BYTES: usize = 15;
 /// The key of a piece that is too long for one.
 pub const NO_KEY: u128 = 0;
 
-/// Masks for the low `n` bytes of a 16-byte load, in two halves, and the length in the top byte; index `n`. `hash_aes` has the
-/// same for vector registers.
-const MASKS: [[u64; 3]; MAX_KEY_BYTES + 1] = masks();
+/// What makes a key of a 16-byte load, in one cache line.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+pub(super) struct KeyMask {
+    /// The bits of the piece's bytes.
+    pub bytes: u128,
+    /// The length, in the top byte.
+    pub length: u128,
+}
 
-const fn masks() -> [[u64; 3]; MAX_KEY_BYTES + 1] {
-    let mut masks = [[0; 3]; MAX_KEY_BYTES + 1];
+/// The mask of each length.
+pub(super) static KEY_MASKS: [KeyMask; MAX_KEY_BYTES + 1] = {
+    let mut masks = [KeyMask { bytes: 0, length: 0 }; MAX_KEY_BYTES + 1];
     let mut n = 1;
     while n <= MAX_KEY_BYTES {
-        let mask: u128 = (1 << (8 * n)) - 1;
-        masks[n] = [low_half(mask), low_half(mask >> 64), (n as u64) << 56];
+        masks[n] = KeyMask { bytes: (1 << (8 * n)) - 1, length: (n as u128) << 120 };
         n += 1;
     }
     masks
-}
+};
 
 /// The key of `text[start..end]`, which must be 1 to 15 bytes long.
 #[inline(always)]
@@ -37,8 +43,9 @@ fn key(text: &[u8], start: usize, end: usize) -> u128 {
     };
     // In halves: the multiplicative hash would have to split a vector again.
     let loaded = u128::from_le_bytes(*loaded);
-    let [low, high, top] = MASKS[length & 15];
-    u128::from(low_half(loaded) & low) | u128::from(low_half(loaded >> 64) & high | top) << 64
+    let KeyMask { bytes, length } = KEY_MASKS[length & 15];
+    let high = low_half(loaded >> 64) & low_half(bytes >> 64) | low_half(length >> 64);
+    u128::from(low_half(loaded) & low_half(bytes)) | u128::from(high) << 64
 }
 
 /// The key of `text[start..end]`, which must not be empty, or [`NO_KEY`].

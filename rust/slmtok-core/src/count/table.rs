@@ -130,7 +130,7 @@ impl CountTable {
     /// piece. After a rehash the hashes of the batch are stale; a key is then not found, and the caller adds it.
     fn add_known(&mut self, at: usize, n: usize) -> usize {
         let Self { slots, batch: KeyBatch { keys, hashes, .. }, hash, .. } = self;
-        at + hash.run(IncrementKnown { slots, hash: *hash, keys: &keys[at..n], hashes: &hashes[at..n] })
+        at + hash.dispatch(IncrementKnown { slots, hash: *hash, keys: &keys[at..n], hashes: &hashes[at..n] })
     }
 
     /// Adds `count` occurrences of `piece`, which must not be empty.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use super::worker::buffer_len;
-use super::{Encoder, IdWidth, Worker};
+use super::{Encoder, PooledId, Worker};
 use crate::accel::lazy_batch::{Document, Portions, Transcode, is_lazy, pipeline, transcode_all};
 use crate::interrupt::supervised_if_slow;
 use crate::ordered::Reorder;
@@ -39,7 +39,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// Elements needed to encode some spans, with a frame around each document.
-    fn buffer_len<I: IdWidth>(&self, spans: &Range<usize>) -> usize {
+    fn buffer_len<I: PooledId>(&self, spans: &Range<usize>) -> usize {
         buffer_len::<I>(self.plan.spans[spans.clone()].iter().map(|span| span.range.len() + 2).sum())
     }
 }
@@ -52,7 +52,7 @@ struct Output<'a, I> {
     document_ends: Vec<usize>,
 }
 
-impl<'a, I: IdWidth> Output<'a, I> {
+impl<'a, I: PooledId> Output<'a, I> {
     fn new(ids: &'a mut [I]) -> Self {
         Self { ids, len: 0, document_ends: Vec::new() }
     }
@@ -140,7 +140,7 @@ impl<'a, I: Copy> OrderedOutput<'a, I> {
     /// The number of ids, and the offsets of the documents. The workers pool the buffers.
     fn finish(self, workers: &mut [Worker<I>]) -> Result<(usize, Vec<i64>)>
     where
-        I: IdWidth,
+        I: PooledId,
     {
         let joined = self.0.into_inner().map_err(|_| Error::Poisoned)?;
         for (worker, buffer) in (0..workers.len()).cycle().zip(joined.free_buffers) {
@@ -177,7 +177,7 @@ impl Encoder {
     ///
     /// # Errors
     /// A custom pattern that exceeds its backtracking limit, and lack of memory.
-    pub fn encode<I: IdWidth>(&self, text: &[u8]) -> Result<Vec<I>> {
+    pub fn encode<I: PooledId>(&self, text: &[u8]) -> Result<Vec<I>> {
         let mut worker = self.take_worker::<I>();
         let ids = worker.buffers.take(buffer_len::<I>(text.len())).and_then(|mut buffer| {
             let len = worker.encode(self, text, 0..text.len(), &mut buffer)?;
@@ -199,7 +199,7 @@ impl Encoder {
     ///
     /// # Errors
     /// As [`Encoder::encode`], and errors of `report`.
-    pub fn encode_reporting<I: IdWidth>(&self, text: &[u8], report: ReportProgress<'_>) -> Result<Vec<I>> {
+    pub fn encode_reporting<I: PooledId>(&self, text: &[u8], report: ReportProgress<'_>) -> Result<Vec<I>> {
         if text.len() > MAX_SILENT_BYTES || self.pattern.is_slow_for(text.len()) {
             return Ok(self.encode_batch(&[text], 1, Frame::default(), report)?.ids);
         }
@@ -229,7 +229,7 @@ impl Encoder {
     ///
     /// # Errors
     /// See [`Encoder::encode`].
-    pub fn encode_and<I: IdWidth, T>(&self, text: &[u8], take: impl FnOnce(&[I]) -> T) -> Result<T> {
+    pub fn encode_and<I: PooledId, T>(&self, text: &[u8], take: impl FnOnce(&[I]) -> T) -> Result<T> {
         let mut worker = self.take_worker::<I>();
         let outcome = worker.encode_and(self, text, take);
         self.return_worker(worker);
@@ -241,7 +241,7 @@ impl Encoder {
     /// # Errors
     /// A frame id that is not in the vocabulary, a custom pattern that exceeds its backtracking limit, lack of memory, or an error of
     /// `report`.
-    pub fn encode_batch<I: IdWidth>(
+    pub fn encode_batch<I: PooledId>(
         &self,
         documents: &[&[u8]],
         threads: usize,
@@ -259,7 +259,7 @@ impl Encoder {
     }
 
     /// As [`Encoder::encode_batch`], for documents that are divided already.
-    pub(super) fn encode_plan<I: IdWidth>(
+    pub(super) fn encode_plan<I: PooledId>(
         &self,
         plan: &WorkPlan,
         documents: &[&[u8]],
@@ -274,7 +274,7 @@ impl Encoder {
         encoded
     }
 
-    fn encode_job<I: IdWidth>(
+    fn encode_job<I: PooledId>(
         &self,
         job: Job<'_>,
         workers: &mut [Worker<I>],
@@ -290,7 +290,7 @@ impl Encoder {
     }
 
     /// Writes all ids to `out`, and returns their number and the offsets of the documents.
-    fn encode_on_one_thread<I: IdWidth>(
+    fn encode_on_one_thread<I: PooledId>(
         &self,
         job: Job<'_>,
         worker: &mut Worker<I>,
@@ -306,7 +306,7 @@ impl Encoder {
     }
 
     /// As [`Encoder::encode_on_one_thread`], with one thread for each worker.
-    fn encode_on_threads<I: IdWidth>(
+    fn encode_on_threads<I: PooledId>(
         &self,
         job: Job<'_>,
         workers: &mut [Worker<I>],
@@ -321,7 +321,7 @@ impl Encoder {
     }
 
     /// Encodes batch `batch_of_plan`, which becomes number `place_in_output` of `joined`.
-    fn encode_into<I: IdWidth>(
+    fn encode_into<I: PooledId>(
         &self,
         joined: &OrderedOutput<'_, I>,
         worker: &mut Worker<I>,
@@ -346,7 +346,7 @@ impl Encoder {
     ///
     /// # Errors
     /// Those of [`Encoder::encode_batch`], and those of `transcode`.
-    pub fn encode_lazily<I: IdWidth>(
+    pub fn encode_lazily<I: PooledId>(
         &self,
         documents: &[Document<'_>],
         threads: usize,
@@ -382,7 +382,7 @@ impl Encoder {
     }
 
     /// The plain alternative to [`Encoder::encode_lazily`]: all documents are transcoded before the first is encoded.
-    fn encode_transcoded<I: IdWidth>(
+    fn encode_transcoded<I: PooledId>(
         &self,
         documents: &[Document<'_>],
         threads: usize,
@@ -401,7 +401,7 @@ impl Encoder {
     ///
     /// # Errors
     /// A custom pattern that exceeds its backtracking limit, lack of memory, or an error of `report`.
-    pub fn count_batch<I: IdWidth>(
+    pub fn count_batch<I: PooledId>(
         &self,
         documents: &[&[u8]],
         threads: usize,
@@ -411,7 +411,7 @@ impl Encoder {
         self.run_plan(&plan, report, |report| self.count_plan::<I>(&plan, documents, threads, report))
     }
 
-    fn count_plan<I: IdWidth>(
+    fn count_plan<I: PooledId>(
         &self,
         plan: &WorkPlan,
         documents: &[&[u8]],
@@ -456,7 +456,7 @@ mod tests {
     }
 
     /// Documents in batches of `size` bytes on `threads` threads equal documents encoded one by one.
-    fn check<I: IdWidth>(encoder: &Encoder, documents: &[&[u8]], size: usize, threads: usize) {
+    fn check<I: PooledId>(encoder: &Encoder, documents: &[&[u8]], size: usize, threads: usize) {
         let plan = WorkPlan::with_batch_bytes(encoder.pattern(), documents, size);
         let frame = Frame { bos: Some(1), eos: Some(1) };
         let batch = encoder.encode_plan::<I>(&plan, documents, threads, frame, &mut no_progress).unwrap();

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 
 use super::batch::Frame;
-use super::{Encoder, IdWidth};
+use super::{Encoder, PooledId};
 use crate::file_blocks::{Block, DocumentUnit, SizedFile};
 use crate::parallel::{BATCH_BYTES, ReportProgress, WorkPlan};
 use crate::threads::spawn;
@@ -49,7 +49,7 @@ impl Encoder {
     /// # Errors
     /// A file that cannot be read or becomes shorter, a document with too much text to hold at once, an existing or unwritable
     /// `out`, and the errors of [`Encoder::encode_batch`].
-    pub fn encode_files<I: IdWidth>(
+    pub fn encode_files<I: PooledId>(
         &self,
         paths: &[String],
         out: &str,
@@ -75,7 +75,7 @@ impl Encoder {
         Ok(offsets)
     }
 
-    fn encode_file<I: IdWidth>(
+    fn encode_file<I: PooledId>(
         &self,
         file: &SizedFile,
         options: FileOptions,
@@ -172,7 +172,7 @@ struct IdWriter<'a> {
 
 impl IdWriter<'_> {
     /// Writes `ids`; `offsets` are those of the documents that end in them, after a 0.
-    fn write<I: IdWidth>(&mut self, ids: &[I], offsets: &[i64]) -> Result<()> {
+    fn write<I: PooledId>(&mut self, ids: &[I], offsets: &[i64]) -> Result<()> {
         self.offsets.extend(offsets[1..].iter().map(|end| self.written + end));
         self.written += ids.len() as i64;
         self.bytes.clear();

@@ -5,6 +5,7 @@
 mod batch;
 mod dropout;
 mod files;
+mod lines;
 mod piece_encoder;
 pub mod rank_file;
 mod split_points;
@@ -21,7 +22,7 @@ pub use files::FileOptions;
 use piece_encoder::{InternalId, PieceEncoder};
 use rank_file::merges_from_ranks;
 pub use worker::Worker;
-pub use worker_pool::IdWidth;
+pub use worker_pool::PooledId;
 use worker_pool::WorkerPool;
 
 pub use crate::accel::lazy_batch::{Document, Transcode};

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::split_points::SplitPoints;
 use crate::Result;
-use crate::fork_safe_once::get_or_init;
+use crate::fork_safe_once;
 use crate::merge::longest::LongestMatch;
 use crate::merge::{Merger, byte_ids};
 use crate::merges::{Merges, TokenBytes};
@@ -102,7 +102,8 @@ impl PieceEncoder {
     pub fn split_points(&self) -> Option<&SplitPoints> {
         match self {
             Self::Merge { merger, split_points } => {
-                Some(get_or_init(split_points, || SplitPoints::new(merger.merges.tokens())))
+                // In `OnceLock::get_or_init` a child of fork() could wait forever.
+                Some(fork_safe_once::get_or_init(split_points, || SplitPoints::new(merger.merges.tokens())))
             }
             Self::Longest(_) | Self::Lookup { .. } => None,
         }

@@ -3,7 +3,7 @@
 use super::batch::{EncodedDocuments, Frame};
 use super::split_points::SplitPoints;
 use super::worker::buffer_len;
-use super::{Encoder, IdWidth, Worker};
+use super::{Encoder, PooledId, Worker};
 use crate::Result;
 use crate::merge::reference::merge_by_definition;
 use crate::merge::{Backtrack, MAX_SYMBOLS, Merger, merge_by_heap, merge_by_scan};
@@ -76,7 +76,7 @@ impl Kernels {
 ///
 /// # Errors
 /// A custom pattern that exceeds its backtracking limit.
-pub fn encode_in_slots<I: IdWidth>(encoder: &Encoder, texts: &[&[u8]], slots: usize) -> Result<(Vec<Vec<I>>, u64)> {
+pub fn encode_in_slots<I: PooledId>(encoder: &Encoder, texts: &[&[u8]], slots: usize) -> Result<(Vec<Vec<I>>, u64)> {
     let mut worker = Worker::with_slots(encoder, slots);
     let mut all = Vec::new();
     for text in texts {
@@ -92,7 +92,7 @@ pub fn encode_in_slots<I: IdWidth>(encoder: &Encoder, texts: &[&[u8]], slots: us
 ///
 /// # Errors
 /// See [`Encoder::encode_batch`].
-pub fn encode_in_batches<I: IdWidth>(
+pub fn encode_in_batches<I: PooledId>(
     encoder: &Encoder,
     documents: &[&[u8]],
     size: usize,

@@ -34,8 +34,8 @@ pub struct Worker<I> {
     table: PieceTable<I>,
     long_cache: LongCache<I>,
     /// Keys of the current pieces.
-    keys: KeyBatch,
-    /// Ends of the current pieces; empty while they are borrowed.
+    piece_keys: KeyBatch,
+    /// Ends of the current pieces; empty while they are borrowed, and after an error.
     ends: Vec<usize>,
     /// Hashes of clauses without a key, and of pieces above [`MAX_EAGER_BYTES`], that occurred once and may never recur.
     first_occurrences: BloomFilter,
@@ -43,7 +43,7 @@ pub struct Worker<I> {
     pending_overflow: Vec<(usize, Entry)>,
     /// Ends of the parts of a clause; empty while they are borrowed.
     clause_ends: Vec<usize>,
-    /// Keys of the parts of a clause; swapped with `keys` while they are looked up.
+    /// Keys of the parts of a clause; swapped with `piece_keys` while they are looked up.
     clause_keys: KeyBatch,
     /// Internal ids of the piece that is merged.
     internal_ids: Vec<u32>,
@@ -76,6 +76,7 @@ impl<I: TokenId> Worker<I> {
         while start < range.end {
             // A range of any length may have no sync point, and then no other place to stop.
             interrupt::check()?;
+            // The scanner calls the text a segment.
             let scanned = self.scanner.fill(text, start, &mut ends)?;
             let n = count_ends_up_to(&ends[..scanned], range.end);
             let Some(&end) = ends[..n].last() else { break };
@@ -94,7 +95,7 @@ impl<I: TokenId> Worker<I> {
     /// Computes keys and hashes of the pieces, and prefetches where they will be probed.
     #[inline(always)]
     fn compute_keys(&mut self, pieces: Pieces<'_>) {
-        let Self { table, long_cache, keys, sharing, .. } = self;
+        let Self { table, long_cache, piece_keys: keys, sharing, .. } = self;
         table.record_lookups(pieces.ends.len());
         sharing.record_lookups(pieces.ends.len());
         keys.fill(pieces, table.hash(), table.slots(), |piece| long_cache.hash_and_prefetch(piece));
@@ -105,8 +106,8 @@ impl<I: TokenId> Worker<I> {
     fn look_up(&mut self, encoder: &Encoder, pieces: Pieces<'_>, out: &mut [I]) -> usize {
         debug_assert!(self.pending_overflow.is_empty());
         let (mut done, mut len) = (0, 0);
-        for k in 0..self.keys.long_indices.len() {
-            let index = usize::from(self.keys.long_indices[k]);
+        for k in 0..self.piece_keys.long_indices.len() {
+            let index = usize::from(self.piece_keys.long_indices[k]);
             len = self.look_up_short(encoder, pieces, done..index, out, len);
             len = self.look_up_long(encoder, pieces, index, out, len);
             done = index + 1;
@@ -127,15 +128,15 @@ impl<I: TokenId> Worker<I> {
         mut len: usize,
     ) -> usize {
         while !indices.is_empty() {
-            let KeyBatch { keys, hashes, .. } = &self.keys;
+            let KeyBatch { keys, hashes, .. } = &self.piece_keys;
             let hits = self.table.lookup_hits(&keys[indices.clone()], &hashes[indices.clone()], &mut out[len..]);
             indices.start += hits.0;
             len += hits.1;
             let Some(index) = indices.next() else { break };
-            let entry = self.table.get(self.keys.keys[index], self.keys.hashes[index]);
+            // Why the loop stopped, by a second probe: for one piece in a hundred the loop should not carry a reason.
+            let entry = self.table.get(self.piece_keys.keys[index], self.piece_keys.hashes[index]);
             if entry == NO_ENTRY {
-                self.flush_pending(out);
-                len += self.merge_short(encoder, pieces.text, pieces.range(index), index, &mut out[len..]);
+                len = self.merge_short(encoder, pieces, index, out, len);
             } else {
                 self.pending_overflow.push((len, entry));
                 len += self.table.prefetched_overflow_len(entry);
@@ -154,12 +155,11 @@ impl<I: TokenId> Worker<I> {
         out: &mut [I],
         len: usize,
     ) -> usize {
-        let (range, hash) = (pieces.range(index), self.keys.hashes[index]);
-        if let Some(written) = self.long_cache.get(&pieces.text[range.clone()], hash, &mut out[len..]) {
+        let (piece, hash) = (&pieces.text[pieces.range(index)], self.piece_keys.hashes[index]);
+        if let Some(written) = self.long_cache.get(piece, hash, &mut out[len..]) {
             return len + written;
         }
-        self.flush_pending(out);
-        len + self.merge_long(encoder, pieces.text, range, hash, &mut out[len..])
+        self.merge_long(encoder, pieces, index, out, len)
     }
 
     /// Copies the ids of pending overflow entries to their positions. Must precede every insertion, which may clear the table and
@@ -170,32 +170,29 @@ impl<I: TokenId> Worker<I> {
         }
     }
 
-    /// Encodes and caches a piece that has a key and is not in the piece table.
+    /// As [`Worker::look_up_short`], for one piece that is not in the piece table: encodes and caches it.
     #[cold]
-    fn merge_short(
-        &mut self,
-        encoder: &Encoder,
-        text: &[u8],
-        range: Range<usize>,
-        index: usize,
-        out: &mut [I],
-    ) -> usize {
-        let key = self.keys.keys[index];
-        let n = self.encode_missed(encoder, text, range, out);
+    fn merge_short(&mut self, encoder: &Encoder, pieces: Pieces<'_>, index: usize, out: &mut [I], len: usize) -> usize {
+        self.flush_pending(out);
+        let (key, out) = (self.piece_keys.keys[index], &mut out[len..]);
+        let n = self.encode_missed(encoder, pieces.text, pieces.range(index), out);
         if self.failure.is_none() {
             self.table.insert(key, &out[..n]);
             self.sharing.record_short(key, &out[..n]);
         }
-        n
+        len + n
     }
 
-    /// Encodes a piece that has no key and is not in the long cache, and caches it unless it is unlikely to recur.
+    /// As [`Worker::look_up_long`], for a piece that is not in the long cache: encodes it, and caches it unless it is unlikely to
+    /// recur.
     #[cold]
-    fn merge_long(&mut self, encoder: &Encoder, text: &[u8], range: Range<usize>, hash: u64, out: &mut [I]) -> usize {
-        let piece = &text[range.clone()];
-        let n = self.encode_missed(encoder, text, range, out);
+    fn merge_long(&mut self, encoder: &Encoder, pieces: Pieces<'_>, index: usize, out: &mut [I], len: usize) -> usize {
+        self.flush_pending(out);
+        let (range, hash, out) = (pieces.range(index), self.piece_keys.hashes[index], &mut out[len..]);
+        let piece = &pieces.text[range.clone()];
+        let n = self.encode_missed(encoder, pieces.text, range, out);
         if self.failure.is_some() {
-            return n;
+            return len + n;
         }
         let (is_clause, is_large) = (is_clause(piece), piece.len() > MAX_EAGER_BYTES);
         if !(is_clause || is_large) || self.first_occurrences.insert(hash) {
@@ -205,7 +202,7 @@ impl<I: TokenId> Worker<I> {
             // A copy costs little beside merging, but a large piece that may never recur must not evict others.
             self.long_cache.insert_without_clearing(piece, hash, &out[..n]);
         }
-        n
+        len + n
     }
 
     /// Encodes a piece that no cache has: a clause part by part, through the caches; any other by the encoder of pieces. Nothing
@@ -241,7 +238,7 @@ impl<I: TokenId> Worker<I> {
         out: &mut [I],
     ) -> usize {
         // The keys of the pieces around this one are still needed.
-        std::mem::swap(&mut self.keys, &mut self.clause_keys);
+        std::mem::swap(&mut self.piece_keys, &mut self.clause_keys);
         let mut ends = std::mem::take(&mut self.clause_ends);
         let (mut at, mut len) = (range.start, 0);
         while at < range.end {
@@ -256,7 +253,7 @@ impl<I: TokenId> Worker<I> {
             len += self.look_up(encoder, parts, &mut out[len..]);
         }
         self.clause_ends = ends;
-        std::mem::swap(&mut self.keys, &mut self.clause_keys);
+        std::mem::swap(&mut self.piece_keys, &mut self.clause_keys);
         len
     }
 
@@ -272,7 +269,7 @@ impl<I: TokenId> Worker<I> {
             scanner: encoder.pattern.scanner(),
             table: PieceTable::new(slots),
             long_cache: LongCache::default(),
-            keys: KeyBatch::default(),
+            piece_keys: KeyBatch::default(),
             ends: Vec::new(),
             first_occurrences: BloomFilter::default(),
             pending_overflow: Vec::new(),

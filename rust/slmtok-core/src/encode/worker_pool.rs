@@ -23,19 +23,19 @@ impl Default for WorkerPool {
     }
 }
 
-/// The width of ids, `u16` or `u32`: a [`TokenId`] for which `WorkerPool` has workers.
-pub trait IdWidth: TokenId {
-    /// The idle workers of this width.
+/// A [`TokenId`] (`u16` or `u32`) for which [`WorkerPool`] has workers.
+pub trait PooledId: TokenId {
+    /// The idle workers that write this type of id.
     fn idle(pool: &WorkerPool) -> &Mutex<Vec<Worker<Self>>>;
 }
 
-impl IdWidth for u16 {
+impl PooledId for u16 {
     fn idle(pool: &WorkerPool) -> &Mutex<Vec<Worker<Self>>> {
         &pool.narrow
     }
 }
 
-impl IdWidth for u32 {
+impl PooledId for u32 {
     fn idle(pool: &WorkerPool) -> &Mutex<Vec<Worker<Self>>> {
         &pool.wide
     }
@@ -56,7 +56,7 @@ impl WorkerPool {
 
 impl Encoder {
     /// Takes `n` workers for a call over `bytes` bytes of text, the most recently returned first.
-    pub(super) fn take_workers<I: IdWidth>(&self, n: usize, bytes: usize) -> Vec<Worker<I>> {
+    pub(super) fn take_workers<I: PooledId>(&self, n: usize, bytes: usize) -> Vec<Worker<I>> {
         let mut workers = Vec::with_capacity(n);
         if let Ok(mut idle) = I::idle(&self.workers).try_lock() {
             let keep = idle.len().saturating_sub(n);
@@ -68,7 +68,7 @@ impl Encoder {
     }
 
     /// Returns the workers of a call to the pool, so that the first one is taken first again.
-    pub(super) fn return_workers<I: IdWidth>(&self, mut workers: Vec<Worker<I>>) {
+    pub(super) fn return_workers<I: PooledId>(&self, mut workers: Vec<Worker<I>>) {
         CacheSharing::end_call(workers.iter_mut().map(|worker| &mut worker.sharing));
         if let Ok(mut idle) = I::idle(&self.workers).try_lock() {
             let room = self.workers.max_idle.saturating_sub(idle.len());
@@ -77,13 +77,13 @@ impl Encoder {
     }
 
     /// As [`Encoder::take_workers`], for one.
-    pub(super) fn take_worker<I: IdWidth>(&self) -> Worker<I> {
+    pub(super) fn take_worker<I: PooledId>(&self) -> Worker<I> {
         let idle = I::idle(&self.workers).try_lock().ok().and_then(|mut idle| idle.pop());
         idle.unwrap_or_else(|| Worker::new(self))
     }
 
     /// As [`Encoder::return_workers`], for one.
-    pub(super) fn return_worker<I: IdWidth>(&self, worker: Worker<I>) {
+    pub(super) fn return_worker<I: PooledId>(&self, worker: Worker<I>) {
         if let Ok(mut idle) = I::idle(&self.workers).try_lock()
             && idle.len() < self.workers.max_idle
         {

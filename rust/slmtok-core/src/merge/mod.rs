@@ -35,7 +35,7 @@ use pair_table::PairTable;
 use run::{is_run, merge_run};
 pub(crate) use scan::{MAX_SYMBOLS, merge_by_scan};
 
-use crate::fork_safe_once::get_or_try_init;
+use crate::fork_safe_once;
 use crate::merges::Merges;
 use crate::{Error, Result};
 
@@ -101,7 +101,7 @@ impl Merger {
     }
 
     fn backtrack(&self) -> Result<Option<&Backtrack>> {
-        let backtrack = get_or_try_init(&self.backtrack, || {
+        let backtrack = fork_safe_once::get_or_try_init(&self.backtrack, || {
             let pays = self.merges.tokens().total_bytes() <= MAX_BACKTRACK_BYTES && self.unreachable()?.is_empty();
             Ok(pays.then(|| Backtrack::new(&self.merges)))
         })?;
@@ -113,7 +113,7 @@ impl Merger {
     /// # Errors
     /// Lack of memory and interruption.
     pub fn unreachable(&self) -> Result<&[u32]> {
-        let unreachable = get_or_try_init(&self.unreachable, || {
+        let unreachable = fork_safe_once::get_or_try_init(&self.unreachable, || {
             let (mut found, mut ids) = (Vec::new(), Vec::new());
             for id in self.merges.tokens().ids().skip(256) {
                 merge_by_pairs(&self.pairs, self.merges.tokens().get(id), &mut ids)?;

@@ -6,7 +6,7 @@
 mod texts;
 
 use slmtok_core::count::Counts;
-use slmtok_core::encode::{Encoder, Frame, IdWidth};
+use slmtok_core::encode::{Encoder, Frame, PooledId};
 use slmtok_core::merges::Merges;
 use slmtok_core::pretoken::{Pattern, testing};
 use slmtok_core::train::{Options, Stats, TIE_BREAKS, TieBreak, train};
@@ -73,7 +73,7 @@ fn stat(encoder: &Encoder, name: &str) -> u64 {
     encoder.stats().iter().find(|(known, _)| *known == name).unwrap().1
 }
 
-fn check_misses<I: IdWidth>(encoder: &Encoder, distinct: usize, kind: &str, text: &str) {
+fn check_misses<I: PooledId>(encoder: &Encoder, distinct: usize, kind: &str, text: &str) {
     let documents = [text.as_bytes()];
     let encode = || encoder.encode_batch::<I>(&documents, 1, Frame::default(), &mut |_| Ok(())).unwrap();
     let first = encode();

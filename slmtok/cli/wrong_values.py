@@ -1,0 +1,159 @@
+"""The remedy for a value of the command line that its parameter does not take: the option with one that it takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import click
+
+from slmtok.cli.arguments import arguments_of, command_line, folder_for_file, parameter_name, positional
+from slmtok.errors import SlmtokError, suggestion
+from slmtok.sizes import parse_size
+from slmtok.specials import FIRST_LEARNED, pairs_meant
+
+if TYPE_CHECKING:
+    from slmtok.cli.options import UnknownChoiceError
+
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+_EXAMPLE = re.compile(r"such as ((?:[^\s,;]|,(?=\S))+)(, not )?|>= ([1-9]\d*)")
+"""In the message of a value: an example, or the least one; 0 may have a meaning of its own."""
+
+_NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
+"""Several numbers where one is taken."""
+
+_PAIR = re.compile(r"takes (\S+=\S+), not ")
+
+_SHARE = re.compile(r"(\d*\.?\d+)(%?)", re.ASCII)
+
+
+def valid_value(name: str, error: click.BadParameter, command: click.Command | None) -> str | None:
+    """The option with a value that it takes: the one that was meant, or the example or bound in the message.
+
+    A name that another option of the command takes leads to that option.
+    """
+    from slmtok.cli.options import UnknownChoiceError, WrongValueError
+
+    if isinstance(error.__cause__, UnknownChoiceError):
+        return _choice_meant(name, error, error.__cause__, command)
+    value = error.value if isinstance(error, WrongValueError) else ""
+    if value and (share := _share_meant(name, error, value, command)):
+        return share
+    if name == "--threads":
+        return "--threads 0, which is all"
+    if value and "ROLE=SPELLING" in str(getattr(error.param, "metavar", "")):
+        return _spellings_in_pairs(name, value, error.ctx)
+    if pair := _PAIR.match(error.message):
+        return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
+    if number := _thousands(value):
+        return f"{name} {number}"
+    if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
+        return f"{name} {whole[1]}"
+    if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
+        return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
+    size = ""
+    if value[-1:].isalpha() and parse_size(value) and _has_option(command, "--max-bytes"):
+        size = f"; --max-bytes {shlex.quote(value)} limits the text that is read"
+    found = _EXAMPLE.search(error.message)
+    if found and found[1]:
+        return f"{name} {found[1]}" if found[2] else f"{name} {found[1]}, for instance{size}"
+    defaults = (getattr(error.param, "default", None), getattr(error.param, "show_default", None))
+    default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
+    if default and name.startswith("--"):
+        return f"{name} {default}, as without it" + (f"; at least {found[3]}" if found else "")
+    if found and isinstance(described := getattr(error.param, "show_default", None), str):
+        return f"leave out {name}: its default is {described}; at least {found[3]}"
+    if found:
+        return f"{name} {found[3]}"
+    words = shlex.split(getattr(command, "example", None) or "")
+    flags = error.param.opts if isinstance(error.param, click.Option) else []
+    example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
+    return f"{name} {example}, for instance{size}" if example else None
+
+
+def _has_option(command: click.Command | None, flag: str) -> bool:
+    return command is not None and any(flag in param.opts for param in command.params)
+
+
+def _choice_meant(
+    name: str, error: click.BadParameter, wrong: UnknownChoiceError, command: click.Command | None
+) -> str:
+    """The option with the name of the list that was meant; the default, or a name for instance, where none is near."""
+    from slmtok.foreign_options import nearest_name, nearest_remark
+
+    parts = [part.strip() for part in wrong.value.split(",")]
+    if len(parts) > 1 and {*parts} <= {*wrong.names}:
+        if getattr(error.param, "multiple", False):
+            return " ".join(f"{name} {part}" for part in parts)
+        return f"{name} {parts[0]}" + (f" --also {','.join(parts[1:])}" if _has_option(command, "--also") else "")
+    if wrong.meant in wrong.names:
+        return f"{name} {wrong.meant}"
+    named = command.params if command and wrong.value else []
+    others = [
+        param
+        for param in named
+        if wrong.value in str(param.metavar or "").split("|")
+        # The format of a corpus is not one of ids.
+        and not (name.endswith("-format") and parameter_name(param) == "--format")
+    ]
+    if others:
+        return f"{parameter_name(others[0])} {wrong.value}"
+    if wrong.value and _has_option(command, f"--{wrong.value}"):
+        return f"--{wrong.value} in its place"
+    if nearest := nearest_name(wrong.value, wrong.names):
+        program = "slmtok" if error.ctx is None else error.ctx.find_root().command_path
+        folder = folder_for_file(arguments_of(error.ctx), wrong.value, nearest)
+        return f"{name} {nearest}{folder}{nearest_remark(wrong.value, nearest, program)}"
+    if meant := suggestion(wrong.value, wrong.names, cutoff=0.6):
+        return f"{name} {meant}"
+    default = getattr(error.param, "default", None)
+    return f"{name} {default}, as without it" if default in wrong.names else f"{name} {wrong.names[0]}, for instance"
+
+
+def _spellings_in_pairs(name: str, value: str, ctx: click.Context | None) -> str:
+    """Every value of the option `name` as `ROLE=SPELLING`; the command line where that is an argument, the last one."""
+    arguments = arguments_of(ctx)
+    if ctx is None or name.startswith("-"):
+        flags = next((param.opts for param in ctx.command.params if name in param.opts), [name]) if ctx else [name]
+        joined = [word.partition("=")[2] for word in arguments if word.partition("=")[0] in flags and "=" in word]
+        given = [word for flag, word in pairwise(arguments) if flag in flags] + joined
+        pairs = pairs_meant(given if value in given else [value])
+        return " ".join(f"{name} {shlex.quote(f'{role}={text}')}" for role, text in pairs.items())
+    n_before = sum(param.nargs for param in ctx.command.params if isinstance(param, click.Argument) and param.nargs > 0)
+    given = positional(ctx)[n_before:]
+    words = [each for each in arguments if each not in given]
+    pairs = pairs_meant(given if value in given else [value])
+    at = arguments.index(given[0]) if value in given else len(words)
+    return command_line(ctx, [*words[:at], *(f"{role}={text}" for role, text in pairs.items()), *words[at:]])
+
+
+def _share_meant(name: str, error: click.BadParameter, value: str, command: click.Command | None) -> str | None:
+    """The remedy for a share in the place of a number: of ids, of probability or of the documents. Else None."""
+    from slmtok.cli.files import names_tokenizer
+    from slmtok.opening import load
+
+    found = _SHARE.fullmatch(value)
+    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    if name == "--top-k" and 0 < share < 1 and _has_option(command, "--top-p"):
+        return f"--top-p {share:g}"
+    is_limit = name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens")
+    if is_limit and 0 < share < 1 and _has_option(command, "--sample"):
+        return f"--sample {value}, a share of the documents"
+    given = next((each for each in arguments_of(error.ctx) if names_tokenizer(each)), None)
+    if name not in ("--keep", "--vocab") or given is None or not 0 < share < 1:
+        return None
+    try:
+        n_vocab = load(given).n_vocab
+    except SlmtokError:
+        return None
+    return f"{name} {max(FIRST_LEARNED, round(share * n_vocab))}, of the {n_vocab} ids that {given} has"
+
+
+def _thousands(text: str) -> int | None:
+    """The number in `1 000`; None for `300 400`, each of which is a size, and for other text."""
+    parts = text.split()
+    is_number = re.fullmatch(r"\d{1,3}( \d{3})+", text.strip()) is not None and int(parts[0]) > 0
+    return int("".join(parts)) if is_number and min(map(int, parts)) < FIRST_LEARNED else None
