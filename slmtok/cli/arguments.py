@@ -19,7 +19,7 @@ from slmtok.specials import FIRST_LEARNED
 
 _TOKENIZER = "TOK"
 OUTPUT_FLAGS = ("-o", "--output")
-_VOCAB = ("--vocab", "--vocab-size")
+VOCAB_FLAGS = ("--vocab", "--vocab-size")
 
 
 def parameter_name(param: click.Parameter | None) -> str:
@@ -197,10 +197,10 @@ def refuse_list(arguments: Sequence[str], fix: Callable[[list[str]], str]) -> No
     for before, value in pairwise(["", *arguments]):
         flag, _, given = value.partition("=") if "=" in value else (before, "", value)
         sizes = given.split(",")
-        if flag in _VOCAB and len(sizes) > 1 and _are_sizes(sizes):
+        if flag in VOCAB_FLAGS and len(sizes) > 1 and _are_sizes(sizes):
             refuse(sizes, f"--vocab {given} is one number, {int(given.replace(',', '')):,}")
     for flag, first, second in zip(arguments, arguments[1:], arguments[2:], strict=False):
-        if flag in _VOCAB and _are_sizes([first, second]) and not os.path.exists(second):  # noqa: PTH110
+        if flag in VOCAB_FLAGS and _are_sizes([first, second]) and not os.path.exists(second):  # noqa: PTH110
             refuse([first, second], f"--vocab takes one number, and {second} after it is no file")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok import atomic
-from slmtok.cli.arguments import is_packed, refuse_list, value_after
+from slmtok.cli.arguments import VOCAB_FLAGS, is_packed, refuse_list, value_after
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import (
@@ -119,7 +119,7 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
     """The option of a size that stands alone, the first of several; nothing for another argument."""
     if not (value and value.isdecimal()):
         return ""
-    given = value_after(("--vocab", "--vocab-size"), arguments)
+    given = value_after(VOCAB_FLAGS, arguments)
     return f"--vocab {value}" if given is None else f"--vocab {given} alone: one size a command"
 
 

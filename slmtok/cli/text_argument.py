@@ -81,7 +81,7 @@ def piped(text: str, command: str, arguments: Sequence[str], words: Collection[s
 
     `words` are the arguments that give the text, for which - stands; without them, it is the value of an option.
     """
-    kept = [each for before, each in pairwise(["", *arguments]) if not {each, before} & {*_TEXT_OPTIONS}]
+    kept = [each for before, each in pairwise(["", *arguments]) if before not in _TEXT_OPTIONS or each[:1] == "-"]
     kept = [each for each in kept if each not in words and each.partition("=")[0] not in _TEXT_OPTIONS]
     at = min((at for at, each in enumerate(arguments) if each in words), default=0)
     if not any(each.startswith(("-t", "--tokenizer")) or names_tokenizer(each) for each in kept):

@@ -19,7 +19,7 @@ import click
 
 from slmtok import atomic
 from slmtok.checks import check_recorded_names
-from slmtok.cli.arguments import command_line, refuse_list, with_output_named
+from slmtok.cli.arguments import VOCAB_FLAGS, command_line, refuse_list, with_output_named
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import (
@@ -66,7 +66,8 @@ LINE_WIDTH = 64
 MAX_LISTED_REFUSED = 6
 MIN_NOTED_MERGE_BYTES = 50_000_000
 """Below this the memory of merging is only part of the summary."""
-_VOCAB, _LEAST_SUGGESTED = ("--vocab", "--vocab-size"), 4096
+_LEAST_SUGGESTED = 4096
+"""Of the sizes that a fix proposes; each further one is twice as large."""
 _EXAMPLE = "slmtok train corpus.txt --vocab 8192 -o tok.json"
 
 _STEPS = ("--steps", "--max-steps", "--num-steps", "--max-iters", "--epochs", "--num-epochs")
@@ -208,9 +209,9 @@ class TrainJob:
             larger = (str(size) for size in map(_LEAST_SUGGESTED.__lshift__, count()) if size not in self.sizes)
             sizes = iter(next(larger) if self._is_too_small(size) else str(size) for size in self.sizes)
             for at, (flag, value) in enumerate(pairwise(["", *words])):
-                if flag in _VOCAB:
+                if flag in VOCAB_FLAGS:
                     words[at] = next(sizes)
-                elif value.startswith(tuple(f"{each}=" for each in _VOCAB)):
+                elif value.startswith(tuple(f"{each}=" for each in VOCAB_FLAGS)):
                     words[at] = f"{value.partition('=')[0]}={next(sizes)}"
         elif error.fix is None or not error.fix.startswith("'"):
             return error.fix

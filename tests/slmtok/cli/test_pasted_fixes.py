@@ -112,6 +112,7 @@ def _run_shell(command: str) -> None:
          "slmtok set-special tok.json 'user=<u>' 'bos=<s>' -o new.json"),
         ("vocab tok.json 280", "printf %s 280 | slmtok decode - -t tok.json"),
         ("vocab -t tok.json 280", "printf %s 280 | slmtok decode - -t tok.json"),
+        ("encode tok.json --text --eos", "printf %s 'some text' | slmtok encode - tok.json --eos"),
         ("encode --text 'the cat' tok.json --eos", "printf %s 'the cat' | slmtok encode - tok.json --eos"),
         ("decode '20 21' --skip-special", "for ids: printf %s '20 21' | slmtok decode - --skip-special -t tok.json"),
         ("reproduce .", "slmtok reproduce tok.lock"),
