@@ -96,7 +96,7 @@ def test_batches_of_text(slm: Any, records: Path) -> None:
     shown = slm("batches", records, "-t", "tok.json", "--text-key", "title", "--n", 1, "--seq-len", 8, code=0)
     assert "inputs   <s>|" in shown.out and "c|at" not in shown.out and "␣cat" not in shown.out
     refused = slm("batches", records)
-    assert (refused.code, "fix:   -t TOK" in refused.err) == (1, True)
+    assert (refused.code, "fix:   -t tok.json\n" in refused.err) == (1, True)
 
 
 @pytest.mark.parametrize(
