@@ -97,7 +97,7 @@ def _one_of_list(name: str, error: click.BadParameter, value: str) -> str | None
     if _DECIMAL_COMMA.fullmatch(value) and takes(number := value.replace(",", ".")):
         return f"{name} {number}"
     percent = _SHARE.fullmatch(value)
-    if percent and percent[2] and takes(number := f"{float(percent[1]) / 100:g}"):
+    if percent and percent[2] and takes("0.5") and takes(number := f"{float(percent[1]) / 100:g}"):
         return f"{name} {number}"
     parts = [part.strip() for part in value.split(",")]
     if name == "--seeds" and len(parts) > 1 and all(map(str.isdecimal, parts)):
