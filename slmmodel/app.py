@@ -296,9 +296,11 @@ def _opened(
     from slmmodel.cli.text import Text, is_text
     from slmmodel.config import settings_of
     from slmmodel.data import open_source
+    from slmmodel.data.opening import refuse_several
     from slmtok import Tokenizer
     from slmtok.file_kinds import is_run
 
+    refuse_several(data)
     if reading is not None and not isinstance(reading, Mapping):
         raise WrongType(f"reading is a {type(reading).__name__}, not a mapping", fix="reading={'separator': '\\n'}")
     if tokenizer is not None and not isinstance(tokenizer, Tokenizer):

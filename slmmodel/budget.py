@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError, model_serializer, model_validator
 
-from slmmodel.config_values import Count, Number, Seconds, Section, Size, option
+from slmmodel.config_values import EACH_RUN, Count, Number, Seconds, Section, Size, option
 from slmmodel.errors import Argument, Fix, InvalidConfig
 from slmmodel.sizes import parse_count, parse_size, parse_time
 
@@ -72,8 +73,21 @@ def budget_of(text: str) -> str:
     return f"time={text}" if 0 < (parse_time(text) or 0) < 1e9 else "tokens=2M"
 
 
-def meant_budgets(text: str) -> Fix:
-    """The fix for text that names no budget; a bare number may count batches or ids."""
+def meant_amount(kind: str, value: object) -> Fix:
+    """The fix for an amount that a budget does not take: `1MB` of tokens, the first of several, else an example."""
+    text = str(value)
+    for amount in (text.rstrip("bB"), text.partition(",")[0]):
+        meant = likely_budget(f"{kind}={{}}", amount)
+        if amount != text and meant.endswith(f"={amount}"):
+            return (Argument("budget", meant), *([EACH_RUN] if "," in text else []))
+    return (Argument("budget", f"{kind}={BUDGET_EXAMPLES[kind]}"), ", for instance")
+
+
+def meant_budgets(given: object) -> Fix:
+    """The fix for a value that names no budget, and for several; a bare number may count batches or ids."""
+    if isinstance(given, Mapping) and given:
+        given = "=".join(map(str, next(iter(given.items()))))
+    text = str(given[0] if isinstance(given, list | tuple) and given else given)
     likely = (Argument("budget", budget_of(text)),)
     is_either = text.isdecimal() and int(text) > 0
     return (*likely, " to count batches, or ", Argument("budget", f"tokens={text}")) if is_either else likely

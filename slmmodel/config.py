@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_o
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic.fields import FieldInfo
 
-from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, Budget, budget_of, likely_budget, meant_budgets
+from slmmodel.budget import BUDGETS, Budget, budget_of, likely_budget, meant_amount, meant_budgets
 from slmmodel.config_values import (
     AutoCount,
     Beta,
@@ -38,6 +38,7 @@ from slmmodel.config_values import (
     meant_bool,
     meant_integer,
     meant_number,
+    one_of_list,
     option,
     parse_word,
     resumable_option,
@@ -353,7 +354,7 @@ def read_budget(text: object, option: str) -> Settings:
         raise OptionError(
             f"{option} {text!r} is not KIND=AMOUNT",
             limit=", ".join(BUDGETS),
-            fix=meant_budgets(str(text)),
+            fix=meant_budgets(text),
             option="budget",
         )
     if kind not in BUDGETS:
@@ -538,12 +539,7 @@ def _meant_value(name: str, value: Any) -> str | None:
 def _fix_of(name: str, value: Any) -> Fix:
     """A value that the setting takes, or the advice to leave it out where its default is another setting's or none."""
     if name.startswith(_BUDGET):
-        kind = name.removeprefix(_BUDGET)
-        # `1MB` of tokens.
-        amount = str(value).rstrip("bB")
-        if amount != str(value) and _is_valid(name, amount):
-            return (Argument("budget", f"{kind}={amount}"),)
-        return (Argument("budget", f"{kind}={BUDGET_EXAMPLES[kind]}"), ", for instance")
+        return meant_amount(name.removeprefix(_BUDGET), value)
     if name not in OPTIONS:
         return "correct it"
     if joined := joined_settings(name, value):
@@ -554,6 +550,8 @@ def _fix_of(name: str, value: Any) -> Fix:
     number = meant_number(value)
     if number is not None and _is_valid(name, number):
         return (Argument(name, number),)
+    if one := one_of_list(name, value, lambda each: _is_valid(name, each)):
+        return one
     default = OPTIONS[name].default
     is_of_preset = name in ("optim.name", "optim.lr", "optim.weight_decay", "run.batch_tokens")
     if is_of_preset or default in (None, "", ()) or name.startswith("optim.schedule."):
@@ -668,6 +666,8 @@ def _resolve_model(settings: Settings, base: Preset, vocab: VocabMeta | ModelCon
             share = share_of_percent(named.value, error.limit or "") if named else None
             if named and (joined := joined_settings(option, named.value)):
                 error.fix = tuple(part for each in joined for part in (Argument(*each), " "))[:-1]
+            elif error.limit == WHOLE and named and (one := one_of_list(option, named.value)):
+                error.fix = one
             elif error.fix == LEAVE_IT and share is not None:
                 error.fix = (Argument(option, share),)
             elif error.fix == LEAVE_IT and meant is not None:

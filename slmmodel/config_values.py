@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from slmmodel.errors import Argument, Fix
 from slmmodel.sizes import parse_count, parse_share, parse_size, parse_time
 
 
@@ -86,6 +87,21 @@ def joined_settings(name: str, value: object) -> list[tuple[str, str]]:
     """(name, value) of each setting in `optim.lr=1,run.seed=2`, whose first name is apart; nothing for one setting."""
     found = _JOINED.findall(f"{name}={value}") if isinstance(value, str) else []
     return found if len(found) > 1 else []
+
+
+EACH_RUN = ", and a run for each other value"
+"""What becomes of a list of values where one is taken."""
+
+
+def _is_number(value: object) -> bool:
+    return type(parse_word(value)) in (int, float)
+
+
+def one_of_list(name: str, value: object, is_valid: Callable[[Any], bool] = _is_number) -> Fix | None:
+    """The setting with the first of several values, as a sequence or with commas in a text; None for other values."""
+    given = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
+    parts = [parse_word(part.strip()) if isinstance(part, str) else part for part in given]
+    return (Argument(name, parts[0]), EACH_RUN) if len(parts) > 1 and all(map(is_valid, parts)) else None
 
 
 def meant_integer(value: object) -> int | None:

@@ -102,6 +102,9 @@ class SlmmodelError(Exception):
             # All kinds of budget are one setting.
             replaced = "run.budget." if any(name.startswith("run.budget.") for name in changes) else None
             kept = {n: value for n, value in self.settings.items() if not (replaced and f"{n}.".startswith(replaced))}
+            # A value in the place of a section, of which a setting is named.
+            sections = {name.rpartition(".")[0] for name in changes}
+            kept = {n: value for n, value in kept.items() if n not in sections or isinstance(value, Mapping)}
             yield Argument("settings", {**kept, **changes})
 
     def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
@@ -223,6 +226,13 @@ def unknown_name(
     the name stands for elsewhere; it counts where the name is no misspelling.
     """
     names = list(choices)
+    listed = [part.strip() for part in name.split(",")]
+    if len(listed) > 1 and {*listed} <= {*names}:
+        one = fix.format(listed[0]) if isinstance(fix, str) else Argument(fix.name, listed[0])
+        each = ", and a run for each other value" if not isinstance(fix, str) or fix.endswith("{}") else ""
+        fact, limit = f"{name!r} is {len(listed)} names, not one {what}", f"one of {', '.join(names)}"
+        shown_fix: Fix = one + each if isinstance(one, str) else (one, each)
+        return UnknownName(fact, limit=limit, fix=shown_fix, name=name, **fields)
     near = suggestion(name, names) or _longer(name, names)
     meant = f"; did you mean {near!r}?" if near else f"; {nearest!r} is most like it" if nearest else ""
     near = near or nearest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,9 +18,9 @@ from slmmodel.calls import MAX_SHOWN, explains_calls, explains_settings
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_bool, check_ids, check_int, check_path, missing_path
 from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
-from slmmodel.config_values import parse_word
+from slmmodel.config_values import joined_settings, parse_word
 from slmmodel.data import RunData
-from slmmodel.data.opening import open_source, open_val_or_all, refuse_text
+from slmmodel.data.opening import open_source, open_val_or_all, refuse_several, refuse_text
 from slmmodel.data.source import TokenSource
 from slmmodel.data_config import DataConfig
 from slmmodel.decoding_options import DecodingOptions, check_options
@@ -209,6 +210,9 @@ class Run:
         takes them. split: by default `val`, and all documents of data without it. The other options are those of
         `slmmodel.evaluation.score`. Raises what opening and scoring raise.
         """
+        if split is not None and not isinstance(split, str):
+            parts = [each for each in split if isinstance(each, str)] if isinstance(split, Iterable) else []
+            raise WrongType(f"split is a {type(split).__name__}, not a str", fix=f"split={(parts or ['val'])[0]!r}")
         if data is None:
             data = self._documents(split)
         elif not isinstance(data, TokenSource):
@@ -268,7 +272,13 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, device: str =
 def _as_mapping(settings: object) -> str:
     """The mapping that settings as pairs, or as texts such as `optim.lr=1e-3`, stand for, as a fix; else an example."""
     given = [settings] if isinstance(settings, str) else list(settings) if isinstance(settings, Iterable) else []
-    pairs = [each.partition("=")[::2] if isinstance(each, str) else each for each in given]
+    given = [pair for each in given for pair in (each.items() if isinstance(each, Mapping) else [each])]
+    if isinstance(settings, str) and settings.endswith((".yaml", ".yml")):
+        return f"slm train DATA --config {shlex.quote(settings)} in a shell; in Python a mapping of its keys"
+    pairs: list[Any] = []
+    for each in given:
+        name, _, value = each.partition("=") if isinstance(each, str) else ("", "", "")
+        pairs += joined_settings(name, value) or ([(name, value)] if isinstance(each, str) else [each])
     if not pairs or not all(isinstance(each, Sequence) and len(each) == 2 and all(each) for each in pairs):
         return "settings={'optim.lr': 0.003}"
     found = {str(name).strip(): parse_word(value) for name, value in pairs}
@@ -302,6 +312,7 @@ def train(
         raise WrongType(f"settings is a {type(settings).__name__}, not a mapping", fix=_as_mapping(settings))
     if report is not None and not callable(report):
         raise WrongType(f"report is a {type(report).__name__}, not a function", fix="report=print")
+    refuse_several(data)
     opened = data if isinstance(data, RunData) else None
     of_text = "slmmodel.app.train(slmtok.Texts({}), tokenizer='tok.json')"
     name = opened.name if opened else check_path("data", data, of_text)

@@ -23,7 +23,7 @@ from slmmodel.config import RunConfig, Settings, settings_of
 from slmmodel.data import Cursor, Loader, RunData
 from slmmodel.data.loader import GlobalBatch
 from slmmodel.distributed import World, is_restart, process_group, rank_failures
-from slmmodel.errors import Argument, NotFinite
+from slmmodel.errors import Argument, NotFinite, OptionError
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.optim import resolve as resolve_schedule
 from slmmodel.run_files import FINAL_REASONS, VERSION, TrainState, Validation
@@ -140,7 +140,17 @@ def _resolved(
     config_before = None if run_before is None else run_before.config
     # Text and mixtures come open from the command, which alone imports slmtok; packed data are opened here.
     data = data or setup.open_packed_data(given, config_before)
-    config, notes = setup.configure(given, config_before, data, world.device)
+    try:
+        config, notes = setup.configure(given, config_before, data, world.device)
+    except OptionError as error:
+        if run_before is not None and any(run_before.checkpoints.folder.glob(f"*{checkpoint.BAD}")):
+            # The settings of the run made its loss not finite, and would again.
+            error.fix = (
+                Argument("force", True),
+                " to train again: the run was not finite; or another ",
+                Argument("output"),
+            )
+        raise
     return config, data, notes + setup.notes_on_ranks(config, world)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from collections import Counter
@@ -21,6 +22,7 @@ from slmmodel.cli.train import read_settings
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.sizes import format_bytes, format_count, format_time, parse_share
+from slmtok.cli.arguments import refuse_list
 from slmtok.cli.files import is_tokenizer
 from slmtok.cli.options import (
     INTEGER,
@@ -140,6 +142,7 @@ def ablate(
     All arms read the same documents, in models that differ in nothing but the vocabulary. What is compared is locked
     before the first run. The same command continues after an interruption, to the same result.
     """
+    refuse_list(arguments_of_command(), lambda sizes: f"--vocabs {','.join(sizes)}")
     matches = _all_matches(match, also or [])
     axis = _check_arms(data, tokenizers, text, {"patterns": list(chain(*patterns)), **axes})
     settings = _settings(preset, budget, sets, cpu=cpu, threads=threads)
@@ -248,6 +251,14 @@ def _check_arms(
     if data and (tokenizers or given) and not text and all(Path(path).exists() and is_text(path) for path in data):
         raise _without_flag(data, "text", "--text")
     if data and (tokenizers or text or given):
+        if absent := [word for word in data if not os.path.exists(word)]:  # noqa: PTH110
+            words = [word for word in arguments_of_command() if word not in absent]
+            raise OptionError(
+                f"{absent[0]!r} is no file or folder, and stands outside of an option",
+                limit="with --text every value belongs to an option; a list has commas, and no spaces",
+                fix=f"leave it out: {shlex.join(['slm', 'ablate', *words])}",
+                option="data",
+            )
         raise OptionError("packed data, and a text with tokenizers", limit="one of the two", fix=example, option="data")
     if len(given) > 1:
         raise OptionError(
@@ -260,14 +271,6 @@ def _check_arms(
         missing = "-t TOK for each arm" if text else "--text CORPUS"
         raise OptionError(f"{missing} is missing", fix=example, option="text")
     arms = data or tokenizers
-    if len(arms) == 1 and len(several := arms[0].split(",")) > 1 and all(Path(each).exists() for each in several):
-        flag = "-t " if tokenizers else ""
-        fact = f"{arms[0]!r} is several names in one"
-        raise OptionError(
-            fact,
-            fix=" ".join(flag + shlex.quote(each) for each in several),
-            option="tokenizer" if tokenizers else "data",
-        )
     if not given and len(arms) < 2:
         raise OptionError(f"an ablation has two arms or more, not {len(arms)}", fix=example, option="data")
     runs = [path for path in data if is_run(path)]

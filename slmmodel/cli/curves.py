@@ -16,11 +16,11 @@ import click
 
 from slmmodel.checkpoint import METRICS, RunFolder
 from slmmodel.cli.certificates import format_bits
-from slmmodel.cli.run_argument import check_runs
+from slmmodel.cli.run_argument import check_runs, without
 from slmmodel.errors import MissingInput, OptionError, missing_package
 from slmmodel.training.summary import summary_of
 from slmtok.atomic import check_outputs, outputs
-from slmtok.cli.options import argument, choice, command, option, output_options
+from slmtok.cli.options import argument, arguments_of_command, choice, command, is_given, option, output_options
 from slmtok.cli.output import Outcome, Row, counted, printable
 from slmtok.cli.progress import Progress
 
@@ -69,7 +69,11 @@ class Curve(NamedTuple):
 def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bool) -> Outcome:
     """Draw loss, bits per byte and gates of the memory of runs against steps, ids, bytes and time."""
     if picture := next((run for run in runs if run.endswith(SUFFIXES)), None):
-        raise OptionError(f"{picture!r} is named as a run", fix=f"-o {shlex.quote(picture)}", option="output")
+        words, fix = arguments_of_command(), f"-o {shlex.quote(picture)}"
+        if is_given("output"):
+            drawn = shlex.join(["slm", "plot", *without(("-o", "--output"), [w for w in words if w != picture])])
+            fix = f"{shlex.join(['slm', 'plot', *(w for w in words if w != picture)])} && {drawn} {fix}"
+        raise OptionError(f"{picture!r} is named as a run", fix=fix, option="output")
     check_runs(click.get_current_context(), None, runs)
     folders = [os.path.realpath(run) for run in runs]
     if twice := next((run for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1), None):

@@ -26,6 +26,7 @@ from slmmodel.folder_lock import LOCK, locked
 from slmmodel.json_files import FaultError, read_object
 from slmmodel.sizes import format_time
 from slmtok import atomic
+from slmtok.cli.arguments import refuse_list
 from slmtok.cli.options import (
     INTEGER,
     TOKENIZER,
@@ -96,6 +97,7 @@ def demo(
     kind = STORIES if text is None else ONE_TEXT
     if tokenizer is not None and text is None:
         raise _text_is_missing(tokenizer)
+    refuse_list(arguments_of_command(), lambda sizes: f"--vocab {sizes[0]}, and a demo for each other size")
     if tokenizer is not None and vocab is not None:
         raise OptionError("--tokenizer has its own ids, and --vocab is given", fix="leave one out", option="vocab")
     if text is None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +45,8 @@ from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_given, option
 from slmtok.cli.output import Outcome, Row, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
-from slmtok.file_kinds import is_run
+from slmtok.file_kinds import CERTIFICATE, LOSSES, NAMES, READERS, is_run, kind_of_file
+from slmtok.files import free_name
 from slmtok.options import ReadOptions, option_specs
 
 if TYPE_CHECKING:
@@ -68,7 +71,29 @@ def _data_named(value: str | None, arguments: Sequence[str]) -> str:
         return f"--split {path}"
     if not (Path(path).exists() or is_text(path)):
         raise missing_path(path, "--on DATA|TEXT, by its name; for text itself --on -, and pipe it in")
-    return f"--on {shlex.quote(path)}"
+    return _each_check(arguments) or _each_on(arguments) or f"--on {shlex.quote(path)}"
+
+
+def _each_check(arguments: Sequence[str]) -> str | None:
+    """The command for each of several certificates, the first of which follows `--check`; None for other arguments."""
+    checks = [word for word in arguments if kind_of_file(word) == CERTIFICATE]
+    if len(checks) < 2 or "--check" not in arguments:
+        return None
+    rest = [word for word in arguments if word not in checks and word != "--check"]
+    return " && ".join(shlex.join(["slm", "eval", *rest, "--check", each]) for each in checks)
+
+
+def _each_on(arguments: Sequence[str]) -> str | None:
+    """The command for each of several data, as arguments or with `--on`; None for one, and where files are named."""
+    data, rest = [], []
+    for before, word in pairwise(["", *arguments]):
+        if before == "--on" or (not (before + word).startswith("-") and os.path.exists(word) and not is_run(word)):  # noqa: PTH110
+            data.append(word)
+        elif word != "--on":
+            rest.append(word)
+    if len(data) < 2 or {"--certificate", "--losses"} & {*rest}:
+        return None
+    return " && ".join(shlex.join(["slm", "eval", *rest, "--on", each]) for each in data)
 
 
 def _run_named(value: str | None, arguments: Sequence[str]) -> str:
@@ -554,6 +579,21 @@ def _show_exposure(found: dict[str, Any]) -> None:
         )
 
 
+def _with_losses(compared: Sequence[str], others: Collection[str]) -> str:
+    """The commands that compare losses in the place of other results: those beside a result, or of its run."""
+    commands, files = [], []
+    for path in compared:
+        beside, found = str(Path(path).with_suffix(".losses")), RunFolder(Path(path)).enclosing
+        if path not in others or kind_of_file(beside) == LOSSES:
+            files.append(beside if path in others else path)
+            continue
+        name = f"{found[0].resolve().name if found else Path(path).stem}.losses"
+        files.append(free_name(name))
+        commands.append(shlex.join(["slm", "eval", str(found[0]) if found else "RUN", "--losses", files[-1]]))
+    other = ["OTHER.losses"] if len(files) == 1 else []
+    return " && ".join([*commands, shlex.join(["slm", "compare", *files, *other])])
+
+
 def _table_lines(rows: list[dict[str, Any]]) -> str:
     def text(item: object) -> str:
         return f"{item:.4f}" if isinstance(item, float) else str(item)
@@ -572,10 +612,16 @@ def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
 
     if is_run(a) and is_run(b) and a != b:
         raise OptionError(f"{a!r} and {b!r} are runs, not files of losses", fix=comparison_of([a, b]), option="a")
-    runs = [inside[0] if (inside := RunFolder(Path(each)).enclosing) else None for each in (a, b)]
+    runs = [str(inside[0]) if (inside := RunFolder(Path(each)).enclosing) else None for each in (a, b)]
     if all(Path(each).suffix == ".json" and run for each, run in zip((a, b), runs, strict=True)) and runs[0] != runs[1]:
         fact = f"{a!r} and {b!r} are results of runs, not files of losses"
         raise OptionError(fact, fix=comparison_of([str(run) for run in runs]), option="a")
+    kinds = {path: kind for path in (a, b) if (kind := kind_of_file(path)) in READERS and kind != LOSSES}
+    if kinds:
+        path, kind = next(iter(kinds.items()))
+        compared = (a,) if Path(a).resolve() == Path(b).resolve() else (a, b)
+        fact, fix = f"{path!r} is {NAMES[kind]}, not a file of losses", _with_losses(compared, kinds)
+        raise OptionError(fact, fix=fix, option="a" if path == a else "b")
     first, second = comparison.read_losses(a), comparison.read_losses(b)
     if Path(a).samefile(b):
         note_of_command(f"A and B are the same file, {a!r}; slm eval RUN --losses FILE writes that of another model")

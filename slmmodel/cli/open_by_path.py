@@ -28,6 +28,7 @@ from slmtok.cli.arguments import tokenizer_beside
 from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
 from slmtok.file_kinds import has_manifest
+from slmtok.files import free_name
 
 if TYPE_CHECKING:
     from slmmodel.cli.text_source import Corpus
@@ -294,7 +295,8 @@ def refuse_run(path: str, fix: str = "name the text", wanted: str = "text") -> N
 
 def comparison_of(runs: Sequence[str]) -> str:
     """The commands that compare the first two of some runs on their validation documents, or on others for both."""
-    files = [f"{Path(run).resolve().name}-{letter}.losses" for run, letter in zip(runs, "ab", strict=False)]
+    names = [f"{Path(run).resolve().name}-{letter}.losses" for run, letter in zip(runs, "ab", strict=False)]
+    files = [free_name(name) for name in names]
     on = _documents_for([RunFolder(Path(run)) for run in runs[:2]])
     scored = [shlex.join(["slm", "eval", run, "--losses", file, *on]) for run, file in zip(runs, files, strict=False)]
     line = " && ".join([*scored, shlex.join(["slm", "compare", *files])])

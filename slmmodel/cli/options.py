@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
-from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, likely_budget
+from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, budget_of, likely_budget
 from slmmodel.cli.run_argument import parse_step, run_argument_of, without
 from slmmodel.config import OPTIONS, RunSection
 from slmmodel.foreign_names import FOREIGN_BUDGETS
@@ -91,6 +91,13 @@ set_option = option(
     panel=SETTINGS,
     help="A setting, as in a configuration file: optim.lr=1e-3. Repeat for several.",
 )
+
+
+def budget_in_two(value: str | None, arguments: Sequence[str]) -> str:
+    """For an argument too many that is the kind in `--budget 5 epochs`: the option in one word; else nothing."""
+    words = zip(arguments, arguments[1:], arguments[2:], strict=False)
+    amount = next((first for flag, first, last in words if flag == "--budget" and last == value), None)
+    return "" if amount is None else f"--budget {shlex.quote(budget_of(f'{amount} {value}'))}"
 
 
 def set_in_two(value: str | None, arguments: Sequence[str]) -> str:

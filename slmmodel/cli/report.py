@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,12 @@ from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.hardware import device_for, use_threads
 from slmmodel.versions import package_version
 from slmtok.cli.files import STDIO, check_is_page_name, check_opens, short_names, write_page
-from slmtok.cli.options import OUTPUT, argument, command, option, output_options
+from slmtok.cli.options import OUTPUT, argument, arguments_of_command, command, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError as NotText
 from slmtok.errors import SlmtokError
+from slmtok.file_kinds import NAMES, READERS, kind_of_file
 from slmtok.pages.frame import Page
 from slmtok.pages.loss_map import STYLES
 from slmtok.pages.sections import FOOTER, Block, Paragraph, Section, report_page
@@ -61,6 +63,10 @@ def report(
     shown. A run that has not finished is shown with its newest checkpoint.
     """
     check_opens(opens, output)
+    if named := [path for path in subjects if kind_of_file(path) in READERS and not is_ablation(path)]:
+        words = [part for word in arguments_of_command() for part in (("--with", word) if word in named else (word,))]
+        fact = f"{named[0]!r} is {NAMES[kind_of_file(named[0])]}, not a run"
+        raise OptionError(fact, fix=shlex.join(["slm", "report", *words]), option="with")
     if twice := next((each for each in subjects if subjects.count(each) > 1), None):
         raise OptionError(f"{twice!r} is named twice", fix="name it once", option="subjects")
     if output != STDIO:

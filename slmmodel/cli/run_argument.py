@@ -165,6 +165,8 @@ def parse_step(text: str) -> int:
         steps = saved.list() if saved else []
         if not saved or not steps:
             raise ValueError(expects)
+        if listed := [step for step in map(parse_count, text.split(",")) if step in steps]:
+            raise AmbiguousError(f"{expects}; one step a command", listed)
         step = (saved.best() if text == "best" else None) or steps[-1]
         if ctx and run and ctx.info_name == "resume":
             words = with_value("--step", step, ctx.meta["arguments"])

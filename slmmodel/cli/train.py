@@ -35,7 +35,7 @@ from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
 from slmmodel.cli.run_argument import is_last, resumed_at, trained_anew, with_value
 from slmmodel.cli.text import is_text
-from slmmodel.cli.train_habits import RESUME_HABITS, TRAIN_HABITS
+from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
@@ -182,9 +182,7 @@ def _with_data(data: str, *words: str) -> str:
     """The command line with other `words` in the place of the data; `slm train` and these where it has none."""
     context = click.get_current_context(silent=True)
     given = arguments_of_command()
-    at = next(
-        (at for at, pair in enumerate(pairwise(["", *given])) if pair[1] == data and pair[0] not in _NAMING), None
-    )
+    at = next((at for at, pair in enumerate(pairwise(["", *given])) if pair[1] == data and pair[0] not in NAMING), None)
     if context is None or at is None:
         return shlex.join(["slm", "train", *words])
     return command_line(context, [*given[:at], *words, *given[at + 1 :]])
@@ -198,14 +196,15 @@ def _tokenized(text: str) -> str:
     for before, word in pairwise(["", *given]):
         if word == text and before in ("-t", "--tokenizer"):
             rest.pop()
-        elif word not in (text, f"--tokenizer={text}", f"-t{text}") or before in _NAMING:
+        elif word not in (text, f"--tokenizer={text}", f"-t{text}") or before in NAMING:
             rest.append(word)
     command = ["slm", "train"] if context is None else context.command_path.split()
     return shlex.join([*command, text, "-t", tokenizer_near(text), *rest])
 
 
-_NAMING = ("-t", "--tokenizer", "--set", "-o", "--output", "--config", "--val")
-"""Options whose value may be the name of the data."""
+def _has_stages(given: Settings) -> bool:
+    """Whether the data change during training."""
+    return "data.stages" in given and bool(given["data.stages"].value)
 
 
 def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions) -> RunData | None:

@@ -6,13 +6,16 @@ one for an argument too many.
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shlex
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.options import BUDGET_HABITS, flag_of, set_in_two
+from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two
 from slmmodel.cli.run_argument import resumed_at, run_among, trained_anew
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
@@ -104,8 +107,32 @@ def _setting(name: str) -> Habit:
     )(value if value is None else ours.get(value.lower(), value), arguments)
 
 
+_PLAIN = re.compile(r"[\w./-]+", re.ASCII)
+"""A name that needs no quotes in YAML."""
+
+
+def several_data(command: str, data: Sequence[str], arguments: Sequence[str]) -> str:
+    """The command with all of some data as one mixture, in the place of the arguments that name them."""
+    named = ",".join(each if _PLAIN.fullmatch(each) else json.dumps(each, ensure_ascii=False) for each in data)
+    words, is_set = [command], False
+    for before, word in pairwise(["", *arguments]):
+        if before in NAMING or (word not in data and word != ",".join(data)):
+            words.append(word)
+        elif not is_set:
+            words += ["--set", f"data.train=[{named}]"]
+            is_set = True
+    return shlex.join(["slm", *words])
+
+
+NAMING = ("-t", "--tokenizer", "--set", "-o", "--output", "--config", "--val")
+"""Options whose value may be the name of the data."""
+
+
 def _assigned(command: str) -> Habit:
-    """For an argument too many: the command with `--set` before each NAME=VALUE, as other tools take settings."""
+    """For an argument too many: the command with `--set` before each NAME=VALUE, as other tools take settings.
+
+    Of `slm train` with several data, the command that mixes them.
+    """
     known = [*model_options(), *OPTIONS]
 
     def name_of(word: str) -> str | None:
@@ -118,8 +145,15 @@ def _assigned(command: str) -> Habit:
         for before, word in pairwise(["", *arguments]):
             name = None if before.startswith("-") else name_of(word)
             words += [word] if name is None else ["--set", f"{name}={word.partition('=')[2]}"]
-        in_two = set_in_two(value, arguments)
-        return in_two if in_two or words == [*arguments] else shlex.join(["slm", command, *words])
+        in_two = set_in_two(value, arguments) or budget_in_two(value, arguments)
+        if in_two or words != [*arguments]:
+            return in_two or shlex.join(["slm", command, *words])
+        data = [
+            word
+            for before, word in pairwise(["", *arguments])
+            if before not in NAMING and not word.startswith("-") and os.path.exists(word)  # noqa: PTH110
+        ]
+        return several_data(command, data, arguments) if command == "train" and len(data) > 1 else ""
 
     return with_set
 

@@ -31,7 +31,7 @@ from slmmodel.data.packing import Ints, Packing, check_choice, check_range
 from slmmodel.data.packs import Concat
 from slmmodel.data.source import DocumentBlock, NoSuchBlockError, TokenSource
 from slmmodel.data.strategies import make_packing, strategy_of
-from slmmodel.errors import InvalidConfig, WrongType
+from slmmodel.errors import Argument, InvalidConfig, WrongType
 from slmmodel.vocab import VocabMeta
 
 _CACHE_SIZE = 3
@@ -108,7 +108,7 @@ class Loader:
         strategy = strategy_of(pack)
         check_choice("positions", positions or strategy.default_positions)
         check_choice("crop_offset", crop_offset)
-        check_range("batch_size", batch_size, 1, fix="raise run.batch_tokens or lower model.seq_len")
+        check_range("batch_size", batch_size, 1, fix=(Argument("batch_size", 8), ", for instance"))
         self.source, self.vocab, self.seq_len, self.batch_size = source, vocab, seq_len, batch_size
         self.strategy, self.pack, self.seed = strategy, pack, seed
         self.shuffles_documents, self.positions, self.pin = shuffle, positions, pin

@@ -22,7 +22,7 @@ from slmmodel.checks import missing_path
 from slmmodel.data.foreign import ForeignSource, open_foreign
 from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link
 from slmmodel.data.source import NoSuchSplitError, TokenSource, unreadable
-from slmmodel.errors import Argument, Fix, Mismatch, MissingInput, UnsupportedFormat
+from slmmodel.errors import Argument, Fix, Mismatch, MissingInput, UnsupportedFormat, WrongType
 from slmmodel.sizes import parse_share
 from slmmodel.vocab import VocabMeta
 
@@ -45,6 +45,10 @@ def open_source(
     `layout` (see `LAYOUTS`), `vocab`, `dtype` (`u2`, `u4`) and `delimiter` (an id) supply what such a file does not
     record; packed data need none of them. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`, `Mismatch`.
     """
+    if not isinstance(path, str | os.PathLike):
+        several = isinstance(path, list | tuple)
+        call = "[open_source(path) for path in paths]" if several else "open_source('data')"
+        raise WrongType(f"path is a {type(path).__name__}, not a str or a Path", fix=call)
     folder = Path(path)
     if not folder.exists():
         fix: Fix = "check the name; slmtok pack CORPUS -t TOK -o DIR writes packed data"
@@ -82,6 +86,15 @@ def _folder_of_split(path: Path) -> Path | None:
     """The folder of packed data of which a path that does not exist names a split; None for other paths."""
     is_split = not path.exists() and path.stem in SPLITS and (path.parent / MANIFEST).is_file()
     return path.parent if is_split else None
+
+
+def refuse_several(data: object) -> None:
+    """Raises `WrongType` for several folders of packed data, which `slm train` mixes."""
+    named = [os.fspath(each) for each in data if isinstance(each, str | os.PathLike)] if isinstance(data, list) else []
+    if named and all(os.path.isfile(os.path.join(each, MANIFEST)) for each in named):  # noqa: PTH113, PTH118
+        mixed = shlex.quote(f"data.train=[{','.join(named)}]")
+        fix = f"slm train --set {mixed} -o RUN in a shell, which mixes them; in Python one: data={named[0]!r}"
+        raise WrongType("data is a list of folders of packed data, not one", fix=fix)
 
 
 def refuse_split(val: str, train: str | None = None) -> None:

@@ -154,11 +154,20 @@ MAX_ROUNDING = 1e-3
 """Nats by which the loss of a target that is certain may be below 0."""
 
 
+def _one_path(path: object) -> str | Path:
+    """`path` as it is. Raises `WrongType` for what is no path; of several, each is read by a call of its own."""
+    if isinstance(path, str | Path):
+        return path
+    several = isinstance(path, list | tuple)
+    fix = "[read_losses(path) for path in paths]" if several else "read_losses('FILE')"
+    raise WrongType(f"path is a {type(path).__name__}, not a str or a Path", fix=fix)
+
+
 def read_losses(path: str | Path) -> Losses:
-    """Reads a file of losses. Raises `MissingInput`, `CorruptFile`, `Unreadable`."""
+    """Reads a file of losses. Raises `MissingInput`, `CorruptFile`, `Unreadable`, `WrongType`."""
     from safetensors import SafetensorError, safe_open
 
-    path, fix = Path(path), "slm eval RUN --losses FILE writes one"
+    path, fix = Path(_one_path(path)), "slm eval RUN --losses FILE writes one"
     if not path.is_file():
         wrong = "is a folder, not a file of losses" if path.is_dir() else "does not exist"
         raise MissingInput(f"{str(path)!r} {wrong}", fix=fix, path=str(path))
@@ -228,8 +237,10 @@ def _not_scored(call: str, given: list[object], wanted: str) -> WrongType:
     parts = []
     for each, name in zip(given, ("a", "b"), strict=False):
         file = repr(str(each)) if isinstance(each, str | Path) else "FILE"
-        parts.append(of_scores.format(name) if isinstance(each, Scores) else made.format(f"read_losses({file})"))
-    fact = f"{call}() takes {wanted}, not {type(given[0]).__name__}"
+        losses = name if isinstance(each, Losses) else f"read_losses({file})"
+        parts.append(of_scores.format(name) if isinstance(each, Scores) else made.format(losses))
+    wrong = next(each for each in given if type(each).__name__ != wanted)
+    fact = f"{call}() takes {wanted}, not {type(wrong).__name__}"
     return WrongType(fact, fix=f"{call}({', '.join(parts)})")
 
 

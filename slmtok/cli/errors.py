@@ -26,6 +26,7 @@ from slmtok.cli.arguments import (
     command_line,
     example_words,
     fitting,
+    is_output,
     parameter_name,
     positional,
     taking_value,
@@ -199,8 +200,11 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         habit = getattr(command, "habits", {}).get(EXTRA)
         # An argument may hold spaces.
         extra = next((each for each in arguments_of(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
+        is_folder = os.path.isdir(extra)  # noqa: PTH112
         if repeated := _repeated(extra, command, arguments_of(context)):
             fix = repeated
+        elif context is not None and (each := _for_each_run(context)):
+            fix = each
         elif habit and (used := habit(extra, arguments_of(context))):
             from slmtok.cli.files import names_tokenizer
 
@@ -209,12 +213,29 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             fix = swapped or _use(used)
         elif context is not None and (sentence := _with_quotes(context)):
             fix = sentence
-        elif any("--on" in param.opts for param in command.params) and not os.path.isdir(extra):  # noqa: PTH112
+        elif _takes_text_on(command) and not is_folder:
             fix = _named_by_on(extra, where, context)
         elif context is not None:
             taken = " ".join(str(param.metavar) for param in command.params if isinstance(param, click.Argument))
             fix = f"leave one out: {where} takes {taken} and options" if taken else f"{where} takes options alone"
     return OptionError(fact, where=where, fix=fix, option=name)
+
+
+def _takes_text_on(command: click.Command) -> bool:
+    """Whether a command has the option --on for text; that of `slm info` takes a device."""
+    return any("--on" in param.opts and "DEVICE" not in str(param.metavar) for param in command.params)
+
+
+def _for_each_run(context: click.Context) -> str | None:
+    """The commands for each of several runs; None for a command with an output, or that scores other data of a run."""
+    from slmtok.file_kinds import is_run
+
+    given = arguments_of(context)
+    runs = [word for word in positional(context) if is_run(word)]
+    if len({*runs}) < 2 or _takes_text_on(context.command) or any(is_output(word) for word in given):
+        return None
+    rest = [[word for word in given if word not in runs or word == run] for run in runs]
+    return " && ".join(dict.fromkeys(command_line(context, words) for words in rest))
 
 
 def _with_quotes(context: click.Context) -> str | None:

@@ -31,7 +31,19 @@ if TYPE_CHECKING:
 CountLike = TypeVar("CountLike", bound="CountOptions")
 STDIO = "-"
 VOCAB_PLACEHOLDER = "{vocab}"
-_FILE_SUFFIXES = (".json", ".jsonl", ".txt", ".bin", ".npy", ".model", ".tiktoken", ".safetensors", ".gguf")
+_FILE_SUFFIXES = (
+    ".json",
+    ".jsonl",
+    ".txt",
+    ".bin",
+    ".npy",
+    ".model",
+    ".tiktoken",
+    ".safetensors",
+    ".gguf",
+    ".onnx",
+    ".pt",
+)
 _PLACEHOLDER = re.compile(r"\{\w*\}")
 MAX_LISTED_FILES = 10
 """Files that a dry run names one by one."""

@@ -234,6 +234,13 @@ def _is_listed(param: click.Parameter, word: str) -> bool:
     return (is_number or word in known) and not os.path.exists(word)  # noqa: PTH110
 
 
+def _joined_names(word: str) -> list[str]:
+    """The files that a word such as `a.txt,b.txt` names with commas; nothing for a word that is a file, or none."""
+    names = [part.strip() for part in word.split(",")]
+    is_list = len(names) > 1 and all(map(os.path.exists, names)) and not os.path.exists(word)  # noqa: PTH110
+    return names if is_list else []
+
+
 class Command(click.Command):
     """A click command some of whose options make up objects, with options grouped by headings in its help."""
 
@@ -252,6 +259,7 @@ class Command(click.Command):
         if any(param.name == "corpus" for param in self.params):
             self._refuse_assignment(ctx, args)
         self._refuse_divided_list(ctx, args)
+        args = self._divide_names(ctx, args)
         self._refuse_divided_number(ctx, args)
         self._refuse_option_after_dashes(ctx, args)
         self._refuse_value_of_flag(ctx, args)
@@ -292,19 +300,72 @@ class Command(click.Command):
 
     def _refuse_divided_list(self, ctx: click.Context, args: list[str]) -> None:
         """Raises `OptionError` for `--vocabs 300 600`, whose second word would be an argument: a list has commas."""
-        lists = {flag: param for param in self.params if "," in str(param.metavar or "") for flag in param.opts}
+        metavars = {flag: str(param.metavar or "") for param in self.params for flag in param.opts}
+        lists = {f: p for p in self.params for f in p.opts if "," in metavars[f] or metavars[f] == "IDS"}
+        # `--vocabs=300 600` as `--vocabs 300 600`.
+        listing = {flag for flag, metavar in metavars.items() if re.search("[,|]", metavar)}
+        parts = [word.split("=", 1) if word.partition("=")[0] in listing else [word] for word in args]
+        args = [part for words in parts for part in words]
+        names = {
+            flag: str(param.metavar).split("|")
+            for param in self.params
+            if isinstance(param, click.Option) and "|" in str(param.metavar or "")
+            for flag in param.opts
+        }
         for at, (flag, first) in enumerate(pairwise(args)):
+            more = list(takewhile(names.get(flag, []).__contains__, args[at + 2 :]))
+            if first in names.get(flag, ()) and more and not any(map(os.path.exists, more)):
+                also = ["--also", ",".join(more)] if "--also" in self._flags else []
+                each = "" if also else ", and a command for each other value"
+                raise OptionError(
+                    f"{' '.join([flag, first, *more])}: {flag} takes one value",
+                    where=ctx.command_path,
+                    fix=command_line(ctx, [*args[: at + 2], *also, *args[at + 2 + len(more) :]]) + each,
+                    option=flag,
+                )
             if flag not in lists or first.startswith("-"):
                 continue
             rest = takewhile(partial(_is_listed, lists[flag]), args[at + 2 :])
             if more := list(rest):
-                joined = ",".join(each.strip(",") for each in [first, *more])
+                is_one = "is one word" if metavars[flag] == "IDS" else "has commas, and no spaces"
+                listed = [",".join(each.strip(",") for each in [first, *more])]
+                if "=" in first:
+                    # A name with a regex, which may have commas.
+                    listed = [part for each in [first, *more] for part in (flag, each)][1:]
                 raise OptionError(
-                    f"{' '.join([flag, first, *more])}: a list has commas, and no spaces",
+                    f"{' '.join([flag, first, *more])}: a list {is_one}",
                     where=ctx.command_path,
-                    fix=command_line(ctx, [*args[: at + 1], joined, *args[at + 2 + len(more) :]]),
+                    fix=command_line(ctx, [*args[: at + 1], *listed, *args[at + 2 + len(more) :]]),
                     option=flag,
                 )
+
+    def _divide_names(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments with `run,run2` as two, which is one too many for a command that takes one file.
+
+        Raises `OptionError` for `a.txt,b.txt` where each may be an argument of its own, or an option.
+        """
+        options = {flag: param for param in self.params if isinstance(param, click.Option) for flag in param.opts}
+        places = [param for param in self.params if isinstance(param, click.Argument)]
+        takes_several = len(places) > 1 or any(param.nargs == -1 for param in places)
+        for at, (flag, word) in enumerate(pairwise(["", *args])):
+            param = options.get(flag)
+            takes_value = param is not None and not param.is_flag
+            if (takes_value and param and not param.multiple) or not (names := _joined_names(word)):
+                continue
+            start = at - 1 if takes_value else at
+            parts = [part for name in names for part in ((flag, name) if takes_value else (name,))]
+            given = [*args[:start], *parts, *args[at + 1 :]]
+            if not (takes_value or takes_several):
+                ctx.meta["arguments"] = list(given)
+                return given
+            raise OptionError(
+                f"{word!r} is {len(names)} names in one",
+                where=ctx.command_path,
+                limit="each name is an argument" if not takes_value else f"{flag} before each name",
+                fix=command_line(ctx, given),
+                option=flag,
+            )
+        return args
 
     def _refuse_option_after_dashes(self, ctx: click.Context, args: list[str]) -> None:
         """Raises `OptionError` for an option after `--`, where click takes it for a file."""

@@ -42,6 +42,8 @@ def valid_value(name: str, error: click.BadParameter, command: click.Command | N
     value = error.value if isinstance(error, WrongValueError) else ""
     if value and (share := _share_meant(name, error, value, command)):
         return share
+    if value and name.startswith("-") and (one := _one_of_list(name, error, value)):
+        return one
     if name == "--threads":
         return "--threads 0, which is all"
     if value and "ROLE=SPELLING" in str(getattr(error.param, "metavar", "")):
@@ -74,6 +76,41 @@ def valid_value(name: str, error: click.BadParameter, command: click.Command | N
     return f"{name} {example}, for instance{size}" if example else None
 
 
+EACH = ", and a command for each other value"
+"""What becomes of a list where one value is taken."""
+
+
+def _one_of_list(name: str, error: click.BadParameter, value: str) -> str | None:
+    """The option for a number with a decimal comma, or for the first of several values; None for other values.
+
+    An option that may be repeated takes each, and a number of seeds is that of the list.
+    """
+    param = error.param
+
+    def takes(text: str) -> bool:
+        try:
+            return param is not None and bool(text) and (param.type.convert(text, param, error.ctx), True)[1]
+        except (click.BadParameter, SlmtokError):
+            return False
+
+    if _DECIMAL_COMMA.fullmatch(value) and takes(number := value.replace(",", ".")):
+        return f"{name} {number}"
+    percent = _SHARE.fullmatch(value)
+    if percent and percent[2] and takes("0.5") and takes(number := f"{float(percent[1]) / 100:g}"):
+        return f"{name} {number}"
+    parts = [part.strip() for part in value.split(",")]
+    if name == "--seeds" and len(parts) > 1 and all(map(str.isdecimal, parts)):
+        return f"--seeds {len(parts)}"
+    if len(parts) < 2 or not all(map(takes, parts)):
+        return None
+    if getattr(param, "multiple", False):
+        return " ".join(f"{name} {shlex.quote(part)}" for part in parts)
+    return f"{name} {shlex.quote(parts[0])}{EACH}"
+
+
+_DECIMAL_COMMA = re.compile(r"\d+,\d+ ?[a-zA-Z%]*", re.ASCII)
+
+
 def _has_option(command: click.Command | None, flag: str) -> bool:
     return command is not None and any(flag in param.opts for param in command.params)
 
@@ -88,7 +125,7 @@ def _choice_meant(
     if len(parts) > 1 and {*parts} <= {*wrong.names}:
         if getattr(error.param, "multiple", False):
             return " ".join(f"{name} {part}" for part in parts)
-        return f"{name} {parts[0]}" + (f" --also {','.join(parts[1:])}" if _has_option(command, "--also") else "")
+        return f"{name} {parts[0]}" + (f" --also {','.join(parts[1:])}" if _has_option(command, "--also") else EACH)
     if wrong.meant in wrong.names:
         return f"{name} {wrong.meant}"
     named = command.params if command and wrong.value else []

@@ -35,7 +35,7 @@ from slmmodel.errors import (
     UnsupportedFormat,
     WrongType,
 )
-from slmmodel.evaluation.comparison import compare, interval, units
+from slmmodel.evaluation.comparison import Losses, compare, interval, read_losses, units
 from slmmodel.generation import generate
 from slmmodel.models import config_from_dict
 from slmtok.cli import main
@@ -141,6 +141,42 @@ FIXES: list[tuple[Any, str]] = [
         "leave it out; a run is on the device that it was loaded to: slmmodel.app.load(path, device='cuda')",
     ),
     (lambda: compare("a.losses", "b.losses"), "compare(read_losses('a.losses'), read_losses('b.losses'))"),
+    (lambda: compare(app.load("run").evaluate(), "b.losses"), "compare(Losses(a, {}), read_losses('b.losses'))"),
+    (lambda: units(Losses(app.load("run").evaluate(), {})), "units(a.scores)"),
+    (
+        lambda: slmmodel.train("data", output="new", settings="optim.lr=1e-3,run.seed=1"),
+        "settings={'optim.lr': 0.001, 'run.seed': 1}",
+    ),
+    (
+        lambda: slmmodel.train("data", output="new", settings=[{"optim.lr": 0.1}, {"run.seed": 1}]),
+        "settings={'optim.lr': 0.1, 'run.seed': 1}",
+    ),
+    (
+        lambda: slmmodel.train("data", output="new", settings={"run.seed": [1, 2]}),
+        "settings={'run.seed': 1}, and a run for each other value",
+    ),
+    (
+        lambda: slmmodel.train("data", output="new", settings={"model": "cpu-demo"}),
+        "name a setting of it, such as settings={'model.preset': 'cpu-demo'}",
+    ),
+    (
+        lambda: slmmodel.train("data", output="new", settings="run.yaml"),
+        "slm train DATA --config run.yaml in a shell",
+    ),
+    (lambda: slmmodel.train("data", output="new", budget=["steps=2"]), "budget='steps=2'"),
+    (lambda: slmmodel.train("data", output="new", budget={"steps": 2, "tokens": 5}), "budget='steps=2'"),
+    (lambda: slmmodel.train("data", output="new", budget="steps=1,2"), "budget='steps=1', and a run for each other"),
+    (
+        lambda: slmmodel.train(["data", "data"], output="new"),
+        "slm train --set 'data.train=[data,data]' -o RUN in a shell",
+    ),
+    (lambda: app.train(["data", "data"], output="new"), "slm train --set 'data.train=[data,data]' -o RUN in a shell"),
+    (lambda: slmmodel.load("run").evaluate(split=["train", "val"]), "split='train'"),
+    (lambda: read_losses(["a.losses", "b.losses"]), "[read_losses(path) for path in paths]"),
+    (
+        lambda: Loader(open_source("data"), open_source("data").vocab, seq_len=8, batch_size=0),
+        "batch_size=8, for instance",
+    ),
     (lambda: units("a.losses"), "units(read_losses('a.losses').scores)"),
     (lambda: interval(slmmodel.load("run").evaluate()), "interval(units(a))"),
     (

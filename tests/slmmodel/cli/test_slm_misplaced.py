@@ -219,7 +219,7 @@ PASTED = {
     "sample run a: b: --max-new 1": "slm sample run 'a: b:' --max-new 1",
     "sample run -p a b c --max-new 1": "slm sample run -p 'a b c' --max-new 1",
     "sample run -p a b --max-new 1": "slm sample run -p 'a b' --max-new 1",
-    "sample run a --max-new 1 --seed 1,2,3": "--seed 0, as without it",
+    "sample run a --max-new 1 --seed 1,2,3": "--seed 1, and a command for each other value",
     "sample run a --max-new 1 --step best": "--step 2",
     "eval run --step last": "--step 2",
     "eval run --precision fp64": "--precision fp32",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -203,7 +204,10 @@ CASES = {
     "ablate --text a.txt --vocabs 300 600 --cpu": (2, "fix:   slm ablate --text a.txt --vocabs 300,600 --cpu\n"),
     "ablate --text a.txt --patterns slm gpt2": (2, "fix:   slm ablate --text a.txt --patterns slm,gpt2\n"),
     "ablate --text a.txt --vocabs 300,600 --match params,bytes": (2, "fix:   --match params --also bytes\n"),
-    "ablate -t tok.json,data/tok.json --text a.txt": (2, "fix:   -t tok.json -t data/tok.json\n"),
+    "ablate -t tok.json,data/tok.json --text a.txt": (
+        2,
+        "fix:   slm ablate -t tok.json -t data/tok.json --text a.txt\n",
+    ),
     "bench --batch-sizes 1 8": (2, "fix:   slm bench --batch-sizes 1,8\n"),
     "passkey run --lengths 64, 32": (2, "fix:   slm passkey run --lengths 64,32\n"),
     "probe run --tasks copy reverse": (2, "fix:   slm probe run --tasks copy,reverse\n"),
@@ -216,6 +220,56 @@ CASES = {
     "config heads.yaml": (2, "fix:   slm config --check heads.yaml\n"),
     "compare run/eval/val.json run2/eval/val.json": (2, "fix:   slm eval run --losses run-a.losses && slm eval run2"),
     "report run --with a.txt": (2, "fix:   leave a.txt out: the results in RUN/eval are shown without --with\n"),
+    "train data run2/../data -o r": (2, "fix:   slm train --set 'data.train=[data,run2/../data]' -o r\n"),
+    "train data,data -o r": (2, "fix:   slm train --set 'data.train=[data,data]' -o r\n"),
+    "status run,run2": (2, "fix:   slm status run && slm status run2\n"),
+    "bench run run2 --seconds 1": (2, "fix:   slm bench run --seconds 1 && slm bench run2 --seconds 1\n"),
+    "prompts run run2": (2, "fix:   slm prompts run && slm prompts run2\n"),
+    "plot run,run2 -o new.png": (2, "fix:   slm plot run run2 -o new.png\n"),
+    "plot run -o a.png b.png": (2, "fix:   slm plot run -o a.png && slm plot run -o b.png\n"),
+    "report run run/eval/val.json -o new.html": (2, "fix:   slm report run --with run/eval/val.json -o new.html\n"),
+    "info cpu-demo tiny-3m": (2, "fix:   leave one out: slm info takes RUN|PRESET|FILE and options\n"),
+    "info cpu-demo,tiny-3m": (2, "error: 'cpu-demo,tiny-3m' is 2 names, not one preset\n"),
+    "compare run/eval/val.json run2/eval/val.json --content": (2, " && slm compare run-a.losses run2-b.losses\n"),
+    "compare run/eval/val.json b.losses": (
+        2,
+        "fix:   slm eval run --losses run.losses && slm compare run.losses b.losses\n",
+    ),
+    "compare run/eval/val.json run/eval/val.json": (2, " --losses run.losses && slm compare run.losses OTHER.losses\n"),
+    "eval run --on a.txt data": (2, "fix:   slm eval run --on a.txt && slm eval run --on data\n"),
+    "eval run --check run/eval/val.json run2/eval/val.json": (
+        2,
+        "fix:   slm eval run --check run/eval/val.json && slm eval run --check run2/eval/val.json\n",
+    ),
+    "eval run --step 2,4": (2, "  fix:   --step 4\n"),
+    "eval run --precision fp32,bf16": (2, "fix:   --precision fp32, and a command for each other value\n"),
+    "train data --precision bf16 fp32": (2, "slm train data --precision bf16, and a command for each other value\n"),
+    "train data -o r --precision bf16,fp32": (2, "fix:   --precision bf16, and a run for each other value\n"),
+    "train data -o r --seed 1,2": (2, "fix:   --seed 1, and a run for each other value\n"),
+    "train data -o r --set optim.lr=1e-3,3e-3": (2, "--set optim.lr=0.001, and a run for each other value\n"),
+    "train data -o r --set model.n_layers=2,4": (2, "--set model.n_layers=2, and a run for each other value\n"),
+    "train data -o r --budget steps=10,20": (2, "fix:   --budget steps=10, and a run for each other value\n"),
+    "train data -o r --preset cpu-demo,tiny-3m": (2, "fix:   --preset cpu-demo, and a run for each other value\n"),
+    "sample run --temperature 0.5,0.8": (2, "fix:   --temperature 0.5, and a command for each other value\n"),
+    "sample run --top-p 0,9": (2, "fix:   --top-p 0.9\n"),
+    "sample run --min-p 5%": (2, "fix:   --min-p 0.05\n"),
+    "export run -o new.onnx": (2, "fix:   -o new\n"),
+    "train data -o r --budget 5 epochs": (2, "fix:   use --budget epochs=5\n"),
+    "sample run --ids 1 2 3": (2, "fix:   slm sample run --ids 1,2,3\n"),
+    "bench run --seconds 0,5": (2, "fix:   --seconds 0.5\n"),
+    "demo a.txt --vocab 300,400 -o d": (2, "fix:   --vocab 300, and a demo for each other size\n"),
+    "ablate --text a.txt --vocab 300,400": (2, "fix:   --vocabs 300,400\n"),
+    "ablate --text a.txt --vocabs=300 600": (2, "fix:   slm ablate --text a.txt --vocabs 300,600\n"),
+    "ablate --text a.txt --vocabs 300,600 --match bytes flops": (
+        2,
+        "fix:   slm ablate --text a.txt --vocabs 300,600 --match bytes --also flops\n",
+    ),
+    "ablate --text a.txt --patterns x=b. gpt2": (2, "fix:   slm ablate --text a.txt --patterns x=b. --patterns gpt2\n"),
+    "ablate --text a.txt nothing --vocabs 300,600": (
+        2,
+        "error: 'nothing' is no file or folder, and stands outside of an option\n",
+    ),
+    "ablate data data --seeds 0,1,2,3": (2, "fix:   --seeds 4\n"),
 }
 
 
@@ -421,3 +475,32 @@ def test_a_device_may_have_another_memory(slm):
 def test_quiet_keeps_what_a_dry_run_says(slm, made):
     line = ["train", made / "data", "-o", "new", "--preset=cpu-demo", "--dry-run"]
     assert slm(*line, "-q", code=0).out == slm(*line, code=0).out != ""
+
+
+def test_a_run_that_was_not_finite_is_trained_again(slm, made):
+    small = ["--set=model.n_layers=1", "--set=model.d_model=16", "--set=model.seq_len=64", "--set=run.batch_tokens=64"]
+    line = ["train", made / "data", "-o", "new", "--preset=cpu-demo", "--budget=steps=20", "--no-eval", *small]
+    err = slm(*line, "--set", "optim.lr=1e30", code=1).err
+    assert "fix:   a lower optim.lr, in another --output or with --force, or inspect" in err
+    err = slm(*line, "--set", "optim.lr=1e-3", code=2).err
+    assert "fix:   --force to train again: the run was not finite; or another --output\n" in err
+    slm(*line, "--set", "optim.lr=1e-3", "--force", code=0)
+
+
+def test_several_data_are_mixed_by_the_command_in_the_fix(slm, made):
+    line = ["train", "data", "a.txt", "-t", "tok.json", "-o", "new", "--preset", "cpu-demo", "--budget", "steps=1"]
+    shutil.copytree(made, Path(), dirs_exist_ok=True)
+    fix = shlex.split(slm(*line, code=2).err.rpartition("fix:   slm ")[2])
+    slm(*fix, "--no-eval", "--set", "model.seq_len=32", "--set", "run.batch_tokens=64", code=0)
+    from slmmodel.checkpoint import RunFolder
+
+    assert [Path(each["path"]).name for each in RunFolder(Path("new")).config["data"]["train"]] == ["data", "a.txt"]
+
+
+def test_joined_losses_and_results_are_compared(slm, made):
+    shutil.copytree(made, Path(), dirs_exist_ok=True)
+    line = "compare run/eval/val.json run2/eval/val.json"
+    for command in slm(*line.split(), code=2).err.rpartition("fix:   slm ")[2].split(" && slm "):
+        slm(*shlex.split(command), code=0)
+    assert "run-a-2.losses" in slm(*line.split(), code=2).err
+    assert "fix:   slm compare run-a.losses run2-b.losses\n" in slm("compare", "run-a.losses,run2-b.losses", code=2).err

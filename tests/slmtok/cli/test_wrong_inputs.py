@@ -221,6 +221,15 @@ CASES = {
     ),
     "encode Once -t tok.json --bos": (1, "fix:   for text: printf %s Once | slmtok encode - -t tok.json --bos\n"),
     "encode tok.json --eos --text=abc": (2, "fix:   printf %s abc | slmtok encode - tok.json --eos\n"),
+    "train a.txt,wide.txt --vocab 300 -o x": (2, "fix:   slmtok train a.txt wide.txt --vocab 300 -o x\n"),
+    "eval tok.json --on a.txt,wide.txt": (2, "fix:   slmtok eval tok.json --on a.txt --on wide.txt\n"),
+    "train a.txt --vocab 300 --scheme bpe word -o x": (
+        2,
+        "fix:   slmtok train a.txt --vocab 300 --scheme bpe -o x, and a command for each other value\n",
+    ),
+    "train a.txt --vocab 300 --scheme bpe,word -o x": (2, "fix:   --scheme bpe, and a command for each other value\n"),
+    "train a.txt --vocab 300 --min-count 2,3 -o x": (2, "--min-count 2, and a command for each other value\n"),
+    "sample-corpus --bytes 1,5MB -o x": (2, "fix:   --bytes 1.5MB\n"),
     "completion --install": (2, "fix:   printf '%s\\n' 'eval \"$(slmtok completion bash)\"' >> ~/.bashrc\n"),
 }
 
