@@ -39,6 +39,8 @@ NOT_RAW = (
     *(".json", ".jsonl", ".parquet", ".arrow", ".feather", ".msgpack", ".csv", ".tsv", ".gz", ".zst", ".xz"),
 )
 """Suffixes of files that hold something else than ids as raw integers."""
+_TAKEN = frozenset(("<u2", "<u4", "<i8"))
+"""Types of arrays that the engine takes as a whole, in the byte order of every machine that it is built for."""
 _MASK_IDS = 16
 """Ids of a list that are looked at to refuse a mask; looking at all would take as long as decoding."""
 _MASK_FIX = "ids[mask] chooses ids of an array"
@@ -122,7 +124,7 @@ def check_row(ids: object, call: str = "tok.decode({})") -> object:
             refuse_masked(ids)
         if ids.ndim == 1 and ids.dtype.kind in "iu":
             # The usual case: the checks below take thirty times as long as decoding a short text.
-            return ids
+            return ids if ids.dtype.str in _TAKEN else _widened(ids)
     if isinstance(ids, Ragged):
         raise WrongType("a Ragged holds many id sequences", fix="tok.decode_batch(ragged)")
     if isinstance(ids, _TEXT):
@@ -139,7 +141,29 @@ def check_row(ids: object, call: str = "tok.decode({})") -> object:
         listed = call.format("list(ids)" if isinstance(ids, AbstractSet) else "[id]")
         fix = _call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, Mapping) else listed)
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
-    return list(ids)
+    array = _array_of(ids)
+    return list(ids) if array is None else array
+
+
+def _widened(ids: NDArray[Any]) -> NDArray[Any]:
+    """Ids in a type that the engine takes as a whole, where all fit it: one by one, 64 million take seconds."""
+    import numpy as np
+
+    return ids if ids.dtype.kind == "u" and len(ids) and ids.max() > _MAX else ids.astype(np.int64)
+
+
+def _array_of(ids: Any) -> NDArray[Any] | None:
+    """The integers of a tensor or another array, whose elements would be objects of 500 bytes; None for others."""
+    import numpy as np
+
+    if not hasattr(ids, "dtype"):
+        return None
+    try:
+        array = np.asarray(ids.cpu() if hasattr(ids, "cpu") else ids)
+    except (RuntimeError, TypeError, ValueError):
+        # A tensor on the device meta has no values.
+        return None
+    return _widened(array) if array.ndim == 1 and array.dtype.kind in "iu" else None
 
 
 def refuse_mask(ids: list[Any] | tuple[Any, ...]) -> None:

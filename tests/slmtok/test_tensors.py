@@ -121,3 +121,27 @@ def test_torch_is_imported_only_for_tensors() -> None:
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_ids_of_a_tensor_are_not_taken_one_by_one(tok):
+    """Each would be a tensor of its own: 32 MB of ids took 3 GB."""
+
+    class Whole(torch.Tensor):
+        def __iter__(self):
+            raise AssertionError("iterated")
+
+    ids = tok.encode("once upon a time")
+    for dtype in (torch.int16, torch.int32, torch.int64, torch.uint16):
+        tensor = torch.tensor(ids.tolist(), dtype=dtype).as_subclass(Whole)
+        assert tok.decode(tensor) == "once upon a time"
+        assert tok.decode_batch([tensor, tensor[:0]]) == ["once upon a time", ""]
+    with pytest.raises(UnknownId, match="-1"):
+        tok.decode(torch.tensor([-1]))
+
+
+def test_integers_of_every_type_are_widened_and_none_wraps(tok):
+    ids = tok.encode("once")
+    for dtype in ("i1", "u1", "i2", "<u2", ">u2", "i4", ">u4", "i8", ">i8", "u8"):
+        assert tok.decode(np.minimum(ids, 127).astype(dtype)) == tok.decode(np.minimum(ids, 127).tolist()), dtype
+    with pytest.raises(UnknownId, match="18446744073709551615"):
+        tok.decode(np.array([2**64 - 1], np.uint64))
