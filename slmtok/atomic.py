@@ -71,7 +71,7 @@ class OutputSet:
                 old.unlink(missing_ok=True)
 
     def _commit(self, indices: Sequence[int], *, is_recorded: bool) -> None:
-        with _locked_folder(self.paths[0].parent):
+        with locked_folder(self.paths[0].parent):
             _check_targets([self.paths[index] for index in indices], self.paths[0], force=self.force)
             for index in indices:
                 if self.paths[index].is_file() and not self.paths[index].is_symlink():
@@ -133,7 +133,7 @@ def outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = False) 
 
 
 @contextmanager
-def _locked_folder(folder: Path) -> Iterator[None]:
+def locked_folder(folder: Path) -> Iterator[None]:
     """Other processes of this package rename no output in `folder` meanwhile, where the system has such locks.
 
     Two processes that write one output would otherwise both find its place free. A folder that another program has

@@ -81,7 +81,10 @@ def export(
             compared = compare(tokenizer, encode, chosen, library=target.library, progress=progress)
         found = receipt(tokenizer, "export", target, compared, files, generated=not verify_on, notes=target.notes)
         write_files(temporary, {RECEIPT: receipt_bytes(found)})
-        _move(temporary, place, [*files, RECEIPT])
+        with atomic.locked_folder(place.resolve().parent):
+            # Another process may have written the same export meanwhile.
+            check_folder(place, [*files, RECEIPT], force=force)
+            _move(temporary, place, [*files, RECEIPT])
     finally:
         with suppress(OSError):
             shutil.rmtree(temporary)

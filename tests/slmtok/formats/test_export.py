@@ -297,3 +297,18 @@ def test_the_output_folder(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
         export(bpe400, "gguf", place)
     with pytest.raises(OptionError, match="is not a valid name"):
         export(bpe400, "tiktoken", tmp_path / "b", name="../up")
+
+
+def test_an_export_that_another_process_finished_meanwhile_stays(bpe400, tmp_path, monkeypatch):
+    """Both find the folder free at first."""
+    module, place = sys.modules["slmtok.formats.export"], tmp_path / "mine"
+
+    def compare(*_: Any, **__: Any) -> None:
+        monkeypatch.undo()
+        export(bpe400, "hf", place, verify=False)
+
+    monkeypatch.setattr(module, "compare", compare)
+    (tmp_path / "a.txt").write_text("a cat")
+    with pytest.raises(OutputExists, match=r"holds 'tokenizer\.json'"):
+        export(bpe400, "hf", place, verify_on=[tmp_path / "a.txt"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "mine"]
