@@ -283,7 +283,7 @@ def _notes_on_idle(settings: Settings, config: RunConfig, data: RunData) -> list
     """Remarks on settings that cannot act in this run; not on those of a file, which may list all."""
     given = [name for name, setting in settings.items() if name in _ACTS_WITH and ", line " not in setting.where]
     idle = [name for name in given if not _ACTS_WITH[name][1](config, data)]
-    return [f"{name} has no effect: it acts with {_ACTS_WITH[name][0]} alone" for name in idle]
+    return [f"{name} has no effect: it acts only with {_ACTS_WITH[name][0]}" for name in idle]
 
 
 def _notes_on_state(config: RunConfig) -> list[str]:

@@ -130,7 +130,7 @@ def test_a_setting_that_cannot_act_is_noted(slm, here, idle, acting):
     slmtok.pack("lines.txt", slmtok.load("tok.json"), "lines", document="line", val="hash:20%")
     line = ["train", "lines", "-o", "new", *TRAIN, "--preset", "cpu-demo", "--budget", "steps=4", "--dry-run"]
     err = slm(*line, *(word for each in idle for word in ("--set", each)), code=0).err
-    assert f"note: {idle[0].partition('=')[0]} has no effect: it acts with " in err
+    assert f"note: {idle[0].partition('=')[0]} has no effect: it acts only with " in err
     more = [word for each in (idle[0], *(acting or ())) for word in ("--set", each)]
     assert "no effect" not in slm(*line, *more, code=0).err
 
