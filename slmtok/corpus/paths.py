@@ -15,7 +15,7 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -78,7 +78,7 @@ def _expand_one(path: str) -> list[str]:
         return [path]
     if glob.has_magic(path):
         matches = glob.glob(path, recursive=True)  # noqa: PTH207  (takes absolute and relative patterns alike)
-        found = sorted(match for match in matches if Path(match).is_file())
+        found = _regular(matches)
         if found:
             return found
     raise _missing(path)
@@ -101,7 +101,22 @@ def _walk(folder: str) -> list[str]:
             for name in names
             if not name.startswith(".")
         )
-    return sorted(path for path in found if Path(path).is_file())
+    return _regular(found)
+
+
+def _regular(paths: Iterable[str]) -> list[str]:
+    """The files among some paths, in order.
+
+    Raises `MissingInput` for a link to what does not exist, such as a disk that is not mounted: its text would be
+    missing from the corpus.
+    """
+    found = []
+    for path in sorted(paths):
+        if os.path.isfile(path):  # noqa: PTH113  (a corpus may have 100,000 files)
+            found.append(path)
+        elif not os.path.exists(path):  # noqa: PTH110
+            raise missing_input(path)
+    return found
 
 
 def _refuse_folder(error: OSError) -> NoReturn:

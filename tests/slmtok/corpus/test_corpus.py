@@ -178,6 +178,18 @@ def test_text_instead_of_a_path() -> None:
         expand([b"text"])  # type: ignore[list-item]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege")
+def test_a_link_to_nothing_is_no_part_left_out(tmp_path: Path) -> None:
+    """The disk that it leads to is not mounted, perhaps."""
+    (tmp_path / "a.txt").write_text("a")
+    (tmp_path / "b.txt").symlink_to(tmp_path / "gone" / "b.txt")
+    for corpus in (tmp_path, tmp_path / "*.txt"):
+        with pytest.raises(errors.MissingInput, match=r"b\.txt' is a link to '.*', which does not exist"):
+            expand([str(corpus)])
+    (tmp_path / "b.txt").rename(tmp_path / ".b.txt")
+    assert len(expand([str(tmp_path)])) == 1
+
+
 def test_a_folder_that_cannot_be_listed_is_no_part_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "deep" / "closed").mkdir(parents=True)
     (tmp_path / "deep" / "a.txt").write_text("a")
