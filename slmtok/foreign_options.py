@@ -130,6 +130,15 @@ NEAREST = {
 """Algorithms, formats and splits of other libraries, each with ours that is nearest to it."""
 
 
+_SAME = {
+    **dict.fromkeys(("pytorch", "torch", "tensor", "tensors"), "pt"),
+    **dict.fromkeys(("numpy", "array", "ndarray"), "np"),
+    **dict.fromkeys(("number", "numbers", "numeric", "digit"), "digits"),
+    **dict.fromkeys(("json", "json-lines", "json_lines", "json lines", "ndjson"), "jsonl"),
+}
+"""Other words for names of ours."""
+
+
 OF_HF = frozenset(
     [
         *("save_pretrained", "batch_decode", "tokenize", "convert_ids_to_tokens", "convert_tokens_to_ids"),
@@ -149,13 +158,13 @@ OF_TIKTOKEN = frozenset(
 
 def nearest_name(name: object, choices: Container[str]) -> str | None:
     """The choice that is nearest to an algorithm or a split of another library; None for other names."""
-    nearest = NEAREST.get(name.lower()) if isinstance(name, str) else None
-    return nearest if nearest is not None and nearest in choices else None
+    known = [each.get(name.lower()) for each in (NEAREST, _SAME)] if isinstance(name, str) else []
+    return next((each for each in known if each is not None and each in choices), None)
 
 
 def nearest_remark(name: str, nearest: str, program: str = "slmtok") -> str:
     """What to add to a fix that has `nearest` in the place of `name`; nothing where both are one thing."""
-    if name.lower() in (nearest, *_NAMES_OF_HF):
+    if name.lower() in (nearest, *_NAMES_OF_HF) or _SAME.get(name.lower()) == nearest:
         return ""
     if name.lower() == "gguf" and program == "slm":
         converter = "convert_hf_to_gguf.py of llama.cpp reads, once its get_vocab_base_pre() has the pre-tokenizer"

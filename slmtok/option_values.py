@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok.checks import U64, check_int, integer_meant
-from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
+from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, any_of, nearest, suggestion
 from slmtok.foreign_options import rule_of_share
 from slmtok.sizes import parse_size
 
@@ -472,10 +472,25 @@ def check_inference(name: str, value: object) -> str:
         raise OptionError(
             (Setting(name, rule), " is not a way to cut text"),
             limit="merges, longest, dropout:P, with P above 0 and up to 1",
-            fix=(Setting(name, f"dropout:{DEFAULT_DROPOUT}"),),
+            fix=_inference_meant(name, rule),
             option=name,
         )
     return rule
+
+
+def _inference_meant(name: str, rule: str) -> Message:
+    """The way to cut text that a wrong one is most like; a rate alone, and one that is none, are those of dropout."""
+    default = f"dropout:{DEFAULT_DROPOUT}"
+    if "bpe" in rule.lower() and "dropout" not in rule.lower():
+        return (Setting(name, "merges"),)
+    if found := re.search(r"(\d*\.?\d+)(%?)$", rule, re.ASCII):
+        rate = float(found[1]) / (100 if found[2] else 1)
+        return (Setting(name, f"dropout:{rate:g}" if 0 < rate <= 1 else default),)
+    known = ("merges", "longest", "dropout")
+    meant = "dropout" if "dropout" in rule.lower() else nearest(rule.partition(":")[0], known)
+    if meant is None:
+        return any_of(name, ("merges", "longest", default))
+    return (Setting(name, default if meant == "dropout" else meant),)
 
 
 def dropout_rate(inference: str) -> float | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.checks import check_index, check_path
-from slmtok.errors import CorruptFile, OptionError, Setting, SlmtokError, WrongType
+from slmtok.errors import CorruptFile, OptionError, Setting, SlmtokError, WrongType, any_of, nearest
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import MANIFEST as MANIFEST_KIND
 from slmtok.file_kinds import NAMES, SHARD, kind_of_file
@@ -197,11 +197,11 @@ class Shards:
 
     def _check(self, split: str) -> str:
         if not isinstance(split, str) or split not in self.shards:
-            meant = nearest_name(split, self.splits) or next(iter(self.splits), None)
+            meant = nearest_name(split, self.splits) or nearest(split, self.splits)
             raise OptionError(
                 (Setting("split", split), f" holds no documents in {str(self.folder)!r}"),
                 limit=f"splits: {', '.join(self.shards)}",
-                fix=(Setting("split", meant),) if meant else None,
+                fix=(Setting("split", meant),) if meant else any_of("split", self.splits) or None,
                 option="split",
             )
         return split

@@ -666,7 +666,7 @@ def test_names_of_files_and_specials_of_other_libraries(tok: slmtok.Tokenizer) -
     spelled, named = str(refused.value).split("; ")[1:]
     named = named.removesuffix(" names a reserved id")
     assert eval(named, {"as_hf": as_hf, "tok": tok}).vocab_size == tok.n_vocab
-    spelled = spelled.removesuffix(" spells the pad_token, which is there already, so")
+    spelled = spelled.removesuffix(" gives the pad_token that spelling")
     assert eval(spelled, {"as_hf": as_hf, "tok": tok}).pad_token == "[PAD]"
 
 
@@ -788,3 +788,47 @@ def test_names_that_adapters_lack(module: str, name: str) -> None:
         getattr(adapter, name)
     with pytest.raises(AttributeError, match=f"'Trainer'; it has .*{adapter.__all__[-1]}"):
         adapter.Trainer  # noqa: B018
+
+
+def test_a_misspelt_value_is_answered_with_the_nearest(tok: slmtok.Tokenizer) -> None:
+    calls: dict[str, Any] = {
+        "padding='max_length'": lambda: as_hf(tok)("a cat", max_length=4, padding="max_lenght"),
+        "padding_side='left'": lambda: as_hf(tok, padding_side="lft"),
+        "errors='strict'": lambda: tok.decode([272], errors="strct"),
+        "return_tensors='pt'": lambda: tok.encode("hi", return_tensors="pytorch"),  # type: ignore[call-overload]
+        "return_tensors='np', or return_tensors='pt'": lambda: as_hf(tok)("hi", return_tensors="jax"),
+        "document='line'": lambda: slmtok.train("a.txt", vocab_size=280, document="lines"),
+        "verify=False": lambda: slmtok.load("tok.json", verify="no"),  # type: ignore[arg-type]
+        "verify=True, or verify=False": lambda: slmtok.load("tok.json", verify="maybe"),  # type: ignore[arg-type]
+        "ids=[279]": lambda: slmtok.prune(tok, ids=279),  # type: ignore[arg-type]
+        "ids=[278, 279]": lambda: slmtok.prune(tok, ids=[278.0, 279]),  # type: ignore[list-item]
+        "ids=[277, 278]": lambda: slmtok.prune(tok, ids="277, 278"),  # type: ignore[arg-type]
+    }
+    for fix, call in calls.items():
+        with pytest.raises(SlmtokError) as caught:
+            call()
+        assert caught.value.fix == fix
+
+
+def test_the_output_before_the_counts_that_are_merged(tok: slmtok.Tokenizer) -> None:
+    for name in ("a", "b"):
+        slmtok.count(slmtok.Texts([f"the {name} cat"])).save(f"{name}.counts")
+    fix, merged = pasted(lambda: slmtok.merge_counts("m.counts", ["a.counts", "b.counts"]), WrongType)  # type: ignore[arg-type]
+    assert fix == "slmtok.merge_counts(['a.counts', 'b.counts'], 'm.counts')" and merged.inputs == 2
+    fix, _ = pasted(lambda: slmtok.merge_counts("m.counts", ["a.counts", "b.counts"], min_count=1), WrongType)  # type: ignore[arg-type]
+    assert fix == "slmtok.merge_counts(['a.counts', 'b.counts'], 'm-2.counts')"
+    fix, _ = pasted(lambda: slmtok.merge_counts("n.counts", "a.counts", force=True), WrongType)
+    assert fix == "slmtok.merge_counts(['a.counts'], 'n.counts', force=True)"
+
+
+def test_ids_of_padding_and_the_texts_of_a_dictionary(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(SlmtokError, match=r"\[id for id in ids if id < 280\]"):
+        tok.decode([272, 300])
+    fix, _ = pasted(lambda: tok.encode_batch({"a": "text", "b": "more"}), WrongType, tok=tok, d={"a": "x", "b": "y"})
+    assert fix == "tok.encode_batch(list(d.values()))"
+    with pytest.raises(UnknownName) as caught:
+        export(tok, "exported", "hf")
+    assert caught.value.fix == "format and folder the other way round: 'hf', 'exported'"
+    with pytest.raises(UnknownSpecial) as unknown:
+        tok.specials["endoftext"]
+    assert unknown.value.fix == "use 'eos'"
