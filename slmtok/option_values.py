@@ -437,21 +437,26 @@ def check_val(name: str, value: object) -> str:
             (Setting(name, rule), " is not a rule for a validation split"),
             where=where,
             limit="auto, none, hash:P%, tail:P%, files:GLOB, with P from 0.0001 to 99.9999, at most four decimals",
-            fix=(Setting(name, meant), "; files:GLOB is for files of the corpus" if where else ""),
+            fix=(Setting(name, meant), "; files:GLOB is for files of the corpus" if where else "")
+            if meant
+            else any_of(name, ("auto", "none", "tail:10%")),
             option=name,
         )
     return rule
 
 
-def _val_meant(rule: str) -> tuple[str, str | None]:
+def _val_meant(rule: str) -> tuple[str | None, str | None]:
     """(rule, place): what a share such as `0.1`, `1.5`, `10%` or `tail:0.1`, or the name of a file, stands for.
 
-    The place says of a file that it does not exist.
+    The place says of a file that it does not exist. The rule is None for a text that is like no rule.
     """
     if share := rule_of_share(rule):
         return share, None
-    if ":" in rule or not Path(rule).suffix:
-        return "auto", None
+    kind, colon, rest = rule.partition(":")
+    if colon and (meant := nearest(kind, ("hash", "tail", "files"))) and meant != kind and rest:
+        return ("files:" + rest if meant == "files" else rule_of_share(f"{meant}:{rest}") or "auto"), None
+    if colon or not Path(rule).suffix:
+        return nearest(rule, ("auto", "none")), None
     if Path(rule).exists():
         return f"files:{rule}", None
     return "auto", f"there is no file {rule!r}"

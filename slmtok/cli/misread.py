@@ -45,6 +45,9 @@ def refuse_file_of_json(ctx: click.Context, args: Sequence[str]) -> None:
     takes_corpus = any(param.name == "corpus" for param in ctx.command.params)
     places = [param.nargs for param in ctx.command.params if isinstance(param, click.Argument)]
     is_extra = -1 not in places and len(given) > sum(places)
+    if takes_corpus and not name.endswith(".json"):
+        # Texts and records of the corpus.
+        return
     if exists and (names_tokenizer(name) or not (is_extra or takes_corpus or _is_result_of(ctx, name))):
         return
     if not exists and len(given) == 1 and _is_misspelt(name):

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from slmtok import _engine, atomic
 from slmtok._engine import UNICODE_VERSION, Counts
@@ -45,6 +45,14 @@ if TYPE_CHECKING:
 
 BLOCK_PIECES = 1 << 16
 """Pieces that are looked at together: as Python objects each takes about 200 bytes."""
+
+_OF_COUNTER = {
+    "most_common": "sorted(counts.items(), key=lambda item: -item[1])[:10]",
+    **{name: f"dict(counts.items()).{name}" for name in ("keys", "values", "get")},
+    "total": "counts.pieces",
+}
+"""Names of dicts and of `collections.Counter`, each with what stands for it."""
+_SUMS = ("update", "merge", "add", "subtract")
 
 _Path: TypeAlias = "str | os.PathLike[str]"
 
@@ -96,6 +104,11 @@ class PretokenCounts:
                 f"PretokenCounts is made of counts of the engine, not of {type(self.native).__name__}",
                 fix=f"slmtok.PretokenCounts.load({path}), or slmtok.count(corpus)",
             )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        remedy = "merge_counts(paths, out) of saved counts" if name in _SUMS else _OF_COUNTER.get(name)
+        hint = f"; {remedy} has it" if remedy else ""
+        raise AttributeError(f"PretokenCounts has no attribute {name!r}{hint}", name=name, obj=None if hint else self)
 
     def __len__(self) -> int:
         """Number of distinct pieces."""

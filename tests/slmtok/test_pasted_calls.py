@@ -192,8 +192,15 @@ def test_a_binary_file_that_is_open(tok: slmtok.Tokenizer) -> None:
     np.save("ids.npy", tok.encode(TEXT))
     with Path("ids.npy").open("rb") as file, pytest.raises(OptionError, match="is a numpy array, not text"):
         slmtok.train(file, vocab_size=280)
+    with (
+        Path("a.txt").open("rb") as file,
+        pytest.warns(UserWarning, match=r"slmtok\.count\('a\.txt', \.\.\.\) reads it as"),
+    ):
+        assert slmtok.count(file).totals.documents == 20
     with Path("a.txt").open("rb") as file:
-        assert slmtok.count(file).totals.bytes == len(TEXT)
+        assert slmtok.count(file, document="line").totals.bytes == len(TEXT)
+    with Path("a.txt").open("rb") as file:
+        assert slmtok.count(slmtok.Texts(file)).totals.bytes == len(TEXT)
 
 
 @pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz", "r.txt"])
@@ -832,3 +839,11 @@ def test_ids_of_padding_and_the_texts_of_a_dictionary(tok: slmtok.Tokenizer) -> 
     with pytest.raises(UnknownSpecial) as unknown:
         tok.specials["endoftext"]
     assert unknown.value.fix == "use 'eos'"
+
+
+def test_names_of_counters_on_counts(tok: slmtok.Tokenizer) -> None:
+    counts = slmtok.count("a.txt")
+    for name in ("most_common", "get", "total"):
+        with pytest.raises(AttributeError, match=" has it") as caught:
+            getattr(counts, name)
+        assert eval(str(caught.value).partition("; ")[2].removesuffix(" has it"), {"counts": counts})

@@ -277,6 +277,9 @@ CASES = {
         2,
         "fix:   slmtok eval tok.json cut.json --on a.txt --on r.jsonl\n",
     ),
+    "pack a.txt -t tok.json -o x --val tial:5%": (2, "fix:   --val tail:5%\n"),
+    "pack a.txt -t tok.json -o x --val nnoe": (2, "fix:   --val none\n"),
+    "pack a.txt -t tok.json -o x --val xyz": (2, "fix:   --val auto, or --val none, or --val tail:10%\n"),
     "tokenise a.txt -t tok.json": (2, "fix:   slmtok encode a.txt -t tok.json\n"),
     "completion install": (2, "fix:   printf '%s\\n' 'eval \"$(slmtok completion bash)\"' >> ~/.bashrc\n"),
     "count a.txt --text-key review -o x": (2, "fix:   leave --text-key out\n"),
@@ -558,6 +561,15 @@ def test_the_ids_of_a_fix_go_to_a_file_that_does_not_exist(slmtok, tmp_path):
     assert "278 279 > prune-ids-2.txt && slmtok prune tok.json --ids prune-ids-2.txt -o x\n" in (
         slmtok("prune", "tok.json", "--ids", "278,279", "-o", "x").err
     )
+
+
+def test_a_corpus_after_json_is_read(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    (tmp_path / "b.txt").write_text("the dog sat by the door " * 20)
+    assert slmtok("count", "--json", "a.txt", "b.txt", "-o", "x.counts").code == 0
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    assert slmtok("encode", "--json", "tok.json", "a.txt").code == 0
+    assert "no file 'c.txt'" in slmtok("count", "--json", "c.txt", "a.txt", "-o", "y.counts").err
 
 
 def test_an_empty_split_is_mended_by_the_note(slmtok, tmp_path):
