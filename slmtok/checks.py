@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
-from slmtok.errors import OptionError, Setting, WrongType, any_of, nearest
-from slmtok.foreign_options import nearest_name, nearest_remark
+from slmtok.errors import OptionError, Setting, WrongType
+from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
 from slmtok.record_texts import map_call, text_in, texts_in
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def check_progress(progress: object) -> None:
 def check_choice(name: str, value: object, choices: Sequence[str], limit: str | None = None) -> None:
     """Raises `OptionError` unless `value` is one of the choices; suggests the one that it is most like, else each."""
     if not isinstance(value, str) or value not in choices:
-        meant = nearest(value, choices) if isinstance(value, str) else None
+        meant = closest(value, choices) if isinstance(value, str) else None
         foreign = nearest_name(value, choices)
         known = (Setting(name, meant),) if meant else any_of(name, choices)
         raise OptionError(

@@ -361,33 +361,6 @@ def suggestion(name: str, choices: Iterable[str], *, cutoff: float = 0.8) -> str
     return near[0] if len(near) == 1 else None
 
 
-def nearest(value: object, choices: Iterable[str]) -> str | None:
-    """The choice that a value, which must be one of them, is most like: it may be cut short, or misspelt; else None."""
-    import difflib
-
-    name, known = str(value).lower(), list(choices)
-    if meant := suggestion(name, known, cutoff=0.9):
-        return meant
-    ratios = {each: difflib.SequenceMatcher(None, name, each.lower()).ratio() for each in known}
-    begun = [each for each in known if len(name) > 2 and each.lower().startswith(name)]
-    if len(begun) == 1:
-        return begun[0]
-    best = sorted(known, key=lambda each: -ratios[each])[:2]
-    is_near = best and ratios[best[0]] >= _NEAR and (len(best) == 1 or ratios[best[0]] > ratios[best[1]])
-    return best[0] if is_near else None
-
-
-_NEAR = 0.6
-
-
-def any_of(name: str, choices: Iterable[str]) -> Message:
-    """A fix with each of the choices as the value of an option, for a value that is like none of them."""
-    found: list[str | Setting] = []
-    for each in choices:
-        found += [*([", or "] if found else []), Setting(name, each)]
-    return tuple(found)
-
-
 def _letters(name: str) -> str:
     """A name without what separates its words."""
     return name.lower().replace("-", "").replace("_", "")

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from slmtok.checks import U64, check_int, integer_meant
-from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, any_of, nearest, suggestion
-from slmtok.foreign_options import rule_of_share
+from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
+from slmtok.foreign_options import any_of, closest, rule_of_share
 from slmtok.sizes import parse_size
 
 MAX_DOMAINS = 65_535
@@ -453,10 +453,10 @@ def _val_meant(rule: str) -> tuple[str | None, str | None]:
     if share := rule_of_share(rule):
         return share, None
     kind, colon, rest = rule.partition(":")
-    if colon and (meant := nearest(kind, ("hash", "tail", "files"))) and meant != kind and rest:
+    if colon and (meant := closest(kind, ("hash", "tail", "files"))) and meant != kind and rest:
         return ("files:" + rest if meant == "files" else rule_of_share(f"{meant}:{rest}") or "auto"), None
     if colon or not Path(rule).suffix:
-        return nearest(rule, ("auto", "none")), None
+        return closest(rule, ("auto", "none")), None
     if Path(rule).exists():
         return f"files:{rule}", None
     return "auto", f"there is no file {rule!r}"
@@ -492,7 +492,7 @@ def _inference_meant(name: str, rule: str) -> Message:
         rate = float(found[1]) / (100 if found[2] else 1)
         return (Setting(name, f"dropout:{rate:g}" if 0 < rate <= 1 else default),)
     known = ("merges", "longest", "dropout")
-    meant = "dropout" if "dropout" in rule.lower() else nearest(rule.partition(":")[0], known)
+    meant = "dropout" if "dropout" in rule.lower() else closest(rule.partition(":")[0], known)
     if meant is None:
         return any_of(name, ("merges", "longest", default))
     return (Setting(name, default if meant == "dropout" else meant),)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from slmtok.cli.arguments import arguments_of, command_line, folder_for_file, parameter_name, positional
-from slmtok.errors import SlmtokError, nearest, suggestion
+from slmtok.errors import SlmtokError, suggestion
+from slmtok.foreign_options import closest
 from slmtok.sizes import parse_size
 from slmtok.specials import FIRST_LEARNED
 
@@ -145,7 +146,7 @@ def _choice_meant(
         program = "slmtok" if error.ctx is None else error.ctx.find_root().command_path
         folder = folder_for_file(arguments_of(error.ctx), wrong.value, foreign)
         return f"{name} {foreign}{folder}{nearest_remark(wrong.value, foreign, program)}"
-    if meant := nearest(wrong.value, wrong.names):
+    if meant := closest(wrong.value, wrong.names):
         return f"{name} {meant}"
     return ", or ".join(f"{name} {each}" for each in wrong.names)
 

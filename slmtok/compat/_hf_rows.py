@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from slmtok._torch import to_tensor
 from slmtok.calls import warn_caller
 from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_masked, refuse_table, type_shown
-from slmtok.errors import OptionError, WrongType, nearest
-from slmtok.foreign_options import nearest_name
+from slmtok.errors import OptionError, WrongType
+from slmtok.foreign_options import closest, nearest_name
 from slmtok.record_texts import map_call, texts_in
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _choice(value: object, choices: tuple[str, ...], option: str) -> str | None:
 
 def _one_of(value: object, choices: tuple[str, ...], option: str) -> str:
     if not isinstance(value, str) or value not in choices:
-        meant = nearest(value, choices) if isinstance(value, str) else None
+        meant = closest(value, choices) if isinstance(value, str) else None
         raise OptionError(
             f"{option}={value!r} is unknown",
             limit=f"True, False, {', '.join(choices)}" if option in ("padding", "truncation") else ", ".join(choices),

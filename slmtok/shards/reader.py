@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.checks import check_index, check_path
-from slmtok.errors import CorruptFile, OptionError, Setting, SlmtokError, WrongType, any_of, nearest
+from slmtok.errors import CorruptFile, OptionError, Setting, SlmtokError, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import MANIFEST as MANIFEST_KIND
 from slmtok.file_kinds import NAMES, SHARD, kind_of_file
 from slmtok.files import missing_input, read_file, refuse_text
-from slmtok.foreign_options import nearest_name
+from slmtok.foreign_options import any_of, closest, nearest_name
 from slmtok.shards.format import (
     HEADER_BYTES,
     MANIFEST,
@@ -197,7 +197,7 @@ class Shards:
 
     def _check(self, split: str) -> str:
         if not isinstance(split, str) or split not in self.shards:
-            meant = nearest_name(split, self.splits) or nearest(split, self.splits)
+            meant = nearest_name(split, self.splits) or closest(split, self.splits)
             raise OptionError(
                 (Setting("split", split), f" holds no documents in {str(self.folder)!r}"),
                 limit=f"splits: {', '.join(self.shards)}",

@@ -569,7 +569,7 @@ def test_a_corpus_after_json_is_read(slmtok, tmp_path):
     assert slmtok("count", "--json", "a.txt", "b.txt", "-o", "x.counts").code == 0
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     assert slmtok("encode", "--json", "tok.json", "a.txt").code == 0
-    assert "no file 'c.txt'" in slmtok("count", "--json", "c.txt", "a.txt", "-o", "y.counts").err
+    assert "no file or folder 'c.txt'" in slmtok("count", "--json", "c.txt", "a.txt", "-o", "y.counts").err
 
 
 def test_an_empty_split_is_mended_by_the_note(slmtok, tmp_path):
