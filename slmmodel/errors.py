@@ -210,9 +210,9 @@ def missing_package(user: str, *packages: str) -> MissingPackage:
     )
 
 
-def suggestion(name: str, choices: Iterable[str]) -> str | None:
+def suggestion(name: str, choices: Iterable[str], *, cutoff: float = 0.75) -> str | None:
     """The one choice that `name` is a misspelling of, or None."""
-    near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=0.75)
+    near = difflib.get_close_matches(name.lower(), list(choices), n=2, cutoff=cutoff)
     ratios = [difflib.SequenceMatcher(None, name.lower(), choice).ratio() for choice in near]
     return near[0] if near and (len(near) == 1 or ratios[0] > ratios[1]) else None
 
@@ -234,6 +234,7 @@ def unknown_name(
         shown_fix: Fix = one + each if isinstance(one, str) else (one, each)
         return UnknownName(fact, limit=limit, fix=shown_fix, name=name, **fields)
     near = suggestion(name, names) or _longer(name, names)
+    nearest = nearest or suggestion(name, names, cutoff=0.6)
     meant = f"; did you mean {near!r}?" if near else f"; {nearest!r} is most like it" if nearest else ""
     near = near or nearest
     example = "" if near or len(names) == 1 else ", for instance"

@@ -10,10 +10,10 @@ import operator
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, SupportsIndex, cast
+from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
-from slmtok.errors import OptionError, Setting, WrongType, suggestion
-from slmtok.foreign_options import nearest_name, nearest_remark
+from slmtok.errors import OptionError, Setting, WrongType
+from slmtok.foreign_options import any_of, closest, nearest_name, nearest_remark
 from slmtok.record_texts import map_call, text_in, texts_in
 
 if TYPE_CHECKING:
@@ -92,11 +92,19 @@ def check_index(index: object, call: str, n: int) -> int:
 def check_bool(name: str, value: object) -> None:
     """Raises `WrongType` unless `value` is True or False."""
     if not isinstance(value, bool):
+        is_no = value is None or (isinstance(value, str) and value.strip().lower() in _NO)
+        is_yes = isinstance(value, str) and value.strip().lower() in _YES
+        meant = bool(value) if isinstance(value, (int, float)) else True if is_yes else False if is_no else None
+        both = (Setting(name, True), ", or ", Setting(name, False))
         raise WrongType(
             (Setting(name), f" is True or False, not {type(value).__name__} {value!r}"),
-            fix=(Setting(name, True),),
+            fix=both if meant is None else (Setting(name, meant),),
             option=name,
         )
+
+
+_YES = ("true", "yes", "y", "on", "1", "t")
+_NO = ("false", "no", "n", "off", "0", "f", "none", "never", "")
 
 
 def check_threads(value: int) -> int:
@@ -127,6 +135,14 @@ def integer_meant(value: object) -> int | None:
 
 _NUMBER = re.compile(r"(\d[\d,_]{0,18})([kKmM]?)", re.ASCII)
 """`8192`, `32,000`, `32_000` and `32k`."""
+
+
+Item = TypeVar("Item")
+
+
+def as_list(items: Iterable[Item]) -> list[Item]:
+    """The items as a list, by a loop of Python: `list` of an iterator in C without an end would never hear Ctrl-C."""
+    return [item for item in items]  # noqa: C416
 
 
 BYTES_LIKE = (bytes, bytearray, memoryview)
@@ -208,7 +224,7 @@ def check_texts(xs: object, call: str) -> Sequence[Text]:
         refuse_table(xs)
         if isinstance(xs, Mapping) or not isinstance(xs, Iterable):
             raise WrongType(f"{call} takes many texts, not {type(xs).__name__}", fix=f"tok.{call}([text])")
-        texts = list(xs)
+        texts = as_list(xs)
     for index, text in enumerate(texts):
         if not isinstance(text, (str, *BYTES_LIKE)):
             fact = f"text {index} is {type_shown(text)}, not str or bytes"
@@ -270,15 +286,16 @@ def check_progress(progress: object) -> None:
         )
 
 
-def check_choice(name: str, value: object, choices: Sequence[str], example: str | None = None) -> None:
-    """Raises `OptionError` unless `value` is one of the choices; suggests the one that it misspells, else `example`."""
-    if value not in choices:
-        meant, nearest = suggestion(value, choices) if isinstance(value, str) else None, nearest_name(value, choices)
-        known = (Setting(name, meant or example or choices[0]), "" if meant else ", for instance")
+def check_choice(name: str, value: object, choices: Sequence[str], limit: str | None = None) -> None:
+    """Raises `OptionError` unless `value` is one of the choices; suggests the one that it is most like, else each."""
+    if not isinstance(value, str) or value not in choices:
+        meant = closest(value, choices) if isinstance(value, str) else None
+        foreign = nearest_name(value, choices)
+        known = (Setting(name, meant),) if meant else any_of(name, choices)
         raise OptionError(
-            (Setting(name, value), " is unknown" + (f"; did you mean {meant!r}?" if meant and not nearest else "")),
-            limit=", ".join(choices),
-            fix=(Setting(name, nearest), nearest_remark(str(value), nearest)) if nearest else known,
+            (Setting(name, value), " is unknown" + (f"; did you mean {meant!r}?" if meant and not foreign else "")),
+            limit=limit or ", ".join(choices),
+            fix=(Setting(name, foreign), nearest_remark(str(value), foreign)) if foreign else known,
             option=name,
             value=value,
         )
@@ -289,12 +306,10 @@ def check_errors(errors: str) -> None:
     try:
         codecs.lookup_error(errors)
     except (LookupError, TypeError):
-        raise OptionError(
-            (Setting("errors", errors), " is unknown"),
-            limit="as in bytes.decode: replace, strict, ignore, backslashreplace, surrogateescape",
-            fix=(Setting("errors", "replace"),),
-            option="errors",
-        ) from None
+        check_choice("errors", errors, _HANDLERS, f"as in bytes.decode: {', '.join(_HANDLERS)}")
+
+
+_HANDLERS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
 
 
 def check_recorded_names(paths: Iterable[str]) -> None:

@@ -37,6 +37,9 @@ def edited_fix(data: bytes, source: str) -> str | None:
     if found is None or not os.path.isfile(source):  # noqa: PTH113
         return None
     stored = found[1].decode()
+    if _has_digest(data, stored):
+        # Written like this: no edit broke it.
+        return None
     beside = _beside(source, stored)
     original = beside or f"{os.path.splitext(source)[0]}-original.json"  # noqa: PTH122
     before, script = (_content(beside), "") if beside else next(_undone(data, stored), (None, ""))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 
-from slmtok.errors import Message, Setting, UnknownName, unknown_name
+from slmtok.errors import Message, Setting, UnknownName, suggestion, unknown_name
 from slmtok.specials import spellings_meant
 
 AS_HF = frozenset(
@@ -131,6 +131,15 @@ NEAREST = {
 """Algorithms, formats and splits of other libraries, each with ours that is nearest to it."""
 
 
+_SAME = {
+    **dict.fromkeys(("pytorch", "torch", "tensor", "tensors"), "pt"),
+    **dict.fromkeys(("numpy", "array", "ndarray"), "np"),
+    **dict.fromkeys(("number", "numbers", "numeric", "digit"), "digits"),
+    **dict.fromkeys(("json", "json-lines", "json_lines", "json lines", "ndjson"), "jsonl"),
+}
+"""Other words for names of ours."""
+
+
 OF_HF = frozenset(
     [
         *("save_pretrained", "batch_decode", "tokenize", "convert_ids_to_tokens", "convert_tokens_to_ids"),
@@ -148,15 +157,42 @@ OF_TIKTOKEN = frozenset(
 """Names of encodings of tiktoken that `as_tiktoken(tok)` has, and a `Tokenizer` has not."""
 
 
+def closest(value: object, choices: Iterable[str]) -> str | None:
+    """The choice that a value, which must be one of them, is most like: it may be cut short, or misspelt; else None."""
+    import difflib
+
+    name, known = str(value).lower(), list(choices)
+    if meant := suggestion(name, known, cutoff=0.9):
+        return meant
+    ratios = {each: difflib.SequenceMatcher(None, name, each.lower()).ratio() for each in known}
+    begun = [each for each in known if len(name) > 2 and each.lower().startswith(name)]
+    if len(begun) == 1:
+        return begun[0]
+    best = sorted(known, key=lambda each: -ratios[each])[:2]
+    is_near = best and ratios[best[0]] >= _NEAR and (len(best) == 1 or ratios[best[0]] > ratios[best[1]])
+    return best[0] if is_near else None
+
+
+_NEAR = 0.6
+
+
+def any_of(name: str, choices: Iterable[str]) -> Message:
+    """A fix with each of the choices as the value of an option, for a value that is like none of them."""
+    found: list[str | Setting] = []
+    for each in choices:
+        found += [*([", or "] if found else []), Setting(name, each)]
+    return tuple(found)
+
+
 def nearest_name(name: object, choices: Container[str]) -> str | None:
     """The choice that is nearest to an algorithm or a split of another library; None for other names."""
-    nearest = NEAREST.get(name.lower()) if isinstance(name, str) else None
-    return nearest if nearest is not None and nearest in choices else None
+    known = [each.get(name.lower()) for each in (NEAREST, _SAME)] if isinstance(name, str) else []
+    return next((each for each in known if each is not None and each in choices), None)
 
 
 def nearest_remark(name: str, nearest: str, program: str = "slmtok") -> str:
     """What to add to a fix that has `nearest` in the place of `name`; nothing where both are one thing."""
-    if name.lower() in (nearest, *_NAMES_OF_HF):
+    if name.lower() in (nearest, *_NAMES_OF_HF) or _SAME.get(name.lower()) == nearest:
         return ""
     if name.lower() == "gguf" and program == "slm":
         converter = "convert_hf_to_gguf.py of llama.cpp reads, once its get_vocab_base_pre() has the pre-tokenizer"

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, final
 
 from slmtok import _engine, atomic
-from slmtok.checks import check_choice, check_int, check_path, refuse_bool, refuse_masked
+from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
 from slmtok.ragged import Ragged
+from slmtok.vocabulary import PADDING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,7 +143,7 @@ def check_row(ids: object, call: str = "tok.decode({})") -> object:
         fix = _call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, Mapping) else listed)
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
     array = _array_of(ids)
-    return list(ids) if array is None else array
+    return as_list(ids) if array is None else array
 
 
 def _widened(ids: NDArray[Any]) -> NDArray[Any]:
@@ -273,7 +274,7 @@ def _unknown_id(id: int, n_vocab: int | None, position: int, document: int | Non
         f"id {value_text(id)} is not in the vocabulary",
         where=_where(position, document),
         limit=f"0 <= id < {n_vocab} (n_vocab)" if n_vocab else None,
-        fix=_fix_of(id),
+        fix=_fix_of(id, n_vocab),
         **{name: value for name, value in fields.items() if value is not None},
     )
 
@@ -283,12 +284,17 @@ def complete_error(error: UnknownId) -> UnknownId:
     id, n_vocab = error.fields.get("id"), error.fields.get("n_vocab")
     if isinstance(id, int) and isinstance(n_vocab, int) and 0 <= id < n_vocab and error.limit:
         error.limit = error.limit.removesuffix(_HOLE) + _HOLE
-    error.fix = error.fix or _fix_of(id)
+    error.fix = error.fix or _fix_of(id, n_vocab)
     return error
 
 
-def _fix_of(id: object) -> str:
-    """What to do about an id that is not in the vocabulary."""
+def _fix_of(id: object, n_vocab: object = None) -> str:
+    """What to do about an id that is not in the vocabulary; models of a padded vocabulary have a few more."""
+    if isinstance(id, int) and isinstance(n_vocab, int) and n_vocab <= id < -(-n_vocab // PADDING) * PADDING:
+        return (
+            f"leave out ids from {n_vocab} up, which the padding of a model's vocabulary has: "
+            f"[id for id in ids if id < {n_vocab}]; or {UNKNOWN_ID_FIX}"
+        )
     return _MASKED_FIX if isinstance(id, int) and id < 0 else UNKNOWN_ID_FIX
 
 
@@ -539,7 +545,7 @@ def _sources(paths: object) -> list[str]:
     """The files to read. Raises `WrongType`, `MissingInput`, `Unreadable` for other than regular files."""
     if not isinstance(paths, (str, os.PathLike)) and not isinstance(paths, Iterable):
         raise WrongType(f"encode_files takes paths, not {type(paths).__name__}", fix="tok.encode_files(['a.txt'], out)")
-    sources = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    sources = [paths] if isinstance(paths, (str, os.PathLike)) else as_list(paths)
     if not sources:
         raise MissingInput("the list of paths is empty", fix="tok.encode_files(['a.txt'], out)")
     names = [check_path(source) for source in sources]

@@ -15,7 +15,7 @@ from typing import Any
 
 from slmtok.checks import U64, check_int, integer_meant
 from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
-from slmtok.foreign_options import rule_of_share
+from slmtok.foreign_options import any_of, closest, rule_of_share
 from slmtok.sizes import parse_size
 
 MAX_DOMAINS = 65_535
@@ -437,21 +437,26 @@ def check_val(name: str, value: object) -> str:
             (Setting(name, rule), " is not a rule for a validation split"),
             where=where,
             limit="auto, none, hash:P%, tail:P%, files:GLOB, with P from 0.0001 to 99.9999, at most four decimals",
-            fix=(Setting(name, meant), "; files:GLOB is for files of the corpus" if where else ""),
+            fix=(Setting(name, meant), "; files:GLOB is for files of the corpus" if where else "")
+            if meant
+            else any_of(name, ("auto", "none", "tail:10%")),
             option=name,
         )
     return rule
 
 
-def _val_meant(rule: str) -> tuple[str, str | None]:
+def _val_meant(rule: str) -> tuple[str | None, str | None]:
     """(rule, place): what a share such as `0.1`, `1.5`, `10%` or `tail:0.1`, or the name of a file, stands for.
 
-    The place says of a file that it does not exist.
+    The place says of a file that it does not exist. The rule is None for a text that is like no rule.
     """
     if share := rule_of_share(rule):
         return share, None
-    if ":" in rule or not Path(rule).suffix:
-        return "auto", None
+    kind, colon, rest = rule.partition(":")
+    if colon and (meant := closest(kind, ("hash", "tail", "files"))) and meant != kind and rest:
+        return ("files:" + rest if meant == "files" else rule_of_share(f"{meant}:{rest}") or "auto"), None
+    if colon or not Path(rule).suffix:
+        return closest(rule, ("auto", "none")), None
     if Path(rule).exists():
         return f"files:{rule}", None
     return "auto", f"there is no file {rule!r}"
@@ -472,10 +477,25 @@ def check_inference(name: str, value: object) -> str:
         raise OptionError(
             (Setting(name, rule), " is not a way to cut text"),
             limit="merges, longest, dropout:P, with P above 0 and up to 1",
-            fix=(Setting(name, f"dropout:{DEFAULT_DROPOUT}"),),
+            fix=_inference_meant(name, rule),
             option=name,
         )
     return rule
+
+
+def _inference_meant(name: str, rule: str) -> Message:
+    """The way to cut text that a wrong one is most like; a rate alone, and one that is none, are those of dropout."""
+    default = f"dropout:{DEFAULT_DROPOUT}"
+    if "bpe" in rule.lower() and "dropout" not in rule.lower():
+        return (Setting(name, "merges"),)
+    if found := re.search(r"(\d*\.?\d+)(%?)$", rule, re.ASCII):
+        rate = float(found[1]) / (100 if found[2] else 1)
+        return (Setting(name, f"dropout:{rate:g}" if 0 < rate <= 1 else default),)
+    known = ("merges", "longest", "dropout")
+    meant = "dropout" if "dropout" in rule.lower() else closest(rule.partition(":")[0], known)
+    if meant is None:
+        return any_of(name, ("merges", "longest", default))
+    return (Setting(name, default if meant == "dropout" else meant),)
 
 
 def dropout_rate(inference: str) -> float | None:

@@ -161,7 +161,7 @@ def _checked(name: str, kind: Any, spec: OptionSpec, value: Any) -> Any:
         return spec.check(name, value)
     kinds = get_args(kind) or (kind,)
     if spec.choices is not None:
-        check_choice(name, value, spec.choices, spec.default)
+        check_choice(name, value, spec.choices)
         return value
     if bool in kinds:
         check_bool(name, value)

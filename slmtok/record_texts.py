@@ -78,6 +78,8 @@ def _texts_in_mapping(holder: Mapping[Any, Any], variable: str, *, brackets: boo
     name = _plain_field({name: column[0] for name, column in columns.items()})
     if name is not None:
         return f"{variable}[{name!r}]"
+    if len(holder) > 1 and not {*LIKELY_FIELDS} & {*holder} and all(isinstance(each, str) for each in holder.values()):
+        return f"list({variable}.values())"
     text = text_in(holder, variable)
     return None if text is None else f"[{text}]"
 

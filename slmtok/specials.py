@@ -206,7 +206,8 @@ class Specials(Mapping[str, int]):
         if token := self._by_text.get(name):
             return token.role
         usual = name.removesuffix("_token")
-        if not name.isidentifier():
+        if not name.isidentifier() or f"<|{name}|>" in _USUAL_ROLES:
+            name = f"<|{name}|>" if name.isidentifier() else name
             usual = next(iter(spellings_meant([name])))
         return usual if usual in self._by_role else suggestion(name, self._by_role)
 
@@ -357,6 +358,11 @@ def _sound_spellings(spellings: Mapping[str, str], roles: list[str], tokens: Ite
 
 def pair_meant(text: str) -> str:
     """`ROLE=SPELLING` for a text that is not such a pair: `user=<|user|>` for `<|user|>`, `user` and `user=`."""
+    return f"{_USUAL_ROLES[text]}={text}" if text in _USUAL_ROLES else _own_pair(text)
+
+
+def _own_pair(text: str) -> str:
+    """As `pair_meant`, with the role that the text itself names."""
     name, equals, spelling = text.partition("=")
     before, _, after = text.partition(":")
     if not equals and after and _ROLE.fullmatch(before):
@@ -408,7 +414,7 @@ def spellings_meant(texts: Iterable[str]) -> dict[str, str]:
     """Role to spelling for a list of spellings, each with a role of its own: `{"eos": "<|endoftext|>"}`."""
     found: dict[str, str] = {}
     for text in dict.fromkeys(texts):
-        role, _, spelling = pair_meant(text).partition("=")
+        role, _, spelling = _own_pair(text).partition("=")
         fixed = _USUAL_ROLES.get(text, role.lower() if role.upper() in SpecialId.__members__ else role)
         role = fixed if fixed not in found else role
         number = 2
@@ -500,7 +506,8 @@ def check_names(option: str, names: object) -> str | tuple[str, ...]:
         return names
     if isinstance(names, (bytes, bytearray)) or not isinstance(names, Iterable):
         raise WrongType(f"{option} must name specials, not be {type(names).__name__}", fix=f"{option}={{'bos', 'eos'}}")
-    return tuple(names)
+    # A loop of Python, in which Ctrl-C is heard.
+    return tuple([name for name in names])  # noqa: C416
 
 
 def split_at_specials(text: str | bytes, spellings: dict[str, int]) -> list[str | bytes | int]:

@@ -75,7 +75,8 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     if not isinstance(path, str):
         return
     if error.fix and error.fix.endswith(" | slmtok ..."):
-        command = command_line(ctx, ctx.meta["arguments"])
+        records = ["--format", "jsonl"] if error.fields.get("records") else []
+        command = command_line(ctx, [*ctx.meta["arguments"], *records])
         error.fix = error.fix.replace("slmtok ...", command)
         return
     if error.fix and (call := TRAIN_OWN_CALL.search(error.fix)):

@@ -29,10 +29,9 @@ in $PROFILE of PowerShell
 def _completion(program: str) -> Command:
     """The command `completion` of a program."""
 
-    line = f'eval "$({program} completion bash)"'
     habits: dict[str, Habit] = {
         "--shell": instead(f"{program} completion {{}}", "bash"),
-        "--install": lambda value, arguments: f"printf '%s\\n' {shlex.quote(line)} >> ~/.bashrc",
+        "--install": lambda value, arguments: _install_line(program),
     }
 
     @command("completion", example=f'eval "$({program} completion bash)"', habits=habits)
@@ -52,15 +51,22 @@ def _completion(program: str) -> Command:
     return print_script
 
 
+def _install_line(program: str) -> str:
+    """The command that installs the completion for bash."""
+    line = f'eval "$({program} completion bash)"'
+    return f"printf '%s\\n' {shlex.quote(line)} >> ~/.bashrc"
+
+
 def _known_shell(name: str, program: str) -> str:
     """The name of a shell. Raises `OptionError` for one without completion."""
     if name in SHELLS:
         return name
     meant = _OTHER_NAMES.get(name.lower()) or suggestion(name.lower(), SHELLS)
+    fix = f"{program} completion {meant}" if meant else "go without it: --help shows commands and options"
     raise OptionError(
         f"there is no completion for the shell {name!r}",
         limit=f"one of {', '.join(SHELLS)}",
-        fix=f"{program} completion {meant}" if meant else "go without it: --help shows commands and options",
+        fix=_install_line(program) if name.lower() in ("install", "enable", "setup") else fix,
         option="shell",
     )
 

@@ -34,7 +34,7 @@ from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
 from slmtok.cli.text_argument import is_text, piped
-from slmtok.corpus.contents import check_texts, refuse_own_files
+from slmtok.corpus.contents import check_texts, records_among, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import Message, MissingInput, OptionError, Setting, UnknownSpecial
 from slmtok.files import free_name
@@ -187,11 +187,11 @@ def _refuse_fields(source: str, read: ReadOptions) -> None:
     suffix = bare_suffix(source)
     format = next((name for name, each in corpus.FORMATS.items() if each.records and suffix in each.suffixes), None)
     without: Message = ("leave ", Setting(name), " out")
-    records: Message = (Setting("format", format or "jsonl"),)
+    found = format or records_among([source], replace(read, format="auto"))
     raise OptionError(
         (Setting(name, getattr(read, name)), f" names a field, and encode reads {source!r} as text"),
         limit="encode reads a file as it is, unless --format names its records",
-        fix=records if format else (*records, " for JSON lines; else ", *without) if source == STDIO else without,
+        fix=(Setting("format", found),) if found else without,
         option=name,
     )
 

@@ -136,6 +136,7 @@ OF_SLM = (
 )
 """Commands of slm alone, which slmtok knows without importing them."""
 _HABITS = {"generate": "slm sample", "tokenize": "slmtok encode", "detokenize": "slmtok decode"}
+_HABITS |= {"tokenise": _HABITS["tokenize"], "detokenise": _HABITS["detokenize"]}
 """Commands of other tools, each with ours."""
 _MIN_PREFIX = 4
 """Characters of a command that a longer word such as `evaluate` begins with."""

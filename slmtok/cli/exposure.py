@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.analysis.exposure import DEFAULT_BELOW
 from slmtok.analysis.exposure import exposure as measure
-from slmtok.cli.files import STDIO, check_output, writing
+from slmtok.cli.arguments import is_packed, value_after
+from slmtok.cli.files import STDIO, check_output, names_tokenizer, writing
 from slmtok.cli.options import FLOAT, INTEGER, Parsed, argument, command, option, output_options, parse_integer
 from slmtok.cli.output import Outcome, counted, print_rows, table, write_text
 from slmtok.cli.packed import not_packed, open_data
 from slmtok.cli.progress import Progress
-from slmtok.files import missing_input
+from slmtok.files import free_name, missing_input
 from slmtok.token_text import escape_token
 
 if TYPE_CHECKING:
@@ -29,7 +33,38 @@ def _parse_updates(text: str) -> int:
         raise ValueError(f"takes a number of updates such as {DEFAULT_BELOW}, and no share, not {text!r}") from None
 
 
-@command("exposure", example="slmtok exposure data/ --epochs 2 -o dead.json")
+def _of_text(value: str | None, arguments: Sequence[str]) -> str:
+    """What takes the place of `--on TEXT`: packing the text with the tokenizer that stands in the place of the data."""
+    text = shlex.quote(value or "CORPUS")
+    named = ("--on", "--text", "--corpus")
+    words = [each for before, each in pairwise(["", *arguments]) if each not in named and each != value]
+    words = [each for each in words if each.partition("=")[0] not in named]
+    if any(is_packed(word) for word in words):
+        return "leave --on out: the text is that of the packed data"
+    tokenizer = next(filter(names_tokenizer, words), None)
+    flags = ("-t", "--tokenizer", f"-t{tokenizer}", f"--tokenizer={tokenizer}", tokenizer)
+    folder = free_name("data")
+    rest = ["slmtok", "exposure", folder, *(word for word in words if word not in flags)]
+    packing = f"slmtok pack {text} -t {shlex.quote(tokenizer or 'TOK')} -o {shlex.quote(folder)}"
+    return f"{packing} && {shlex.join(rest)}"
+
+
+def _of_tokenizer(value: str | None, arguments: Sequence[str]) -> str:
+    """What takes the place of `-t TOK`: nothing for packed data; a text is packed with it."""
+    words = [each for before, each in pairwise(["", *arguments]) if before not in ("-t", "--tokenizer")]
+    text = value_after(("--on",), arguments) or next((each for each in words if Path(each).is_file()), None)
+    if value is None or text is None or any(is_packed(word) for word in words):
+        return "leave it out: packed data have their tokenizer"
+    return _of_text(text, [each for each in arguments if each != text])
+
+
+_HABITS = {
+    **dict.fromkeys(("--on", "--text", "--corpus"), _of_text),
+    **dict.fromkeys(("-t", "--tokenizer"), _of_tokenizer),
+}
+
+
+@command("exposure", example="slmtok exposure data/ --epochs 2 -o dead.json", habits=_HABITS)
 @argument("data", metavar="DATA")
 @option("--epochs", metavar="X", type=FLOAT, default=1.0, help="How often the training reads the data.")
 @option(

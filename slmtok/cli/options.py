@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 import click
 
 from slmtok.cli.arguments import arguments_of, command_line, name_swap, parameter_name, positional_in
+from slmtok.cli.misread import refuse_file_of_json, refuse_two_lengths
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
 from slmtok.cli.streams import kind_of_stream, refuse_stdout
 from slmtok.errors import OptionError, SlmtokError
@@ -258,6 +259,8 @@ class Command(click.Command):
         ctx.meta["arguments"] = list(args)
         if any(param.name == "corpus" for param in self.params):
             self._refuse_assignment(ctx, args)
+        refuse_file_of_json(ctx, args)
+        refuse_two_lengths(ctx, args)
         self._refuse_divided_list(ctx, args)
         args = self._divide_names(ctx, args)
         self._refuse_divided_number(ctx, args)
@@ -273,30 +276,41 @@ class Command(click.Command):
 
     def _refuse_assignment(self, ctx: click.Context, args: list[str]) -> None:
         """Raises `OptionError` for `vocab=500`, as other tools take options, which would be a file of the corpus."""
-        for at, (before, word) in enumerate(pairwise(["", *args])):
+        wrong: list[str] = []
+        kept: list[str] = []
+        for before, word in pairwise(["", *args]):
             name, equals, value = word.partition("=")
             flag = f"--{name.replace('_', '-')}"
-            if equals and flag in self._flags and not before.startswith("-") and not os.path.exists(word):  # noqa: PTH110
-                raise OptionError(
-                    f"{word!r} is neither a file nor an option",
-                    where=ctx.command_path,
-                    fix=command_line(ctx, [*args[:at], flag, value, *args[at + 1 :]]),
-                    option=flag,
-                )
+            is_option = equals and flag in self._flags and not before.startswith("-") and not os.path.exists(word)  # noqa: PTH110
+            wrong += [word] if is_option else []
+            kept += [flag, value] if is_option else [word]
+        if wrong:
+            raise OptionError(
+                f"{wrong[0]!r} is neither a file nor an option",
+                where=ctx.command_path,
+                fix=command_line(ctx, kept),
+                option=f"--{wrong[0].partition('=')[0].replace('_', '-')}",
+            )
 
     def _refuse_divided_number(self, ctx: click.Context, args: list[str]) -> None:
         """Raises `OptionError` for `--bytes 2 MB` and `--vocab 32 000`, whose second word would be an argument."""
         takes_corpus = any(param.name == "corpus" for param in self.params)
-        for at, (flag, number, rest) in enumerate(zip(args, args[1:], args[2:], strict=False), 1):
+        wrong: list[str] = []
+        kept = list(args)
+        # From the end, so that places before stay.
+        for at, (flag, number, rest) in reversed([*enumerate(zip(args, args[1:], args[2:], strict=False), 1)]):
             is_thousands = _LAST_PART.fullmatch(rest) and (len(number) < 3 or rest == "000")
             is_rest = _UNIT.fullmatch(rest) or (takes_corpus and is_thousands)
             if flag in self._flags and _FIRST_PART.fullmatch(number) and is_rest and not os.path.exists(rest):  # noqa: PTH110
-                raise OptionError(
-                    f"{flag} {number} {rest}: the number has a space in it",
-                    where=ctx.command_path,
-                    fix=command_line(ctx, [*args[:at], number + rest, *args[at + 2 :]]),
-                    option=flag,
-                )
+                kept[at : at + 2] = [number + rest]
+                wrong = [flag, number, rest]
+        if wrong:
+            raise OptionError(
+                f"{' '.join(wrong)}: the number has a space in it",
+                where=ctx.command_path,
+                fix=command_line(ctx, kept),
+                option=wrong[0],
+            )
 
     def _refuse_divided_list(self, ctx: click.Context, args: list[str]) -> None:
         """Raises `OptionError` for `--vocabs 300 600`, whose second word would be an argument: a list has commas."""
@@ -347,25 +361,28 @@ class Command(click.Command):
         options = {flag: param for param in self.params if isinstance(param, click.Option) for flag in param.opts}
         places = [param for param in self.params if isinstance(param, click.Argument)]
         takes_several = len(places) > 1 or any(param.nargs == -1 for param in places)
-        for at, (flag, word) in enumerate(pairwise(["", *args])):
+        given: list[str] = []
+        wrong: list[tuple[str, str, int]] = []
+        for flag, word in pairwise(["", *args]):
             param = options.get(flag)
             takes_value = param is not None and not param.is_flag
-            if (takes_value and param and not param.multiple) or not (names := _joined_names(word)):
-                continue
-            start = at - 1 if takes_value else at
-            parts = [part for name in names for part in ((flag, name) if takes_value else (name,))]
-            given = [*args[:start], *parts, *args[at + 1 :]]
-            if not (takes_value or takes_several):
-                ctx.meta["arguments"] = list(given)
-                return given
-            raise OptionError(
-                f"{word!r} is {len(names)} names in one",
-                where=ctx.command_path,
-                limit="each name is an argument" if not takes_value else f"{flag} before each name",
-                fix=command_line(ctx, given),
-                option=flag,
-            )
-        return args
+            names = [] if takes_value and param and not param.multiple else _joined_names(word)
+            given += [name for each in names for name in ((flag, each) if takes_value else (each,))][takes_value:]
+            given += [] if names else [word]
+            wrong += [(flag if takes_value else "", word, len(names))] if names else []
+        if not wrong:
+            return args
+        flag, word, number = next((each for each in wrong if each[0]), wrong[0])
+        if not (flag or takes_several):
+            ctx.meta["arguments"] = list(given)
+            return given
+        raise OptionError(
+            f"{word!r} is {number} names in one",
+            where=ctx.command_path,
+            limit=f"{flag} before each name" if flag else "each name is an argument",
+            fix=command_line(ctx, given),
+            option=flag,
+        )
 
     def _refuse_option_after_dashes(self, ctx: click.Context, args: list[str]) -> None:
         """Raises `OptionError` for an option after `--`, where click takes it for a file."""

@@ -46,7 +46,7 @@ from slmtok.cli.output import Outcome, Row, print_rows
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import corpus_warnings
 from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, OptionError, SlmtokError
-from slmtok.files import read_limited
+from slmtok.files import free_name, read_limited
 from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
 from slmtok.option_values import collect_once, parse_pair
@@ -268,13 +268,14 @@ def _refuse_listed_ids(path: str) -> None:
     ends = _ID_RANGE.fullmatch(path)
     if not (ends or _IDS.fullmatch(path)) or os.path.exists(path):  # noqa: PTH110
         return
-    line = ["slmtok", "prune", *("prune-ids.txt" if each == path else each for each in arguments_of_command())]
-    line = ["--ids=prune-ids.txt" if each == f"--ids={path}" else each for each in line]
+    name = free_name("prune-ids.txt")
+    line = ["slmtok", "prune", *(name if each == path else each for each in arguments_of_command())]
+    line = [f"--ids={name}" if each == f"--ids={path}" else each for each in line]
     listed = f"seq {ends[1]} {ends[2]}" if ends else f"printf '%s\\n' {' '.join(re.findall('[0-9]+', path))}"
     raise MissingInput(
         f"no file {path!r}: --ids names a file of ids",
         where="--ids",
-        fix=f"{listed} > prune-ids.txt && {shlex.join(line)}",
+        fix=f"{listed} > {name} && {shlex.join(line)}",
     )
 
 

@@ -11,6 +11,7 @@ import click
 
 from slmtok.cli.arguments import arguments_of, command_line, folder_for_file, parameter_name, positional
 from slmtok.errors import SlmtokError, suggestion
+from slmtok.foreign_options import closest
 from slmtok.sizes import parse_size
 from slmtok.specials import FIRST_LEARNED, pairs_meant
 
@@ -118,7 +119,7 @@ def _has_option(command: click.Command | None, flag: str) -> bool:
 def _choice_meant(
     name: str, error: click.BadParameter, wrong: UnknownChoiceError, command: click.Command | None
 ) -> str:
-    """The option with the name of the list that was meant; the default, or a name for instance, where none is near."""
+    """The option with the name of the list that was meant; with each of them where none is near."""
     from slmtok.foreign_options import nearest_name, nearest_remark
 
     parts = [part.strip() for part in wrong.value.split(",")]
@@ -136,18 +137,17 @@ def _choice_meant(
         # The format of a corpus is not one of ids.
         and not (name.endswith("-format") and parameter_name(param) == "--format")
     ]
-    if others:
+    if others and not suggestion(wrong.value, wrong.names, cutoff=0.85):
         return f"{parameter_name(others[0])} {wrong.value}"
     if wrong.value and _has_option(command, f"--{wrong.value}"):
         return f"--{wrong.value} in its place"
-    if nearest := nearest_name(wrong.value, wrong.names):
+    if foreign := nearest_name(wrong.value, wrong.names):
         program = "slmtok" if error.ctx is None else error.ctx.find_root().command_path
-        folder = folder_for_file(arguments_of(error.ctx), wrong.value, nearest)
-        return f"{name} {nearest}{folder}{nearest_remark(wrong.value, nearest, program)}"
-    if meant := suggestion(wrong.value, wrong.names, cutoff=0.6):
+        folder = folder_for_file(arguments_of(error.ctx), wrong.value, foreign)
+        return f"{name} {foreign}{folder}{nearest_remark(wrong.value, foreign, program)}"
+    if meant := closest(wrong.value, wrong.names):
         return f"{name} {meant}"
-    default = getattr(error.param, "default", None)
-    return f"{name} {default}, as without it" if default in wrong.names else f"{name} {wrong.names[0]}, for instance"
+    return ", or ".join(f"{name} {each}" for each in wrong.names)
 
 
 def _spellings_in_pairs(name: str, value: str, ctx: click.Context | None) -> str:

@@ -15,6 +15,7 @@ from slmtok._torch import to_tensor
 from slmtok.calls import warn_caller
 from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_masked, refuse_table, type_shown
 from slmtok.errors import OptionError, WrongType
+from slmtok.foreign_options import closest, nearest_name
 from slmtok.record_texts import map_call, texts_in
 
 if TYPE_CHECKING:
@@ -137,10 +138,11 @@ def _choice(value: object, choices: tuple[str, ...], option: str) -> str | None:
 
 def _one_of(value: object, choices: tuple[str, ...], option: str) -> str:
     if not isinstance(value, str) or value not in choices:
+        meant = closest(value, choices) if isinstance(value, str) else None
         raise OptionError(
             f"{option}={value!r} is unknown",
             limit=f"True, False, {', '.join(choices)}" if option in ("padding", "truncation") else ", ".join(choices),
-            fix=f"{option}={choices[0]!r}",
+            fix=f"{option}={meant!r}" if meant else ", or ".join(f"{option}={each!r}" for each in choices),
             option=option,
         )
     return value
@@ -665,10 +667,11 @@ def pad_columns(
 def check_tensor_type(return_tensors: object) -> None:
     """Raises `OptionError` unless `return_tensors` is None, "np" or "pt"."""
     if return_tensors not in (None, "np", "pt"):
+        is_torch = nearest_name(return_tensors, ("np", "pt"))
         raise OptionError(
             f"return_tensors={return_tensors!r} is unknown",
             limit="'np' (numpy), 'pt' (torch), or None for lists",
-            fix="return_tensors='np'",
+            fix="return_tensors='pt'" if is_torch else "return_tensors='np', or return_tensors='pt'",
             option="return_tensors",
         )
 

@@ -131,7 +131,7 @@ _NO_PLAN = (None, None, None, None, 0)
 _ROLES = ("bos", "eos", "unk", "sep", "mask")
 _STATE = "mutable state; padding=, truncation=, max_length= are arguments of the call"
 _ADDED = (
-    "a change of the object; as_hf(tok.with_special('pad', '[PAD]')) spells the pad_token, which is there already, so; "
+    "a change of the object; as_hf(tok.with_special('pad', '[PAD]')) gives the pad_token that spelling; "
     "as_hf(tok.with_special('user', '<|user|>')) names a reserved id"
 )
 _CALL = "one of the names that transformers 5 removed; hf(text, ...) and hf(texts, ...) take the same options"

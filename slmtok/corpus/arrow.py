@@ -33,6 +33,7 @@ from slmtok.errors import (
     missing_extra,
 )
 from slmtok.files import read_file
+from slmtok.foreign_options import closest
 
 if TYPE_CHECKING:
     from slmtok.corpus.selection import Skipped
@@ -405,12 +406,13 @@ def _select_split(data: Any, parsed: DatasetName, source: str) -> Any:
             fix = (f"hf:{parsed.name}@{part[1]}; ", *limits)
             raise MissingInput(f"{wanted!r} is a part of a split", where=source, fix=fix, path=source)
         # `val` and `valid` stand for `validation`, and the reverse.
-        meant = next((name for name in names if name[:3] == wanted[:3]), names[0] if names else None)
+        meant = next((name for name in names if name[:3] == wanted[:3]), None) or closest(wanted, names)
+        named = [f"hf:{parsed.name}@{name}" for name in ([meant] if meant else names)]
         raise MissingInput(
             f"the data set {parsed.name!r} has no split {wanted!r}",
             where=source,
             limit=f"splits: {', '.join(names)}",
-            fix=f"hf:{parsed.name}@{meant}" if meant else "name another data set",
+            fix=", or ".join(named) or "name another data set",
             path=source,
         )
     return data[wanted]

@@ -7,6 +7,7 @@ bytes.
 from __future__ import annotations
 
 import codecs
+import csv
 import json
 import os
 import re
@@ -55,6 +56,8 @@ _HUGGING_FACE = (
 )
 """Files of tokenizers of Hugging Face: the end of the name, the beginning of the content, what each is."""
 _OWN_TOKENIZER = b'{"format":"slmtok-tokenizer",'
+_TOKENIZER_OF_HF = ("tokenizer.json", "tokenizer_config.json")
+"""Files of a folder that `save_pretrained` and `slmtok export` write."""
 _FIRST_KEY = re.compile(rb'\s*\{\s*"[^"\\]{1,100}"\s*:')
 
 
@@ -137,8 +140,9 @@ def refuse_own_files(corpus: Sequence[str], found: Sequence[str], options: ReadO
     for path in corpus:
         if is_run(path):
             raise OptionError(f"{path!r} is a run of slm, not text", where="the corpus", fix="name the text", path=path)
-        if is_hugging_face_model(path):
-            fact = f"{path!r} is a model of Hugging Face, not text"
+        is_tokenizer = all(os.path.isfile(os.path.join(path, name)) for name in _TOKENIZER_OF_HF)  # noqa: PTH113, PTH118
+        if is_hugging_face_model(path) or is_tokenizer:
+            fact = f"{path!r} is a {'model' if is_hugging_face_model(path) else 'tokenizer'} of Hugging Face, not text"
             raise OptionError(fact, where="the corpus", fix="name the text", path=path)
     named, checks = set(corpus), 0
     refused: list[OptionError] = []
@@ -230,6 +234,33 @@ def begins_with_record(head: bytes) -> bool:
     return isinstance(record, dict) and any(isinstance(value, str) for value in record.values())
 
 
+def records_among(paths: Sequence[str], options: ReadOptions) -> str | None:
+    """The format of records that the first source read as text looks like, where fields are named; else None."""
+    if options.format != "auto":
+        return None
+    fields = [options.text_key] if options.text_template is None else _FIELD.findall(options.text_template)
+    texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
+    found = (_records_in(_head(path, options), fields) for path in texts)
+    return next((name for name in found if name), None)
+
+
+_FIELD = re.compile(r"\{(\w+)")
+
+
+def _records_in(head: bytes, fields: Sequence[str]) -> str | None:
+    """The format of the records that a text with these first bytes holds: their fields, or columns in equal number."""
+    if begins_with_record(head):
+        return "jsonl"
+    lines = head.decode("utf-8", "replace").splitlines()[:3]
+    for name, mark in (("tsv", "\t"), ("csv", ",")):
+        rows = [row for row in csv.reader(lines[:2], delimiter=mark) if row]
+        columns = rows[0] if rows else []
+        is_table = len(rows) > 1 and len(columns) > 1 and len(rows[1]) == len(columns)
+        if len(columns) > 1 and (is_table or {*fields} & {*columns}):
+            return name
+    return None
+
+
 def refuse_counts(paths: Sequence[str]) -> None:
     """Raises `OptionError` for a counts file among the sources of a text."""
     for path in paths:
@@ -279,6 +310,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
     if path == STDIN and content.name in _DECOMPRESS:
         fix = (f"{_DECOMPRESS[content.name]} FILE | slmtok ...",)
     is_packed = path == STDIN and content.name in _DECOMPRESS
+    has_fields = options.text_key != ReadOptions.text_key or options.text_template is not None
     has_format: Message = ("; JSON lines in it need ", Setting("format", "jsonl")) if is_packed else ()
     return OptionError(
         fact,
@@ -288,6 +320,7 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         path=path,
         content=content.name,
         files=list(found),
+        records=(is_packed and options.format == "auto" and has_fields) or None,
     )
 
 

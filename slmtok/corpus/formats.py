@@ -169,8 +169,13 @@ def _check_hub_options(found: Sequence[Format], options: ReadOptions) -> None:
         )
 
 
-def check_fields(paths: Iterable[str], options: ReadOptions) -> None:
-    """Raises `OptionError` for options of one kind of source that the corpus does not have."""
+def check_fields(
+    paths: Iterable[str], options: ReadOptions, records_in: Callable[[], str | None] = lambda: None
+) -> None:
+    """Raises `OptionError` for options of one kind of source that the corpus does not have.
+
+    records_in: the format of records that are read as text, because no name has it, by their content.
+    """
     paths = list(paths)
     found = [format_of(path, options) for path in paths]
     _check_hub_options(found, options)
@@ -193,10 +198,10 @@ def check_fields(paths: Iterable[str], options: ReadOptions) -> None:
         return
     name = "text_key" if options.text_template is None else "text_template"
     without: tuple[Setting | str, ...] = ("leave ", Setting(name), " out")
-    records = Setting("format", "jsonl")
+    looks_like = records_in()
     raise OptionError(
         (Setting(name, getattr(options, name)), " names a field, and no file of the corpus has records"),
         limit=", ".join(name for name in FORMAT_NAMES if FORMATS[name].records),
-        fix=(records, " for JSON lines on stdin; else ", *without) if "-" in paths else (*without, ", or ", records),
+        fix=(Setting("format", looks_like),) if looks_like else without,
         option=name,
     )

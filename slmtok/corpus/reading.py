@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slmtok.corpus.contents import check_texts, refuse_own_files
+from slmtok.corpus.contents import check_texts, records_among, refuse_own_files
 from slmtok.corpus.formats import check_fields, format_of
 from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand, matches
 from slmtok.corpus.selection import Selection, Skipped
@@ -67,8 +68,8 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
     kept.unused_globs = unused
     _refuse_duplicates(kept)
     refuse_own_files([os.fspath(each) for each in given], kept, options)
-    check_fields(kept, options)
     check_texts(kept, options)
+    check_fields(kept, options, partial(records_among, kept, options))
     return kept
 
 

@@ -60,7 +60,10 @@ def export(
     check_tokenizer(tokenizer)
     target = TARGETS.get(to)
     if target is None:
-        raise unknown_format("export format", to, TARGETS)
+        error = unknown_format("export format", to, TARGETS)
+        if str(folder) in TARGETS:
+            error.fix = f"format and folder the other way round: {str(folder)!r}, {to!r}"
+        raise error
     place = Path(folder)
     name = check_name(name or re.sub(r"[^A-Za-z0-9_.-]+", "-", place.resolve().name).strip("-._") or to)
     target.check(tokenizer)

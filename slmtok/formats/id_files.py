@@ -8,6 +8,7 @@ parsed by numpy at once; any other block word by word, to name the wrong one.
 from __future__ import annotations
 
 import io
+import json
 import re
 import shlex
 import sys
@@ -23,7 +24,7 @@ from slmtok.corpus import STDIN, expand
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import CorruptFile, DocumentTooLarge, MalformedRecord, MissingInput, OptionError, Setting, UnknownId
 from slmtok.file_content import BINARY, content_of
-from slmtok.files import read_at_most, read_file
+from slmtok.files import free_name, read_at_most, read_file
 from slmtok.id_arrays import ID_MAP_SUFFIX, OFFSETS_SUFFIX, UNKNOWN_ID_FIX, join_ids, write_npy
 
 if TYPE_CHECKING:
@@ -171,12 +172,15 @@ def _raw_array(source: str, data: bytes, itemsize: int) -> NDArray[Any]:
     if width is None and array is not None and itemsize == _NARROW and len(array) > 1 and len(array) % 2 == 0:
         width = itemsize if array[1::2].any() or not array.any() else _WIDE
     if width in (_NARROW, _WIDE, _LONG) and width != itemsize:
-        converted = f"np.fromfile({source!r}, '<u{width}').astype('<u{itemsize}').tofile('ids-u{itemsize}.bin')"
+        target = free_name(f"ids-u{itemsize}.bin")
+        other = "" if width == _LONG else f"{UNKNOWN_ID_FIX}; or "
+        read = f"np.fromfile({json.dumps(source)}, {json.dumps(f'<u{width}')})"
+        written = f"astype({json.dumps(f'<u{itemsize}')}).tofile({json.dumps(target)})"
         raise OptionError(
             f"{_name(source)} holds ids of {width} bytes, and those of the tokenizer have {itemsize}",
             where=_name(source),
             limit=f"{_NARROW} bytes in a tokenizer of up to 65,536 ids, {_WIDE} in a larger one",
-            fix=f"{UNKNOWN_ID_FIX}; or python -c {shlex.quote(f'import numpy as np; {converted}')} converts them",
+            fix=f"{other}python -c {shlex.quote(f'import numpy as np; {read}.{written}')}",
             option="tokenizer",
         )
     if array is None:
@@ -362,6 +366,13 @@ class _Line:
                     if format
                     else "name a file of ids",
                 )
+            if index == 0 and word.startswith(b'{"schema"'):
+                raise MalformedRecord(
+                    "this is JSON as --json prints it, not lines of ids",
+                    where=self._where,
+                    limit="integers with spaces between, one document a line, as slmtok encode writes without --json",
+                    fix=_lines_of_json(self._where.rpartition(", line ")[0]),
+                )
             raise MalformedRecord(
                 f"{text!r} is not an id" + ("" if match is None else ": it ends before it starts"),
                 where=f"{self._where}, word {index + 1}",
@@ -377,6 +388,14 @@ class _Line:
                 id=id,
             )
         return id
+
+
+def _lines_of_json(name: str) -> str:
+    """The command that writes the ids in the JSON of `slmtok encode` as lines; for stdin, what to leave out."""
+    if not Path(name).is_file():
+        return "leave --json out of slmtok encode"
+    code = 'import json, sys; [print(*each["ids"]) for each in json.load(sys.stdin)["result"]["documents"]]'
+    return f"python -c {shlex.quote(code)} < {shlex.quote(name)} > {shlex.quote(free_name('ids.txt'))}"
 
 
 def _parse_block(text: bytes) -> NDArray[np.int64] | None:

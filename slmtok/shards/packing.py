@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from slmtok.shards.run import OnProgress, RemoteEncoder
 
 WORK_FOLDER = ".packing"
-_TEXTS_FIX = "name files; texts in memory: write them to one, or tok.encode_batch(texts)"
+_TEXTS_FIX = (
+    "name files; texts in memory: one line json.dumps({'text': text}) for each, in a file that is named .jsonl, "
+    "or tok.encode_batch(texts)"
+)
 
 
 @dataclass(frozen=True)

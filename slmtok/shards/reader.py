@@ -19,7 +19,7 @@ from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.file_kinds import MANIFEST as MANIFEST_KIND
 from slmtok.file_kinds import NAMES, SHARD, kind_of_file
 from slmtok.files import missing_input, read_file, refuse_text
-from slmtok.foreign_options import nearest_name
+from slmtok.foreign_options import any_of, closest, nearest_name
 from slmtok.shards.format import (
     HEADER_BYTES,
     MANIFEST,
@@ -197,11 +197,11 @@ class Shards:
 
     def _check(self, split: str) -> str:
         if not isinstance(split, str) or split not in self.shards:
-            meant = nearest_name(split, self.splits) or next(iter(self.splits), None)
+            meant = nearest_name(split, self.splits) or closest(split, self.splits)
             raise OptionError(
                 (Setting("split", split), f" holds no documents in {str(self.folder)!r}"),
                 limit=f"splits: {', '.join(self.shards)}",
-                fix=(Setting("split", meant),) if meant else None,
+                fix=(Setting("split", meant),) if meant else any_of("split", self.splits) or None,
                 option="split",
             )
         return split

@@ -13,13 +13,14 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from slmtok import _engine, atomic
 from slmtok._engine import UNICODE_VERSION, Counts
 from slmtok.calls import argument_text, explains_calls
-from slmtok.checks import U64, check_int, check_path
+from slmtok.checks import U64, as_list, check_int, check_path
 from slmtok.errors import MissingInput, NotEnoughMemory, OptionError, Setting, WrongType
+from slmtok.files import free_name
 from slmtok.sizes import format_bytes
 from slmtok.training.counts_format import (
     Domain,
@@ -44,6 +45,14 @@ if TYPE_CHECKING:
 
 BLOCK_PIECES = 1 << 16
 """Pieces that are looked at together: as Python objects each takes about 200 bytes."""
+
+_OF_COUNTER = {
+    "most_common": "sorted(counts.items(), key=lambda item: -item[1])[:10]",
+    **{name: f"dict(counts.items()).{name}" for name in ("keys", "values", "get")},
+    "total": "counts.pieces",
+}
+"""Names of dicts and of `collections.Counter`, each with what stands for it."""
+_SUMS = ("update", "merge", "add", "subtract")
 
 _Path: TypeAlias = "str | os.PathLike[str]"
 
@@ -95,6 +104,11 @@ class PretokenCounts:
                 f"PretokenCounts is made of counts of the engine, not of {type(self.native).__name__}",
                 fix=f"slmtok.PretokenCounts.load({path}), or slmtok.count(corpus)",
             )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        remedy = "merge_counts(paths, out) of saved counts" if name in _SUMS else _OF_COUNTER.get(name)
+        hint = f"; {remedy} has it" if remedy else ""
+        raise AttributeError(f"PretokenCounts has no attribute {name!r}{hint}", name=name, obj=None if hint else self)
 
     def __len__(self) -> int:
         """Number of distinct pieces."""
@@ -324,21 +338,23 @@ def merge_counts(
     if isinstance(paths, (str, os.PathLike)) or not isinstance(paths, Iterable):
         fix = "['a.counts', 'b.counts']"
         if isinstance(paths, (str, os.PathLike)):
-            fix = f"slmtok.merge_counts([{argument_text(paths)}, {argument_text(out)}], 'all.counts')"
+            options: dict[str, int] = {"min_count": minimum} if minimum > 1 else {}
+            options |= {"allow_duplicate": True} if allow_duplicate else {}
+            fix = _merge_meant(paths, out, {**options, "force": True} if force else options)
         raise WrongType(f"paths is {type(paths).__name__}, not a list of paths", fix=fix)
-    listed = list(paths)
-    held = sum(isinstance(each, PretokenCounts) for each in listed)
+    files_given = as_list(paths)
+    held = sum(isinstance(each, PretokenCounts) for each in files_given)
     if held:
-        in_memory = [index for index, each in enumerate(listed) if isinstance(each, PretokenCounts)]
+        in_memory = [index for index, each in enumerate(files_given) if isinstance(each, PretokenCounts)]
         saved = [f"counts[{index}].save('{index}.counts')" for index in in_memory]
-        names = [f"{index}.counts" if index in in_memory else str(each) for index, each in enumerate(listed)]
+        names = [f"{index}.counts" if index in in_memory else str(each) for index, each in enumerate(files_given)]
         raise WrongType(
             f"paths lists {held} counts in memory, not files",
             limit="merge_counts sums files; counts is the list that you gave",
             fix=f"{', '.join(saved)}, slmtok.merge_counts({names}, {argument_text(out)})",
         )
-    atomic.check_outputs(out, inputs=listed, force=force)
-    files = _open_all(listed, allow_duplicate)
+    atomic.check_outputs(out, inputs=files_given, force=force)
+    files = _open_all(files_given, allow_duplicate)
     head = merge_heads([file.head for file in files], minimum)
     bodies = _bodies(files, head)
 
@@ -355,6 +371,18 @@ def merge_counts(
 
     digest, sums = write_file(out, head.to_bytes(), body, _lineage(files), force=force)
     return Merged(os.fspath(out), digest, head, sums, len(files))
+
+
+def _merge_meant(first: _Path, second: object, options: Mapping[str, Any]) -> str:
+    """The call of `merge_counts` for a path in the place of the list: the output before the inputs, or two inputs."""
+    is_list = isinstance(second, Iterable) and not isinstance(second, (str, bytes, os.PathLike))
+    inputs = [*cast("Iterable[object]", second)] if is_list else [first, second]
+    output: _Path = first if is_list else "all.counts"
+    if not is_list and not os.path.exists(first) and isinstance(second, (str, os.PathLike)) and os.path.exists(second):  # noqa: PTH110
+        inputs, output = [second], first
+    output = os.fspath(output) if options.get("force") else free_name(os.fspath(output))
+    given = "".join(f", {name}={value!r}" for name, value in options.items())
+    return f"slmtok.merge_counts([{', '.join(map(argument_text, inputs))}], {output!r}{given})"
 
 
 def _open_all(paths: Sequence[_Path], allow_duplicate: bool) -> list[CountsFile]:

@@ -6,16 +6,18 @@ renumbers the tokens that stay, in their order. A token stays as long as another
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 
 from slmtok.calls import call_text, explains_calls
 from slmtok.checks import U64, check_int, refuse_masked
-from slmtok.errors import InvalidTokens, OptionError, Setting, WrongType
+from slmtok.errors import InvalidTokens, Message, OptionError, Setting, WrongType
 from slmtok.options import CountOptions, TrainOptions, build_options, option_specs
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED
@@ -260,13 +262,14 @@ def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
 
 def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise WrongType((Setting("ids"), f" takes integers, not {ids!r}"), fix=(Setting("ids", [300, 301]),))
+        raise WrongType((Setting("ids"), f" takes integers, not {ids!r}"), fix=_ids_meant(ids))
     refuse_masked(ids)
+    given = ids if hasattr(ids, "__len__") else None
     wanted: set[int] = set()
     wrong: list[int] = []
     for id in ids:
         if isinstance(id, bool) or not hasattr(id, "__index__"):
-            raise WrongType((Setting("ids"), f" takes integers, not {id!r}"), fix=(Setting("ids", [300, 301]),))
+            raise WrongType((Setting("ids"), f" takes integers, not {id!r}"), fix=_ids_meant(given))
         number = int(id.__index__())
         if FIRST_LEARNED <= number < vocabulary.n_vocab:
             wanted.add(number)
@@ -281,6 +284,32 @@ def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
             option="ids",
         )
     return wanted
+
+
+def _ids_meant(ids: object) -> Message:
+    """The integers that ids of another type spell; the list of them as code where a value is none, or they are many."""
+    if isinstance(ids, bytes):
+        ids = ids.decode("latin-1")
+    if isinstance(ids, str):
+        parts: list[object] = [*re.split(r"[\s,;]+", ids.strip(" \n\t[](){}"))]
+    else:
+        parts = [*ids] if isinstance(ids, Iterable) else [ids]
+    numbers = [_integer(part) for part in parts]
+    if parts and None not in numbers and len(numbers) <= _MAX_LISTED_IDS:
+        return (Setting("ids", numbers),)
+    if None not in numbers and parts:
+        return "ids=[int(id) for id in ids]"
+    return "give integers: tok.token_id(b'the') is the id of a token"
+
+
+def _integer(value: object) -> int | None:
+    """The integer that a number or its text spells."""
+    if isinstance(value, bool):
+        return None
+    with suppress(TypeError, ValueError, OverflowError):
+        number = float(cast("Any", value))
+        return int(number) if number.is_integer() else None
+    return None
 
 
 def _counts_of(tokenizer: Tokenizer, text: CorpusLike | PretokenCounts | None) -> PretokenCounts:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
-from slmtok.calls import Expression, argument_text, call_text, explains_calls
+from slmtok.calls import Expression, argument_text, call_text, explains_calls, warn_caller
 from slmtok.checks import PRESENT_TEXTS, are_ids, is_missing, refuse_table, type_shown
 from slmtok.corpus import Skipped
 from slmtok.corpus.contents import begins_with_record
@@ -90,6 +90,11 @@ def check_source(corpus: CorpusLike, options: Options, function: str) -> CorpusL
             _refuse_record(text, file, options, function)
         if len(head) == MAX_NAMES or not is_file_name(text):
             break
+    if isinstance(file, str) and getattr(options, "document", "line") != "line":
+        warn_caller(
+            f"each line of the open file {file!r} is a document; {function}({file!r}, ...) reads it as one, and "
+            "slmtok.Texts(file) takes its lines without this warning"
+        )
     if isinstance(options, ReadOptions):
         _refuse_fields(options)
     if head and all(map(is_file_name, head)):

@@ -207,7 +207,7 @@ def test_a_file_without_permission_names_the_permission(tmp_path: Path) -> None:
 def test_values_of_wrong_types_are_named(bpe, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     bpe.save("tok.json")
-    assert fix_of(lambda: slmtok.load("tok.json", "gpt2")) == "verify=True"
+    assert fix_of(lambda: slmtok.load("tok.json", "gpt2")) == "verify=True, or verify=False"
     # No file lies beside data in memory.
     assert fix_of(lambda: slmtok.Tokenizer.from_bytes(b"abc")) == "name a tokenizer file, as slmtok train writes it"
     counts = slmtok.count(slmtok.Texts(TEXTS))

@@ -20,7 +20,7 @@ SLACK = 2.0
 """What a machine that runs other tests may add."""
 
 SETUP = r"""
-import os, signal, sys, threading
+import itertools, os, signal, sys, threading
 import numpy, slmtok
 from slmtok import _engine
 from slmtok.specials import default_specials
@@ -66,6 +66,12 @@ def ready():
 """
 
 CALLS = {
+    "endless texts in C": "tok = tokenizer(COSTLY); ready(); tok.encode_batch(itertools.repeat('abc'))",
+    "endless ids in C": "tok = tokenizer(COSTLY); ready(); tok.decode(itertools.repeat(20))",
+    "endless rows in C": "tok = tokenizer(COSTLY); ready(); tok.decode_batch([itertools.repeat(20)])",
+    "endless names in C": "tok = tokenizer(COSTLY); ready(); tok.encode('a', allow_special=itertools.repeat('eos'))",
+    "endless counts in C": "ready(); slmtok.merge_counts(itertools.repeat('x.counts'), 'o')",
+    "endless files in C": "tok = tokenizer(COSTLY); ready(); tok.encode_files(itertools.repeat('x.txt'), 'o')",
     "encode, steps": "tok = tokenizer(STEPS); ready(); tok.encode(LONG)",
     "encode, linear": "tok = tokenizer(LINEAR); ready(); tok.encode(LONG)",
     "encode, a string": "tok = tokenizer(LINEAR); ready(); tok.encode('xé' * 2_000_000)",

@@ -192,8 +192,15 @@ def test_a_binary_file_that_is_open(tok: slmtok.Tokenizer) -> None:
     np.save("ids.npy", tok.encode(TEXT))
     with Path("ids.npy").open("rb") as file, pytest.raises(OptionError, match="is a numpy array, not text"):
         slmtok.train(file, vocab_size=280)
+    with (
+        Path("a.txt").open("rb") as file,
+        pytest.warns(UserWarning, match=r"slmtok\.count\('a\.txt', \.\.\.\) reads it as"),
+    ):
+        assert slmtok.count(file).totals.documents == 20
     with Path("a.txt").open("rb") as file:
-        assert slmtok.count(file).totals.bytes == len(TEXT)
+        assert slmtok.count(file, document="line").totals.bytes == len(TEXT)
+    with Path("a.txt").open("rb") as file:
+        assert slmtok.count(slmtok.Texts(file)).totals.bytes == len(TEXT)
 
 
 @pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz", "r.txt"])
@@ -670,7 +677,7 @@ def test_names_of_files_and_specials_of_other_libraries(tok: slmtok.Tokenizer) -
     spelled, named = str(refused.value).split("; ")[1:]
     named = named.removesuffix(" names a reserved id")
     assert eval(named, {"as_hf": as_hf, "tok": tok}).vocab_size == tok.n_vocab
-    spelled = spelled.removesuffix(" spells the pad_token, which is there already, so")
+    spelled = spelled.removesuffix(" gives the pad_token that spelling")
     assert eval(spelled, {"as_hf": as_hf, "tok": tok}).pad_token == "[PAD]"
 
 

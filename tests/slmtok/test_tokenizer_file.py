@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,17 @@ def test_save_and_load(tok: slmtok.Tokenizer, tmp_path: Path) -> None:
     assert again.options == tok.options
     assert again.provenance == tok.provenance
     assert path.read_bytes().endswith(b'"}\n')
+
+
+def test_a_file_without_golden_vectors_is_not_copied_onto_itself(tok: slmtok.Tokenizer, tmp_path: Path) -> None:
+    before, _, rest = tok.to_bytes().partition(b'"golden":[')
+    body = before + b'"golden":[],\n' + rest[rest.index(b'"fingerprint"') :]
+    head = body[: body.rindex(b'"sha256"')]
+    path = tmp_path / "tok.json"
+    path.write_bytes(head + b'"sha256":"' + hashlib.sha256(head).hexdigest().encode() + b'"}\n')
+    with pytest.raises(errors.CorruptFile, match="it has no golden vectors") as caught:
+        slmtok.load(path)
+    assert caught.value.fix == "restore the file from where it was made, or make it again"
 
 
 def test_existing_output_is_kept(bpe: slmtok.Tokenizer, tmp_path: Path) -> None:

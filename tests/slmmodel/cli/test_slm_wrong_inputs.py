@@ -14,6 +14,12 @@ pytest.importorskip("safetensors")
 TEXT = "The cat sat on the mat. A dog saw the cat, and the cat saw the dog.\n"
 
 CASES = {
+    "train data -o new --seq-len 64,128": (2, "fix:   --seq-len 64, and a command for 128; or --seq-len 64128\n"),
+    "train data -o new --set data.seq_len=64,128": (
+        2,
+        "fix:   --set data.seq_len=64, and a command for 128; or --set data.seq_len=64128\n",
+    ),
+    "eval run --on data --json new.json": (2, "fix:   slm eval run --on data --json > new.json\n"),
     "eval run --certificate run/model.safetensors --force": (2, "output 'run/model.safetensors' is also the input"),
     "eval run --losses run/tok.json --force": (2, "fix:   name another --losses"),
     "eval run --losses run": (1, "error: output 'run' is a folder\n"),

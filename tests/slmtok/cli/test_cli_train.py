@@ -183,7 +183,7 @@ def test_text_key_needs_records(slmtok, corpus):
         2,
         "error: --text-key body names a field, and no file of the corpus has records\n"
         "  limit: jsonl, json, tsv, csv, parquet\n"
-        "  fix:   leave --text-key out, or --format jsonl\n",
+        "  fix:   leave --text-key out\n",
     )
     for files in (("a.jsonl",), ("corpus.txt", "a.jsonl")):
         ran = slmtok("train", *files, "--vocab", 274, "--text-key", "body", "--force")

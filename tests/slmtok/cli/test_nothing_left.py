@@ -297,7 +297,7 @@ NAMES = {
     "encode hello -t tok.json": (1, "fix:   for text: printf %s hello | slmtok encode - -t tok.json\n"),
     "decode 300 -t tok.json": (1, "fix:   for ids: printf %s 300 | slmtok decode - -t tok.json\n"),
     "decode dat": (1, "fix:   check the name: there is 'data'\n"),
-    "export tok.json --output-format= -o x": (2, "fix:   --output-format hf, for instance\n"),
+    "export tok.json --output-format= -o x": (2, "fix:   --output-format hf, or --output-format tiktoken\n"),
     "train a.txt --vocab 280 --special=user -o x": (2, "fix:   --special 'user=<|user|>'\n"),
     "set-special tok.json user -o x": (2, "fix:   slmtok set-special tok.json 'user=<|user|>'"),
 }

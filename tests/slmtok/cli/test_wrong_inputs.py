@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
 import sys
 from pathlib import Path
 
@@ -94,7 +95,7 @@ CASES = {
     "pack a.txt -t tok.json cut.json -o x": (2, "fix:   -t tok.json -t cut.json -o 'x-{name}'\n"),
     "pack a.txt -t tok.json -o x --val-file r.jsonl": (2, "fix:   use --val files:r.jsonl, and the file in the corpus"),
     "pack a.txt -t tok.json -o x --shuffle": (2, "fix:   leave it out: slm train shuffles documents and sequences"),
-    "exposure packed -t tok.json": (2, "slmtok encode and 14 more\n"),
+    "exposure packed -t tok.json": (2, "fix:   leave it out: packed data have their tokenizer\n"),
     "eval a.txt": (2, "fix:   slmtok eval tok.json --on a.txt\n"),
     "sample-corpus --size 1MB -o x": (2, "fix:   use --bytes 1MB\n"),
     "vocab tok.json --id 275": (2, "fix:   printf %s 275 | slmtok decode - -t tok.json\n"),
@@ -230,6 +231,58 @@ CASES = {
     "train a.txt --vocab 300 --scheme bpe,word -o x": (2, "fix:   --scheme bpe, and a command for each other value\n"),
     "train a.txt --vocab 300 --min-count 2,3 -o x": (2, "--min-count 2, and a command for each other value\n"),
     "sample-corpus --bytes 1,5MB -o x": (2, "fix:   --bytes 1.5MB\n"),
+    "eval tok.json cut.json --on a.txt --json e.json": (
+        2,
+        "fix:   slmtok eval tok.json cut.json --on a.txt --json > e.json\n",
+    ),
+    "diff tok.json cut.json --json d.json": (2, "fix:   slmtok diff tok.json cut.json --json > d.json\n"),
+    "bench --on a.txt --json e.json": (2, "fix:   slmtok bench --on a.txt --json > e.json\n"),
+    "encode a.txt -t tok.json --json e.json": (2, "fix:   slmtok encode a.txt -t tok.json --json > e.json\n"),
+    "show tok.json hello --json s.json": (2, "fix:   slmtok show tok.json hello --json > s.json\n"),
+    "verify tok.json --json v.json": (2, "fix:   slmtok verify tok.json --json > v.json\n"),
+    "vocab tok.json --json new/v.json": (
+        2,
+        "fix:   mkdir -p new && slmtok vocab tok.json --json > new/v.json\n",
+    ),
+    "count a.txt -o x --json dead.json": (
+        2,
+        "fix:   slmtok count a.txt -o x --json > dead-2.json; to read dead.json, name it before --json\n",
+    ),
+    "info tok.json --json dead.json": (2, "fix:   slmtok info tok.json --json > dead-2.json\n"),
+    "info --json tk.json": (1, "fix:   check the name: there is 'tok.json'\n"),
+    "exposure tok.json --on a.txt": (2, "fix:   slmtok pack a.txt -t tok.json -o data && slmtok exposure data\n"),
+    "exposure a.txt -t tok.json --epochs 2": (
+        2,
+        "fix:   slmtok pack a.txt -t tok.json -o data && slmtok exposure data --epochs 2\n",
+    ),
+    "exposure packed --on a.txt": (2, "fix:   leave --on out: the text is that of the packed data\n"),
+    "train r.jsonl --format josnl --vocab 280 -o x": (2, "fix:   --format jsonl\n"),
+    "pack a.txt -t tok.json -o x --inference longst": (2, "fix:   --inference longest\n"),
+    "pack a.txt -t tok.json -o x --inference dropout=20%": (2, "fix:   --inference dropout:0.2\n"),
+    "pack a.txt -t tok.json -o x --inference fast": (
+        2,
+        "fix:   --inference merges, or --inference longest, or --inference dropout:0.1\n",
+    ),
+    "vocab tok.json --class number": (2, "fix:   --class digits\n"),
+    "vocab tok.json --sort zzz": (2, "fix:   --sort id, or --sort bytes\n"),
+    "count a.txt --document lines -o x": (2, "fix:   --document line\n"),
+    "decode ids.npy -t tok.json --errors strct": (2, "fix:   --errors strict\n"),
+    "train a.txt --vocab 280 --special <|endoftext|> -o x": (2, "fix:   --special 'eos=<|endoftext|>'\n"),
+    "train a.txt vocab=280 output=x": (2, "fix:   slmtok train a.txt --vocab 280 --output x\n"),
+    "train a.txt --vocab 1 000 --max-bytes 2 MB -o x": (
+        2,
+        "fix:   slmtok train a.txt --vocab 1000 --max-bytes 2MB -o x\n",
+    ),
+    "eval tok.json,cut.json --on a.txt,r.jsonl": (
+        2,
+        "fix:   slmtok eval tok.json cut.json --on a.txt --on r.jsonl\n",
+    ),
+    "pack a.txt -t tok.json -o x --val tial:5%": (2, "fix:   --val tail:5%\n"),
+    "pack a.txt -t tok.json -o x --val nnoe": (2, "fix:   --val none\n"),
+    "pack a.txt -t tok.json -o x --val xyz": (2, "fix:   --val auto, or --val none, or --val tail:10%\n"),
+    "tokenise a.txt -t tok.json": (2, "fix:   slmtok encode a.txt -t tok.json\n"),
+    "completion install": (2, "fix:   printf '%s\\n' 'eval \"$(slmtok completion bash)\"' >> ~/.bashrc\n"),
+    "count a.txt --text-key review -o x": (2, "fix:   leave --text-key out\n"),
     "completion --install": (2, "fix:   printf '%s\\n' 'eval \"$(slmtok completion bash)\"' >> ~/.bashrc\n"),
 }
 
@@ -490,6 +543,53 @@ def test_a_lock_finds_its_corpus_by_content(slmtok, tmp_path):
     assert slmtok(*fix.split()).code == 0
     (tmp_path / "lk/raw/a.txt").unlink()
     assert "--corpus FOLDER, where a.txt lies now" in slmtok("reproduce", "lk/tok.lock").err
+
+
+RECORDS = {
+    "csv": (b"label,review\npos,a good film\nneg,a bad film\n", ["--text-key", "review"]),
+    "tsv": (b"a\tx\nb\ty\n", ["--text-key", "2"]),
+    "jsonl": (b'{"review": "a good film"}\n', ["--text-template", "{review}"]),
+}
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_records_without_a_name_are_read_as_what_they_look_like(slmtok, tmp_path, kind):
+    data, options = RECORDS[kind]
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    (tmp_path / "records.txt").write_bytes(data)
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    for line in (
+        ["count", "-", "-o", "x.counts"],
+        ["encode", "-", "-t", "tok.json"],
+        ["eval", "tok.json", "--on", "-"],
+    ):
+        whole = [sys.executable, "-m", "slmtok", *line, *options]
+        ran = subprocess.run(whole, cwd=tmp_path, input=data, capture_output=True, check=False)
+        assert f"fix:   --format {kind}\n" in ran.stderr.decode()
+        whole += ["--format", kind]
+        assert subprocess.run(whole, cwd=tmp_path, input=data, capture_output=True, check=False).returncode == 0
+    assert f"fix:   --format {kind}\n" in slmtok("count", "records.txt", *options, "-o", "y").err
+    packed = [sys.executable, "-m", "slmtok", "count", "-", "-o", "z", *options]
+    ran = subprocess.run(packed, cwd=tmp_path, input=gzip.compress(data), capture_output=True, check=False)
+    assert b"fix:   gzip -dc FILE | slmtok count - -o z" in ran.stderr and b" --format jsonl\n" in ran.stderr
+
+
+def test_the_ids_of_a_fix_go_to_a_file_that_does_not_exist(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    (tmp_path / "prune-ids.txt").write_text("273\n")
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    assert "278 279 > prune-ids-2.txt && slmtok prune tok.json --ids prune-ids-2.txt -o x\n" in (
+        slmtok("prune", "tok.json", "--ids", "278,279", "-o", "x").err
+    )
+
+
+def test_a_corpus_after_json_is_read(slmtok, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sat on the mat " * 20)
+    (tmp_path / "b.txt").write_text("the dog sat by the door " * 20)
+    assert slmtok("count", "--json", "a.txt", "b.txt", "-o", "x.counts").code == 0
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
+    assert slmtok("encode", "--json", "tok.json", "a.txt").code == 0
+    assert "no file or folder 'c.txt'" in slmtok("count", "--json", "c.txt", "a.txt", "-o", "y.counts").err
 
 
 def test_an_empty_split_is_mended_by_the_note(slmtok, tmp_path):

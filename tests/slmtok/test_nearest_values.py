@@ -1,0 +1,85 @@
+"""Values and arguments that were nearly right: the fix has the nearest, and works as it is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slmtok
+from slmtok.compat import as_hf
+from slmtok.errors import SlmtokError, UnknownName, UnknownSpecial, WrongType
+from slmtok.formats.export import export
+
+TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
+
+
+@pytest.fixture
+def tok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> slmtok.Tokenizer:
+    """A tokenizer of a.txt in the working folder, saved as tok.json."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(TEXT)
+    made = slmtok.train("a.txt", vocab_size=280, pattern="gpt2")
+    made.save("tok.json")
+    return made
+
+
+def pasted(call: Any, kind: type[SlmtokError], **names: Any) -> tuple[str, Any]:
+    """The fix of the error of a call, and what it gives."""
+    with pytest.raises(kind) as caught:
+        call()
+    assert caught.value.fix is not None
+    return caught.value.fix, eval(caught.value.fix.removeprefix("tok = "), {"slmtok": slmtok, **names})
+
+
+def test_a_misspelt_value_is_answered_with_the_nearest(tok: slmtok.Tokenizer) -> None:
+    calls: dict[str, Any] = {
+        "padding='max_length'": lambda: as_hf(tok)("a cat", max_length=4, padding="max_lenght"),
+        "padding_side='left'": lambda: as_hf(tok, padding_side="lft"),
+        "errors='strict'": lambda: tok.decode([272], errors="strct"),
+        "return_tensors='pt'": lambda: tok.encode("hi", return_tensors="pytorch"),  # type: ignore[call-overload]
+        "return_tensors='np', or return_tensors='pt'": lambda: as_hf(tok)("hi", return_tensors="jax"),
+        "document='line'": lambda: slmtok.train("a.txt", vocab_size=280, document="lines"),
+        "verify=False": lambda: slmtok.load("tok.json", verify="no"),  # type: ignore[arg-type]
+        "verify=True, or verify=False": lambda: slmtok.load("tok.json", verify="maybe"),  # type: ignore[arg-type]
+        "ids=[279]": lambda: slmtok.prune(tok, ids=279),  # type: ignore[arg-type]
+        "ids=[278, 279]": lambda: slmtok.prune(tok, ids=[278.0, 279]),  # type: ignore[list-item]
+        "ids=[277, 278]": lambda: slmtok.prune(tok, ids="277, 278"),  # type: ignore[arg-type]
+    }
+    for fix, call in calls.items():
+        with pytest.raises(SlmtokError) as caught:
+            call()
+        assert caught.value.fix == fix
+
+
+def test_the_output_before_the_counts_that_are_merged(tok: slmtok.Tokenizer) -> None:
+    for name in ("a", "b"):
+        slmtok.count(slmtok.Texts([f"the {name} cat"])).save(f"{name}.counts")
+    fix, merged = pasted(lambda: slmtok.merge_counts("m.counts", ["a.counts", "b.counts"]), WrongType)  # type: ignore[arg-type]
+    assert fix == "slmtok.merge_counts(['a.counts', 'b.counts'], 'm.counts')" and merged.inputs == 2
+    fix, _ = pasted(lambda: slmtok.merge_counts("m.counts", ["a.counts", "b.counts"], min_count=1), WrongType)  # type: ignore[arg-type]
+    assert fix == "slmtok.merge_counts(['a.counts', 'b.counts'], 'm-2.counts')"
+    fix, _ = pasted(lambda: slmtok.merge_counts("n.counts", "a.counts", force=True), WrongType)
+    assert fix == "slmtok.merge_counts(['a.counts'], 'n.counts', force=True)"
+
+
+def test_ids_of_padding_and_the_texts_of_a_dictionary(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(SlmtokError, match=r"\[id for id in ids if id < 280\]"):
+        tok.decode([272, 300])
+    fix, _ = pasted(lambda: tok.encode_batch({"a": "text", "b": "more"}), WrongType, tok=tok, d={"a": "x", "b": "y"})
+    assert fix == "tok.encode_batch(list(d.values()))"
+    with pytest.raises(UnknownName) as caught:
+        export(tok, "exported", "hf")
+    assert caught.value.fix == "format and folder the other way round: 'hf', 'exported'"
+    with pytest.raises(UnknownSpecial) as unknown:
+        tok.specials["endoftext"]
+    assert unknown.value.fix == "use 'eos'"
+
+
+def test_names_of_counters_on_counts(tok: slmtok.Tokenizer) -> None:
+    counts = slmtok.count("a.txt")
+    for name in ("most_common", "get", "total"):
+        with pytest.raises(AttributeError, match=" has it") as caught:
+            getattr(counts, name)
+        assert eval(str(caught.value).partition("; ")[2].removesuffix(" has it"), {"counts": counts})
