@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -131,3 +133,20 @@ def test_counts_of_another_pattern_are_named(tok):
 
 def test_all_threads_of_the_bound_work(tok):
     assert len(tok.encode_batch(["a b"] * 100, threads=1024)) == 100
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("sentencepiece", "SentencePieceTrainer"),
+        ("tokenizers", "BertWordPieceTokenizer"),
+        ("minbpe", "GPT4Tokenizer"),
+        ("nanochat", "HuggingFaceTokenizer"),
+    ],
+)
+def test_names_that_adapters_lack(module: str, name: str) -> None:
+    adapter = import_module(f"slmtok.compat.{module}")
+    with pytest.raises(ImportError, match=f"has no '{name}'\n  fix:   "):
+        getattr(adapter, name)
+    with pytest.raises(AttributeError, match=f"'Trainer'; it has .*{adapter.__all__[-1]}"):
+        adapter.Trainer  # noqa: B018

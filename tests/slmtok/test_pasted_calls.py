@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -782,20 +781,3 @@ def test_calls_of_adapters_are_explained(tok: slmtok.Tokenizer) -> None:
             call(["a b"], vocab=300)
     with pytest.raises(WrongType, match="lacks 'tokenizer_dir'"):
         get_tokenizer()
-
-
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("sentencepiece", "SentencePieceTrainer"),
-        ("tokenizers", "BertWordPieceTokenizer"),
-        ("minbpe", "GPT4Tokenizer"),
-        ("nanochat", "HuggingFaceTokenizer"),
-    ],
-)
-def test_names_that_adapters_lack(module: str, name: str) -> None:
-    adapter = import_module(f"slmtok.compat.{module}")
-    with pytest.raises(ImportError, match=f"has no '{name}'\n  fix:   "):
-        getattr(adapter, name)
-    with pytest.raises(AttributeError, match=f"'Trainer'; it has .*{adapter.__all__[-1]}"):
-        adapter.Trainer  # noqa: B018
