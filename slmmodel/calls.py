@@ -16,12 +16,15 @@ MAX_SHOWN = 60
 """Characters of an argument that a fix repeats."""
 Target = TypeVar("Target", bound=Callable[..., Any])
 
+OF_FILE = "settings=yaml.safe_load(open(%r, encoding='utf-8'))"
+"""The settings of a configuration file in Python."""
+
 FOREIGN_OPTIONS = {
     "batch_size": ("budget", "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
     **dict.fromkeys(("block_size", "max_seq_len", "context_length", "sequence_length"), ("seq_len", "seq_len=%r")),
     **dict.fromkeys(
         ("config", "config_file", "config_path"),
-        ("settings", "slm train DATA --config %s in a shell; in Python settings={'optim.lr': 0.003} with its keys"),
+        ("settings", f"import yaml, then {OF_FILE}"),
     ),
     **dict.fromkeys(("dataset", "corpus", "train_data", "train_dataset"), ("data", "data=%r")),
     "do_sample": ("max_new_tokens", "temperature=0 for the likeliest ids, 0.8 to draw"),
@@ -197,7 +200,7 @@ def unknown_option(
     if is_section:
         instead = f"settings={{{option!r}: {value!r}}}"
     elif ours in known:
-        shown = value
+        shown = os.fspath(value) if isinstance(value, os.PathLike) else value
         if option.startswith("stop"):
             # Of several texts that may end one, the first.
             given = value if isinstance(value, list | tuple) else [value]

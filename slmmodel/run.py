@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from slmmodel import trainer
-from slmmodel.calls import MAX_SHOWN, explains_calls, explains_settings
+from slmmodel.calls import MAX_SHOWN, OF_FILE, explains_calls, explains_settings
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_bool, check_ids, check_int, check_path, missing_path
 from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
@@ -273,8 +273,11 @@ def _as_mapping(settings: object) -> str:
     """The mapping that settings as pairs, or as texts such as `optim.lr=1e-3`, stand for, as a fix; else an example."""
     given = [settings] if isinstance(settings, str) else list(settings) if isinstance(settings, Iterable) else []
     given = [pair for each in given for pair in (each.items() if isinstance(each, Mapping) else [each])]
-    if isinstance(settings, str) and settings.endswith((".yaml", ".yml")):
-        return f"slm train DATA --config {shlex.quote(settings)} in a shell; in Python a mapping of its keys"
+    if isinstance(settings, str | os.PathLike):
+        path = os.fspath(settings)
+        if isinstance(path, str) and (path.endswith((".yaml", ".yml", ".json")) or os.path.isfile(path)):  # noqa: PTH113
+            # `is_file` of a path raises for long names.
+            return f"import yaml, then {OF_FILE % path}; or slm train DATA --config {shlex.quote(path)} in a shell"
     pairs: list[Any] = []
     for each in given:
         name, _, value = each.partition("=") if isinstance(each, str) else ("", "", "")
@@ -320,7 +323,8 @@ def train(
         # Wrong data are named before an output that exists.
         open_source(name)
     named = {"data.train": name or None, "model.preset": preset, "run.seed": seed, "run.device": device}
-    changes = {name: Setting(value, name.rpartition(".")[2]) for name, value in named.items() if value is not None}
+    origins = {each: "data" if each == "data.train" else each.rpartition(".")[2] for each in named}
+    changes = {each: Setting(value, origins[each]) for each, value in named.items() if value is not None}
     changes |= {} if budget is None else read_budget(budget, "budget")
     check_bool("force", force)
     from_settings = settings_of(settings or {})

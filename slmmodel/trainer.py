@@ -263,8 +263,11 @@ class Trainer:
         if self.world.is_main and before is None:
             fingerprint |= {"steps": steps, "micro_batch": self.train_step.micro_batch}
             setup.create_run(self.folder, self.config, self.data, fingerprint)
-        elif self.world.is_main and before is not None and before["steps"] is None:
-            self.folder.update_fingerprint({**before, "steps": steps})
+        elif self.world.is_main and before is not None:
+            if before["steps"] is None:
+                self.folder.update_fingerprint({**before, "steps": steps})
+            moved = setup.record_data_paths(self.folder, self.config.data)
+            self._add_notes([moved] if moved else [])
         self.world.barrier()
         setup.wait_until_visible(self.folder, self.world)
         self._resume()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmmodel.ablation.matches import MATCHES
 from slmmodel.cli import ablation_files as files
-from slmmodel.cli.open_by_path import comparison_of, refuse_run
+from slmmodel.cli.open_by_path import comparison_of, note_of_command, refuse_run
 from slmmodel.cli.options import POSITIVE, budget_option, set_option, setting_option
 from slmmodel.cli.reading import corpus_options, require_text
 from slmmodel.cli.text import is_text
@@ -34,7 +34,7 @@ from slmtok.cli.options import (
     option,
     output_options,
 )
-from slmtok.cli.output import Outcome, note, print_rows, table, write_line, write_text
+from slmtok.cli.output import Outcome, print_rows, table, write_line, write_text
 from slmtok.errors import SlmtokError
 from slmtok.file_kinds import is_run
 
@@ -207,7 +207,7 @@ def _write_page(folder: Path) -> str | None:
     try:
         write_report([str(folder)], str(folder / files.PAGE))
     except MissingExtra as error:
-        note(f"no {files.PAGE}: {error.fact}; {error.fix}")
+        note_of_command(f"no {files.PAGE}: {error.fact}; {error.fix}")
         return None
     return str(folder / files.PAGE)
 

@@ -21,6 +21,7 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli.baselines import text_baselines
 from slmmodel.cli.certificates import load_certificate, to_envelope
+from slmmodel.cli.open_by_path import note_of_command
 from slmmodel.cli.text import Text
 from slmmodel.cli.train import TrainProgress
 from slmmodel.config import Settings
@@ -34,7 +35,7 @@ from slmmodel.sizes import format_bytes, format_count
 from slmmodel.training.setup import value_of
 from slmmodel.versions import versions
 from slmtok import atomic
-from slmtok.cli.output import counted, in_time, note, settings
+from slmtok.cli.output import counted, in_time, settings
 from slmtok.cli.progress import Progress
 from slmtok.envelope import content_digest
 
@@ -69,7 +70,7 @@ class AblationJob:
         try:
             return self._run()
         except (KeyboardInterrupt, SystemExit):
-            note("finished runs are kept; the same command goes on")
+            note_of_command("finished runs are kept; the same command goes on")
             raise
 
     def _run(self) -> dict[str, Any]:
@@ -79,13 +80,13 @@ class AblationJob:
         context = {view["match"]: planning.context_bytes(self.request, view) for view in lock["views"]}
         rates: list[dict[str, Any]] = []
         request, units = self.request, count_units(self.request.reference.val.nbytes)
-        note(power_line(request.seeds, units, margin=request.margin, arms=len(request.arms)))
+        note_of_command(power_line(request.seeds, units, margin=request.margin, arms=len(request.arms)))
         cuts = [(arm.data.vocab.fingerprint, arm.data.train.inference) for arm in request.arms]
         if len(set(cuts)) < len(cuts):
-            note("two arms cut text alike, so they do not differ: a control, not a comparison")
+            note_of_command("two arms cut text alike, so they do not differ: a control, not a comparison")
         announced = False
         if self.request.lr == "sweep":
-            note(f"first the learning rates: {len(runs.SWEEP)} short runs of each arm")
+            note_of_command(f"first the learning rates: {len(runs.SWEEP)} short runs of each arm")
             firsts = [{plan.arm.name: plan for plan in reversed(plans)}.values() for plans in views.values()]
             tries = [each for plans in firsts for plan in plans for each in runs.sweep_plans(plan)]
             # Runs with other rates than the planned ones are recognised as finished only after the sweep.
@@ -140,7 +141,7 @@ class AblationJob:
                 seconds += runs.seconds_of(plan, speeds[first], device.type)
         if left:
             finished = f", {len(plans) - len(left)} finished" if len(left) < len(plans) else ""
-            note(f"{counted(len(left), 'run')} to train{finished}; about {in_time(seconds)}")
+            note_of_command(f"{counted(len(left), 'run')} to train{finished}; about {in_time(seconds)}")
         if left and self._times["estimate"] is None:
             self._times["estimate"] = round(seconds, 1)
             files.write_times(self.folder, self._times)

@@ -12,6 +12,7 @@ from slmmodel.cli.open_by_path import RunContext, check_written, open_run, promp
 from slmmodel.cli.options import (
     COUNT,
     OPENING,
+    SAMPLING_HABITS,
     field_option,
     one_text,
     opening_options,
@@ -50,6 +51,7 @@ def _first_turn(text: str | None, arguments: Sequence[str]) -> str:
 
 _PROMPTS = ("-p", "--prompt", "--text", "--message")
 _HABITS: dict[str, Habit] = {
+    **SAMPLING_HABITS,
     EXTRA: lambda text, given: one_text("sample")(text, given) or f"slm sample {shlex.join(given)}",
     **run_as_argument("chat"),
     **dict.fromkeys(_PROMPTS, _first_turn),
@@ -203,7 +205,7 @@ class Chat:
     def _command(self, word: str, value: str) -> None:
         """Carries out a command, and says what came of it."""
         if word in SETTINGS:
-            self._set(SETTINGS[word], value)
+            self._set(word, value)
         elif word == "/save":
             self._save(value)
         elif word == "/help":
@@ -218,12 +220,14 @@ class Chat:
             del self.turns[-1 if word == "/undo" else 0 :]
             self._say(counted(len(self.turns), "turn"))
 
-    def _set(self, name: str, value: str) -> None:
+    def _set(self, word: str, value: str) -> None:
+        name = SETTINGS[word]
         if value:
             try:
                 self.options = SampleConfig(**{**self.options.model_dump(), name: value})
             except OptionError as error:
-                self._refuse(f"{error.fact}: takes {error.limit}")
+                reason = f"takes {error.limit}" if error.limit else error.fact
+                self._refuse(f"{word} {value} is refused: {reason}; it stays {getattr(self.options, name)}")
                 return
         self._say(f"{name} {getattr(self.options, name)}")
 

@@ -25,6 +25,7 @@ from slmtok.cli.output import Outcome, Row, counted, printable
 from slmtok.cli.progress import Progress
 
 SUFFIXES = (".png", ".svg", ".html")
+_VECTOR_SUFFIXES = (".pdf", ".eps", ".ps", ".svgz", ".svg", ".emf", ".pgf")
 LABELS = {"bytes": "bytes of text seen", "tokens": "ids seen", "flops": "FLOPs", "seconds": "seconds of training"}
 """Of axes, by the field of a line of metrics."""
 AXES = {
@@ -95,10 +96,12 @@ def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bo
 def check_figure(target: str, *, force: bool, option: str) -> None:
     """Raises what would prevent the figure: `OptionError`, `MissingPackage`, `OutputExists`."""
     if not target.endswith(SUFFIXES):
+        # A vector format is drawn as the other one.
+        suffix = ".svg" if target.lower().endswith(_VECTOR_SUFFIXES) else ".png"
         raise OptionError(
             f"{option} {target!r} is not a picture",
             limit=", ".join(SUFFIXES),
-            fix=f"{option} {shlex.quote(str(Path(target or 'curves').with_suffix('.png')))}",
+            fix=f"{option} {shlex.quote(str(Path(target or 'curves').with_suffix(suffix)))}",
             option=option,
         )
     if find_spec("matplotlib") is None:

@@ -60,6 +60,11 @@ def numbers(parse: Callable[[str], Any], expects: str, *, k: int = 1000) -> Pars
     return Parsed(read, expects=expects)
 
 
+SAMPLING_HABITS = {
+    "--temp": instead("--temperature {}", "0.8"),
+    **dict.fromkeys(("--max-tokens", "--max-length", "--length", "--n-predict"), instead("--max-new {}", "256")),
+}
+"""Options of other samplers that `slm chat` takes too, each with what stands for it here."""
 COUNT = _number(sizes.parse_count, "an integer >= 0")
 POSITIVE = _number(sizes.parse_count, "an integer >= 1", minimum=1)
 SECONDS = _number(sizes.parse_time, "a time such as 130s, 5min or 2h")

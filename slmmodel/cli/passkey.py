@@ -65,7 +65,8 @@ DEPTHS = numbers(_depths, "per cents from 0 to 100 such as 0,50,100")
     "passkey", example="slm passkey run --lengths 256 --depths 0,50,100 --samples 5", habits=run_as_argument("passkey")
 )
 @run_argument
-@option("--lengths", metavar="N,...", type=LENGTHS, show_default="the seq_len of the model, and half of it",
+@option("--lengths", metavar="N,...", type=LENGTHS,
+        show_default="the seq_len of the model, and half of it if the task fits",
         help="Ids of prompt and answer together; 1K is 1,024.")  # fmt: skip
 @option("--depths", metavar="P,...", type=DEPTHS, default=tuple(range(0, 101, 10)), show_default="0,10,...,100",
         help="Per cent of the filler before the number: 0 is the start, 100 the end.")  # fmt: skip
@@ -206,8 +207,11 @@ def measure(
     maker = TaskMaker(text, opening_ids(context.vocab), template, digits=digits, max_new=max_new)
     least = maker.least("9" * digits)
     _check_task(model.config, least)
-    halves = (trained // 2,) if least <= trained // 2 else ()
-    lengths = sorted(set(lengths or (*halves, trained)))
+    half = trained // 2
+    warnings: tuple[str, ...] = ()
+    if not lengths and half < least:
+        warnings = (f"half of seq_len, {half:,} ids, is left out: the task has {least:,} ids without any filler",)
+    lengths = sorted(set(lengths or (trained, *([half] if least <= half else []))))
     for length in lengths:
         retrieval.check_context(model, length)
     cells, pairs = [], [(length, depth) for length in lengths for depth in sorted(set(depths))]
@@ -216,7 +220,8 @@ def measure(
             tasks = evaluation_tasks(maker, length, depth / 100, samples, seed)
             cells.append(_cell(context, tasks, length, depth, max_new))
             progress("passkeys", len(cells), len(pairs), f"{length:,} ids, depth {depth:g} %")
-    warnings = (f"lengths above {trained:,} ids are longer than the sequences of training",)
+    if lengths[-1] > trained:
+        warnings = (f"lengths above {trained:,} ids are longer than the sequences of training",)
     result = {
         **identity(context, step),
         "settings": {
@@ -237,7 +242,7 @@ def measure(
     }
     if (segment := getattr(model.config, "segment", None)) is not None:
         result["by_segments_between"] = _by_distance(cells, segment)
-    return result, warnings if lengths[-1] > trained else ()
+    return result, warnings
 
 
 def _cell(context: RunContext, tasks: Sequence[Task], length: int, depth: float, max_new: int) -> dict[str, Any]:

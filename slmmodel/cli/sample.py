@@ -25,6 +25,7 @@ from slmmodel.cli.open_by_path import (
 from slmmodel.cli.options import (
     COUNT,
     OPENING,
+    SAMPLING_HABITS,
     device_option,
     field_option,
     ids_option,
@@ -91,7 +92,7 @@ _HABITS = {
     **_PROMPT_HABITS,
     "--start": instead("--prompt {}", "TEXT"),
     **dict.fromkeys(("--num-samples", "--num-return-sequences"), instead("--n {}", "3")),
-    **dict.fromkeys(("--max-tokens", "--max-length", "--length"), instead("--max-new {}", "256")),
+    **SAMPLING_HABITS,
     "--do-sample": instead("--temperature 0.8; it draws by default"),
     "--num-beams": instead("--beam {}", "4"),
     **dict.fromkeys(("--output", "-o"), to_stdout("", "FILE")),
@@ -265,8 +266,10 @@ class SampleJob:
             fact = f"--choice {choices[0]!r} is the only text that a sample may have"
             warnings = (f"{fact}; for one of several: {several}", *warnings)
         if literal := [stop for stop in self.options.stop if re.search(r"\\[nt]", stop)]:
-            meant = " ".join(f"--stop $'{stop}'" for stop in literal)
-            warnings = (f"--stop {literal[0]!r} has a backslash and a letter; for the character: {meant}", *warnings)
+            # In these quotes the shell reads a backslash and a letter as a character.
+            meant = " ".join("--stop $'{}'".format(stop.replace("'", "\\'")) for stop in literal)
+            fact = f"--stop {shlex.quote(literal[0])} has a backslash and a letter"
+            warnings = (f"{fact}; for the character: {meant}", *warnings)
         result = {"mode": mode, "seed": self.options.seed, "prompt_ids": self.prompt, "samples": samples, **more}
         return Outcome(result, warnings=warnings)
 

@@ -568,7 +568,7 @@ def _train(
         progress("preparing", 0, 0)
         remark = (lambda text: None) if progress.quiet else (lambda text: progress.line(f"note: {text}"))
         needs_score = evaluate and not options.get("force")
-        unevaluated = _finished_without_score(given, data, Path(output)) if needs_score else None
+        unevaluated = _finished_without_score(given, data, Path(output), remark) if needs_score else None
         result = unevaluated or train_run(given, data=data, output=output, report=progress, note=remark, **options)
         if not is_main():
             settings().as_json = False
@@ -576,7 +576,7 @@ def _train(
         if plot is not None:
             progress("plotting", 0, 0)
             draw([RunFolder(result.path)], plot, force=True)
-        certificate = _score(result, device or "auto") if evaluate else None
+        certificate = _score(result, device or "auto", remark) if evaluate else None
     if not result.finished:
         word = "interrupted" if result.code == INTERRUPTED else "terminated"
         command = " ".join(["slm resume", shlex.quote(str(result.path)), *again])
@@ -608,10 +608,12 @@ class TrainProgress(Progress):
             super().__call__(stage, done, total, text)
 
 
-def _finished_without_score(given: Settings, data: RunData | None, output: Path) -> RunResult | None:
+def _finished_without_score(
+    given: Settings, data: RunData | None, output: Path, remark: Callable[[str], object]
+) -> RunResult | None:
     """The result of a finished run of these settings and data whose scoring was interrupted; None for any other.
 
-    What a process that was killed at the end of training has left is removed.
+    remark: takes a note. What a process that was killed at the end of training has left is removed.
     """
     from slmmodel.hardware import device_for
     from slmmodel.training import heartbeat, setup
@@ -626,9 +628,11 @@ def _finished_without_score(given: Settings, data: RunData | None, output: Path)
     data = data or setup.open_packed_data(given, run.config)
     if data.train.digest != fingerprint.get("data"):
         return None
-    setup.configure(given, run.config, data, device_for(setup.value_of(given, "run.device", "auto")))
+    now, _ = setup.configure(given, run.config, data, device_for(setup.value_of(given, "run.device", "auto")))
     if is_main():
         heartbeat.remove_traces(run)
+        if moved := setup.record_data_paths(run, now.data):
+            remark(moved)
     return RunResult(path=output, **result)
 
 
@@ -637,16 +641,20 @@ def _awaits_scoring(run: RunFolder) -> bool:
     return run.finished and run.fingerprint.get("val") is not None and not any((run.path / "eval").glob("*.json"))
 
 
-def _score(result: RunResult, device: str) -> dict[str, Any] | None:
-    """The certificate of a finished run on its validation documents, written into the run; None without any."""
+def _score(result: RunResult, device: str, remark: Callable[[str], object]) -> dict[str, Any] | None:
+    """The certificate of a finished run on its validation documents, written into the run; None without any.
+
+    remark: takes a note on documents that cannot be opened again.
+    """
     from slmmodel.cli import eval as scoring
 
     run = RunFolder.open(result.path)
     if not result.finished or run.config["data"]["val"] == "none" or run.fingerprint.get("val") is None:
         return None
     try:
-        documents = scoring.open_documents(run)
-    except MissingInput:
+        documents = scoring.open_documents(run, fix=f"slm eval {shlex.quote(str(run.path))} --on DATA")
+    except MissingInput as error:
+        remark(f"not scored: {error.fact}; {error.fix}")
         return None
     certificate = scoring.score(run, documents, device=device).certificate
     scoring.write_certificate(run, certificate)

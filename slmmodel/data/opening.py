@@ -207,8 +207,9 @@ def open_data(train: str, val: str = "auto") -> RunData:
     refuse_split(train)
     source = open_source(train, "train")
     text = shlex.join(source.packed_from) if all(map(os.path.exists, source.packed_from)) else ""
-    refuse_rule(val, f"slmtok pack {text or 'CORPUS'} -t {_tokenizer_of(train)}{_flags_of(source)}", train)
-    held_out = _open_validation(train, val)
+    options = f"-t {_tokenizer_of(train)}{_flags_of(source)}"
+    refuse_rule(val, f"slmtok pack {text or 'CORPUS'} {options}", train)
+    held_out = _open_validation(train, val, options)
     folder = Path(train) if Path(train).is_dir() else Path(train).parent
     tokenizer, vocab = folder / "tok.json", folder / "vocab.json"
     vocab_json = _read(vocab)
@@ -227,20 +228,25 @@ def _read(path: Path) -> bytes | None:
         raise unreadable(path, error) from error
 
 
-def _open_validation(train: str, val: str) -> FileSource | None:
+def _open_validation(train: str, val: str, pack_options: str) -> FileSource | None:
     """The split `val` of the training data or of other data; of other data without that split, all of them."""
     if val not in ("auto", "none"):
         refuse_split(val, train)
-        return open_val_or_all(val)
+        return open_val_or_all(val, pack_options=pack_options)
     with suppress(NoSuchSplitError):
         return None if val == "none" else open_source(train, "val")
     return None
 
 
-def open_val_or_all(path: str | os.PathLike[str], *, vocab: VocabMeta | None = None) -> FileSource:
-    """The split `val` of data; all of them where they are not divided. Raises what `open_source` raises."""
+def open_val_or_all(
+    path: str | os.PathLike[str], *, vocab: VocabMeta | None = None, pack_options: str = "-t TOK"
+) -> FileSource:
+    """The split `val` of data; all of them where they are not divided. Raises what `open_source` raises.
+
+    pack_options: those of `slmtok pack` with which a text becomes such data.
+    """
     # Packed as a whole, a text is scored as a whole.
-    packed = f"slmtok pack {shlex.quote(os.fspath(path))} -t TOK --val none -o DIR"
+    packed = f"slmtok pack {shlex.quote(os.fspath(path))} {pack_options} --val none -o DIR"
     refuse_text(Path(path), f"name packed data: {packed}, if it is text")
     try:
         return open_source(path, "val", vocab=vocab)

@@ -631,6 +631,26 @@ def create_run(run: RunFolder, config: RunConfig, data: RunData, fingerprint: Ma
     run.create(text, fingerprint, data.vocab_json, data.tokenizer)
 
 
+def record_data_paths(run: RunFolder, data: DataConfig) -> str | None:
+    """Writes where the data of a run are now, where they were moved, into its `config.yaml`; gives a note of it.
+
+    Scoring and the next resume open them there. The caller has compared their digests with those of the run.
+    """
+    recorded, now = run.config, _with_absolute_paths(data)
+    paths = {"train": now.train, "val": now.val}
+    moved = {
+        name: path
+        for name, path in paths.items()
+        if isinstance(path, str) and path not in ("", "-", "auto", "none", recorded["data"][name])
+    }
+    if not moved or now.is_mixture:
+        return None
+    first_line, newline, _ = run.read(checkpoint.CONFIG).partition(b"\n")
+    preset = first_line + newline if first_line.startswith(b"# ") else b""
+    run.update_config(preset + to_yaml({**recorded, "data": {**recorded["data"], **moved}}))
+    return f"{run.path / checkpoint.CONFIG} names the data at their new place, {', '.join(moved.values())}"
+
+
 def branch(
     source: str | Path,
     step: int | None,

@@ -297,7 +297,8 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     foreign = _foreign_option(name, value, command)
     if line := _translated(command, arguments, where):
         absent = "".join(f"; {remark}" for remark in _absent(command, arguments))
-        fact, fix = f"options of another tool: {', '.join(_unknown(command, arguments))}{absent}", line
+        kind = "options of another tool" if _are_foreign(command, arguments) else "unknown options"
+        fact, fix = f"{kind}: {', '.join(_unknown(command, arguments))}{absent}", line
     elif name in _CORPUS_OPTIONS and _takes_corpus(command):
         fact, fix = f"unknown option {name!r}", _translated(command, arguments, where, least=1) or fix
     elif habit:
@@ -415,6 +416,8 @@ def _translated(command: click.Command | None, arguments: Sequence[str], where: 
             continue
         habit = _habit(command, flag)
         ours = _use(habit(value, arguments)) if habit else _foreign_option(flag, value, command) or ""
+        if not ours and (near := _near_option(command, flag, value)):
+            ours = f"use {near}"
         argument = ours.partition(f": {where} ")[2]
         if argument or ours.startswith("use -"):
             # Two options of another tool may name one argument.
@@ -425,6 +428,27 @@ def _translated(command: click.Command | None, arguments: Sequence[str], where: 
             return None
     line: str = whole(None, words[len(where.split()) :]) if whole else shlex.join(words)
     return line
+
+
+def _are_foreign(command: click.Command | None, arguments: Sequence[str]) -> bool:
+    """Whether each unknown option is known from another tool, and none is a misspelt one of ours."""
+    return all(
+        _habit(command, flag)
+        or _foreign_option(flag, None, command)
+        or (flag in _CORPUS_OPTIONS and _takes_corpus(command))
+        for flag in _unknown(command, arguments)
+    )
+
+
+def _near_option(command: click.Command | None, flag: str, value: str | None) -> str | None:
+    """The option of the command that an unknown one misspells or begins, with the value; None without one."""
+    params = {name: param for param in command.params for name in param.opts if name[:2] == "--"} if command else {}
+    begun = [name for name in params if name.startswith(flag) and len(flag) > _MIN_PREFIX]
+    is_short = len(flag.lstrip("-")) <= _SHORT_NAME
+    near = begun[0] if len(begun) == 1 else None if is_short else suggestion(flag, [*params])
+    if near is None or getattr(params[near], "is_flag", False) != (value is None):
+        return None
+    return near if value is None else f"{near} {shlex.quote(value)}"
 
 
 def _absent(command: click.Command | None, arguments: Sequence[str]) -> list[str]:

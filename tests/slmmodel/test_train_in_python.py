@@ -62,10 +62,36 @@ def test_another_name_of_the_validation_split(place: Path) -> None:
             slmmodel.data.open_source(place / "data", name)
 
 
-def test_a_file_of_settings_is_for_the_command(place: Path, small: dict[str, Any]) -> None:
+@pytest.mark.parametrize("as_path", [str, Path])
+def test_a_file_of_settings_is_read_by_the_fix(
+    place: Path, tmp_path: Path, small: dict[str, Any], as_path: type, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one of `slm config`, whose training data are empty."""
+    import yaml
+
+    from slmmodel.cli import main
+
+    assert (
+        main(["config", "--preset", "cpu-demo", *(f"--set=model.{name}={value}" for name, value in SHAPE.items())]) == 0
+    )
+    (tmp_path / "c.yaml").write_text(capsys.readouterr().out)
+    rest = {name: small[name] for name in ("budget", "output")}
     for train in (slmmodel.train, app.train):
-        with pytest.raises(WrongType, match=r"fix:   slm train DATA --config c\.yaml in a shell; in Python settings="):
-            train(place / "data", config="c.yaml", **{name: small[name] for name in ("budget", "output")})  # type: ignore[call-arg]
+        for option in ("config", "settings"):
+            with pytest.raises(WrongType, match=r"fix:   import yaml, then settings=") as raised:
+                train(place / "data", **{option: as_path(tmp_path / "c.yaml")}, **rest)  # type: ignore[arg-type]
+            call = str(raised.value.fix).partition("settings=")[2].partition("; or ")[0]
+            # The `open` of Python warns of a file that is not closed.
+            opened = {"yaml": yaml, "open": lambda path, encoding: Path(path).read_text(encoding)}
+            settings = eval(call, opened)
+            assert settings["data"]["train"] == "" and settings["optim"]["lr"] == 0.004
+    run = slmmodel.train(place / "data", settings=settings, **rest)
+    assert run.config["optim"]["lr"] == 0.004
+    with pytest.raises(OptionError, match=r"fix:   leave out settings data\.train=elsewhere$"):
+        slmmodel.train(place / "data", settings={"data.train": "elsewhere"}, **rest)
+
+
+def test_settings_by_another_name(place: Path) -> None:
     with pytest.raises(WrongType, match=r"fix:   settings=\{'optim\.lr': 0\.01\}"):
         app.train(place / "data", config={"optim.lr": 0.01})  # type: ignore[call-arg]
 

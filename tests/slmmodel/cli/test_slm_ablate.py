@@ -93,6 +93,15 @@ def finished(inputs: Path) -> Path:
     return folder
 
 
+def test_quiet_leaves_out_the_notes(slm, inputs: Path, finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "again")
+    line = [*arguments(inputs, "a", "same", "b"), "--also", "tokens", "-o", tmp_path / "again"]
+    assert slm(*line, code=0).err == ""
+    line.remove("-q")
+    err = slm(*line, code=0).err
+    assert "note: power:" in err and "note: two arms cut text alike" in err
+
+
 def test_the_result_has_all_arms_views_and_runs(finished: Path) -> None:
     found = load_ablation(str(finished / "ablation.json"))
     assert [arm["name"] for arm in found["arms"]] == ["a", "same", "b"]

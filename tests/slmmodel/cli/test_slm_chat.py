@@ -45,14 +45,20 @@ def test_settings_change_on_the_fly(slm, monkeypatch, run):
     assert ran.json["result"]["turns"][0] == greedy
     assert "temperature 0.0\n" in ran.err
     ran = chat(slm, monkeypatch, run, "/temperature hot\n/top-p 7\n/top-k\n/fly\n/quit\nonce\n", code=1)
-    assert "temperature is hot: takes a number" in ran.err and "top_p is 7: takes" in ran.err and "top_k 0" in ran.err
+    assert "/temperature hot is refused: takes a number" in ran.err and "; it stays 0.8\n" in ran.err
+    assert "/top-p 7 is refused: takes" in ran.err and "; it stays 1.0\n" in ran.err and "top_k 0" in ran.err
     assert "unknown command /fly" in ran.err and ran.out == ""
 
 
 def test_lines_that_are_not_carried_out_are_warnings(slm, monkeypatch, run):
     typed = "once\n\udcff\n/fly\n/temperature hot\n/save\n/help\n/undo\n"
     ran = chat(slm, monkeypatch, run, typed, "--json", code=1)
-    faults = ["this line is not UTF-8", "unknown command /fly", "temperature is hot", "/save takes a file name"]
+    faults = [
+        "this line is not UTF-8",
+        "unknown command /fly",
+        "/temperature hot is refused",
+        "/save takes a file name",
+    ]
     assert len(ran.json["warnings"]) == 4
     assert all(one.startswith(fault) for one, fault in zip(ran.json["warnings"], faults, strict=True))
     assert all(ran.err.count(fault) == 1 for fault in faults)

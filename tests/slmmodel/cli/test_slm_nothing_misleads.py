@@ -62,7 +62,10 @@ REFUSED = {
     "config --preset cpu-demo -o my.yaml": (2, "fix:   use stdout: slm config --preset cpu-demo > my.yaml\n"),
     "probe run --tasks copy,arithmetic": (2, "fix:   --tasks copy,addition\n"),
     "probe run --tasks sorting": (2, "fix:   --tasks copy,reverse,addition,brackets; nothing is like sorting\n"),
-    "train data --val text.txt -o new": (1, "fix:   name packed data: slmtok pack text.txt -t TOK --val none -o DIR"),
+    "train data --val text.txt -o new": (
+        1,
+        "fix:   name packed data: slmtok pack text.txt -t data/tok.json --val none -o DIR",
+    ),
     "config -o run.yaml": (2, "fix:   use stdout: slm config > run.yaml"),
     "config run --check": (2, "fix:   slm config --check run/config.yaml"),
     "info tok.json": (2, "fix:   slmtok info tok.json"),
@@ -96,7 +99,20 @@ REFUSED = {
     "passkey run --depths 0.5": (2, "fix:   --depths 50, or --depths 0.5%\n"),
     "passkey run --depths 0,0.25,1": (2, "fix:   --depths 0,25,100, or --depths 0%,0.25%,1%\n"),
     "passkey run --depths 0.5,50": (2, "'0.5,50' may be a share\n  where: slm passkey\n  fix:   --depths 0.5%,50%\n"),
-    "plot run -o new.pdf": (2, "fix:   --output new.png\n"),
+    "plot run -o new.pdf": (2, "fix:   --output new.svg\n"),
+    "plot run -o new.jpg": (2, "fix:   --output new.png\n"),
+    "sample run hi --temp 0": (2, "fix:   use --temperature 0\n"),
+    "sample run hi --temp 0 --max-tokens 20": (
+        2,
+        "options of another tool: --temp, --max-tokens\n  where: slm sample\n"
+        "  fix:   slm sample run hi --temperature 0 --max-new 20\n",
+    ),
+    "sample run hi --temprature 0 --max-tokens 20": (
+        2,
+        "unknown options: --temprature, --max-tokens\n  where: slm sample\n"
+        "  fix:   slm sample run hi --temperature 0 --max-new 20\n",
+    ),
+    "chat run --temp 0 --max-tokens 20": (2, "fix:   slm chat run --temperature 0 --max-new 20\n"),
     "plot run -o c.png --against tokens": (2, "fix:   --against ids\n"),
     "plot run -o c.png --against seconds": (2, "fix:   --against time\n"),
     "sample run hi --top-p 90": (2, "fix:   --top-p 0.9\n"),

@@ -172,6 +172,10 @@ def test_lengths_beyond_the_training_are_run_with_a_warning(folder, monkeypatch)
     result, (warning,) = measure(context, Template(), lengths=(2048,), depths=(50,), **options)
     assert "lengths above 256 ids are longer than the sequences of training" in warning
     assert result["cells"][0]["prompt_ids"] > 1900
+    context.model.config.seq_len = 140
+    result, (warning,) = measure(context, Template(), lengths=None, depths=(50,), **options)
+    assert result["settings"]["lengths"] == [140]
+    assert warning.startswith("half of seq_len, 70 ids, is left out: the task has ")
 
 
 def test_tasks(folder):

@@ -187,6 +187,12 @@ def test_a_beam_gives_its_best(slm: Any, run: Path) -> None:
     assert slm("sample", run, "-p", "the", "--beam", 4, "--early-stopping", "--length-penalty", 0).code == 0
 
 
+def test_a_stop_string_with_a_backslash_is_quoted_as_typed(slm: Any, run: Path) -> None:
+    err = slm("sample", run, "-p", "the", "--max-new", 2, "--stop", r"\n", "--stop", r"it's\t", code=0).err
+    assert r"--stop '\n' has a backslash and a letter; for the character" in " ".join(err.split())
+    assert r"--stop $'\n' --stop $'it\'s\t'" in " ".join(err.split())
+
+
 def test_a_stop_string_ends_a_sample_before_it(slm: Any, run: Path) -> None:
     given = ["sample", run, "-p", "the", "--max-new", 30, "--seed", 2, "--json"]
     whole = slm(*given).json["result"]["samples"][0]["text"]

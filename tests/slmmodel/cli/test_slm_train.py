@@ -22,6 +22,7 @@ sys.path[:0] = [str(ROOT / "tests" / "slmmodel" / "training"), str(ROOT / "tests
 import small  # noqa: E402
 from test_progress import run_on_terminal  # noqa: E402
 
+from slmmodel import trainer  # noqa: E402
 from slmmodel.checkpoint import RunFolder  # noqa: E402
 from slmmodel.config import OptimConfig  # noqa: E402
 from slmmodel.data.opening import open_data  # noqa: E402
@@ -228,6 +229,29 @@ def test_resume_and_branch(slm, data):
     assert small.weights(Path("a")) == small.weights(Path("b"))
     ran = slm("resume", "a", "--step", 3, "-o", "c", "--budget", "steps=4", "--set", "optim.lr=1e-4")
     assert ran.code == 0 and "step 4 of 4" in ran.out
+
+
+def test_a_run_whose_data_were_moved_is_scored_and_names_their_new_place(slm, data, tmp_path):
+    shutil.copytree(data, "data")
+    settings = small.settings(tmp_path / "data", run__budget__steps=6)
+    trainer.train(settings, output="run", report=small.stop_at(3))
+    shutil.copytree("run", "lost")
+    Path("data").rename("moved")
+    assert "fix:   --data DATA names where they are now" in slm("resume", "run", code=1).err
+    ran = slm("resume", "run", "--data", "moved", code=0)
+    assert f"run/config.yaml names the data at their new place, {tmp_path / 'moved'}" in ran.err
+    assert "bpb_total" in ran.out and Path("run/eval/val.json").is_file()
+    assert RunFolder.open("run").config["data"]["train"] == str(tmp_path / "moved")
+    slm("eval", "run", "--no-baselines", code=0)
+    slm("batches", "run", code=0)
+    # Scoring that was interrupted is made up for, also after another move.
+    shutil.rmtree("run/eval")
+    Path("moved").rename("again")
+    assert "bpb_total" in slm("resume", "run", "--data", "again", code=0).out
+    slm("eval", "run", "--check", "run/eval/val.json", code=0)
+    # Training in Python records the place too.
+    trainer.train({**settings, "data.train": str(tmp_path / "again")}, output="lost")
+    slm("eval", "lost", "--no-baselines", code=0)
 
 
 def command(folder: Path, *arguments: object, threads: int = 1) -> subprocess.Popen[str]:
