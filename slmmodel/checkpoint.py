@@ -218,14 +218,6 @@ class RunFolder:
         write_file(self.path / FINGERPRINT, to_json(fingerprint))
         self._write_sums()
 
-    def update_config(self, config: bytes) -> None:
-        """Replaces `config.yaml`. Killed meanwhile, the run lacks the sum of that file, and stays a run."""
-        check_in_place(self.handle)
-        others = {name: digest for name, digest in read_sums(self.path).items() if name != CONFIG}
-        write_file(self.path / SUMS, _as_sums(others))
-        write_file(self.path / CONFIG, config)
-        write_file(self.path / SUMS, _as_sums({**others, CONFIG: hashlib.sha256(config).hexdigest()}))
-
     def is_version_1(self) -> bool:
         """Whether the folder is a run of version 1, which is not read."""
         return os.path.isfile(self.path / "data.lock")  # noqa: PTH113
@@ -737,11 +729,7 @@ def sha256_of(path: Path, on_read: Callable[[int], None] | None = None) -> str:
 
 def sums_of(folder: Path, names: Iterable[str]) -> bytes:
     """The content of a `SHA256SUMS` file, as `sha256sum -c` reads it."""
-    return _as_sums({name: sha256_of(folder / name) for name in names})
-
-
-def _as_sums(digests: Mapping[str, str]) -> bytes:
-    return "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items())).encode()
+    return "".join(f"{sha256_of(folder / name)}  {name}\n" for name in sorted(names)).encode()
 
 
 def read_sums(folder: Path) -> dict[str, str]:

@@ -415,14 +415,11 @@ def refuse_contradiction(settings: Settings, named: Settings) -> None:
         raise OptionError(f"two budgets: {kinds[0]} and {kinds[1]}", fix="name one of them", option="budget")
     for name in named.keys() & settings.keys():
         own, other = named[name], settings[name]
-        # Empty data are none: the default, which `slm config` writes.
-        if str(own.value) != str(other.value) and (name, other.value) != ("data.train", ""):
+        if str(own.value) != str(other.value) and (name, other.value) != ("data.train", ""):  # those of `slm config`
             place = f"{other.where}{'' if name in other.where else f' {name}'}={other.value}"
-            # A call of Python cannot leave out its data.
-            remedy = "" if own.where == "data" else f", or {own.where} {own.value}"
             raise OptionError(
                 f"{place} and {own.where} {own.value} are the same setting",
-                fix=f"leave out {place}{remedy}",
+                fix=f"leave out {place}" + f", or {own.where} {own.value}" * (own.where != "data"),  # as Python cannot
                 option=name.rpartition(".")[2],
             )
 

@@ -179,6 +179,13 @@ def _check_task(config: ModelConfig, least: int) -> None:
         )
 
 
+def _notes_on_half(seq_len: int, least: int) -> tuple[str, ...]:
+    """A note where the task without filler, of `least` ids, does not fit into half of the length of training."""
+    if least <= seq_len // 2:
+        return ()
+    return (f"half of seq_len, {seq_len // 2:,} ids, is left out: the task has {least:,} ids without any filler",)
+
+
 def measure(
     context: RunContext,
     template: Template,
@@ -200,18 +207,14 @@ def measure(
     from slmmodel.evaluation import retrieval
     from slmmodel.run import opening_ids
 
-    text, model = context.need_text("slm passkey"), context.model
+    text, model, trained = context.need_text("slm passkey"), context.model, context.model.config.seq_len
     if ignore_memory:
         retrieval.ignore_memory(model)
-    trained = model.config.seq_len
     maker = TaskMaker(text, opening_ids(context.vocab), template, digits=digits, max_new=max_new)
     least = maker.least("9" * digits)
     _check_task(model.config, least)
-    half = trained // 2
-    warnings: tuple[str, ...] = ()
-    if not lengths and half < least:
-        warnings = (f"half of seq_len, {half:,} ids, is left out: the task has {least:,} ids without any filler",)
-    lengths = sorted(set(lengths or (trained, *([half] if least <= half else []))))
+    warnings = () if lengths else _notes_on_half(trained, least)
+    lengths = sorted(set(lengths or (trained, trained if warnings else trained // 2)))
     for length in lengths:
         retrieval.check_context(model, length)
     cells, pairs = [], [(length, depth) for length in lengths for depth in sorted(set(depths))]

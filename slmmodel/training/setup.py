@@ -42,7 +42,7 @@ from slmmodel.errors import (
     OutputExists,
     SlmmodelError,
 )
-from slmmodel.folder_lock import FolderHandle, check_regular, locked
+from slmmodel.folder_lock import FolderHandle, check_in_place, check_regular, locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, count
 from slmmodel.run_files import FINGERPRINT_FIELDS, VERSION
@@ -647,8 +647,18 @@ def record_data_paths(run: RunFolder, data: DataConfig) -> str | None:
         return None
     first_line, newline, _ = run.read(checkpoint.CONFIG).partition(b"\n")
     preset = first_line + newline if first_line.startswith(b"# ") else b""
-    run.update_config(preset + to_yaml({**recorded, "data": {**recorded["data"], **moved}}))
+    _replace_config(run, preset + to_yaml({**recorded, "data": {**recorded["data"], **moved}}))
     return f"{run.path / checkpoint.CONFIG} names the data at their new place, {', '.join(moved.values())}"
+
+
+def _replace_config(run: RunFolder, config: bytes) -> None:
+    """Replaces `config.yaml`. Killed meanwhile, the run lacks the sum of that file, and stays a run."""
+    check_in_place(run.handle)
+    path, name = run.path / checkpoint.SUMS, checkpoint.CONFIG
+    lines = [f"{digest}  {other}\n" for other, digest in checkpoint.read_sums(run.path).items() if other != name]
+    write_file(path, "".join(lines).encode())
+    write_file(run.path / name, config)
+    write_file(path, "".join([f"{hashlib.sha256(config).hexdigest()}  {name}\n", *lines]).encode())
 
 
 def branch(
