@@ -7,6 +7,7 @@ import os
 import shlex
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,7 @@ class Run:
         limit = check_int("max_new_tokens", max_new_tokens, example=256)
         given = {**special_ids(self.vocab), **options, "max_new_tokens": limit, "overflow": overflow}
         chosen = DecodingOptions(**given)
-        self._check_known(banned=chosen.banned, stop_ids=chosen.stop_ids, choices=sum(chosen.choices, ()))
+        self._check_known(banned=chosen.banned, stop_ids=chosen.stop_ids, choices=chain.from_iterable(chosen.choices))
         method = chosen_method(chosen, assistant=assistant is not None)
         if assistant is not None:
             if not isinstance(assistant, Run):
@@ -163,7 +164,7 @@ class Run:
         shown = ", ".join(filter(None, [repr(text) if len(str(text)) <= MAX_SHOWN else "text", new, *given]))
         return f"slmmodel.app.load({os.fspath(self.path)!r}).{call}({shown})"
 
-    def _check_known(self, **options: tuple[int, ...]) -> None:
+    def _check_known(self, **options: Iterable[int]) -> None:
         """Raises `OptionError` for an id outside the vocabulary."""
         for name, ids in options.items():
             unknown = next((id for id in ids if not 0 <= id < self.vocab.n_vocab), None)
