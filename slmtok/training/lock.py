@@ -321,7 +321,8 @@ def _folder_fix(lock: Lock, place: str) -> str:
     """The command with the folder that has the files of the lock: of `place`, below it or the lock, or after copies."""
     command, listed = f"slmtok reproduce {shlex.quote(lock.path)} --corpus ", lock.content["corpus"]["files"]
     folders = [*([Path(place)] if os.path.isdir(place) else []), *Path(place).parents]  # noqa: PTH112
-    places = dict.fromkeys((Path(place), Path(lock.path).parent))
+    # Unlike `Path.is_dir`, it is false for names that no system takes.
+    places = filter(os.path.isdir, dict.fromkeys((Path(place), Path(lock.path).parent)))
     inside = chain.from_iterable(each.glob(pattern) for each in places for pattern in ("*/", "*/*/"))
     for folder in [*folders, *sorted(islice(inside, _MAX_FOLDERS))]:
         if _has_files(folder, listed):
@@ -332,7 +333,7 @@ def _folder_fix(lock: Lock, place: str) -> str:
         name = next(name for name in lacking if name not in renamed)
         return f"{command}FOLDER, where {name} lies now; or --counts FILE"
     copies = [["cp", renamed[name], str(folders[0] / name)] for name in lacking]
-    makes = [["mkdir", "-p", str(Path(copy[2]).parent)] for copy in copies if not Path(copy[2]).parent.exists()]
+    makes = [["mkdir", "-p", str(Path(copy[2]).parent)] for copy in copies if not os.path.exists(Path(copy[2]).parent)]  # noqa: PTH110
     return " && ".join([*map(shlex.join, [*makes, *copies]), command + shlex.quote(str(folders[0]))])
 
 

@@ -63,7 +63,7 @@ CASES = {
     "config -o c.yaml": (2, "fix:   use stdout: slm config > c.yaml\n"),
     "config -o a.txt": (2, "fix:   use stdout: slm config > NEW; 'a.txt' exists and would be replaced\n"),
     "sample run -o out.txt": (2, "fix:   use stdout: > out.txt\n"),
-    "sample run --temp 0.5": (2, "fix:   use --temperature\n"),
+    "sample run --temp 0.5": (2, "fix:   use --temperature 0.5\n"),
     "ablate --seeds 0": (2, "fix:   --seeds 3, as without it; at least 1\n"),
     "plot run/checkpoints": (1, "fix:   slm plot run\n"),
     "eval data": (1, "'data' is packed data, not a run folder"),
