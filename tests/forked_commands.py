@@ -58,15 +58,7 @@ def serve(address: str) -> None:
     import signal
     from importlib import import_module
 
-    for module in (
-        "torch",
-        "numpy",
-        "slmtok.tokenizer",
-        "slmtok.cli",
-        "slmmodel.cli",
-        "slmmodel.trainer",
-        "slmmodel.app",
-    ):
+    for module in IMPORTED:
         import_module(module)
     parent = os.getppid()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:

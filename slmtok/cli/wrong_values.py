@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slmtok.cli.arguments import arguments_of, command_line, folder_for_file, parameter_name, positional
+from slmtok.cli.arguments import arguments_of, command_line, example_words, folder_for_file, parameter_name, positional
 from slmtok.errors import SlmtokError, suggestion
 from slmtok.foreign_options import closest
 from slmtok.sizes import parse_size
@@ -71,7 +71,7 @@ def valid_value(name: str, error: click.BadParameter, command: click.Command | N
         return f"leave out {name}: its default is {described}; at least {found[3]}"
     if found:
         return f"{name} {found[3]}"
-    words = shlex.split(getattr(command, "example", None) or "")
+    words = example_words(command)
     flags = error.param.opts if isinstance(error.param, click.Option) else []
     example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
     return f"{name} {example}, for instance{size}" if example else None

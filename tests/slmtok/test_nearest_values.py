@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pasting import pasted
 
 import slmtok
 from slmtok.compat import as_hf
@@ -23,14 +24,6 @@ def tok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> slmtok.Tokenizer:
     made = slmtok.train("a.txt", vocab_size=280, pattern="gpt2")
     made.save("tok.json")
     return made
-
-
-def pasted(call: Any, kind: type[SlmtokError], **names: Any) -> tuple[str, Any]:
-    """The fix of the error of a call, and what it gives."""
-    with pytest.raises(kind) as caught:
-        call()
-    assert caught.value.fix is not None
-    return caught.value.fix, eval(caught.value.fix.removeprefix("tok = "), {"slmtok": slmtok, **names})
 
 
 def test_a_misspelt_value_is_answered_with_the_nearest(tok: slmtok.Tokenizer) -> None:

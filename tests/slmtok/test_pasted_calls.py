@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pasting import pasted
 from shared_data import peer
 
 import slmtok
@@ -56,14 +57,6 @@ def tok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> slmtok.Tokenizer:
     made = slmtok.train("a.txt", vocab_size=280, pattern="gpt2")
     made.save("tok.json")
     return made
-
-
-def pasted(call: Any, kind: type[SlmtokError], **names: Any) -> tuple[str, Any]:
-    """The fix of the error of a call, and what it gives."""
-    with pytest.raises(kind) as caught:
-        call()
-    assert caught.value.fix is not None
-    return caught.value.fix, eval(caught.value.fix.removeprefix("tok = "), {"slmtok": slmtok, **names})
 
 
 def test_a_corpus_is_counted_for_extend_with_all_options(tok: slmtok.Tokenizer) -> None:

@@ -34,7 +34,8 @@ def test_lines_of_ids_are_those_of_the_batch(slmtok, tok, tokenizer):
     assert ran.out == "".join(" ".join(map(str, row.tolist())) + "\n" for row in rows)
 
 
-def test_lines_of_ids_need_no_numpy(tok):
+def test_lines_of_ids_need_no_numpy(tok, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     Path("a.txt").write_bytes(TEXT)
     code = "import sys; from slmtok.cli import main; assert main(sys.argv[1:]) == 0; assert 'numpy' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code, "encode", "a.txt", "-t", tok], capture_output=True, check=False)
