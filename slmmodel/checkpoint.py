@@ -7,7 +7,6 @@ Rank `i % world_size` gathers and writes tensor `i` of a sharded model; a checkp
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -15,8 +14,8 @@ import re
 import shlex
 import shutil
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -26,7 +25,6 @@ from slmmodel.checks import check_utf8, folder_of, place_of_missing
 from slmmodel.errors import (
     Argument,
     CorruptFile,
-    DiskFull,
     Fix,
     Mismatch,
     MissingInput,
@@ -35,7 +33,20 @@ from slmmodel.errors import (
     Unreadable,
     UnsupportedFormat,
 )
-from slmmodel.folder_lock import LOCK, FolderHandle, check_folder, check_in_place, check_regular, remedy_of
+from slmmodel.files import (
+    PART,
+    discard,
+    make_folder,
+    read_file,
+    reading,
+    remove_parts,
+    rename,
+    sha256_of,
+    sync,
+    translated_errors,
+    write_file,
+)
+from slmmodel.folder_lock import LOCK, FolderHandle, check_folder, check_in_place, check_regular
 from slmmodel.json_files import FaultError, load, read_bounded
 from slmmodel.run_files import VERSION, Fingerprint, Result, TrainStateFile, WeightIndex
 from slmmodel.vocab import VocabMeta
@@ -73,8 +84,6 @@ MAX_CONFIG_BYTES = 1 << 20
 _MAX_TABLE_BYTES, _MAX_HEADER_BYTES = 128 << 20, 100_000_000
 """Of a tokenizer, the largest file without tensors, and of the header of safetensors, as that library bounds it."""
 _STEP = re.compile(rf"step-[0-9]+({BAD})?")
-_PART = re.compile(r"\..+\.\d+\.part")
-"""The temporary name of a file that is being written, with the number of the process."""
 
 
 def runs_in(folder: Path) -> list[str]:
@@ -192,7 +201,7 @@ class RunFolder:
         content = {FINGERPRINT: to_json(fingerprint), CONFIG: config, VOCAB: vocab, TOKENIZER: tokenizer}
         for name, data in content.items():
             if data is not None:
-                write_file(self.path / name, data)
+                write_file(self.path / name, data, self.handle)
         self.checkpoints.folder.mkdir(exist_ok=True)
         self._write_sums()
 
@@ -210,12 +219,12 @@ class RunFolder:
 
     def _write_sums(self, more: Iterable[str] = ()) -> None:
         names = [name for name in (*_SMALL, *more) if (self.path / name).is_file()]
-        write_file(self.path / SUMS, sums_of(self.path, names))
+        write_file(self.path / SUMS, sums_of(self.path, names), self.handle)
 
     def update_fingerprint(self, fingerprint: Mapping[str, Any]) -> None:
         """Replaces `fingerprint.json` of a run before its first step. Killed meanwhile, it is no run any more."""
         (self.path / SUMS).unlink()
-        write_file(self.path / FINGERPRINT, to_json(fingerprint))
+        write_file(self.path / FINGERPRINT, to_json(fingerprint), self.handle)
         self._write_sums()
 
     def is_version_1(self) -> bool:
@@ -228,7 +237,7 @@ class RunFolder:
         Their files come with `fingerprint.json` or the sums, so that a `config.yaml` of the user is not taken for ours.
         """
         names = {item.name for item in self.path.iterdir()} if self.path.is_dir() else {""}
-        names = {name for name in names if name != LOCK and not _PART.fullmatch(name)}
+        names = {name for name in names if name != LOCK and not PART.fullmatch(name)}
         is_ours = names <= _UNFINISHED and bool(names & {FINGERPRINT, SUMS})
         if self.path.exists() and names and not is_ours:
             raise OutputExists(
@@ -354,7 +363,7 @@ class RunFolder:
     def finish(self, tensors: Mapping[str, Tensor], world: World) -> str | None:
         """Writes the final weights; gives their digest (`weights_digest`) on the main rank. Every rank calls it."""
         check_in_place(self.handle)
-        names = write_tensors(self.path, MODEL, tensors, world)
+        names = write_tensors(self.path, MODEL, tensors, world, self.handle)
         if not world.is_main:
             return None
         self._write_sums(names)
@@ -363,8 +372,9 @@ class RunFolder:
     def write_result(self, result: Mapping[str, Any], card: bytes) -> None:
         """Writes the card and last `result.json` (`result` without its path), whose presence means finished."""
         check_in_place(self.handle)
-        write_file(self.path / CARD, card)
-        write_file(self.path / RESULT, to_json({name: value for name, value in result.items() if name != "path"}))
+        content = {name: value for name, value in result.items() if name != "path"}
+        write_file(self.path / CARD, card, self.handle)
+        write_file(self.path / RESULT, to_json(content), self.handle)
 
     def remove(self) -> None:
         """Removes what runs write into the folder; other files stay. Symbolic links are removed, never followed.
@@ -377,7 +387,7 @@ class RunFolder:
         for path in sorted(self.path.iterdir(), key=lambda path: (order.get(path.name, 0), path.name)):
             if path.name in _FOLDERS and path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
-            elif path.name in (*_FOLDERS, *_FILES) or _TENSOR_FILE.fullmatch(path.name) or _PART.fullmatch(path.name):
+            elif path.name in (*_FOLDERS, *_FILES) or _TENSOR_FILE.fullmatch(path.name) or PART.fullmatch(path.name):
                 path.unlink()
 
     def remove_leftovers(self) -> None:
@@ -443,9 +453,9 @@ class Checkpoints:
         if world.is_main:
             check_in_place(self.handle)
             self.check_entries()
-            with translated_errors(target, part):
-                shutil.rmtree(part, ignore_errors=True)
-                part.mkdir(parents=True)
+            with translated_errors(target, part, self.handle):
+                discard(part, self.handle)
+                make_folder(part, self.handle)
         names = [name for stem in tensors for name in tensor_names(stem, world)]
         own = {name: data for stem, of in tensors.items() for name, data in serialize(stem, of, world).items()}
         world.barrier()
@@ -453,8 +463,9 @@ class Checkpoints:
 
     def mark(self, step: int, *, is_best: bool) -> None:
         """Names the newest checkpoint, and the best one, which is kept regardless of its age."""
+        check_in_place(self.handle)
         for name in (LATEST, BEST) if is_best else (LATEST,):
-            write_file(self.folder / name, f"{self.path(step).name}\n".encode())
+            write_file(self.folder / name, f"{self.path(step).name}\n".encode(), self.handle)
 
     def best(self) -> int | None:
         """The step of the best checkpoint, where one is marked and exists."""
@@ -466,11 +477,11 @@ class Checkpoints:
         """Keeps the newest `keep` checkpoints, the best one, and those at multiples of `every`."""
         steps = self.list()
         kept = {*steps[-max(keep, 1) :], self.best(), *(step for step in steps if every and step % every == 0)}
+        # What was listed is then of this run.
+        check_in_place(self.handle)
         for step in steps:
             if step not in kept:
-                # Renamed first: a half-deleted checkpoint must not look complete.
-                removed = self.path(step).rename(self.folder / f"step-{step}.old.tmp")
-                shutil.rmtree(removed, ignore_errors=True)
+                discard(self.path(step), self.handle)
 
     def remove_after(self, step: int | None) -> None:
         """Removes checkpoints newer than `step` (all, with None) and leftovers of crashes."""
@@ -506,22 +517,22 @@ class Snapshot:
         nothing partial is left.
         """
         check_in_place(self.handle)
-        with translated_errors(self.target, self.part):
+        with translated_errors(self.target, self.part, self.handle):
             while self.own:
                 name, data = self.own.popitem()
-                write_file(self.part / name, data)
+                write_file(self.part / name, data, self.handle)
             if self.train_state is None:
                 return True
             while not all((self.part / name).is_file() for name in self.names):
+                check_in_place(self.handle)
                 if cancelled.wait(_POLL_SECONDS):
                     return False
-            write_file(self.part / TRAIN_STATE, self.train_state)
-            write_file(self.part / SUMS, sums_of(self.part, [*self.names, TRAIN_STATE]))
+            write_file(self.part / TRAIN_STATE, self.train_state, self.handle)
+            write_file(self.part / SUMS, sums_of(self.part, [*self.names, TRAIN_STATE]), self.handle)
             check_in_place(self.handle)
             check_folder(self.target)
-            if self.target.exists():
-                shutil.rmtree(self.target)
-            self.part.rename(self.target)
+            discard(self.target, self.handle)
+            rename(self.part, self.target, self.handle)
             sync(self.target.parent)
         return True
 
@@ -561,10 +572,12 @@ def serialize(stem: str, tensors: Mapping[str, Tensor], world: World) -> dict[st
     return content
 
 
-def write_tensors(folder: Path, stem: str, tensors: Mapping[str, Tensor], world: World) -> list[str]:
+def write_tensors(
+    folder: Path, stem: str, tensors: Mapping[str, Tensor], world: World, handle: FolderHandle | None = None
+) -> list[str]:
     """Writes all tensors of `stem`, and gives the names of their files. Every rank calls it, and waits for all."""
     for name, data in serialize(stem, tensors, world).items():
-        write_file(folder / name, data)
+        write_file(folder / name, data, handle)
     world.barrier()
     return tensor_names(stem, world)
 
@@ -632,99 +645,6 @@ def run_digest(fingerprint: Mapping[str, Any]) -> str:
     """What ties a checkpoint to its run: the settings that decide weights, the data and the tokenizer."""
     identity = [fingerprint.get(name) for name in ("config", "data", "fingerprint")]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Writes one file atomically and durably. Raises `DiskFull`, `Unreadable`."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with translated_errors(path, part):
-        write_synced(part, data)
-        part.replace(path)
-        sync(path.parent)
-
-
-def remove_parts(folder: Path) -> None:
-    """Removes temporary files that `write_file` has left in a folder. The caller holds its lock."""
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if _PART.fullmatch(path.name):
-            path.unlink(missing_ok=True)
-
-
-def write_synced(path: Path, data: bytes) -> None:
-    """Writes a file in place and syncs it."""
-    path.write_bytes(data)
-    sync(path)
-
-
-def sync(path: Path) -> None:
-    """Syncs the content of a file, or the entries of a folder, where the system can open one (Windows cannot)."""
-    if path.is_dir() and not hasattr(os, "O_DIRECTORY"):
-        return
-    # Windows syncs only files that are open for writing.
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def translated_errors(path: Path, part: Path | None = None) -> Iterator[None]:
-    """Raises a failed write of `path` as `DiskFull` or `Unreadable`, and removes its temporary file or folder."""
-    try:
-        yield
-    except BaseException as error:
-        if part is not None and part.is_dir():
-            shutil.rmtree(part, ignore_errors=True)
-        elif part is not None:
-            part.unlink(missing_ok=True)
-        if isinstance(error, (DiskFull, Unreadable)) or not isinstance(error, OSError):
-            raise
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(
-                f"no space left while writing {path.name!r}",
-                where=f"{path.parent}; nothing partial was left",
-                fix="free some space and run the same command again; it continues",
-                path=str(path),
-            ) from error
-        raise Unreadable(
-            f"cannot write {str(path)!r}: {error.strerror or error}",
-            where=str(path.parent),
-            fix=remedy_of(error),
-            path=str(path),
-        ) from error
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Raises a failed read of `path` as `Unreadable`; a missing file stays `FileNotFoundError`."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        fact = f"cannot read {path.name}: {error.strerror or error}"
-        raise Unreadable(fact, where=str(path), fix="check the file and its disk", path=str(path)) from error
-
-
-def read_file(path: Path) -> bytes:
-    """The bytes of a file. Raises `Unreadable`, and `FileNotFoundError`."""
-    with reading(path):
-        return path.read_bytes()
-
-
-def sha256_of(path: Path, on_read: Callable[[int], None] | None = None) -> str:
-    """The SHA-256 of a file, in hexadecimal. on_read: called with the number of bytes of each chunk.
-
-    Raises `Unreadable`.
-    """
-    digest = hashlib.sha256()
-    with reading(path), path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-            if on_read is not None:
-                on_read(len(chunk))
-    return digest.hexdigest()
 
 
 def sums_of(folder: Path, names: Iterable[str]) -> bytes:

@@ -69,7 +69,10 @@ def remedy_of(error: OSError) -> str:
 
 
 class FolderHandle:
-    """A folder that is open: no other folder gets its inode meanwhile. Windows opens none, and renames none in use."""
+    """A folder that is open, in which files are renamed and removed also where another one has taken its path.
+
+    No other folder gets its inode meanwhile. Windows opens none, and renames none in use.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -86,6 +89,36 @@ class FolderHandle:
         except OSError:
             # What is written next says what is wrong.
             return True
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Renames a file or folder in this folder, and replaces a file. Raises `OSError`."""
+        names = [path.relative_to(self.path) for path in (source, target)]
+        if self._descriptor is None:
+            source.replace(target)
+        else:
+            os.replace(*names, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def make_folder(self, path: Path) -> None:
+        """Makes a folder in this folder, with those between that do not exist. Raises `OSError`."""
+        inner = path.relative_to(self.path)
+        for each in reversed(inner.parents[:-1]):
+            with suppress(FileExistsError):
+                self._make_folder(each)
+        self._make_folder(inner)
+
+    def _make_folder(self, name: Path) -> None:
+        if self._descriptor is None:
+            (self.path / name).mkdir()
+        else:
+            os.mkdir(name, dir_fd=self._descriptor)
+
+    def remove_file(self, path: Path) -> None:
+        """Removes a file in this folder if it exists. Raises `OSError`."""
+        with suppress(FileNotFoundError):
+            if self._descriptor is None:
+                path.unlink()
+            else:
+                os.unlink(path.relative_to(self.path), dir_fd=self._descriptor)
 
     def close(self) -> None:
         """Closes the folder, as its last reference does."""

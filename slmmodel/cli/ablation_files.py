@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from slmmodel.checkpoint import remove_parts, to_json, write_file
+from slmmodel.checkpoint import to_json
 from slmmodel.cli.certificates import envelope_of
 from slmmodel.errors import OutputExists
+from slmmodel.files import remove_parts, write_file
 from slmmodel.folder_lock import LOCK as FOLDER_LOCK
 from slmmodel.json_files import FaultError, read_object
 from slmtok import atomic, schema

@@ -15,13 +15,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from slmmodel.checkpoint import RunFolder, remove_parts, to_json, write_file
+from slmmodel.checkpoint import RunFolder, to_json
 from slmmodel.cli.open_by_path import is_text_for_tokenizer, refuse_run
 from slmmodel.cli.options import BUDGET_HABITS, budget_option, seed_option, threads_option
 from slmmodel.cli.reading import corpus_options, to_flags, to_record
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.train import TrainProgress
 from slmmodel.errors import InvalidConfig, OptionError, OutputExists
+from slmmodel.files import remove_parts, write_file
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.json_files import FaultError, read_object
 from slmmodel.sizes import format_time

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slmmodel.checkpoint import EVALUATIONS, reading
+from slmmodel.checkpoint import EVALUATIONS
 from slmmodel.cli.baselines import best_ngram
 from slmmodel.cli.certificates import format_bits, load_certificate
 from slmmodel.cli.passkey import load_result as load_passkey
 from slmmodel.cli.result_files import PROBE, PROMPT_SHEET, load_result, measure_rows
 from slmmodel.cli.run_sections import Subject
 from slmmodel.errors import OptionError, SlmmodelError
+from slmmodel.files import reading
 from slmtok import schema
 from slmtok.cli.results import read_printed
 from slmtok.errors import SlmtokError

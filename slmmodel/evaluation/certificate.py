@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.checkpoint import sha256_of, weights_digest
+from slmmodel.checkpoint import weights_digest
 from slmmodel.data.source import TokenSource, check_tokenizer
 from slmmodel.errors import Argument, OptionError
 from slmmodel.evaluation.comparison import interval, losses_to_bytes, units
 from slmmodel.evaluation.scoring import Progress, Scores, check_stride, score
+from slmmodel.files import sha256_of
 from slmmodel.models import MODELS, arch_of, config_from_dict
 from slmmodel.versions import versions
 

@@ -21,7 +21,6 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import pad
 
-from slmmodel.checkpoint import translated_errors, write_synced
 from slmmodel.errors import (
     CorruptFile,
     Mismatch,
@@ -32,6 +31,7 @@ from slmmodel.errors import (
     UnsupportedFormat,
 )
 from slmmodel.export.targets import TARGETS, Target, architecture
+from slmmodel.files import translated_errors, write_synced
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.json_files import FaultError, Open, read_object, validated
 from slmmodel.models import build, config_from_dict

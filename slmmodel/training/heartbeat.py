@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.errors import SlmmodelError
+from slmmodel.files import remove_file, rename
 from slmmodel.folder_lock import LOCK, FolderHandle, is_locked, locked
 from slmmodel.json_files import load
 from slmmodel.run_files import FINAL_REASONS
@@ -71,8 +72,8 @@ class Heartbeat:
             self._thread = None
             self._content = {**self._content, "ended": reason}
             self._write()
-            if reason in FINAL_REASONS and self._is_in_place:
-                self._path.unlink(missing_ok=True)
+            if reason in FINAL_REASONS:
+                remove_file(self._path, self._handle)
 
     def _beat(self) -> None:
         while not self._stopped.wait(INTERVAL):
@@ -90,7 +91,7 @@ class Heartbeat:
         part = self._path.with_name(f".{FILE}.{os.getpid()}.part")
         try:
             part.write_text(json.dumps({**self._content, "time": time.time()}) + "\n", encoding="utf-8")
-            part.replace(self._path)
+            rename(part, self._path, self._handle)
         except OSError:
             with suppress(OSError):
                 part.unlink(missing_ok=True)

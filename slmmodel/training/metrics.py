@@ -18,8 +18,9 @@ from typing import Any
 
 import torch
 
-from slmmodel.checkpoint import BAD, read_file, translated_errors, write_file
+from slmmodel.checkpoint import BAD
 from slmmodel.data import Cursor
+from slmmodel.files import read_file, translated_errors, write_file
 from slmmodel.folder_lock import check_regular
 from slmmodel.hardware import ACCELERATORS
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Counters, TrainState, Validation

@@ -22,7 +22,7 @@ import torch
 from slmmodel import checkpoint, optim
 from slmmodel import config as configs
 from slmmodel.budget import Budget
-from slmmodel.checkpoint import RunFolder, new_name, write_file
+from slmmodel.checkpoint import RunFolder, new_name
 from slmmodel.checks import check_utf8
 from slmmodel.config import OptimConfig, RunConfig, Settings, resolve, settings_of, to_yaml
 from slmmodel.data import Loader, RunData, open_data
@@ -42,6 +42,7 @@ from slmmodel.errors import (
     OutputExists,
     SlmmodelError,
 )
+from slmmodel.files import read_file, write_file
 from slmmodel.folder_lock import FolderHandle, check_in_place, check_regular, locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, count
@@ -656,9 +657,10 @@ def _replace_config(run: RunFolder, config: bytes) -> None:
     check_in_place(run.handle)
     path, name = run.path / checkpoint.SUMS, checkpoint.CONFIG
     lines = [f"{digest}  {other}\n" for other, digest in checkpoint.read_sums(run.path).items() if other != name]
-    write_file(path, "".join(lines).encode())
-    write_file(run.path / name, config)
-    write_file(path, "".join([f"{hashlib.sha256(config).hexdigest()}  {name}\n", *lines]).encode())
+    write_file(path, "".join(lines).encode(), run.handle)
+    write_file(run.path / name, config, run.handle)
+    sums = [f"{hashlib.sha256(config).hexdigest()}  {name}\n", *lines]
+    write_file(path, "".join(sums).encode(), run.handle)
 
 
 def branch(
@@ -725,13 +727,13 @@ def _branch(
     lines = parent.path / checkpoint.METRICS
     check_regular(lines)
     # Training says what is missing of them.
-    metrics = checkpoint.read_file(lines)[: int(state["metrics_length"])] if lines.exists() else b""
+    metrics = read_file(lines)[: int(state["metrics_length"])] if lines.exists() else b""
     run.remove()
     write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint))
     copy = run.checkpoints.folder / folder.name
     copy.mkdir(parents=True)
     for name in (*checkpoint.read_sums(folder), checkpoint.SUMS):
-        write_file(copy / name, checkpoint.read_file(folder / name))
+        write_file(copy / name, read_file(folder / name))
     # They may have changed since `checkpoint` verified them.
     checkpoint.verify_sums(copy)
     if changes:

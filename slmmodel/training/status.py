@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.checkpoint import METRICS, RESULT, SUMS, RunFolder, reading
+from slmmodel.checkpoint import METRICS, RESULT, SUMS, RunFolder
 from slmmodel.errors import CorruptFile
+from slmmodel.files import reading
 from slmmodel.folder_lock import is_locked
 from slmmodel.json_files import FaultError, parse_object, validated
 from slmmodel.run_files import MetricsLine

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slmmodel.checkpoint import sha256_of
 from slmmodel.data import RunData
 from slmmodel.data.source import corrupt
 from slmmodel.distributed import World
+from slmmodel.files import sha256_of
 from slmmodel.training.metrics import Report
 
 

@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader
 import slmmodel
 import slmtok
 from slmmodel import app
-from slmmodel.checkpoint import RunFolder, translated_errors
+from slmmodel.checkpoint import RunFolder
 from slmmodel.config import read_budget
 from slmmodel.data import Loader, ShardDataset, ShardLoader, make_packing, open_data, open_source
 from slmmodel.decoding_options import SamplingOptions
@@ -36,6 +36,7 @@ from slmmodel.errors import (
     WrongType,
 )
 from slmmodel.evaluation.comparison import Losses, compare, interval, read_losses, units
+from slmmodel.files import translated_errors
 from slmmodel.generation import generate
 from slmmodel.models import config_from_dict
 from slmtok.cli import main

@@ -14,7 +14,7 @@ import small
 import torch
 from safetensors.torch import load_file, save_file
 
-from slmmodel import checkpoint
+from slmmodel import checkpoint, files
 from slmmodel.checkpoint import RunFolder
 from slmmodel.errors import CorruptFile, MissingInput, OptionError, OutputExists, SlmmodelError, Unreadable
 from slmmodel.trainer import branch, train
@@ -89,7 +89,7 @@ def test_a_second_interrupt_ends_at_once(settings, tmp_path):
 
 def test_a_crash_during_saving_leaves_an_intact_checkpoint(settings, whole, tmp_path, monkeypatch):
     """Whichever write fails, the same command continues and ends in the same bits."""
-    real, path = checkpoint.write_synced, tmp_path / "run"
+    real, path = files.write_synced, tmp_path / "run"
     for crash in (3, 9, 14, 22):
         count = 0
 
@@ -101,10 +101,10 @@ def test_a_crash_during_saving_leaves_an_intact_checkpoint(settings, whole, tmp_
                 raise KeyboardInterrupt
             real(target, data)
 
-        monkeypatch.setattr(checkpoint, "write_synced", failing)
+        monkeypatch.setattr(files, "write_synced", failing)
         with suppress(KeyboardInterrupt, OutputExists):
             train(settings, output=path)
-        monkeypatch.setattr(checkpoint, "write_synced", real)
+        monkeypatch.setattr(files, "write_synced", real)
     if not RunFolder(path).finished:
         train(settings, output=path)
     assert small.weights(path) == small.weights(whole)

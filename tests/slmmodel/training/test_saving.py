@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import shutil
 import threading
+from contextlib import suppress
 
 import pytest
 import small
+import torch
 
+from slmmodel import files
 from slmmodel.checkpoint import RunFolder, Snapshot
-from slmmodel.errors import DiskFull
+from slmmodel.distributed import World
+from slmmodel.errors import DiskFull, Unreadable
+from slmmodel.folder_lock import FolderHandle, locked
 from slmmodel.trainer import train
+from slmmodel.training.heartbeat import Heartbeat
 
 
 def test_steps_go_on_while_a_checkpoint_is_written(data, tmp_path, monkeypatch):
@@ -49,7 +57,7 @@ def test_a_failed_write_ends_the_run_and_leaves_nothing_partial(data, tmp_path, 
 
     def full(snapshot, cancelled):
         if snapshot.target.name == "step-8":
-            monkeypatch.setattr("slmmodel.checkpoint.write_synced", no_space)
+            monkeypatch.setattr("slmmodel.files.write_synced", no_space)
         return write(snapshot, cancelled)
 
     def no_space(path, data):
@@ -75,3 +83,67 @@ def test_as_many_as_are_kept(data, tmp_path):
     train({**settings, "run.keep": 1}, output=tmp_path / "run")
     assert checkpoints.list() == [6, 12] and checkpoints.best() == 12
     assert not list(checkpoints.folder.glob("*.tmp"))
+
+
+def _save_all(path):
+    """What a run writes after its first step."""
+    run, tensors = RunFolder(path), {"model": {"weight": torch.zeros(3)}, "optim": {"m": torch.ones(3)}}
+    with locked(path) as handle, Heartbeat(path, handle) as beat:
+        run.handle = run.checkpoints.handle = handle
+        beat.start(0, 3)
+        for step in (1, 2, 2, 3):
+            run.checkpoints.snapshot(step, tensors, {"step": step}, World()).write(threading.Event())
+            run.checkpoints.mark(step, is_best=step == 2)
+            run.checkpoints.prune(1)
+        run.finish(tensors["model"], World())
+        run.write_result({"loss": 1.0}, b"a card")
+        beat.end("finished")
+
+
+@pytest.mark.skipif(os.mkdir not in os.supports_dir_fd, reason="no folder is kept open")
+def test_nothing_is_written_into_another_run_that_takes_the_place_at_any_moment(tmp_path, monkeypatch):
+    """The moments: after each check that the folder is in its place, and in the place of each sync."""
+    check = FolderHandle.is_in_place.fget
+    for name, content in (("plain", b"ours"), ("other", b"theirs")):
+        RunFolder(tmp_path / name).create(content, {}, b"{}", None)
+    shutil.copytree(tmp_path / "plain", tmp_path / "whole")
+    for name in ("other", "whole"):
+        _save_all(tmp_path / name)
+    for step in (1, 2, 3, 4):
+        (tmp_path / "other" / "checkpoints" / f"step-{step}").mkdir(exist_ok=True)
+        (tmp_path / "other" / "checkpoints" / f"step-{step}" / "model.safetensors").write_bytes(b"theirs")
+        (tmp_path / "other" / "checkpoints" / f"step-{step}.tmp").mkdir()
+    (tmp_path / "other" / "heartbeat.json").write_bytes(b"theirs")
+
+    def tree(folder):
+        return {path.relative_to(folder): path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+
+    theirs, path, passed, replaced_at = tree(tmp_path / "other"), tmp_path / "run", 0, 0
+
+    def pass_moment(*_):
+        nonlocal passed
+        passed += 1
+        if passed == replaced_at:
+            path.rename(tmp_path / "moved")
+            shutil.copytree(tmp_path / "other", path)
+
+    def checked(handle):
+        answer = check(handle)
+        pass_moment()
+        return answer
+
+    monkeypatch.setattr(FolderHandle, "is_in_place", property(checked))
+    monkeypatch.setattr(files, "sync", pass_moment)
+    shutil.copytree(tmp_path / "plain", path)
+    _save_all(path)
+    assert tree(path) == tree(tmp_path / "whole")
+    moments = passed
+    assert moments > 60
+    for replaced_at in range(1, moments + 1):
+        shutil.rmtree(path)
+        shutil.rmtree(tmp_path / "moved", ignore_errors=True)
+        shutil.copytree(tmp_path / "plain", path)
+        passed = 0
+        with suppress(Unreadable):
+            _save_all(path)
+        assert tree(path) == theirs, replaced_at

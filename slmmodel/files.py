@@ -1,0 +1,152 @@
+"""Files of a run: written beside their place, synced and renamed; read, written and summed with errors of this package.
+
+With the `handle` of a folder, a file is renamed within that folder, also where another one has taken its path
+meanwhile, so nothing in the other one is replaced.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from slmmodel.errors import DiskFull, Unreadable
+from slmmodel.folder_lock import FolderHandle, check_in_place, remedy_of
+
+PART = re.compile(r"\..+\.\d+\.part")
+"""The temporary name of a file that is being written, with the number of the process."""
+
+
+def write_file(path: Path, data: bytes, handle: FolderHandle | None = None) -> None:
+    """Writes one file atomically and durably. Raises `DiskFull`, `Unreadable`."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with translated_errors(path, part, handle):
+        write_synced(part, data)
+        rename(part, path, handle)
+        sync(path.parent)
+
+
+def rename(source: Path, target: Path, handle: FolderHandle | None = None) -> None:
+    """Renames a file or folder, and replaces a file. Raises `OSError`."""
+    if handle is None:
+        source.replace(target)
+    else:
+        handle.rename(source, target)
+
+
+def remove_file(path: Path, handle: FolderHandle | None = None) -> None:
+    """Removes a file if it exists. Raises `OSError`."""
+    if handle is None:
+        path.unlink(missing_ok=True)
+    else:
+        handle.remove_file(path)
+
+
+def make_folder(path: Path, handle: FolderHandle | None = None) -> None:
+    """Makes a folder, with those between that do not exist. Raises `OSError`."""
+    if handle is None:
+        path.mkdir(parents=True)
+    else:
+        handle.make_folder(path)
+
+
+def discard(folder: Path, handle: FolderHandle | None = None) -> None:
+    """Removes a folder if it exists; renamed first, so that it never looks complete when half of it is gone."""
+    aside = folder.with_name(f"{folder.name}.old.tmp")
+    with suppress(FileNotFoundError):
+        rename(folder, aside, handle)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def remove_parts(folder: Path) -> None:
+    """Removes temporary files that `write_file` has left in a folder. The caller holds its lock."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if PART.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Writes a file in place and syncs it."""
+    path.write_bytes(data)
+    sync(path)
+
+
+def sync(path: Path) -> None:
+    """Syncs the content of a file, or the entries of a folder, where the system can open one (Windows cannot)."""
+    if path.is_dir() and not hasattr(os, "O_DIRECTORY"):
+        return
+    # Windows syncs only files that are open for writing.
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def translated_errors(path: Path, part: Path | None = None, handle: FolderHandle | None = None) -> Iterator[None]:
+    """Raises a failed write of `path` as `DiskFull` or `Unreadable`, and removes its temporary file or folder.
+
+    A folder of the same name in another folder that has taken the place of `handle` stays.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if part is not None and part.is_dir():
+            if handle is None or handle.is_in_place:
+                shutil.rmtree(part, ignore_errors=True)
+        elif part is not None:
+            part.unlink(missing_ok=True)
+        if isinstance(error, (DiskFull, Unreadable)) or not isinstance(error, OSError):
+            raise
+        check_in_place(handle)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(
+                f"no space left while writing {path.name!r}",
+                where=f"{path.parent}; nothing partial was left",
+                fix="free some space and run the same command again; it continues",
+                path=str(path),
+            ) from error
+        raise Unreadable(
+            f"cannot write {str(path)!r}: {error.strerror or error}",
+            where=str(path.parent),
+            fix=remedy_of(error),
+            path=str(path),
+        ) from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raises a failed read of `path` as `Unreadable`; a missing file stays `FileNotFoundError`."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        fact = f"cannot read {path.name}: {error.strerror or error}"
+        raise Unreadable(fact, where=str(path), fix="check the file and its disk", path=str(path)) from error
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file. Raises `Unreadable`, and `FileNotFoundError`."""
+    with reading(path):
+        return path.read_bytes()
+
+
+def sha256_of(path: Path, on_read: Callable[[int], None] | None = None) -> str:
+    """The SHA-256 of a file, in hexadecimal. on_read: called with the number of bytes of each chunk.
+
+    Raises `Unreadable`.
+    """
+    digest = hashlib.sha256()
+    with reading(path), path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+            if on_read is not None:
+                on_read(len(chunk))
+    return digest.hexdigest()
