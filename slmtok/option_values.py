@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import os
 import re
-import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -177,6 +176,8 @@ def parse_template(text: object) -> tuple[tuple[bytes, ...], tuple[str, ...], tu
 
     Raises `OptionError` for a template without a field or with stray braces, `WrongType`.
     """
+    import string
+
     name, example = "text_template", "{NAME}"
     literals, names, filters = [b""], [], []
     try:

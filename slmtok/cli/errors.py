@@ -38,7 +38,6 @@ from slmtok.cli.arguments import (
     with_tokenizer_first,
 )
 from slmtok.cli.output import ANSWER_NO, FAILED, USAGE, fit, printable, styled
-from slmtok.cli.wrong_values import valid_value
 from slmtok.errors import (
     DiskFull,
     InternalError,
@@ -193,6 +192,8 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         elif numbers := getattr(error.__cause__, "numbers", ()):
             fix = ", or ".join(f"{name} {number}" for number in numbers)
         else:
+            from slmtok.cli.wrong_values import valid_value
+
             swapped = with_tokenizer_first(context, error.message) if context else None
             fix = swapped or valid_value(name, error, command) or fix
             if context is not None and not name.startswith("-"):

@@ -8,9 +8,9 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from slmtok import atomic
+from slmtok.background import in_background
 from slmtok.checks import check_recorded_names
 from slmtok.cli.arguments import VOCAB_FLAGS, command_line, refuse_list, with_output_named
 from slmtok.cli.errors import flag_naming
@@ -170,7 +171,6 @@ class TrainJob:
     def _check(self) -> tuple[list[str], bool]:
         """Raises everything that can be refused before the work. Gives the files, and whether they are counts."""
         from slmtok.training.learn import validate_options
-        from slmtok.training.mixing import check_named
 
         try:
             for size in self.sizes:
@@ -187,7 +187,9 @@ class TrainJob:
                 option="explain",
             )
         has_counts = are_counts(files)
-        if not has_counts:
+        if not has_counts and self.options.is_weighted:
+            from slmtok.training.mixing import check_named
+
             check_named(self.options)
         if self.locks:
             check_recorded_names([*files, *self.outputs])
@@ -267,10 +269,10 @@ class TrainJob:
             note_merge_memory(counts)
         options = replace(self.options, scheme=counts.scheme)
         runs = [replace(options, vocab_size=size) for size in self.sizes]
-        with self._noting_kept_counts(progress), ThreadPoolExecutor(1) as pool:
-            # The digests of the inputs are computed while merges are learned.
-            corpus = pool.submit(describe_inputs, locked, self.output)
-            return train_counts(counts, runs, progress), corpus.result()
+        # The digests of the inputs are computed while merges are learned.
+        corpus_description = in_background(partial(describe_inputs, locked, self.output))
+        with self._noting_kept_counts(progress), corpus_description as corpus:
+            return train_counts(counts, runs, progress), corpus()
 
     def _output_set(self) -> AbstractContextManager[atomic.OutputSet]:
         """All outputs together; the first tokenizer is renamed last."""

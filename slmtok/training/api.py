@@ -29,7 +29,6 @@ from slmtok.training.counts import PretokenCounts
 from slmtok.training.ingest import CorpusLike, Observers
 from slmtok.training.learn import learn_sizes, validate_options
 from slmtok.training.memory import peak_memory
-from slmtok.training.mixing import check_named
 from slmtok.training.report import TrainReport, make_report
 from slmtok.training.texts import check_source
 
@@ -136,7 +135,10 @@ def train_sizes(
     else:
         for each in listed:
             validate_options(each)
-        check_named(options)
+        if options.is_weighted:
+            from slmtok.training.mixing import check_named
+
+            check_named(options)
         counts = count_corpus(check_source(corpus, options, "slmtok.train"), options, progress)
     return train_counts(counts, listed, progress)
 

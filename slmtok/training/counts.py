@@ -37,7 +37,6 @@ from slmtok.training.counts_format import (
 )
 from slmtok.training.ingest import CorpusStats
 from slmtok.training.memory import free_memory
-from slmtok.training.mixing import common_denominator, domain_weights
 from slmtok.vocabulary import PatternSpec
 
 if TYPE_CHECKING:
@@ -188,6 +187,8 @@ class PretokenCounts:
 
         Raises `UnknownName` for a domain that does not exist, `OptionError`, `WrongType`, `CountOverflow`.
         """
+        from slmtok.training.mixing import common_denominator, domain_weights
+
         weights = domain_weights({part.name: part.bytes for part in self.parts}, mix or {}, temperature)
         scale = common_denominator(weights)
         parts = [(part.native, int(weights[part.name] * scale)) for part in self.parts]

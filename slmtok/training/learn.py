@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from slmtok import _engine
 from slmtok.aliases import Progress
+from slmtok.background import in_background
 from slmtok.errors import OptionError, RequiredToken, Setting
 from slmtok.options import TrainOptions
 from slmtok.patterns import parse_pattern
@@ -123,11 +123,10 @@ def _run(
     weighted = counts.mixed(options.mix, temperature=options.temperature) if options.is_weighted else counts
     if options.scheme == "bpe":
         check_merging(weighted.merge_memory, weighted.distinct)
-    with ThreadPoolExecutor(1) as pool:
-        # The digest of the counts takes a third of the time of the merges, so both run at once.
-        digest = pool.submit(lambda: counts.sha256)
+    # The digest of the counts takes a third of the time of the merges, so both run at once.
+    with in_background(lambda: counts.sha256) as digest:
         learned = work(weighted.native, options.limits.scaled(weighted.scale)).unscaled(weighted.scale)
-        digest.result()
+        digest()
     return learned, {**weighted.options, **options.train_record()}
 
 

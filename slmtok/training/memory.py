@@ -11,7 +11,6 @@ import math
 import os
 import re
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -58,6 +57,8 @@ def engine_budget(limit: int | None, spill_dir: str | os.PathLike[str] | None) -
     if limit is None:
         return None
     held = min(resident_memory() or INTERPRETER_BYTES, INTERPRETER_BYTES)
+    import tempfile
+
     folder = tempfile.gettempdir() if spill_dir is None else os.fspath(spill_dir)
     check_output_name(folder)
     return max(limit - READING_BYTES - held, _MIN_TABLE_BYTES), folder

@@ -52,8 +52,8 @@ def domain_weights(
 
 
 def check_named(options: TrainOptions) -> None:
-    """Raises `OptionError` for weights of a text without named domains, before the text is read."""
-    if options.is_weighted and not options.domains:
+    """For weighted options: raises `OptionError` for those of a text without named domains, before the text is read."""
+    if not options.domains:
         domain_weights({}, options.mix or {}, options.temperature)
 
 
