@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -39,6 +38,8 @@ from slmmodel.files import (
     make_folder,
     read_file,
     reading,
+    remove_file,
+    remove_folder,
     remove_parts,
     rename,
     sha256_of,
@@ -202,7 +203,8 @@ class RunFolder:
         for name, data in content.items():
             if data is not None:
                 write_file(self.path / name, data, self.handle)
-        self.checkpoints.folder.mkdir(exist_ok=True)
+        with suppress(FileExistsError):
+            make_folder(self.checkpoints.folder, self.handle)
         self._write_sums()
 
     def _verify(self, folder: Path, names: Iterable[str] | None = None) -> None:
@@ -223,7 +225,7 @@ class RunFolder:
 
     def update_fingerprint(self, fingerprint: Mapping[str, Any]) -> None:
         """Replaces `fingerprint.json` of a run before its first step. Killed meanwhile, it is no run any more."""
-        (self.path / SUMS).unlink()
+        remove_file(self.path / SUMS, self.handle)
         write_file(self.path / FINGERPRINT, to_json(fingerprint), self.handle)
         self._write_sums()
 
@@ -386,14 +388,14 @@ class RunFolder:
         order = {RESULT: -1, **dict.fromkeys(_UNFINISHED, 1), FINGERPRINT: 2, SUMS: 3}
         for path in sorted(self.path.iterdir(), key=lambda path: (order.get(path.name, 0), path.name)):
             if path.name in _FOLDERS and path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
+                remove_folder(path, self.handle)
             elif path.name in (*_FOLDERS, *_FILES) or _TENSOR_FILE.fullmatch(path.name) or PART.fullmatch(path.name):
-                path.unlink()
+                remove_file(path, self.handle)
 
     def remove_leftovers(self) -> None:
         """Removes temporary files of killed processes. The caller holds the lock of the folder."""
         for folder in (self.path, self.checkpoints.folder):
-            remove_parts(folder)
+            remove_parts(folder, self.handle)
 
 
 class Checkpoints:
@@ -487,11 +489,9 @@ class Checkpoints:
         """Removes checkpoints newer than `step` (all, with None) and leftovers of crashes."""
         newer = (self.path(number) for number in self.list() if step is None or number > step)
         for folder in (*newer, *self.folder.glob("*.tmp")):
-            if folder.is_dir() and not folder.is_symlink():
-                shutil.rmtree(folder, ignore_errors=True)
-            else:
-                with suppress(OSError):
-                    folder.unlink()
+            remove = remove_folder if folder.is_dir() and not folder.is_symlink() else remove_file
+            with suppress(OSError):
+                remove(folder, self.handle)
 
 
 @dataclass

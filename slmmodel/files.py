@@ -1,7 +1,7 @@
 """Files of a run: written beside their place, synced and renamed; read, written and summed with errors of this package.
 
-With the `handle` of a folder, a file is renamed within that folder, also where another one has taken its path
-meanwhile, so nothing in the other one is replaced.
+With the `handle` of a folder, files are renamed and removed within that folder, also where another one has taken its
+path meanwhile, so nothing in the other one is replaced or removed.
 """
 
 from __future__ import annotations
@@ -47,6 +47,14 @@ def remove_file(path: Path, handle: FolderHandle | None = None) -> None:
         handle.remove_file(path)
 
 
+def remove_folder(path: Path, handle: FolderHandle | None = None) -> None:
+    """Removes a folder with all that is in it. Raises `OSError`."""
+    if handle is None:
+        shutil.rmtree(path)
+    else:
+        handle.remove_folder(path)
+
+
 def make_folder(path: Path, handle: FolderHandle | None = None) -> None:
     """Makes a folder, with those between that do not exist. Raises `OSError`."""
     if handle is None:
@@ -60,14 +68,15 @@ def discard(folder: Path, handle: FolderHandle | None = None) -> None:
     aside = folder.with_name(f"{folder.name}.old.tmp")
     with suppress(FileNotFoundError):
         rename(folder, aside, handle)
-        shutil.rmtree(aside, ignore_errors=True)
+        with suppress(OSError):
+            remove_folder(aside, handle)
 
 
-def remove_parts(folder: Path) -> None:
+def remove_parts(folder: Path, handle: FolderHandle | None = None) -> None:
     """Removes temporary files that `write_file` has left in a folder. The caller holds its lock."""
     for path in folder.iterdir() if folder.is_dir() else ():
         if PART.fullmatch(path.name):
-            path.unlink(missing_ok=True)
+            remove_file(path, handle)
 
 
 def write_synced(path: Path, data: bytes) -> None:

@@ -332,7 +332,7 @@ class Trainer:
         path = self.folder.path / checkpoint.METRICS if self.world.is_main else None
         about = RunInfo(self.folder.path, self.config.to_dict(), self.state.counters.step)
         trackers = open_trackers(self.config.run.track, about) if self.world.is_main else []
-        metrics = MetricsFile(path, length=self.state.metrics_length, trackers=trackers)
+        metrics = MetricsFile(path, length=self.state.metrics_length, trackers=trackers, handle=self.folder.handle)
         flops, waited = self.cost.counts.flops_per_token, self.loader.seconds_waited
         self.monitor = Monitor(metrics, self.state, flops, self.world.device, self.report, waited)
 
@@ -495,7 +495,9 @@ class Trainer:
                 raise setup.no_step_left(self.config.run.budget, newest)
         if self.world.is_main:
             path = self.folder.path / checkpoint.METRICS
-            self.state.metrics_length, self.lost_lines = restore_lines(path, self.state.metrics_length)
+            self.state.metrics_length, self.lost_lines = restore_lines(
+                path, self.state.metrics_length, self.folder.handle
+            )
         # A killed process may have written this checkpoint and done no more.
         self._mark_and_prune_checkpoints()
 

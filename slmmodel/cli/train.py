@@ -470,7 +470,7 @@ def _removed_if_refused(folder: RunFolder) -> Iterator[None]:
         yield
     except Exception:
         with suppress(OSError, SlmmodelError):
-            with locked(folder.path):
+            with locked(folder.path) as folder.handle:
                 if not folder.finished and metrics.stat().st_size == before:
                     folder.remove()
             folder.path.rmdir()

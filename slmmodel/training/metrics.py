@@ -21,7 +21,7 @@ import torch
 from slmmodel.checkpoint import BAD
 from slmmodel.data import Cursor
 from slmmodel.files import read_file, translated_errors, write_file
-from slmmodel.folder_lock import check_regular
+from slmmodel.folder_lock import FolderHandle, check_regular
 from slmmodel.hardware import ACCELERATORS
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Counters, TrainState, Validation
 from slmmodel.sizes import format_bytes, format_clock, format_count
@@ -33,7 +33,7 @@ Report = Callable[[str, int, int, str], None]
 `VALIDATING` goes on, `done` stays the step."""
 
 
-def restore_lines(path: Path, length: int) -> tuple[int, str]:
+def restore_lines(path: Path, length: int, handle: FolderHandle | None) -> tuple[int, str]:
     """(length, text): `length`, at which a checkpoint left the file, or that of the lines which are left of it.
 
     A file that was cut or changed since then is written again with its whole lines; the text says so, else it is empty.
@@ -46,7 +46,7 @@ def restore_lines(path: Path, length: int) -> tuple[int, str]:
     if len(data) == length and len(whole) == len(lines):
         return length, ""
     kept = b"".join(whole)
-    write_file(path, kept)
+    write_file(path, kept, handle)
     return len(kept), f"; {path.name} was changed since the checkpoint, and {len(whole)} whole lines are left of it"
 
 
@@ -58,16 +58,27 @@ def _is_object(line: bytes) -> bool:
 
 
 class MetricsFile:
-    """`metrics.jsonl`, cut to `length` bytes, and trackers; with `path` None it writes nothing."""
+    """`metrics.jsonl`, cut to `length` bytes, and trackers; with `path` None it writes nothing.
 
-    def __init__(self, path: Path | None, *, length: int = 0, trackers: Sequence[Tracker] = ()) -> None:
+    `handle`: the folder of the run, open.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        length: int = 0,
+        trackers: Sequence[Tracker] = (),
+        handle: FolderHandle | None = None,
+    ) -> None:
         self._trackers = trackers
         self._file = None
         if path is not None:
             self._path = path
             check_regular(path)
             with translated_errors(path):
-                self._file = path.open("r+b" if path.exists() else "w+b")
+                opener = None if handle is None else handle.opener
+                self._file = open(path, "r+b" if path.exists() else "w+b", opener=opener)  # noqa: SIM115
                 self._file.truncate(length)
                 self._file.seek(length)
 

@@ -42,7 +42,7 @@ from slmmodel.errors import (
     OutputExists,
     SlmmodelError,
 )
-from slmmodel.files import read_file, write_file
+from slmmodel.files import make_folder, read_file, write_file
 from slmmodel.folder_lock import FolderHandle, check_in_place, check_regular, locked
 from slmmodel.hardware import has_bf16_matmul
 from slmmodel.models import Counts, count
@@ -678,8 +678,9 @@ def branch(
     training data of the run are now, if they were moved.
     Raises `MissingInput`, `OutputExists`, `CorruptFile`, `OptionError`, `InvalidConfig`.
     """
-    with locked(Path(output)):
-        return _branch(RunFolder.open(source), step, Path(output), settings_of(settings or {}), data, force=force)
+    parent, run = RunFolder.open(source), locate_run(Path(output), force=True)
+    with locked(run.path) as run.handle:
+        return _branch(parent, step, run, settings_of(settings or {}), data, force=force)
 
 
 def _check_left(budget: Budget, counters: Mapping[str, Any], steps: int | None) -> None:
@@ -700,10 +701,9 @@ def no_step_left(budget: Budget, step: int) -> OptionError:
 
 
 def _branch(
-    parent: RunFolder, step: int | None, output: Path, changes: Settings, data: str | None, *, force: bool
+    parent: RunFolder, step: int | None, run: RunFolder, changes: Settings, data: str | None, *, force: bool
 ) -> RunFolder:
-    run = locate_run(output, force=True)
-    folder = parent.checkpoint(step)
+    folder, output = parent.checkpoint(step), run.path
     if run.path.resolve() == parent.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(parent.config, changes)
@@ -729,18 +729,18 @@ def _branch(
     # Training says what is missing of them.
     metrics = read_file(lines)[: int(state["metrics_length"])] if lines.exists() else b""
     run.remove()
-    write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint))
+    write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint), run.handle)
     copy = run.checkpoints.folder / folder.name
-    copy.mkdir(parents=True)
+    make_folder(copy, run.handle)
     for name in (*checkpoint.read_sums(folder), checkpoint.SUMS):
-        write_file(copy / name, read_file(folder / name))
+        write_file(copy / name, read_file(folder / name), run.handle)
     # They may have changed since `checkpoint` verified them.
     checkpoint.verify_sums(copy)
     if changes:
         # The new number of steps replaces that of a time budget which the parent planned again.
         state |= {"replanned": False, "decay_steps": None, "run": checkpoint.run_digest(fingerprint)}
-        write_file(copy / checkpoint.TRAIN_STATE, checkpoint.to_json(state))
-        write_file(copy / checkpoint.SUMS, checkpoint.sums_of(copy, checkpoint.read_sums(copy)))
-    write_file(run.path / checkpoint.METRICS, metrics)
+        write_file(copy / checkpoint.TRAIN_STATE, checkpoint.to_json(state), run.handle)
+        write_file(copy / checkpoint.SUMS, checkpoint.sums_of(copy, checkpoint.read_sums(copy)), run.handle)
+    write_file(run.path / checkpoint.METRICS, metrics, run.handle)
     run.create(to_yaml(config.to_dict()), fingerprint, vocab, tokenizer)
     return run

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import sys
 import threading
 from contextlib import suppress
 
@@ -17,9 +18,10 @@ from slmmodel import files
 from slmmodel.checkpoint import RunFolder, Snapshot
 from slmmodel.distributed import World
 from slmmodel.errors import DiskFull, Unreadable
-from slmmodel.folder_lock import FolderHandle, locked
+from slmmodel.folder_lock import locked
 from slmmodel.trainer import train
 from slmmodel.training.heartbeat import Heartbeat
+from slmmodel.training.metrics import MetricsFile, restore_lines
 
 
 def test_steps_go_on_while_a_checkpoint_is_written(data, tmp_path, monkeypatch):
@@ -85,65 +87,82 @@ def test_as_many_as_are_kept(data, tmp_path):
     assert not list(checkpoints.folder.glob("*.tmp"))
 
 
-def _save_all(path):
-    """What a run writes after its first step."""
+def _write_all(path, locked_now=lambda: None):
+    """All that a run writes into its folder: over an older run, continued before and after its first step, saved."""
     run, tensors = RunFolder(path), {"model": {"weight": torch.zeros(3)}, "optim": {"m": torch.ones(3)}}
+    metrics, cancelled = path / "metrics.jsonl", threading.Event()
     with locked(path) as handle, Heartbeat(path, handle) as beat:
         run.handle = run.checkpoints.handle = handle
-        beat.start(0, 3)
-        for step in (1, 2, 2, 3):
-            run.checkpoints.snapshot(step, tensors, {"step": step}, World()).write(threading.Event())
+        locked_now()
+        run.remove()
+        run.create(b"a: 1\n", {}, b"{}", None)
+        run.update_fingerprint({"steps": 3})
+        run.checkpoints.remove_after(None)
+        MetricsFile(metrics, handle=handle).close()
+        for step in (1, 2, 2):
+            run.checkpoints.snapshot(step, tensors, {"step": step}, World()).write(cancelled)
             run.checkpoints.mark(step, is_best=step == 2)
             run.checkpoints.prune(1)
+        run.checkpoints.remove_after(1)
+        run.remove_leftovers()
+        restore_lines(metrics, 5, handle)
+        beat.start(0, 3)
         run.finish(tensors["model"], World())
         run.write_result({"loss": 1.0}, b"a card")
         beat.end("finished")
 
 
+_at_event = None
+
+
+def _hook(event, arguments):
+    if _at_event is not None and event.startswith(("open", "os.", "shutil.")):
+        _at_event()
+
+
 @pytest.mark.skipif(os.mkdir not in os.supports_dir_fd, reason="no folder is kept open")
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="folders are removed by their path")
 def test_nothing_is_written_into_another_run_that_takes_the_place_at_any_moment(tmp_path, monkeypatch):
-    """The moments: after each check that the folder is in its place, and in the place of each sync."""
-    check = FolderHandle.is_in_place.fget
-    for name, content in (("plain", b"ours"), ("other", b"theirs")):
-        RunFolder(tmp_path / name).create(content, {}, b"{}", None)
-    shutil.copytree(tmp_path / "plain", tmp_path / "whole")
-    for name in ("other", "whole"):
-        _save_all(tmp_path / name)
-    for step in (1, 2, 3, 4):
-        (tmp_path / "other" / "checkpoints" / f"step-{step}").mkdir(exist_ok=True)
-        (tmp_path / "other" / "checkpoints" / f"step-{step}" / "model.safetensors").write_bytes(b"theirs")
-        (tmp_path / "other" / "checkpoints" / f"step-{step}.tmp").mkdir()
-    (tmp_path / "other" / "heartbeat.json").write_bytes(b"theirs")
+    """The other run takes the place just before the n-th call that opens, lists, renames or removes something."""
+    older, other, whole, path = (tmp_path / name for name in ("older", "other", "whole", "run"))
+    for folder in (older, other):
+        folder.mkdir()
+        _write_all(folder)
+    for step in (1, 2, 3):
+        for name in (f"step-{step}", f"step-{step % 2}.tmp"):
+            (other / "checkpoints" / name).mkdir(exist_ok=True)
+            (other / "checkpoints" / name / "model.safetensors").write_bytes(b"theirs")
+    for name in ("heartbeat.json", "metrics.jsonl", "config.yaml", ".result.json.1.part"):
+        (other / name).write_bytes(b"theirs")
+    shutil.copytree(older, whole)
+    _write_all(whole)
 
     def tree(folder):
         return {path.relative_to(folder): path.is_file() and path.read_bytes() for path in folder.rglob("*")}
 
-    theirs, path, passed, replaced_at = tree(tmp_path / "other"), tmp_path / "run", 0, 0
-
-    def pass_moment(*_):
+    def pass_moment():
         nonlocal passed
         passed += 1
         if passed == replaced_at:
+            monkeypatch.setattr(sys.modules[__name__], "_at_event", None)
             path.rename(tmp_path / "moved")
-            shutil.copytree(tmp_path / "other", path)
+            shutil.copytree(other, path)
 
-    def checked(handle):
-        answer = check(handle)
-        pass_moment()
-        return answer
-
-    monkeypatch.setattr(FolderHandle, "is_in_place", property(checked))
-    monkeypatch.setattr(files, "sync", pass_moment)
-    shutil.copytree(tmp_path / "plain", path)
-    _save_all(path)
-    assert tree(path) == tree(tmp_path / "whole")
-    moments = passed
-    assert moments > 60
-    for replaced_at in range(1, moments + 1):
-        shutil.rmtree(path)
+    sys.addaudithook(_hook)
+    monkeypatch.setattr(files, "sync", lambda path: None)
+    passed, replaced_at, moments, theirs = 0, -1, 1, tree(other)
+    while replaced_at < moments:
+        shutil.rmtree(path, ignore_errors=True)
         shutil.rmtree(tmp_path / "moved", ignore_errors=True)
-        shutil.copytree(tmp_path / "plain", path)
+        shutil.copytree(older, path)
         passed = 0
         with suppress(Unreadable):
-            _save_all(path)
-        assert tree(path) == theirs, replaced_at
+            _write_all(path, lambda: monkeypatch.setattr(sys.modules[__name__], "_at_event", pass_moment))
+        monkeypatch.setattr(sys.modules[__name__], "_at_event", None)
+        if replaced_at == -1:
+            assert tree(path) == tree(whole)
+            moments = passed
+        else:
+            assert tree(path) == theirs, replaced_at
+        replaced_at = max(replaced_at, 0) + 1
+    assert moments > 100
