@@ -104,14 +104,14 @@ class OptimConfig(Section):
     """
 
     name: str = option("adamw", "adamw or muon.")
-    lr: float = option(1e-3, "Peak learning rate of matrices.", gt=0)
+    lr: float = option(1e-3, "Peak learning rate of matrices.", gt=0, le=1e9)
     betas: Annotated[tuple[Beta, Beta], BeforeValidator(as_list)] = option((0.9, 0.95), "Of AdamW.")
     eps: Number = option(1e-8, "Of AdamW.")
     weight_decay: Number = option(0.1, "Decoupled, on matrices alone.")
     grad_clip: OptionalNumber = option(1.0, "Largest gradient norm, or none.")
     lr_scaling: Literal["none", "sqrt", "linear"] = option("none", "Scale the preset's rate with the batch size.")
     momentum: Number = option(0.95, "Of Muon.")
-    ns_steps: Count = option(5, "Newton-Schulz iterations of Muon.")
+    ns_steps: Count = option(5, "Newton-Schulz iterations of Muon.", le=100)
     ns_dtype: Literal["auto", "fp32", "bf16"] = option(
         "auto", "Their type; auto: bf16 where the device multiplies it faster, else fp32."
     )

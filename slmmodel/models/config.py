@@ -22,6 +22,8 @@ from slmmodel.sizes import ceil_div, round_up
 
 MAX_SEQ_LEN = 1 << 20
 """Positions: the limit of `seq_len`. Rotary tables and masks of longer sequences would fill the memory."""
+_MAX_PROPOSED_HEADS = 1 << 12
+"""The most heads that a fix may propose."""
 
 
 def derived(default: Callable[[dict[str, Any]], Any]) -> Any:
@@ -138,7 +140,8 @@ class TransformerConfig(ModelConfig):
         kv, is_free = self.n_kv_heads, "head_dim" in self.model_fields_set
         width = Argument("model.d_model", round_up(self.d_model, 2 * self.n_heads))
         fact = f"{self.n_heads} heads do not share {kv} key/value heads evenly"
-        fitting = [n for n in range(kv, self.d_model + 1, kv) if is_free or self.d_model % (2 * n) == 0]
+        most = min(self.d_model, _MAX_PROPOSED_HEADS)
+        fitting = [n for n in range(kv, most + 1, kv) if is_free or self.d_model % (2 * n) == 0]
         nearest = min(fitting, key=lambda n: abs(n - self.n_heads), default=None)
         needed = () if is_free or width.value == self.d_model else (" ", width)
         keep = (Argument("model.n_kv_heads", self.n_heads), *needed)

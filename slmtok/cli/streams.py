@@ -30,10 +30,14 @@ def guarded() -> Iterator[None]:
         _reserve_descriptors()
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ClosedStdout()), encoding="utf-8")
+    nonblocking = [stream for stream in (sys.stdout, sys.stderr) if _set_blocking(stream)]
     sys.stderr = cast("TextIO", _LossyStderr(sys.stderr))
     try:
         yield
     finally:
+        for stream in nonblocking:
+            with suppress(OSError, ValueError):
+                os.set_blocking(stream.fileno(), False)
         sys.stdout, sys.stderr = before
 
 
@@ -81,6 +85,16 @@ def refuse_stdout(path: str, command: str, *, is_named: bool = True) -> None:
         option="output",
         path=path,
     )
+
+
+def _set_blocking(stream: TextIO) -> bool:
+    """Whether a stream did not block, as some programs leave a shared pipe: text that it takes later would be lost."""
+    # `os` has no such function for pipes of Windows.
+    with suppress(OSError, ValueError, AttributeError):
+        if not os.get_blocking(stream.fileno()):
+            os.set_blocking(stream.fileno(), True)
+            return True
+    return False
 
 
 def _redirect_to_null(stream: Any) -> None:

@@ -15,7 +15,7 @@ import small
 
 from slmmodel import folder_lock
 from slmmodel.errors import OutputExists, Unreadable
-from slmmodel.folder_lock import LOCK, locked
+from slmmodel.folder_lock import LOCK, FolderHandle, locked
 from slmmodel.trainer import branch, train
 
 HOLDER = """
@@ -138,7 +138,7 @@ def test_a_killed_replacement_is_continued(data, tmp_path, monkeypatch):
     """Killed at each removal of a file of the old run in turn."""
     settings = small.settings(data, run__budget__steps=2)
     train(settings, output=tmp_path / "whole")
-    real = Path.unlink
+    real = FolderHandle.remove_file
 
     class Killed(BaseException):
         pass
@@ -147,14 +147,14 @@ def test_a_killed_replacement_is_continued(data, tmp_path, monkeypatch):
         path, left = tmp_path / f"run{after}", [after]
         train(settings, output=path)
 
-        def unlink(self, missing_ok=False, left=left):
+        def remove(handle, path, left=left):
             left[0] -= 1
             if left[0] < 0:
                 raise Killed
-            real(self, missing_ok=missing_ok)
+            real(handle, path)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "unlink", unlink)
+            patch.setattr(FolderHandle, "remove_file", remove)
             try:
                 train(settings, output=path, force=True)
                 break

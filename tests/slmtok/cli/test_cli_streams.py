@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +161,26 @@ def test_a_reader_that_goes_away(shell, tmp_path, kind):
     (tmp_path / "a.txt").write_text("once upon a time " * 40_000)
     code, out, err = shell(f"encode a.txt -t tok.json --output-format {kind} -o -", "{ %; echo $? >&2; } | head -c 3")
     assert (code, err) == (0, "0\n") and len(out) <= 3
+
+
+@pytest.mark.skipif(not hasattr(os, "set_blocking"), reason="pipes of Windows")
+@pytest.mark.parametrize("kind", ["bin", "ids"])
+def test_a_pipe_that_does_not_block_gets_all(shell, tmp_path, environment, kind):
+    """As other programs leave a pipe that they share; the reader begins late."""
+    (tmp_path / "a.txt").write_text("once upon a time " * 40_000)
+    line = f"encode a.txt -t tok.json --output-format {kind} -o"
+    assert shell(f"{line} whole", "")[0] == 0
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    command = [sys.executable, "-m", "slmtok", *line.split(), "-"]
+    with subprocess.Popen(command, stdout=writer, cwd=tmp_path, env=environment) as process:
+        time.sleep(1)
+        assert not os.get_blocking(writer) or process.poll() is None
+        os.close(writer)
+        with open(reader, "rb") as file:  # noqa: PTH123
+            content = file.read()
+    assert process.returncode == 0
+    assert content == (tmp_path / "whole").read_bytes()
 
 
 def test_no_file_takes_the_number_of_a_closed_stream(shell, tmp_path):
