@@ -251,7 +251,7 @@ def _check_same_documents(a: Losses, b: Losses) -> None:
         return
     what = "different documents of the same sizes" if same_sizes else "different documents"
     sizes = [f"{losses.scores.n_docs} documents with {losses.scores.n_bytes} bytes" for losses in (a, b)]
-    # A text has no digest of packed data.
+    # Ids without a manifest have no digest.
     parts = [f", digest {digest:.16}…" if digest else "" for digest in digests]
     where = " and ".join(size + part for size, part in zip(sizes, parts, strict=True))
     fix = "evaluate both models on the same data: slm eval RUN --on TEXT --losses FILE for each"
