@@ -169,7 +169,8 @@ def read_losses(path: str | Path) -> Losses:
 
     path, fix = Path(_one_path(path)), "slm eval RUN --losses FILE writes one"
     if not path.is_file():
-        wrong = "is a folder, not a file of losses" if path.is_dir() else "does not exist"
+        kind = "a folder" if path.is_dir() else "no regular file"
+        wrong = f"is {kind}, not a file of losses" if path.exists() else "does not exist"
         raise MissingInput(f"{str(path)!r} {wrong}", fix=fix, path=str(path))
     try:
         with safe_open(path, "np") as file:
