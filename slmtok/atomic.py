@@ -49,7 +49,8 @@ class OutputSet:
     temporary: tuple[Path, ...]
     force: bool
     existed: bool
-    _renamed: list[Path] = field(default_factory=list)
+    _renamed: dict[Path, list[int]] = field(default_factory=dict)
+    """The outputs that are renamed, each with its identity."""
     _records: list[Path] = field(default_factory=list)
     _keeps: bool = False
 
@@ -73,21 +74,30 @@ class OutputSet:
     def _commit(self, indices: Sequence[int], *, is_recorded: bool) -> None:
         with locked_folder(self.paths[0].parent):
             _check_targets([self.paths[index] for index in indices], self.paths[0], force=self.force)
+            self._check_renamed()
             for index in indices:
                 if self.paths[index].is_file() and not self.paths[index].is_symlink():
                     self.temporary[index].chmod(stat.S_IMODE(self.paths[index].stat().st_mode))
             if is_recorded:
                 self._record(indices)
             for index in indices:
+                identity = _identity(self.temporary[index])
                 self.temporary[index].replace(self.paths[index])
-                self._renamed.append(self.paths[index])
+                self._renamed[self.paths[index]] = identity
+
+    def _check_renamed(self) -> None:
+        """Raises `OutputExists` where another process has replaced an output: the others would not fit it."""
+        for path, identity in self._renamed.items():
+            if not path.is_file() or _identity(path) != identity:
+                fact = f"another process has replaced or removed {str(path)!r}, which belongs to {self.paths[0].name!r}"
+                raise OutputExists(fact, fix="run the same command again when it has ended", path=str(path))
 
     def _record(self, indices: Sequence[int]) -> None:
         """Writes a record of these outputs and of those that are renamed already."""
         # A new file, for a torn record would leave nothing to tell a file of this command by.
         self._records.append(temporary_path(self.paths[0]).with_suffix(".set"))
-        places = {path: path for path in self._renamed} | {self.paths[at]: self.temporary[at] for at in indices}
-        identities = [[os.fspath(path.absolute()), *_identity(place)] for path, place in places.items()]
+        found = self._renamed | {self.paths[at]: _identity(self.temporary[at]) for at in indices}
+        identities = [[os.fspath(path.absolute()), *identity] for path, identity in found.items()]
         write_synced(self._records[-1], json.dumps(identities).encode())
 
     def clean_up(self) -> bool:

@@ -57,6 +57,8 @@ _VARIABLES = {"Tokenizer": "tok", "PretokenCounts": "counts", "Texts": "texts"}
 """The variables that hold objects of these types in the calls of errors."""
 
 
+_REPORTS = {"progress": "stage, done, total", "on_progress": "state"}
+"""Options of calls that take a function, and the arguments of this one."""
 _IN_COMMAND = re.compile(r"slm(tok|model)\.cli\.")
 
 
@@ -101,7 +103,8 @@ def warn_caller(message: str) -> None:
 def explains_calls(target: Target) -> Target:
     """Decorates a function, or the constructor and the public methods of a class.
 
-    A call that does not fit the signature raises `UnknownOption` or `WrongType` instead of a bare `TypeError`. Methods
+    A call that does not fit the signature raises `UnknownOption` or `WrongType` instead of a bare `TypeError`, and one
+    whose report of progress is no function raises `WrongType` before the work. Methods
     with `*more, **unknown` raise `wrong_call` themselves, which costs a call 30 ns instead of 60.
     """
     if not isinstance(target, type):
@@ -121,6 +124,8 @@ def _explained(function: Target, *, is_method: bool) -> Target:
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
         try:
+            if keywords and not _REPORTS.keys().isdisjoint(keywords):
+                _check_reports(function, keywords)
             return function(*args, **keywords)
         except TypeError as error:
             # Without a frame of the function the call itself failed.
@@ -129,6 +134,14 @@ def _explained(function: Target, *, is_method: bool) -> Target:
         raise wrong_call(function, args[is_method:], keywords, is_method=is_method)
 
     return cast("Target", call)
+
+
+def _check_reports(function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
+    for name in _REPORTS.keys() & keywords.keys() & signature(function).parameters.keys():
+        given, arguments = keywords[name], _REPORTS[name]
+        if given is not None and not callable(given):
+            fact = f"{name} must be a function of ({arguments}), not {type(given).__name__}"
+            raise WrongType(fact, fix=f"{name}=lambda {arguments}: print({arguments})", option=name)
 
 
 def wrong_call(

@@ -277,15 +277,6 @@ def type_shown(value: object) -> str:
     return f"{name}{'' if value is None else f' {value}'}, a missing text"
 
 
-def check_progress(progress: object) -> None:
-    """Raises `WrongType` unless `progress` can be called, or is None."""
-    if progress is not None and not callable(progress):
-        raise WrongType(
-            f"progress must be a function of (stage, done, total), not {type(progress).__name__}",
-            fix="progress=lambda stage, done, total: print(stage, done, total)",
-        )
-
-
 def check_choice(name: str, value: object, choices: Sequence[str], limit: str | None = None) -> None:
     """Raises `OptionError` unless `value` is one of the choices; suggests the one that it is most like, else each."""
     if not isinstance(value, str) or value not in choices:

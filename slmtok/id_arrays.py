@@ -44,6 +44,8 @@ _TAKEN = frozenset(("<u2", "<u4", "<i8"))
 """Types of arrays that the engine takes as a whole, in the byte order of every machine that it is built for."""
 _MASK_IDS = 16
 """Ids of a list that are looked at to refuse a mask; looking at all would take as long as decoding."""
+_CONVERTED_IDS = 1 << 20
+"""Ids of a list that C converts in one call, during which signals are not heard."""
 _MASK_FIX = "ids[mask] chooses ids of an array"
 _MAX_SHOWN = 80
 """Characters of a value that is no id in an error."""
@@ -116,7 +118,7 @@ def _depth_of_ids(values: object) -> int:
     return 1
 
 
-def check_row(ids: object, call: str = "tok.decode({})") -> object:
+def check_row(ids: object, call: str = "tok.decode({})") -> Any:
     """`ids` as one sequence for the engine. Raises `WrongType` for a batch or text; `call` takes one sequence."""
     import numpy as np
 
@@ -221,8 +223,9 @@ def as_id_array(ids: object, n_vocab: int | None = None, document: int | None = 
 
     row = check_row(ids)
     try:
-        array = np.asarray(row)
-    except (ValueError, OverflowError):
+        parts = [np.asarray(part) for part in _parts(row)]
+        array = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    except (ValueError, OverflowError, TypeError):
         array = np.empty((0, 0))
     if array.ndim == 1 and array.dtype.kind in "iu" and array.dtype != np.uint64:
         return array.astype(np.int64, copy=False)
@@ -333,13 +336,24 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
     return np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int64), offsets
 
 
-def decode_row(encoder: Encoder, row: object, document: int | None = None) -> bytes:
+def _parts(row: Any) -> Iterable[Any]:
+    """A row in parts, each of which is converted in a short time; an array as it is."""
+    if len(row) <= _CONVERTED_IDS or not isinstance(row, (list, tuple)):
+        return (row,)
+    return (row[start : start + _CONVERTED_IDS] for start in range(0, len(row), _CONVERTED_IDS))
+
+
+def decode_row(encoder: Encoder, row: Any, document: int | None = None) -> bytes:
     """The bytes of one row. Raises `UnknownId`, `WrongType`, with the position."""
+    decoded: list[bytes] = []
     try:
-        return encoder.decode_bytes(row)
+        for part in _parts(row):
+            decoded.append(encoder.decode_bytes(part))
+        return b"".join(decoded)
     except UnknownId as error:
         position = error.fields.get("position")
         if isinstance(position, int):
+            error.fields["position"] = position = position + len(decoded) * _CONVERTED_IDS
             error.where = _where(position, document)
         if document is not None:
             error.fields["document"] = document

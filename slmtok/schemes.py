@@ -21,6 +21,7 @@ from slmtok.errors import (
     RequiredTooMany,
     Setting,
 )
+from slmtok.interrupts import run_in_thread
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
 from slmtok.vocabulary import Merge, Vocabulary, translate_rank_error
 
@@ -245,7 +246,7 @@ def _build_merges(vocabulary: Vocabulary, pattern: Pattern, specials: list[tuple
         tokens = [token for token in vocabulary.token_table if token is not None]
         ids = np.array([id for id, token in enumerate(vocabulary.token_table) if token is not None], dtype=np.uint32)
         try:
-            return _engine.Encoder.from_ranks(pattern, tokens, ids, specials=specials)
+            return run_in_thread(lambda: _engine.Encoder.from_ranks(pattern, tokens, ids, specials=specials))
         except InvalidRanks as error:
             raise translate_rank_error(error, {token: id for id, token in vocabulary.items()}) from None
     if all(len(merge) == 2 for merge in vocabulary.merges):

@@ -30,6 +30,7 @@ from slmtok.corpus.batches import START
 from slmtok.options import ReadOptions, option_specs
 from slmtok.shards.plan import source_names, sources
 from slmtok.shards.split import MANY_DOCUMENTS, Split, by_lengths, measure
+from slmtok.shards.writer import digest_sum
 
 NO_VALIDATION = Split("none")
 MEMORY_BATCH_BYTES = 8 << 20
@@ -199,8 +200,9 @@ class TextStream(DocumentStream):
         return _joined([shard for shard in found if len(shard.nbytes)])
 
     def _encoded(self, mark: tuple[int, Position]) -> Generator[_Part, None, None]:
-        """The batches from a mark on with their ids; at the end, `n_bytes` is known."""
-        begin, position = mark
+        """The batches from a mark on with their ids; at the end, `n_bytes` is known, and from the first batch on
+        `documents_digest`."""
+        (begin, position), digest = mark, 0
         with closing(self._corpus.batches(position, cut=self._rule.cut, encode=True)) as batches:
             for batch, encoded in batches:
                 assert encoded is not None
@@ -209,8 +211,11 @@ class TextStream(DocumentStream):
                 begin = int(begins[-1])
                 self._mark(begin, batch)
                 kept = is_validation if self.split == "val" else ~is_validation
+                digest += digest_sum(batch.digests[kept])
                 yield _Part(begins, kept, *encoded, batch.texts.sizes)
         self.n_bytes = begin
+        if mark[1] == START:
+            self.documents_digest = f"{digest % (1 << 256):064x}"
 
     def _seek(self, start: int) -> tuple[int, Position]:
         """The mark before the first document of a range; reads on from the last one without encoding."""
@@ -231,9 +236,7 @@ class TextStream(DocumentStream):
 
     def _is_validation(self, batch: Batch) -> NDArray[np.bool_]:
         """Equal documents have equal hashes, so they are on the same side."""
-        if self._rule.ppm == 0:
-            return self._rule.validation(batch, np.empty((len(batch), 32), np.uint8))
-        return self._rule.validation(batch, np.frombuffer(batch.texts.digests, dtype=np.uint8).reshape(-1, 32))
+        return self._rule.validation(batch, batch.digests)
 
     @staticmethod
     def _training_bytes(batch: Batch, is_validation: NDArray[np.bool_]) -> Ints:

@@ -34,6 +34,8 @@ class DocumentStream(ABC):
     delimiters: Delimiters
     digest: str
     """SHA-256 over everything that decides the documents and their ids."""
+    documents_digest: str | None = None
+    """As that of `TokenSource`."""
     n_bytes: int | None = None
     """Of the training text; None until its end was read."""
 
@@ -47,7 +49,7 @@ class PackedStream(DocumentStream):
 
     def __init__(self, source: TokenSource) -> None:
         assert source.vocab is not None and source.delimiters is not None
-        self.vocab, self.digest = source.vocab, source.digest
+        self.vocab, self.digest, self.documents_digest = source.vocab, source.digest, source.documents_digest
         self._stored = source.delimiters
         self.delimiters = source.delimiters._replace(stores_opening=False, stores_closing=False)
         self._block: DocumentBlock = source.block(0)
@@ -131,6 +133,16 @@ class Mixture(TokenSource):
         streams = [(each.stream.digest, share) for each, share in zip(self.components, self.shares, strict=True)]
         made = self.generated and (self.generated.share, self.generated.identity)
         return hashlib.sha256(repr([streams, made, self.split, self._repeats, self._block_bytes]).encode()).hexdigest()
+
+    @property
+    def documents_digest(self) -> str | None:
+        """See `TokenSource`; None where documents are repeated or made."""
+        digests = [each.stream.documents_digest for each in self.components]
+        known = [int(digest, 16) for digest in digests if digest is not None]
+        repeated = self._repeats and len(digests) > 1
+        if len(known) < len(digests) or repeated or self.generated is not None:
+            return None
+        return f"{sum(known) % (1 << 256):064x}"
 
     def with_generated(self, generated: Generated) -> Mixture:
         """The same streams with these documents."""

@@ -209,7 +209,7 @@ class ShardSource(OneBlockSource):
             raise unreadable(folder, error) from error
         super().__init__(shards, delimiters)
         self._unchecked = set(range(len(shards)))
-        self.documents_digest = next(found.digest for name, found in manifest.splits.items() if name == split)
+        self._documents_digest = next(found.digest for name, found in manifest.splits.items() if name == split)
         self.domain_names = tuple(manifest.domains)
         self.inference, self.pack_flags = manifest.inference, manifest.pack_flags()
         sources = manifest.plan.get("sources")
@@ -255,6 +255,11 @@ class ShardSource(OneBlockSource):
                 limit=f"fingerprints {fingerprint[:16]}… and {self.vocab.fingerprint[:16]}…",
                 fix="restore the vocab.json that was packed with the data, or pack the data again",
             )
+
+    @property
+    def documents_digest(self) -> str:
+        """See `TokenSource`: of the split."""
+        return self._documents_digest
 
     @property
     def digest(self) -> str:

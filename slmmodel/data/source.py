@@ -43,8 +43,6 @@ class TokenSource(ABC):
     vocab: VocabMeta | None = None
     delimiters: Delimiters | None = None
     split: str | None = None
-    documents_digest: str | None = None
-    """SHA-256 over the documents alone, independent of the tokenizer; None where it is not known."""
     bytes_from = "source"
     """Whether bytes of documents come from the corpus (`source`), or are summed over ids (`derived`)."""
     domain_names: tuple[str, ...] = ()
@@ -59,6 +57,12 @@ class TokenSource(ABC):
     @abstractmethod
     def digest(self) -> str:
         """64 hexadecimal digits."""
+
+    @property
+    def documents_digest(self) -> str | None:
+        """Of the documents alone, as in the manifest of packed data (docs/formats/shards.md); None where it is not
+        known, as of text before it was read to its end."""
+        return None
 
     @abstractmethod
     def block(self, index: int) -> DocumentBlock:

@@ -169,7 +169,8 @@ def read_losses(path: str | Path) -> Losses:
 
     path, fix = Path(_one_path(path)), "slm eval RUN --losses FILE writes one"
     if not path.is_file():
-        wrong = "is a folder, not a file of losses" if path.is_dir() else "does not exist"
+        kind = "a folder" if path.is_dir() else "no regular file"
+        wrong = f"is {kind}, not a file of losses" if path.exists() else "does not exist"
         raise MissingInput(f"{str(path)!r} {wrong}", fix=fix, path=str(path))
     try:
         with safe_open(path, "np") as file:
@@ -251,7 +252,7 @@ def _check_same_documents(a: Losses, b: Losses) -> None:
         return
     what = "different documents of the same sizes" if same_sizes else "different documents"
     sizes = [f"{losses.scores.n_docs} documents with {losses.scores.n_bytes} bytes" for losses in (a, b)]
-    # A text has no digest of packed data.
+    # Ids without a manifest have no digest.
     parts = [f", digest {digest:.16}…" if digest else "" for digest in digests]
     where = " and ".join(size + part for size, part in zip(sizes, parts, strict=True))
     fix = "evaluate both models on the same data: slm eval RUN --on TEXT --losses FILE for each"

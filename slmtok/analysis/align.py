@@ -112,15 +112,11 @@ def read_losses(path: str) -> Losses:
         from safetensors import SafetensorError, safe_open
     except ImportError:
         raise missing_extra("a file of losses", "safetensors") from None
-    if Path(path).is_dir():
-        raise Unreadable(
-            f"{path!r} is a folder, not a file of losses",
-            where=path,
-            fix=_FIX,
-            path=path,
-        )
-    if not Path(path).is_file():
+    if not Path(path).exists():
         raise missing_input(path)
+    if not Path(path).is_file():
+        kind = "a folder" if Path(path).is_dir() else "no regular file"
+        raise Unreadable(f"{path!r} is {kind}, not a file of losses", where=path, fix=_FIX, path=path)
     try:
         with safe_open(path, "np") as file:
             about: Any = json.loads((file.metadata() or {}).get("about", "null"))

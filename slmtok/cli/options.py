@@ -255,7 +255,8 @@ class Command(click.Command):
         self.groups: list[_Group] = getattr(self.callback, "__option_groups__", [])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keeps the arguments as they were given in `ctx.meta["arguments"]`."""
+        """Keeps the arguments as they were given in `ctx.meta["arguments"]`, `-o=FILE` as `-o FILE`."""
+        args = self._divide_short(args)
         ctx.meta["arguments"] = list(args)
         if any(param.name == "corpus" for param in self.params):
             self._refuse_assignment(ctx, args)
@@ -273,6 +274,17 @@ class Command(click.Command):
     def _flags(self) -> set[str]:
         """The flags of all options."""
         return {flag for param in self.params if isinstance(param, click.Option) for flag in param.opts}
+
+    def _divide_short(self, args: list[str]) -> list[str]:
+        """The arguments with `-o=FILE` as two, as after a long option: click takes `=FILE` as the value."""
+        options = [param for param in self.params if isinstance(param, click.Option) and not param.is_flag]
+        taking = {flag for param in options for flag in param.opts}
+        divided: list[str] = []
+        for at, (before, word) in enumerate(pairwise(["", *args])):
+            flag, equals, value = word.partition("=")
+            is_option = equals and len(flag) == len("-o") and flag in taking and before not in taking
+            divided += [flag, value] if is_option and "--" not in args[:at] else [word]
+        return divided
 
     def _refuse_assignment(self, ctx: click.Context, args: list[str]) -> None:
         """Raises `OptionError` for `vocab=500`, as other tools take options, which would be a file of the corpus."""

@@ -108,6 +108,13 @@ class Batch:
         assert self.documents is not None
         return self.documents
 
+    @property
+    def digests(self) -> NDArray[np.uint8]:
+        """The sha256 of each document, uint8[n, 32]."""
+        import numpy as np
+
+        return np.frombuffer(self.texts.digests, dtype=np.uint8).reshape(-1, 32)
+
     def position(self, index: int) -> Position:
         """The position behind document `index - 1`; for 0 that of the first document."""
         run = max(0, bisect_right(self.starts, index - 1, key=lambda start: start[0]) - 1)

@@ -41,6 +41,7 @@ from slmtok.errors import (
 from slmtok.files import read_limited
 from slmtok.formats.base import Encode, Origin, Target, installed, module, refuse_silent_merges
 from slmtok.formats.own_layout import foreign_specials, is_own, own_vocabulary
+from slmtok.interrupts import run_in_thread
 from slmtok.json_files import corrupt, parse
 from slmtok.model_encodings import encoding_meant
 from slmtok.specials import FIRST_LEARNED, Specials
@@ -422,7 +423,8 @@ def _check_ranks(tokenizer: Tokenizer) -> None:
     pattern = compile_pattern(tokenizer.pattern)
     token: object = None
     try:
-        ranked = Encoder.from_ranks(pattern, list(ids.values()), np.array(list(ids), dtype=np.uint32))
+        numbers = np.array(list(ids), dtype=np.uint32)
+        ranked = run_in_thread(lambda: Encoder.from_ranks(pattern, list(ids.values()), numbers))
         differing = [id for id in ids if ranked.parts(id) != tokenizer._encoder.parts(id)]
         if not differing:
             return

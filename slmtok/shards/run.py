@@ -122,7 +122,7 @@ class Dropout:
         """The rate of each document of a batch, shape (n,)."""
         import numpy as np
 
-        return np.where(self.split.validation(batch, _digests(batch)), 0.0, self.rate)
+        return np.where(self.split.validation(batch, batch.digests), 0.0, self.rate)
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class BatchEncoder:
             ids=row,
             offsets=offsets,
             nbytes=batch.texts.sizes.astype(np.uint64),
-            digests=_digests(batch),
+            digests=batch.digests,
             unusual=np.stack([batch.texts.occurrences(needle) for needle in UNUSUAL.values()], axis=1),
         )
 
@@ -334,7 +334,7 @@ class PackRun:
         training, left = 0, options.max_docs
         with closing(self.corpus.batches()) as batches:
             for batch, _ in batches:
-                held = self._split.validation(batch, _digests(batch))[:left]
+                held = self._split.validation(batch, batch.digests)[:left]
                 training += len(held) - int(held.sum())
                 left = None if left is None else left - len(held)
                 if training >= number or left == 0:
@@ -377,7 +377,7 @@ class PackRun:
         with closing(self.corpus.batches(threads=0 if self.corpus.blocks else self.options.threads or 1)) as batches:
             for batch, _ in batches:
                 count = batch.index_of(state.position)
-                docs, digest = docs + count, digest + digest_sum(_digests(batch)[:count])
+                docs, digest = docs + count, digest + digest_sum(batch.digests[:count])
                 if count < len(batch):
                     break
         return (docs, digest % (1 << 256)) == (packed.docs, packed.digest)
@@ -527,13 +527,6 @@ class PackRun:
             if self._is_made:
                 with suppress(OSError):
                     self.folder.rmdir()
-
-
-def _digests(batch: Batch) -> NDArray[np.uint8]:
-    """The sha256 of each document, uint8[n, 32]."""
-    import numpy as np
-
-    return np.frombuffer(batch.texts.digests, dtype=np.uint8).reshape(-1, 32)
 
 
 def _cut_in_two(batches: list[Batch], cut: int) -> Batch:

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from slmtok.calls import argument_text, call_text, explains_calls
-from slmtok.checks import check_progress
 from slmtok.corpus.contents import no_text
 from slmtok.errors import OptionError, Setting, UnknownOption, WrongType
 from slmtok.foreign_options import OUTPUTS
@@ -122,7 +121,6 @@ def train_sizes(
 
     Each tokenizer equals that of a run of its own.
     """
-    check_progress(progress)
     if "save_counts" in keywords:
         raise _saving_counts(corpus, keywords)
     if isinstance(corpus, PretokenCounts) and options is None:
@@ -208,7 +206,6 @@ def count(
     doc_digests: a `slmtok.training.doc_digests.DocDigests` that receives the digest of every document.
     profile: a `slmtok.corpus.profile.CorpusProfile` that receives lengths and duplicates.
     """
-    check_progress(progress)
     _refuse_output("count", corpus, options, keywords)
     options = build_options(CountOptions, options, keywords)
     corpus = check_source(corpus, options, "slmtok.count")

@@ -375,12 +375,13 @@ def merge_counts(
 
 
 def _merge_meant(first: _Path, second: object, options: Mapping[str, Any]) -> str:
-    """The call of `merge_counts` for a path in the place of the list: the output before the inputs, or two inputs."""
+    """The call of `merge_counts` for a path in the place of the list: the output before the inputs, two inputs, or one
+    and the output, which does not exist."""
     is_list = isinstance(second, Iterable) and not isinstance(second, (str, bytes, os.PathLike))
-    inputs = [*cast("Iterable[object]", second)] if is_list else [first, second]
+    inputs: Sequence[object] = [*cast("Iterable[object]", second)] if is_list else [first, second]
     output: _Path = first if is_list else "all.counts"
-    if not is_list and not os.path.exists(first) and isinstance(second, (str, os.PathLike)) and os.path.exists(second):  # noqa: PTH110
-        inputs, output = [second], first
+    if isinstance(second, (str, os.PathLike)) and os.path.exists(first) != os.path.exists(second):  # noqa: PTH110
+        output, inputs = (first, [second]) if os.path.exists(second) else (second, [first])  # noqa: PTH110
     output = os.fspath(output) if options.get("force") else free_name(os.fspath(output))
     given = "".join(f", {name}={value!r}" for name, value in options.items())
     return f"slmtok.merge_counts([{', '.join(map(argument_text, inputs))}], {output!r}{given})"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import slmtok
-from slmtok import errors
+from slmtok import errors, id_arrays
 from slmtok.compat import as_hf, as_tiktoken
 from slmtok.compat.sentencepiece import SentencePieceProcessor
 from slmtok.stories import story, write_stories
@@ -43,9 +43,13 @@ BAD_IDS: list[tuple[Any, int, int]] = [
 ]
 
 
+@pytest.mark.parametrize("converted", [1, 1 << 20])
 @pytest.mark.parametrize("skip_special", [False, True])
 @pytest.mark.parametrize(("ids", "id", "position"), BAD_IDS)
-def test_an_unknown_id_is_reported_with_its_position(tok, ids, id, position, skip_special) -> None:
+def test_an_unknown_id_is_reported_with_its_position(
+    tok, ids, id, position, skip_special, converted, monkeypatch
+) -> None:
+    monkeypatch.setattr(id_arrays, "_CONVERTED_IDS", converted)
     for call in (tok.decode, tok.decode_bytes):
         with pytest.raises(errors.UnknownId) as caught:
             call(ids, skip_special=skip_special)
@@ -59,6 +63,22 @@ def test_an_unknown_id_is_reported_with_its_position(tok, ids, id, position, ski
                 tok.decode_batch(rows)
             _check(caught.value, id, f"position {position} of document 2")
             assert caught.value.fields["document"] == 2
+
+
+def test_a_long_list_is_converted_in_parts_between_which_signals_are_heard(tok, monkeypatch) -> None:
+    monkeypatch.setattr(id_arrays, "_CONVERTED_IDS", 2)
+    converted = []
+
+    class Watched(list):
+        def __getitem__(self, key):
+            converted.append(key)
+            return super().__getitem__(key)
+
+    for ids, text in (([113, 114, 115, 116, 117], "abcde"), ([], "")):
+        for skip_special in (False, True):
+            assert tok.decode(Watched(ids), skip_special=skip_special) == text
+    halves = [slice(0, 2), slice(2, 4), slice(4, 6)]
+    assert [key for key in converted if key.stop != id_arrays._MASK_IDS] == halves * 2
 
 
 def _check(error: errors.UnknownId, id: int, where: str) -> None:
@@ -229,6 +249,11 @@ WRONG: list[tuple[Callable[[Any], Any], type[errors.SlmtokError], str]] = [
     (lambda tok: slmtok.load("a\0b"), errors.MissingInput, "no file"),
     (lambda tok: slmtok.Tokenizer.from_bytes("{}"), errors.WrongType, "a tokenizer file is bytes, not str"),
     (lambda tok: slmtok.from_tiktoken(5), errors.WrongType, "named by a str or a Path, not by int"),
+    (lambda tok: tok.encode_batch(["a"], progress=5), errors.WrongType, "progress must be a function"),
+    (lambda tok: tok.encode_files(5, "out", progress=5), errors.WrongType, "progress must be a function"),
+    (lambda tok: slmtok.count(5, progress=5), errors.WrongType, "progress must be a function"),
+    (lambda tok: slmtok.pack(5, tok, "out", on_progress=5), errors.WrongType, "must be a function of (state)"),
+    (lambda tok: slmtok.pack("a.txt", tok, "out", progress=5), errors.UnknownOption, "unknown option 'progress'"),
     (lambda tok: tok.encode_files(5, "out"), errors.WrongType, "encode_files takes paths, not int"),
     (lambda tok: tok.encode_files([5], "out"), errors.WrongType, "not by int"),
     (lambda tok: tok.encode_files(".", "out"), errors.Unreadable, "'.' is not a regular file"),

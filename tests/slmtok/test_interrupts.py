@@ -23,6 +23,7 @@ SETUP = r"""
 import itertools, os, signal, sys, threading
 import numpy, slmtok
 from slmtok import _engine
+from slmtok.formats import tiktoken
 from slmtok.specials import default_specials
 from slmtok.tokenizer_file import Golden, TokenizerFile
 from slmtok.vocabulary import PatternSpec, Vocabulary
@@ -37,10 +38,10 @@ LONG = b"x" * (20 << 20)
 def terminate(number, frame):
     raise SystemExit(143)
 
-def vocabulary(regex):
+def vocabulary(regex, merges=((136, 136), (113, 114), (272, 272))):
     name = regex if regex in _engine.pattern_names() else None
     spec = PatternSpec(name, _engine.Pattern(regex).regex, _engine.UNICODE_VERSION)
-    return Vocabulary("bpe", spec, default_specials(), merges=((136, 136), (113, 114), (272, 272)))
+    return Vocabulary("bpe", spec, default_specials(), merges=merges)
 
 def tokenizer(regex):
     return slmtok.Tokenizer(vocabulary(regex))
@@ -49,6 +50,11 @@ def save_with_golden(regex, text):
     # Its golden vector is a long text; no one has computed the ids.
     content = TokenizerFile(vocabulary(regex), (Golden(text, (1,)),), {}, {}).content
     open("tok.json", "wb").write(content)
+
+def long_tokens():
+    # 512 KiB of one letter, and that with each of 60 letters behind it.
+    doubling = [(113, 113), *((id, id) for id in range(272, 290))]
+    return slmtok.Tokenizer(vocabulary("slm", tuple(doubling + [(290, 120 + letter) for letter in range(60)])))
 
 def write_long():
     open("x.txt", "wb").write(LONG)
@@ -98,6 +104,7 @@ while True:
     "encode_files": "write_long(); tok = tokenizer(STEPS); ready(); tok.encode_files('x.txt', 'x.bin')",
     "load": "save_with_golden(LINEAR, LONG); ready(); slmtok.load('tok.json')",
     "one long piece": "tok = tokenizer('whole'); text = noise(200_000_000); ready(); tok.encode(text)",
+    "export to tiktoken": "tok = long_tokens(); ready(); tiktoken.check(tok)",
     "train": "counts = noisy_counts(); ready(); _engine.train(counts, 100_000, min_count=1)",
 }
 """Calls that take minutes."""

@@ -55,6 +55,8 @@ def test_the_output_before_the_counts_that_are_merged(tok: slmtok.Tokenizer) -> 
     assert fix == "slmtok.merge_counts(['a.counts', 'b.counts'], 'm-2.counts')"
     fix, _ = pasted(lambda: slmtok.merge_counts("n.counts", "a.counts", force=True), WrongType)
     assert fix == "slmtok.merge_counts(['a.counts'], 'n.counts', force=True)"
+    fix, _ = pasted(lambda: slmtok.merge_counts("a.counts", "o.counts"), WrongType)
+    assert fix == "slmtok.merge_counts(['a.counts'], 'o.counts')"
 
 
 def test_ids_of_padding_and_the_texts_of_a_dictionary(tok: slmtok.Tokenizer) -> None:

@@ -58,6 +58,7 @@ def test_the_same_documents_as_packing(tmp_path: Path, tok: Path, count: int) ->
             assert block.ids(doc, 0, 10**6).tolist() == packed.ids(doc, 0, 10**6).tolist()
         with pytest.raises(NoSuchBlockError):
             source.block(1)
+        assert source.documents_digest == packed.documents_digest
     assert data.vocab.fingerprint == packed.vocab.fingerprint
     assert data.vocab_json == (tmp_path / "packed/vocab.json").read_bytes()
 

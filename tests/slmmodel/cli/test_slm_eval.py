@@ -105,6 +105,23 @@ def test_losses_and_the_comparison(slm, run, tmp_path):
     assert slm("compare", "a.loss", "none.loss").code == 1
 
 
+def test_losses_of_texts_know_their_documents(slm, text_run, tmp_path, capsys):
+    """Texts of equal lengths differ; the same documents are equal, packed or not."""
+    from slmtok.cli import main as slmtok
+
+    text = (tmp_path / "text.jsonl").read_text().splitlines(keepends=True)[-9:]
+    Path("same.jsonl").write_text("".join(text))
+    Path("other.jsonl").write_text("".join(text).replace("cat", "car"))
+    for name, on in {"packed": [], "same": ["--on", "same.jsonl"], "other": ["--on", "other.jsonl"]}.items():
+        slm("eval", text_run, *on, "--losses", f"{name}.loss", "--no-baselines", "--quiet", code=0)
+    slm("compare", "packed.loss", "same.loss", "--resamples", 20, code=0)
+    assert slmtok(["align", "packed.loss", "same.loss", "--on", "same.jsonl"]) == 0
+    refused = slm("compare", "same.loss", "other.loss", code=1)
+    assert "the two files are about different documents of the same sizes" in refused.err
+    assert slmtok(["align", "same.loss", "same.loss", "--on", "other.jsonl"]) == 2
+    assert "the digest of the text is not the one in same.loss" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("better", "verdict"), [("A", "A is better"), ("B", "B is better"), ("", "no decision")])
 def test_verdicts(better, verdict):
     from slmmodel.cli.eval import verdict_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,10 @@ def test_no_file_and_no_safetensors(tmp_path: Path) -> None:
         comparison.read_losses(tmp_path / "none.loss")
     with pytest.raises(MissingInput, match="is a folder"):
         comparison.read_losses(tmp_path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(MissingInput, match="pipe' is no regular file, not a file of losses"):
+            comparison.read_losses(tmp_path / "pipe")
     (tmp_path / "x.loss").write_bytes(b"nothing of the kind")
     with pytest.raises(CorruptFile, match="is not a file of losses"):
         comparison.read_losses(tmp_path / "x.loss")

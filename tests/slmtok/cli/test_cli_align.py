@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def test_result_and_map(slmtok, scored: Path) -> None:
     ("arguments", "message"),
     [
         (("a.losses", "none", "--on", "v.jsonl"), "no file 'none'"),
+        (("a.losses", os.devnull, "--on", "v.jsonl"), "is no regular file, not a file of losses"),
         (("a.losses", "v.jsonl", "--on", "v.jsonl"), "v.jsonl is no file of losses"),
         (("a.losses", "b.losses", "--on", "a.losses"), "a.losses"),
         (("a.losses", "b.losses", "--on", "v.jsonl", "-o", "v.jsonl", "--force"), "is also the input"),

@@ -94,6 +94,15 @@ def test_underscores_count_as_hyphens(slmtok, corpus):
     assert Path("s_t.txt").is_file()
 
 
+def test_a_sign_after_a_short_option_is_no_part_of_the_value(slmtok, corpus):
+    """As after a long option; the value of another option may begin so."""
+    assert slmtok("train", corpus, "--vocab", "300", "-o=a.json").code == 0
+    assert slmtok("count", corpus, "--separator", "-o=", "-o=a.counts").code == 0
+    assert sorted(path.name for path in Path().glob("*a.[jc]*")) == ["a.counts", "a.json"]
+    assert slmtok("encode", corpus, "-t=a.json", "-o=-").out
+    assert "--output is empty" in slmtok("train", corpus, "--vocab", "300", "-o=").err
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -159,6 +159,28 @@ def test_of_processes_that_write_one_output_one_succeeds(tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.parametrize("finishes", ["second", "neither"])
+def test_a_set_of_two_processes_is_refused(tmp_path, finishes):
+    """The counts of one process never lie beside the tokenizer of another."""
+
+    def publish_counts(number):
+        made = atomic.output_set(tmp_path / "tok.json", tmp_path / "tok.counts", force=True)
+        outputs = made.__enter__()
+        for path in outputs.temporary:
+            path.write_bytes(number)
+        outputs.publish_last()
+        return made
+
+    first, second = publish_counts(b"1"), publish_counts(b"2")
+    if finishes == "second":
+        second.__exit__(None, None, None)
+    with pytest.raises(OutputExists, match=r"another process has replaced or removed '.*tok.counts', which belongs to"):
+        first.__exit__(None, None, None)
+    if finishes == "neither":
+        second.__exit__(None, None, None)
+    assert {path.read_bytes() for path in tmp_path.glob("tok.*")} == {b"2"}
+
+
 @pytest.mark.skipif(os.name == "nt", reason="locks of Unix")
 def test_a_folder_that_another_program_locked_is_written(tmp_path):
     import fcntl
