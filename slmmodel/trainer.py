@@ -35,7 +35,7 @@ from slmmodel.training.saving import CheckpointWriter
 from slmmodel.training.setup import branch
 from slmmodel.training.stages import DataStages
 from slmmodel.training.state import REASON_BY_EXIT_STATUS, RunResult, StopSignals, count_step, initial_state, model_card
-from slmmodel.training.step import StepResult, TrainStep
+from slmmodel.training.step import InterruptedStepError, StepResult, TrainStep
 from slmmodel.training.trackers import RunInfo, open_trackers
 from slmmodel.training.verify import DataGuard, verify_data
 
@@ -290,8 +290,16 @@ class Trainer:
         reason: str | None = None
         try:
             with StopSignals.handled() as signals:
+                if self.world.size == 1:
+                    self.train_step.is_stopped = lambda: bool(signals.exit_status)
                 while counters.step < state.steps and reason is None:
-                    global_batch, lr_factor, result = self._take_step()
+                    try:
+                        global_batch, lr_factor, result = self._take_step()
+                    except InterruptedStepError:
+                        reason = REASON_BY_EXIT_STATUS[signals.exit_status]
+                        if counters.step and counters.step not in self.folder.checkpoints.list():
+                            self.save()
+                        break
                     last = counters.step >= state.steps
                     validation = self._validate() if last or counters.step % eval_every == 0 else None
                     self._log(global_batch, result, lr_factor, validation, log_every)

@@ -60,7 +60,7 @@ def count_step(
 
 
 class StopSignals:
-    """What signals asked for: SIGTERM and SIGINT end the run after the current step, SIGUSR1 saves a checkpoint.
+    """What signals asked for: SIGTERM and SIGINT end the run, SIGUSR1 saves a checkpoint after the current step.
 
     Windows has no SIGUSR1. A second SIGINT ends the process at once.
     """

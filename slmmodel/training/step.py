@@ -8,7 +8,7 @@ it ends the run.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
@@ -85,6 +85,10 @@ class MicroBatch(NamedTuple):
     """Whether the rank has no sequence left and repeats one, with gradient and loss 0, for the collective calls."""
 
 
+class InterruptedStepError(Exception):
+    """A step was given up between its micro-batches; nothing of it was applied."""
+
+
 class LossGuard(GuardState):
     """Decides for each step whether it may change weights, and whether its loss is a spike.
 
@@ -152,6 +156,8 @@ class TrainStep:
         # Dropout draws from one generator in order, a recurrent state is written by one forward pass, fp16 is scaled.
         one_thread = stateful or self._dropout or self.scaler.is_enabled()
         may_split = run.cpu_accel and world.size == 1 and device.type == "cpu" and not one_thread
+        self.is_stopped: Callable[[], bool] = lambda: False
+        """Asked before each micro-batch; where ranks work together, none may give a step up alone."""
         self._cpu_parallel = CpuParallel(self.optimizer.parameters) if may_split else None
         self._closing_id = delimiters.closing
         self._sum_dtype = torch.float32 if device.type == "mps" else torch.float64
@@ -167,7 +173,7 @@ class TrainStep:
     def take(self, global_batch: GlobalBatch, step: int, upcoming: GlobalBatch | None = None) -> StepResult:
         """One step on a global batch; `upcoming` is the next one, for the prefetcher.
 
-        Raises `OutOfMemory` where a single sequence does not fit, or on any rank of several.
+        Raises `OutOfMemory` where a single sequence does not fit, or on any rank of several; `InterruptedStepError`.
         """
         accumulate = partial(self._accumulate, global_batch, step, upcoming)
         while (totals := microbatch.none_if_out_of_memory(accumulate, self.world.device)) is None:
@@ -217,6 +223,9 @@ class TrainStep:
         sum_nats = torch.zeros((), dtype=self._sum_dtype, device=self.world.device)
         n_bytes = documents = 0
         for index, (sequence_keys, is_dummy) in enumerate(micro_batches):
+            if self.is_stopped():
+                self.optimizer.zero_grad()
+                raise InterruptedStepError
             batch = self.loader.batch(sequence_keys)
             if index < len(following):
                 self.loader.prefetch(following[index].sequence_keys)

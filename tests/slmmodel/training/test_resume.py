@@ -18,6 +18,7 @@ from slmmodel import checkpoint, files
 from slmmodel.checkpoint import RunFolder
 from slmmodel.errors import CorruptFile, MissingInput, OptionError, OutputExists, SlmmodelError, Unreadable
 from slmmodel.trainer import branch, train
+from slmmodel.training.step import TrainStep
 
 STEPS = 20
 
@@ -76,6 +77,28 @@ def test_ctrl_c_and_a_save_in_passing(settings, whole, tmp_path):
     assert saved == [True]
     assert small.weights(tmp_path / "run") == small.weights(whole)
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_step_is_given_up_between_its_micro_batches(settings, tmp_path, monkeypatch):
+    """Nothing of it is applied: the checkpoint is that of the step before, and the run ends in the same bits."""
+    backward, calls, settings = TrainStep._backward, [], {**settings, "run.micro_batch": 1}
+    train(settings, output=tmp_path / "whole")
+
+    def stopping(self, batch, loss_scale, number):
+        calls.append(number)
+        if number == step:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return backward(self, batch, loss_scale, number)
+
+    path = tmp_path / "run"
+    for step in (0, 2, 5):
+        with monkeypatch.context() as patch:
+            patch.setattr(TrainStep, "_backward", stopping)
+            result = train(settings, output=path)
+        assert calls.count(step) == 1 and result.step == step and result.reason == "terminated"
+        assert RunFolder(path).checkpoints.newest() == (step or None)
+    train(settings, output=path)
+    assert small.weights(path) == small.weights(tmp_path / "whole")
 
 
 def test_a_second_interrupt_ends_at_once(settings, tmp_path):
