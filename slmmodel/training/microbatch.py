@@ -1,8 +1,8 @@
 """Micro-batches: sequences per forward pass. The global batch is configuration and never changes here.
 
 A rank's `share` is its sequences of the global batch. On CUDA its divisors are timed. On a CPU, and for sharded
-parameters, an estimate of memory decides, so two equal commands sum in the same order. A run records its micro-batch,
-and lowers it where memory runs out.
+parameters, an estimate of memory decides, and on a CPU one of time, so two equal commands sum in the same order. A run
+records its micro-batch, and lowers it where memory runs out.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ MAX_MEMORY_SHARE = 0.92
 SPEED_TOLERANCE = 0.03
 MAX_ESTIMATED_SHARE = 0.6
 """The estimate of a step may take this share of the free memory."""
+MAX_CPU_FLOPS = 1e11
+"""Of a micro-batch on a CPU: about a second on two cores. Between micro-batches a signal ends the run."""
 ESTIMATED_VECTORS = 40
 """A block is estimated to keep this many vectors of d_model a token: about twice those of llama."""
 UNKNOWN_MEMORY = 1 << 62
@@ -111,6 +113,11 @@ def estimated(share: int, model: ModelConfig, memory: int, n_passes: int = 1) ->
         return 4 * tokens * vectors * model.d_model + logits <= MAX_ESTIMATED_SHARE * memory
 
     return max(filter(fits, divisors(share)), default=1)
+
+
+def limited_in_time(share: int, flops_per_sequence: float) -> int:
+    """The largest micro-batch that takes at most `MAX_CPU_FLOPS`; at least 1."""
+    return max((size for size in divisors(share) if size * flops_per_sequence <= MAX_CPU_FLOPS), default=1)
 
 
 def fastest(share: int, device: torch.device, train: Callable[[int], object]) -> int:

@@ -27,6 +27,7 @@ from slmmodel.data.packing import Ints
 from slmmodel.distributed import World, apply_fsdp, gather, load_tensors, sync_gradients, wrap_ddp
 from slmmodel.errors import OutOfMemory
 from slmmodel.models import build
+from slmmodel.models.config import count
 from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip
@@ -334,8 +335,11 @@ class TrainStep:
             micro_batch = microbatch.fastest(self.micro_batch, world.device, self._train_on)
         else:
             free = microbatch.free_on(world.device, world.size)
-            n_passes = 1 if self._cpu_parallel is None else 2
-            micro_batch = microbatch.estimated(self.micro_batch, self.model.config, free, n_passes)
+            n_passes, model = 1 if self._cpu_parallel is None else 2, self.model.config
+            micro_batch = microbatch.estimated(self.micro_batch, model, free, n_passes)
+            if world.device.type == "cpu":
+                timed = microbatch.limited_in_time(self.micro_batch, model.seq_len * count(model).flops_per_token)
+                micro_batch = min(micro_batch, timed)
         return int(world.reduce("min", [micro_batch])[0])
 
     def seconds_per_step(self, seconds: float) -> float:

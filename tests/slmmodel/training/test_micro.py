@@ -154,4 +154,5 @@ def test_sizes():
     sequence_of_300_bytes = SimpleNamespace(seq_len=25, d_model=0, n_layers=0, n_vocab=1)
     assert microbatch.estimated(12, sequence_of_300_bytes, 3300) == 6
     assert microbatch.estimated(12, sequence_of_300_bytes, 1) == 1
+    assert microbatch.limited_in_time(12, 2.4e10) == 4 and microbatch.limited_in_time(12, 2e11) == 1
     assert microbatch.free_memory() > 0 and math.isfinite(microbatch.free_memory())
