@@ -104,7 +104,7 @@ class OptimConfig(Section):
     """
 
     name: str = option("adamw", "adamw or muon.")
-    lr: float = option(1e-3, "Peak learning rate of matrices.", gt=0, le=1e9)
+    lr: float = option(1e-3, "Peak learning rate of matrices.", gt=0, le=1e30)
     betas: Annotated[tuple[Beta, Beta], BeforeValidator(as_list)] = option((0.9, 0.95), "Of AdamW.")
     eps: Number = option(1e-8, "Of AdamW.")
     weight_decay: Number = option(0.1, "Decoupled, on matrices alone.")
