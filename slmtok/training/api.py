@@ -94,8 +94,10 @@ def _refuse_output(function: str, corpus: object, options: object, keywords: Map
     fix = f"{call_text(f'slmtok.{function}', [corpus], rest, kept)}.save({argument_text(path)})"
     if named is None:
         raise WrongType(f"options must be options, not the path {os.fspath(path)!r}", fix=fix)
-    if function == "count":
-        raise UnknownOption(f"unknown option {named!r}", limit="count returns the counts", fix=fix, option=named)
+    result, known = ("counts", CountOptions) if function == "count" else ("tokenizer", TrainOptions)
+    if rest.keys() <= {each.name for each in fields(known)}:
+        limit = f"{function} returns the {result}"
+        raise UnknownOption(f"unknown option {named!r}", limit=limit, fix=fix, option=named)
 
 
 @documents_options(TrainOptions)

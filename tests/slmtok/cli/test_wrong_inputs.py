@@ -284,6 +284,16 @@ CASES = {
     "completion install": (2, "fix:   printf '%s\\n' 'eval \"$(slmtok completion bash)\"' >> ~/.bashrc\n"),
     "count a.txt --text-key review -o x": (2, "fix:   leave --text-key out\n"),
     "completion --install": (2, "fix:   printf '%s\\n' 'eval \"$(slmtok completion bash)\"' >> ~/.bashrc\n"),
+    "train a.txt --vocb 280 -o x": (2, "fix:   use --vocab 280\n"),
+    "train a.txt -vocab 280 -o x": (2, "fix:   use --vocab 280\n"),
+    "train a.txt --vocb -o x": (2, "fix:   use --vocab N\n"),
+    "train --alow-smaller a.txt --vocb=280 --pattern gpt2": (
+        2,
+        "fix:   slmtok train --allow-smaller a.txt --vocab 280 --pattern gpt2\n",
+    ),
+    "encode a.txt -t tok.json --output-fromat npyy -o x.npy": (2, "fix:   use --output-format npy\n"),
+    "train a.txt --vocb 1k --alow-smaller": (2, "fix:   slmtok train a.txt --vocab 1k --allow-smaller\n"),
+    "train a*.tx --vocab 280": (1, "fix:   slmtok train 'a*.txt' --vocab 280\n"),
 }
 
 
