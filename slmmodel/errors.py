@@ -243,9 +243,9 @@ def unknown_name(
     near = near or nearest or (names[0] if len(names) == 1 else None)
     shown: Fix = "use one of them"
     if isinstance(fix, Argument):
-        each = [Argument(fix.name, one) for one in ([near] if near else names)]
-        if len(each) <= MAX_LISTED:
-            shown = tuple(part for argument in each for part in (", or ", argument))[1:]
+        meant_ones = [near] if near else names
+        if len(meant_ones) <= MAX_LISTED:
+            shown = tuple(part for each in meant_ones for part in (", or ", Argument(fix.name, each)))[1:]
     elif near or not fix.startswith("-") or len(names) > MAX_LISTED:
         shown = fix.format(near or what.upper())
     else:

@@ -133,7 +133,7 @@ def train_sizes(
     options = build_options(TrainOptions, options, keywords)
     listed = [replace(options, vocab_size=size) for size in sizes] if sizes is not None else [options]
     if isinstance(corpus, PretokenCounts):
-        _check_no_reading(options, corpus)
+        check_no_reading(options, corpus)
         counts = corpus
     else:
         for each in listed:
@@ -179,7 +179,7 @@ def require_text(counts: PretokenCounts) -> None:
         raise error
 
 
-def _check_no_reading(options: TrainOptions, counts: PretokenCounts) -> None:
+def check_no_reading(options: TrainOptions, counts: PretokenCounts) -> None:
     """Raises `OptionError` for options of reading, which have no effect on counts."""
     names = [*(one.name for one in fields(ReadOptions)), "pattern"]
     for name in changed_options(options, names):
