@@ -182,6 +182,8 @@ def wrong_call(
         return WrongType(f"{name}() gets {twice!r} twice", limit=limit, fix="give it once", option=twice)
     n_taken = f"{len(positional)} argument" + "s" * (len(positional) != 1)
     fix = "give options by name"
+    if not takes_any and [*options] == positional:
+        fix = where + call_text(name, args[: len(positional)], keywords)
     if positional[:1] in (["x"], ["xs"]) and all(isinstance(each, str) for each in args):
         fix = f"tok.encode_batch({argument_text(list(args), 'texts')}) for texts of their own"
     if name == "slice" and all(isinstance(each, int) for each in args[1:]):

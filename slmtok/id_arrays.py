@@ -140,7 +140,7 @@ def check_row(ids: object, call: str = "tok.decode({})") -> object:
         return ids
     if isinstance(ids, (Mapping, AbstractSet)) or not isinstance(ids, Iterable) or _columns(ids):
         listed = call.format("list(ids)" if isinstance(ids, AbstractSet) else "[id]")
-        fix = _call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, Mapping) else listed)
+        fix = _call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, (Mapping, float)) else listed)
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
     array = _array_of(ids)
     return as_list(ids) if array is None else array

@@ -61,6 +61,9 @@ class Ragged:
             )
 
     def __getattr__(self, name: str) -> NoReturn:
+        if name in ("tolist", "to_list", "to_pylist"):
+            hint = "; [row.tolist() for row in ragged] has it"
+            raise AttributeError(f"a Ragged has no attribute {name!r}{hint}", name=name, obj=self)
         hint = "" if name.startswith("_") else "; ragged[0] is a row, ragged.ids all ids, ragged.pad(value) an array"
         raise AttributeError(f"a Ragged has no attribute {name!r}{hint}", name=name, obj=self)
 

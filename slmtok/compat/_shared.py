@@ -202,7 +202,11 @@ def model_content(path: str | os.PathLike[str], format: str) -> dict[str, Any]:
 def check_str(text: object) -> str:
     """`text`, if it is a `str`. Raises `WrongType`."""
     if not isinstance(text, str):
-        fix = "encode_batch(texts)" if isinstance(text, (list, tuple)) else "data.decode() for bytes"
+        fix = "data.decode() for bytes"
+        if isinstance(text, (int, float)):
+            fix = f"str({text!r}), if it is text"
+        elif isinstance(text, (list, tuple)):
+            fix = "encode_batch(texts)"
         if isinstance(text, os.PathLike):
             fix = "path.read_text(encoding='utf-8')"
         elif isinstance(text, Mapping):

@@ -189,6 +189,10 @@ def test_constructors_of_results_name_the_function_that_makes_them(tmp_path: Pat
 
 
 def test_a_misspelled_name_of_the_package_is_suggested() -> None:
+    with pytest.raises(AttributeError, match="from slmtok.shards import open_shards"):
+        slmtok.open_shards  # noqa: B018
+    with pytest.raises(AttributeError, match=r"\[row.tolist\(\) for row in ragged\] has it"):
+        slmtok.Ragged(np.array([20]), np.array([0, 1])).tolist()
     with pytest.raises(AttributeError, match=r"slmtok\.load\(path\) gives a Tokenizer"):
         slmtok.encode  # noqa: B018
     ran = subprocess.run([sys.executable, "-c", "import slmtok; slmtok.tarin"], capture_output=True, text=True)

@@ -283,6 +283,7 @@ CASES = {
     ),
     "train data -o r --preset nothing": (2, "fix:   use one of them\n"),
     "info nothing": (2, "fix:   slm info PRESET, or a run folder or vocab.json that exists\n"),
+    "sample run run2 --max-new 1": (0, "note: 'run2' is also a run; the prompt is its name: slm sample run2 samples"),
     "export run run2": (2, "fix:   slm export run -o run-out && slm export run2 -o run2-out\n"),
     "export run run2 -o x": (2, "fix:   slm export run -o x-run && slm export run2 -o x-run2\n"),
 }

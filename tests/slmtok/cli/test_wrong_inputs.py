@@ -310,6 +310,9 @@ CASES = {
         0,
         "hf download Meta-AI/Llama-3 tokenizer.json --local-dir . && slmtok show tok.json ",
     ),
+    "train a.txt --vocab 0.5k -o x": (2, "fix:   --vocab 500, or --vocab 512\n"),
+    "train a.txt --vocab 1.1k -o x": (2, "fix:   --vocab 1100\n"),
+    "train a.txt --vocab 280 --pattern cl100kbase -o x": (2, "fix:   --pattern cl100k, or "),
     "train a*.tx --vocab 280": (1, "fix:   slmtok train 'a*.txt' --vocab 280 -o tok-2.json\n"),
 }
 
