@@ -159,9 +159,8 @@ def _refuse_of_files(options: ReadOptions, *, are_lines: bool) -> None:
 
 def _refuse_counts(corpus: Sequence[object], options: Options, function: str) -> None:
     """Raises `WrongType` for counts in a list; the fix adds them up."""
-    from slmtok.training.counts import PretokenCounts
-
-    if not corpus or not all(isinstance(each, PretokenCounts) for each in corpus):
+    # `slmtok.training.counts` imports this module.
+    if not corpus or not all(type(each).__name__ == "PretokenCounts" for each in corpus):
         return
     names = [f"{index}.counts" for index in range(len(corpus))]
     saved = "".join(f"counts[{index}].save({name!r}), " for index, name in enumerate(names))

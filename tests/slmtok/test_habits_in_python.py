@@ -59,7 +59,7 @@ def fix_of(call) -> str | None:
             lambda tok: slmtok.load("tok.json", trust_remote_code=True),
             "slmtok.load('tok.json'), without trust_remote_code",
         ),
-        (lambda tok: slmtok.Texts("a", "b"), "give options by name"),
+        (lambda tok: slmtok.Texts("a", "b"), "slmtok.Texts(['a', 'b'])"),
     ],
 )
 def test_fixes(call, fix, bpe) -> None:
@@ -189,7 +189,7 @@ def test_constructors_of_results_name_the_function_that_makes_them(tmp_path: Pat
 
 
 def test_a_misspelled_name_of_the_package_is_suggested() -> None:
-    with pytest.raises(AttributeError, match="from slmtok.shards import open_shards"):
+    with pytest.raises(AttributeError, match=r"from slmtok\.shards import open_shards"):
         slmtok.open_shards  # noqa: B018
     with pytest.raises(AttributeError, match=r"\[row.tolist\(\) for row in ragged\] has it"):
         slmtok.Ragged(np.array([20]), np.array([0, 1])).tolist()
