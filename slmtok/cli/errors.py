@@ -209,7 +209,8 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             from slmtok.cli.files import names_tokenizer
 
             option = used.partition(" ")[0]
-            swapped = with_text_named(option, context) if context and names_tokenizer(extra) else None
+            is_named = option.startswith("-") and names_tokenizer(extra)
+            swapped = with_text_named(option, context) if context and is_named else None
             fix = swapped or _use(used)
         elif context is not None and (sentence := _with_quotes(context)):
             fix = sentence
@@ -227,12 +228,18 @@ def _takes_text_on(command: click.Command) -> bool:
 
 
 def _for_each_run(context: click.Context) -> str | None:
-    """The commands for each of several runs, each with an output of its own; None for one that scores other data."""
+    """The commands for each of several runs or tokenizers, each with an output of its own.
+
+    None for a command that scores other data, or with arguments of other kinds.
+    """
+    from slmtok.cli.files import names_tokenizer
     from slmtok.file_kinds import is_run
     from slmtok.files import free_name
 
     given = arguments_of(context)
     runs = list(dict.fromkeys(word for word in positional(context) if is_run(word)))
+    if not runs and all(map(names_tokenizer, words := positional(context))):
+        runs = list(dict.fromkeys(words))
     if len(runs) < 2 or _takes_text_on(context.command) or any(word.startswith("--output=") for word in given):
         return None
     written = value_after(OUTPUT_FLAGS, given)
@@ -242,7 +249,7 @@ def _for_each_run(context: click.Context) -> str | None:
         words = [word for word in given if word not in runs or word == run]
         if written is not None:
             stem, ending = os.path.splitext(written)  # noqa: PTH122
-            name = os.path.basename(run.rstrip(os.sep))  # noqa: PTH119
+            name = os.path.splitext(os.path.basename(run.rstrip(os.sep)))[0]  # noqa: PTH119, PTH122
             return [free_name(f"{stem}-{name}{ending}") if word == written else word for word in words]
         return [*words, "-o", free_name(f"{run.rstrip(os.sep)}-out")] if has_output else words
 
@@ -555,6 +562,12 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
         return fact, command_line(context, _with_run(arguments_of(context), taken))
     if name.startswith("CORPUS") and streams.kind_of_stream(sys.stdin) == "pipe":
         return f"{fact}, and text is piped in", command_line(context, ["-", *arguments_of(context)])
+    listed = str(getattr(error.param, "metavar", None) or "").split("|")
+    if isinstance(error.param, click.Option) and (
+        choice := next((w for w in positional(context) if w in listed), None)
+    ):
+        words = [each for each in arguments_of(context) if each != choice]
+        return fact, command_line(context, [*words, name, choice, *_other_required(error.param, context)])
     number = next(filter(str.isdecimal, positional(context)), None)
     if getattr(error.param, "type", None) is INTEGER and number and arguments_of(context).count(number) == 1:
         words = [each for each in arguments_of(context) if each != number]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from slmtok.cli.arguments import command_line
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command
 from slmtok.cli.streams import kind_of_stream
@@ -44,9 +45,21 @@ def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str
         raise OptionError(
             f"{rest[0]!r} is not a tokenizer, and the text is one argument",
             limit=TOKENIZER,
-            fix="check the name, or put quotes around the text",
+            fix=_one_text(rest)
+            if names and not Path(rest[0]).suffix
+            else "check the name, or put quotes around the text",
         )
     return names, rest[0] if rest else None
+
+
+def _one_text(words: Sequence[str]) -> str:
+    """The command for each of several texts, or for words that are one."""
+    if all(any(map(str.isspace, word)) for word in words):
+        rest = [[word for word in arguments_of_command() if word not in words or word == each] for each in words]
+        return " && ".join(command_line(click.get_current_context(), line) for line in rest)
+    kept = [word for word in arguments_of_command() if word not in words]
+    whole = command_line(click.get_current_context(), [*kept, " ".join(words)])
+    return f"{whole}, if they are one text; else check the name"
 
 
 def _is_folder(name: str) -> bool:

@@ -313,6 +313,14 @@ CASES = {
     "train a.txt --vocab 0.5k -o x": (2, "fix:   --vocab 500, or --vocab 512\n"),
     "train a.txt --vocab 1.1k -o x": (2, "fix:   --vocab 1100\n"),
     "train a.txt --vocab 280 --pattern cl100kbase -o x": (2, "fix:   --pattern cl100k, or "),
+    "show tok.json Hello there": (2, "fix:   slmtok show tok.json 'Hello there', if they are one text; else check"),
+    "export tok.json tiktoken -o x": (2, "fix:   slmtok export tok.json -o x --output-format tiktoken\n"),
+    "export tok.json cut.json --output-format hf -o x": (
+        2,
+        "--output-format hf -o x-tok && slmtok export cut.json --output-format hf -o x-cut\n",
+    ),
+    "info tok.json cut.json": (2, "fix:   slmtok info tok.json && slmtok info cut.json\n"),
+    "encode a.txt tok.json cut.json": (2, "fix:   use one command for each file; slmtok pack takes many\n"),
     "train a*.tx --vocab 280": (1, "fix:   slmtok train 'a*.txt' --vocab 280 -o tok-2.json\n"),
 }
 
