@@ -121,7 +121,7 @@ def prompt_of(file: str) -> str:
 def notes_on_prompt(text: str | None) -> tuple[str, ...]:
     """A remark on a prompt that is also the name of a run, or of a file that other tools read from `@FILE`."""
     name = _FILE_PREFIX.sub("", text or "")
-    if text and is_run(text):
+    if text and os.path.isdir(text) and is_run(text):  # noqa: PTH112
         return (f"{text!r} is also a run; the prompt is its name: slm sample {shlex.quote(text)} samples from the run",)
     if text == STDIN or not os.path.isfile(name):  # noqa: PTH113
         return ()

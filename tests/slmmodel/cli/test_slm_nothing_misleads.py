@@ -503,7 +503,7 @@ def test_a_prompt_that_is_a_file_is_noted(slm, here):
     assert f"note: {note}\n" in slm("logprobs", "run", "-p", "few.txt", code=0).err
     for prompt in ("few.txt", "@few.txt", "FILE:few.txt", "file://few.txt"):
         assert notes_on_prompt(prompt) == (note,)
-    for prompt in (None, "", "-", "@", "x" * 5000, "\0", "run", "file: few.txt"):
+    for prompt in (None, "", "-", "@", "x" * 5000, "\0", "data", "file: few.txt"):
         assert notes_on_prompt(prompt) == ()
 
 
