@@ -345,22 +345,21 @@ class RunFolder:
         import torch
 
         from slmmodel.distributed import load_tensors
+        from slmmodel.hardware import device_for
         from slmmodel.models import build, config_from_dict, count
 
+        target = device if isinstance(device, torch.device) else device_for(str(device))
+        fix = "restore config.yaml or the weights, which belong to different models"
         config, folder = config_from_dict(self.config["model"]), self.weights(step)
         stored, needed = sum((folder / name).stat().st_size for name in tensor_files(folder, MODEL)), count(config)
         if needed.parameters > stored:
-            raise CorruptFile(
-                f"{CONFIG} describes a model of {needed.parameters:,} parameters, the weights have {stored:,} bytes",
-                where=str(self.path / CONFIG),
-                fix="restore config.yaml or the weights, which belong to different models",
-            )
+            fact = f"{CONFIG} describes a model of {needed.parameters:,} parameters, the weights have {stored:,} bytes"
+            raise CorruptFile(fact, where=str(self.path / CONFIG), fix=fix)
         model = build(config, seed=None)
-        fix = "restore config.yaml or the weights, which belong to different models"
         stored_dtype = torch.float64 if self.config.get("run", {}).get("precision") == "fp64" else torch.float32
         tensors = read_tensors(folder, MODEL)
         load_tensors("the stored model", model.state_dict(), tensors, dtype=stored_dtype, where=str(folder), fix=fix)
-        return model.to(device=device, dtype=dtype).eval()
+        return model.to(device=target, dtype=dtype).eval()
 
     def finish(self, tensors: Mapping[str, Tensor], world: World) -> str | None:
         """Writes the final weights; gives their digest (`weights_digest`) on the main rank. Every rank calls it."""

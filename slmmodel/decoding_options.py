@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_che
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from slmmodel.calls import unknown_option
-from slmmodel.config_values import Count, Number, Section, option, share_of_percent
+from slmmodel.config_values import Count, Number, Section, one_of_list, option, share_of_percent
 from slmmodel.errors import Argument, OptionError, WrongType, first_fault, unknown_name
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ class SamplingOptions(Section):
                 f"{name} is {value}",
                 limit=limit,
                 fix=_as_tuple(name, value)
+                or _first_of(name, value)
                 or _as_top_p(name, value)
                 or ((Argument(name, share),) if share else (usual, _OR_WITHIN)),
                 option=f"--{name.replace('_', '-')}",
@@ -116,6 +117,12 @@ def _as_tuple(name: str, value: object) -> tuple[Argument, ...] | None:
     """The tuple of one id, where an option takes several, as a fix; None for others."""
     takes_ids = name in ("banned", "stop_ids") and isinstance(value, int) and not isinstance(value, bool)
     return (Argument(name, (value,)),) if takes_ids else None
+
+
+def _first_of(name: str, value: object) -> tuple[Argument | str, ...] | None:
+    """The first of several numbers where an option takes one, as a fix; None for others."""
+    first = one_of_list(name, value)
+    return (first[0], ", and a call for each other value") if isinstance(first, tuple) else None
 
 
 def _as_top_p(name: str, value: object) -> tuple[Argument, ...] | None:

@@ -217,10 +217,14 @@ def suggestion(name: str, choices: Iterable[str], *, cutoff: float = 0.75) -> st
     return near[0] if near and (len(near) == 1 or ratios[0] > ratios[1]) else None
 
 
+MAX_LISTED = 4
+"""Names that a fix lists; the limit lists all."""
+
+
 def unknown_name(
     what: str, name: str, choices: Iterable[str], fix: str | Argument, *, nearest: str | None = None, **fields: Any
 ) -> UnknownName:
-    """The error for a name that is not among `choices`; the fix has the nearest of them, or the first for instance.
+    """The error for a name that is not among `choices`; the fix has the nearest of them, or each of a few.
 
     It takes the place of `{}` in `fix`, or is the value of an argument. `nearest` is the choice that is most like what
     the name stands for elsewhere; it counts where the name is no misspelling.
@@ -236,15 +240,18 @@ def unknown_name(
     near = suggestion(name, names) or _longer(name, names)
     nearest = nearest or suggestion(name, names, cutoff=0.6)
     meant = f"; did you mean {near!r}?" if near else f"; {nearest!r} is most like it" if nearest else ""
-    near = near or nearest
-    example = "" if near or len(names) == 1 else ", for instance"
-    shown = near or names[0]
+    near = near or nearest or (names[0] if len(names) == 1 else None)
+    shown: Fix = "use one of them"
+    if isinstance(fix, Argument):
+        meant_ones = [near] if near else names
+        if len(meant_ones) <= MAX_LISTED:
+            shown = tuple(part for each in meant_ones for part in (", or ", Argument(fix.name, each)))[1:]
+    elif near or not fix.startswith("-") or len(names) > MAX_LISTED:
+        shown = fix.format(near or what.upper())
+    else:
+        shown = ", or ".join(map(fix.format, names))
     return UnknownName(
-        f"unknown {what} {name!r}{meant}",
-        limit=f"one of {', '.join(names)}",
-        fix=fix.format(shown + example) if isinstance(fix, str) else (Argument(fix.name, shown), example),
-        name=name,
-        **fields,
+        f"unknown {what} {name!r}{meant}", limit=f"one of {', '.join(names)}", fix=shown, name=name, **fields
     )
 
 

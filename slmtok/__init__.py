@@ -74,6 +74,14 @@ _MODULES = {
 }
 
 
+_IN_MODULES = {
+    "export": "slmtok.formats.export",
+    "import_file": "slmtok.formats.importing",
+    "open_shards": "slmtok.shards",
+}
+"""Names of the guides that modules have and the package has not."""
+
+
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
@@ -84,6 +92,8 @@ def __getattr__(name: str) -> object:
             # `slmtok.compat.as_hf` works without an import of its own.
             return import_module(f"slmtok.{name}")
         hint = "; slmtok.load(path) gives a Tokenizer, slmtok.compat has the names of other libraries"
+        if name in _IN_MODULES:
+            hint = f"; from {_IN_MODULES[name]} import {name}"
         raise AttributeError(
             f"module 'slmtok' has no attribute {name!r}{'' if name.startswith('_') else hint}",
             name=name,

@@ -51,9 +51,11 @@ EXAMPLES = {
 """What an argument may be, by its name."""
 
 
+OF_ROWS = "slmtok.Ragged(np.concatenate(rows), np.cumsum([0, *map(len, rows)])), for rows of ids"
+"""The call that makes a `Ragged`."""
 _MAX_SHOWN = 60
 """Characters of an argument in a call that an error shows; a longer one is named by what it is."""
-_VARIABLES = {"Tokenizer": "tok", "PretokenCounts": "counts", "Texts": "texts"}
+_VARIABLES = {"Tokenizer": "tok", "PretokenCounts": "counts", "Texts": "slmtok.Texts(texts)"}
 """The variables that hold objects of these types in the calls of errors."""
 
 
@@ -186,17 +188,42 @@ def wrong_call(
     if len(args) > len(positional) and (fix := _saved(name, args[: len(positional)], taken, args[len(positional)])):
         return WrongType(f"{name}() takes no output", limit=limit, fix=fix)
     if missing:
-        return WrongType(f"{name}() lacks {missing[0]!r}", limit=limit, fix=example, option=missing[0])
+        fix = OF_ROWS if name == "Ragged" else example
+        return WrongType(f"{name}() lacks {missing[0]!r}", limit=limit, fix=fix, option=missing[0])
     twice = next((each for each in positional[: len(args)] if each in keywords), None)
     if twice is not None:
         return WrongType(f"{name}() gets {twice!r} twice", limit=limit, fix="give it once", option=twice)
     n_taken = f"{len(positional)} argument" + "s" * (len(positional) != 1)
-    fix = "give options by name"
-    if positional[:1] in (["x"], ["xs"]) and all(isinstance(each, str) for each in args):
-        fix = f"tok.encode_batch({argument_text(list(args), 'texts')}) for texts of their own"
-    if name == "merge_counts" and all(isinstance(each, (str, os.PathLike)) for each in args):
-        fix = call_text("slmtok.merge_counts", [list(map(os.fspath, args[:-1])), args[-1]], keywords)
+    fix = _by_position(name, args, positional, keywords)
+    if not takes_any and not fix and [*options] == positional:
+        left_out = ", ".join(map(argument_text, args[len(positional) :]))
+        fix = f"{where}{call_text(name, args[: len(positional)], keywords)}, without {left_out}"
+    fix = fix or "give options by name"
     return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
+
+
+def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keywords: Mapping[str, Any]) -> str | None:
+    """The call that is meant by too many arguments by position; None where nothing says so."""
+    if name == "Texts" and all(isinstance(each, str) for each in args):
+        return call_text("slmtok.Texts", [list(args)], {})
+    if positional[:1] in (["x"], ["xs"]) and all(isinstance(each, str) for each in args):
+        return f"tok.encode_batch({argument_text(list(args), 'texts')}) for texts of their own"
+    if name == "slice" and all(isinstance(each, int) for each in args[1:]):
+        return f"slmtok.slice(tok, {args[-1]}), the ids from 0 up"
+    if name == "prune" and len(args) == 2 and isinstance(args[1], (int, list, tuple)):
+        option = "keep" if isinstance(args[1], int) else "ids"
+        return call_text("slmtok.prune", args[:1], {option: args[1], **keywords})
+    if name == "merge_counts" and all(isinstance(each, (str, os.PathLike)) for each in args):
+        return call_text("slmtok.merge_counts", [list(map(os.fspath, args[:-1])), args[-1]], keywords)
+    if (
+        name == "train"
+        and len(args) > 1
+        and isinstance(args[1], int)
+        and all(isinstance(each, str) for each in args[2:])
+    ):
+        meant = dict(zip(("vocab_size", "pattern"), args[1:], strict=False))
+        return call_text("slmtok.train", args[:1], {**meant, **keywords})
+    return None
 
 
 _RESULTS = {"import_file": "tok, receipt = {}; tok"}

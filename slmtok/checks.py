@@ -157,6 +157,9 @@ def check_text(x: object) -> Text:
     if isinstance(x, (list, tuple)):
         fix = "tok.decode(ids)" if are_ids(x) else "tok.encode_batch(texts)"
         raise not_one_text(x, fix)
+    held = x.tolist() if hasattr(x, "tolist") else None
+    if are_texts(held):
+        raise not_one_text(x, "tok.encode_batch(texts)")
     found = _buffer(x)
     if found is None:
         fix = "tok.decode(ids)" if are_ids(x) else "tok.encode('some text')"
@@ -347,7 +350,9 @@ def check_output_name(name: str | bytes) -> None:
 
 
 def check_path(path: object, example: str = "corpus.txt") -> str:
-    """`path` as a str. Raises `WrongType`, with `example` as the fix."""
+    """`path` as a str. Raises `WrongType`, with `example` as the fix, or the only path of a list."""
+    if isinstance(path, (list, tuple)) and len(path) == 1 and isinstance(path[0], (str, os.PathLike)):
+        example = os.fspath(path[0])
     if not isinstance(path, (str, os.PathLike)):
         raise WrongType(f"a file is named by a str or a Path, not by {type(path).__name__}", fix=repr(example))
     if path == "":

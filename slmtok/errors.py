@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 _NO_VALUE: Any = object()
+_SHORT_CHARS = 4
+"""Characters of a name in which a pair of exchanged letters is no near match."""
 _MIN_BEGINNING = 4
 """Characters of a name that is completed in a suggestion."""
 
@@ -357,6 +359,10 @@ def suggestion(name: str, choices: Iterable[str], *, cutoff: float = 0.8) -> str
     known = list(choices)
     if same := [each for each in known if _letters(each) == _letters(name)]:
         return same[0]
+    # Letters that changed places count as two mistakes in a short name.
+    exchanged = [each for each in known if len(each) == len(name) == _SHORT_CHARS and sorted(each) == sorted(name)]
+    if len(exchanged) == 1:
+        return exchanged[0]
     near = difflib.get_close_matches(name.lower(), known, n=2, cutoff=cutoff)
     return near[0] if len(near) == 1 else None
 

@@ -142,7 +142,7 @@ def check_row(ids: object, call: str = "tok.decode({})") -> Any:
         return ids
     if isinstance(ids, (Mapping, AbstractSet)) or not isinstance(ids, Iterable) or _columns(ids):
         listed = call.format("list(ids)" if isinstance(ids, AbstractSet) else "[id]")
-        fix = _call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, Mapping) else listed)
+        fix = _call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, (Mapping, float)) else listed)
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
     array = _array_of(ids)
     return as_list(ids) if array is None else array
@@ -277,7 +277,7 @@ def _unknown_id(id: int, n_vocab: int | None, position: int, document: int | Non
         f"id {value_text(id)} is not in the vocabulary",
         where=_where(position, document),
         limit=f"0 <= id < {n_vocab} (n_vocab)" if n_vocab else None,
-        fix=_fix_of(id, n_vocab),
+        fix=_fix_of(id, n_vocab, document),
         **{name: value for name, value in fields.items() if value is not None},
     )
 
@@ -287,23 +287,38 @@ def complete_error(error: UnknownId) -> UnknownId:
     id, n_vocab = error.fields.get("id"), error.fields.get("n_vocab")
     if isinstance(id, int) and isinstance(n_vocab, int) and 0 <= id < n_vocab and error.limit:
         error.limit = error.limit.removesuffix(_HOLE) + _HOLE
-    error.fix = error.fix or _fix_of(id, n_vocab)
+    error.fix = error.fix or _fix_of(id, n_vocab, error.fields.get("document"))
     return error
 
 
-def _fix_of(id: object, n_vocab: object = None) -> str:
-    """What to do about an id that is not in the vocabulary; models of a padded vocabulary have a few more."""
-    if isinstance(id, int) and isinstance(n_vocab, int) and n_vocab <= id < -(-n_vocab // PADDING) * PADDING:
+def _fix_of(id: object, n_vocab: object, document: object = None) -> str:
+    """What to do about an id that is not in the vocabulary; models of a padded vocabulary have a few more.
+
+    document: the row of the id among several.
+    """
+    if not isinstance(id, int):
+        return UNKNOWN_ID_FIX
+    kept = "[id for id in ids if {}]" if document is None else "[[id for id in row if {}] for row in rows]"
+    if isinstance(n_vocab, int) and n_vocab <= id < -(-n_vocab // PADDING) * PADDING:
         return (
             f"leave out ids from {n_vocab} up, which the padding of a model's vocabulary has: "
-            f"[id for id in ids if id < {n_vocab}]; or {UNKNOWN_ID_FIX}"
+            f"{kept.format(f'id < {n_vocab}')}; or {UNKNOWN_ID_FIX}"
         )
-    return _MASKED_FIX if isinstance(id, int) and id < 0 else UNKNOWN_ID_FIX
+    masked = f"leave out ids below 0, which mask targets in other libraries: {kept.format('id >= 0')}"
+    return masked if id < 0 else UNKNOWN_ID_FIX
 
 
 UNKNOWN_ID_FIX = "decode with the tokenizer that made the ids"
-_MASKED_FIX = "leave out ids below 0, which mask targets in other libraries: [id for id in ids if id >= 0]"
 _HOLE = ", and this one is a hole"
+
+
+def in_document(error: UnknownId, document: int) -> UnknownId:
+    """The error for an id of one row, in a row of several."""
+    error.fields["document"] = document
+    if isinstance(position := error.fields.get("position"), int):
+        error.where = _where(position, document)
+    error.fix = None
+    return complete_error(error)
 
 
 def _where(position: int, document: int | None) -> str:
@@ -355,9 +370,7 @@ def decode_row(encoder: Encoder, row: Any, document: int | None = None) -> bytes
         if isinstance(position, int):
             error.fields["position"] = position = position + len(decoded) * _CONVERTED_IDS
             error.where = _where(position, document)
-        if document is not None:
-            error.fields["document"] = document
-        raise complete_error(error) from None
+        raise (complete_error(error) if document is None else in_document(error, document)) from None
     except (OverflowError, TypeError):
         pass  # not within it, where an error would be shown below this one
     return encoder.decode_bytes(check_ids(row, encoder.n_vocab, document))

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 TIKTOKEN = "tiktoken:"
 TOKENIZER_FILES = ("tok.json", "tokenizer.json")
 """What holds the tokenizer of a folder."""
-_HUB_NAME = re.compile(r"[\w-]+/[\w.-]+(?<!\.json)|[a-z]\w*(-\w+)+", re.ASCII)
+_HUB_NAME = re.compile(
+    r"[\w-]+/[\w.-]+(?<!\.json)(?<!\.tiktoken)(?<!\.model)(?<!\.txt)(?<!\.vocab)(?<!\.bin)|[a-z]\w*(-\w+)+", re.ASCII
+)
 """The name of a model of the Hugging Face Hub."""
 
 

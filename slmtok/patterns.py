@@ -106,7 +106,8 @@ def pattern_meant(word: str) -> str | None:
 def _meant(word: str, names: list[str]) -> str | None:
     """The name that a word misspells, or the pattern of the encoding, or of the model, that it names."""
     encoding = encoding_meant(word) or word.lower()
-    return TIKTOKEN_PATTERNS.get(encoding) or suggestion(word.replace("_", "-"), names)
+    near = suggestion(word.replace("_", "-"), names)
+    return TIKTOKEN_PATTERNS.get(encoding) or near or TIKTOKEN_PATTERNS.get(suggestion(word, TIKTOKEN_PATTERNS) or "")
 
 
 def compile_automaton(regex: str) -> tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.bool_]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from slmtok.calls import explains_calls
+from slmtok.calls import OF_ROWS, argument_text, explains_calls
 from slmtok.checks import U32, check_index, check_int, refuse_masked
 from slmtok.errors import OptionError, WrongType, value_text
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SHOWN_DOCUMENTS, SHOWN_IDS = 5, 16
 """In a notebook."""
-_MADE = "tok.encode_batch(texts), or Ragged(np.array([20, 21]), np.array([0, 1, 2]))"
+_MADE = f"tok.encode_batch(texts), or {OF_ROWS}"
 PAD_FIX = "pad=tok.specials.pad, or encode texts of one length"
 
 
@@ -41,10 +41,13 @@ class Ragged:
     def __post_init__(self) -> None:
         if not (hasattr(self.ids, "dtype") and hasattr(self.offsets, "dtype")):
             wrong = self.offsets if hasattr(self.ids, "dtype") else self.ids
+            of_arrays = f"slmtok.Ragged(np.array({argument_text(self.ids)}), np.array({argument_text(self.offsets)}))"
+            are_lists = isinstance(self.ids, list) and isinstance(self.offsets, list)
+            is_flat = are_lists and not any(isinstance(each, (list, tuple)) for each in self.ids)
             raise WrongType(
                 f"a Ragged is made of two arrays of numpy, not of {type(wrong).__name__}",
                 limit="ids of all documents end to end, and n + 1 offsets",
-                fix=_MADE,
+                fix=of_arrays if is_flat else _MADE,
             )
         for array in (self.ids, self.offsets):
             refuse_masked(array, "a.compressed() leaves the masked values of an array out")
@@ -58,6 +61,9 @@ class Ragged:
             )
 
     def __getattr__(self, name: str) -> NoReturn:
+        if name in ("tolist", "to_list", "to_pylist"):
+            hint = "; [row.tolist() for row in ragged] has it"
+            raise AttributeError(f"a Ragged has no attribute {name!r}{hint}", name=name, obj=self)
         hint = "" if name.startswith("_") else "; ragged[0] is a row, ragged.ids all ids, ragged.pad(value) an array"
         raise AttributeError(f"a Ragged has no attribute {name!r}{hint}", name=name, obj=self)
 

@@ -27,7 +27,7 @@ from slmtok.atomic import check_outputs
 from slmtok.cli.arguments import tokenizer_beside
 from slmtok.cli.output import note, settings
 from slmtok.cli.progress import Progress
-from slmtok.file_kinds import has_manifest
+from slmtok.file_kinds import has_manifest, is_run
 from slmtok.files import free_name
 
 if TYPE_CHECKING:
@@ -119,8 +119,10 @@ def prompt_of(file: str) -> str:
 
 
 def notes_on_prompt(text: str | None) -> tuple[str, ...]:
-    """A remark on a prompt that is also the name of a file, as other tools read it from `@FILE` or `file:FILE`."""
+    """A remark on a prompt that is also the name of a run, or of a file that other tools read from `@FILE`."""
     name = _FILE_PREFIX.sub("", text or "")
+    if text and os.path.isdir(text) and is_run(text):  # noqa: PTH112
+        return (f"{text!r} is also a run; the prompt is its name: slm sample {shlex.quote(text)} samples from the run",)
     if text == STDIN or not os.path.isfile(name):  # noqa: PTH113
         return ()
     return (f"{name!r} is also a file; the prompt is its name: {prompt_of(name)} continues its text",)

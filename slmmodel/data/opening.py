@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from slmmodel.checks import missing_path
 from slmmodel.data.foreign import ForeignSource, open_foreign
-from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link
+from slmmodel.data.shards import MANIFEST, ShardSource, refuse_link, refuse_other_files
 from slmmodel.data.source import NoSuchSplitError, TokenSource, unreadable
 from slmmodel.errors import Argument, Fix, Mismatch, MissingInput, UnsupportedFormat, WrongType
 from slmmodel.sizes import parse_share
@@ -112,10 +112,14 @@ def refuse_split(val: str, train: str | None = None) -> None:
 
 
 def refuse_text(file: Path, fix: str) -> None:
-    """Raises `UnsupportedFormat` for a file that holds no ids, by its name; `fix` is what a text needs."""
+    """Raises `UnsupportedFormat` for a file that holds no ids, by its name; `fix` is what a text needs.
+
+    `MissingInput` for a folder of texts.
+    """
     if file.is_file() and file.suffix not in ID_SUFFIXES:
         limit = f"packed data, or {', '.join(ID_SUFFIXES)}"
         raise UnsupportedFormat(f"{file.name} is not a file of ids", where=str(file), limit=limit, fix=fix)
+    refuse_other_files(file, fix)
 
 
 class StageData(NamedTuple):
@@ -193,9 +197,21 @@ def _tokenizer_of(data: str) -> str:
     return shlex.quote(str(file)) if file.is_file() else "TOK"
 
 
-def _flags_of(source: TokenSource) -> str:
-    """The options of `slmtok pack` that cut the documents of a source, but the one that divides them."""
-    flags = re.sub(r"--val ('.*?'|\S+) ?", "", source.pack_flags).strip()
+_RECORDS = re.compile(r".+\.(jsonl|ndjson|json|csv|tsv|parquet)(\.\w+)?", re.IGNORECASE)
+"""The name of a file of records, compressed or not."""
+
+
+def _flags_of(source: TokenSource, path: str | None = None) -> str:
+    """The options of `slmtok pack` that cut the documents of a source, but the one that divides them.
+
+    Of those for plain text and for records, the ones that `path`, another text, takes.
+    """
+    names = ["val"]
+    if path is not None:
+        files = [each.name for each in Path(path).iterdir()] if Path(path).is_dir() else [path]
+        has_records = any(map(_RECORDS.fullmatch, files))
+        names += ["separator", "document"] if has_records else ["format", "text-key", "text-template"]
+    flags = re.sub(rf"--({'|'.join(names)}) (\$?'.*?'|\S+) ?", "", source.pack_flags).strip()
     return f" {flags}" if flags else ""
 
 
@@ -207,9 +223,9 @@ def open_data(train: str, val: str = "auto") -> RunData:
     refuse_split(train)
     source = open_source(train, "train")
     text = shlex.join(source.packed_from) if all(map(os.path.exists, source.packed_from)) else ""
-    options = f"-t {_tokenizer_of(train)}{_flags_of(source)}"
-    refuse_rule(val, f"slmtok pack {text or 'CORPUS'} {options}", train)
-    held_out = _open_validation(train, val, options)
+    packing = f"-t {_tokenizer_of(train)}"
+    refuse_rule(val, f"slmtok pack {text or 'CORPUS'} {packing}{_flags_of(source)}", train)
+    held_out = _open_validation(train, val, packing + _flags_of(source, val))
     folder = Path(train) if Path(train).is_dir() else Path(train).parent
     tokenizer, vocab = folder / "tok.json", folder / "vocab.json"
     vocab_json = _read(vocab)

@@ -316,6 +316,18 @@ def _belongs_to_folder(file: Path, folder: Path) -> bool:
     return any(file.is_relative_to(place) for place in (folder, *(place / "blobs" for place in repositories)))
 
 
+def refuse_other_files(folder: Path, fix: str) -> None:
+    """Raises `MissingInput` for a folder of files that `slmtok pack` does not write, which may be texts."""
+    names = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+    written = (MANIFEST, "config.yaml", "journal.jsonl")
+    if names and not any(name in written or name.endswith((".packing", ".bin", ".npy")) for name in names):
+        raise MissingInput(
+            f"{folder} holds no token data: it has no {MANIFEST}, and files such as {names[0]!r}",
+            where=str(folder),
+            fix=fix,
+        )
+
+
 def read_manifest(folder: Path) -> _Manifest:
     """The manifest of a folder. Raises `MissingInput`, `CorruptFile`, `UnsupportedFormat`."""
     path = folder / MANIFEST
@@ -329,13 +341,7 @@ def read_manifest(folder: Path) -> _Manifest:
         if (folder / "config.yaml").is_file():
             fix = "name packed data, as slmtok pack CORPUS -t TOK -o DIR writes them"
             raise MissingInput(f"{folder} is a run, not token data", where=str(folder), fix=fix) from None
-        names = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
-        if names and not any(name.endswith((".packing", ".jsonl", ".bin")) for name in names):
-            raise MissingInput(
-                f"{folder} holds no token data: it has no {MANIFEST}, and files such as {names[0]!r}",
-                where=str(folder),
-                fix=f"slmtok pack {quote(str(folder))} -t TOK -o DATA, if they are text; then name DATA",
-            ) from None
+        refuse_other_files(folder, f"slmtok pack {quote(str(folder))} -t TOK -o DATA, if they are text; then name DATA")
         raise MissingInput(
             f"{folder} is not finished token data: cannot read {MANIFEST} ({error.strerror})",
             where=str(path),

@@ -249,11 +249,6 @@ def with_output_named(ctx: click.Context) -> str | None:
     return command_line(ctx, [*rest, "-o", output])
 
 
-def is_output(word: str) -> bool:
-    """Whether an argument is the option of an output."""
-    return word.partition("=")[0] in OUTPUT_FLAGS
-
-
 def folder_for_file(arguments: Sequence[str], name: str, ours: str) -> str:
     """The option of a folder for an output that ends as a file of the format `name`; `ours` is written there."""
     values = [value for flag, value in pairwise(arguments) if flag in OUTPUT_FLAGS]

@@ -17,6 +17,7 @@ from slmtok.cli.options import (
     tokenizer_argument,
 )
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, print_rows, settings, write_line
+from slmtok.cli.packed import not_packed
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import audit_rows
 from slmtok.errors import (
@@ -129,10 +130,15 @@ def _open(subject: str, metadata: str | None) -> tuple[Tokenizer, dict[str, Any]
     """(tokenizer, content of vocab.json, packed data)."""
     from slmtok.shards import open_shards
     from slmtok.shards.check import packed_tokenizer
-    from slmtok.shards.format import MANIFEST
+    from slmtok.shards.format import MANIFEST, TOKENIZER
+    from slmtok.shards.token_files import TokenFiles, open_token_files
 
     folder = Path(subject)
     is_tokenizer = not (folder / MANIFEST).exists() and any((folder / name).is_file() for name in TOKENIZER_FILES)
+    if is_tokenizer and folder.is_dir() and isinstance(data := open_token_files(folder), TokenFiles):
+        error = not_packed(subject, data)
+        error.fix = f"{error.fix}, which is audited in its place; or {folder / TOKENIZER}, the tokenizer alone"
+        raise error
     if subject.startswith(TIKTOKEN) or not folder.is_dir() or is_tokenizer:
         return load(subject), None if metadata is None else load_metadata(metadata), None
     shards = open_shards(folder)

@@ -26,7 +26,6 @@ from slmtok.cli.arguments import (
     command_line,
     example_words,
     fitting,
-    is_output,
     parameter_name,
     positional,
     taking_value,
@@ -211,7 +210,8 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             from slmtok.cli.files import names_tokenizer
 
             option = used.partition(" ")[0]
-            swapped = with_text_named(option, context) if context and names_tokenizer(extra) else None
+            is_named = option.startswith("-") and names_tokenizer(extra)
+            swapped = with_text_named(option, context) if context and is_named else None
             fix = swapped or _use(used)
         elif context is not None and (sentence := _with_quotes(context)):
             fix = sentence
@@ -229,15 +229,32 @@ def _takes_text_on(command: click.Command) -> bool:
 
 
 def _for_each_run(context: click.Context) -> str | None:
-    """The commands for each of several runs; None for a command with an output, or that scores other data of a run."""
+    """The commands for each of several runs or tokenizers, each with an output of its own.
+
+    None for a command that scores other data, or with arguments of other kinds.
+    """
+    from slmtok.cli.files import names_tokenizer
     from slmtok.file_kinds import is_run
+    from slmtok.files import free_name
 
     given = arguments_of(context)
-    runs = [word for word in positional(context) if is_run(word)]
-    if len({*runs}) < 2 or _takes_text_on(context.command) or any(is_output(word) for word in given):
+    runs = list(dict.fromkeys(word for word in positional(context) if is_run(word)))
+    if not runs and all(map(names_tokenizer, words := positional(context))):
+        runs = list(dict.fromkeys(words))
+    if len(runs) < 2 or _takes_text_on(context.command) or any(word.startswith("--output=") for word in given):
         return None
-    rest = [[word for word in given if word not in runs or word == run] for run in runs]
-    return " && ".join(dict.fromkeys(command_line(context, words) for words in rest))
+    written = value_after(OUTPUT_FLAGS, given)
+    has_output = value_after(OUTPUT_FLAGS, example_words(context.command)) is not None
+
+    def words_of(run: str) -> list[str]:
+        words = [word for word in given if word not in runs or word == run]
+        if written is not None:
+            stem, ending = os.path.splitext(written)  # noqa: PTH122
+            name = os.path.splitext(os.path.basename(run.rstrip(os.sep)))[0]  # noqa: PTH119, PTH122
+            return [free_name(f"{stem}-{name}{ending}") if word == written else word for word in words]
+        return [*words, "-o", free_name(f"{run.rstrip(os.sep)}-out")] if has_output else words
+
+    return " && ".join(command_line(context, words_of(run)) for run in runs)
 
 
 def _with_quotes(context: click.Context) -> str | None:
@@ -293,15 +310,17 @@ def _unknown_option(error: click.NoSuchOption, where: str, command: click.Comman
     arguments = arguments_of(context)
     value = _value_of(name, arguments)
     taking = taking_value(value, command, arguments) if value and command and not meant else None
-    means = meant or (f"{parameter_name(taking)} {shlex.quote(value or '')}" if taking else None)
+    means = f"{parameter_name(taking)} {shlex.quote(value or '')}" if taking else None
+    if meant and context is not None:
+        means = _with_value(meant, value, context)
     fix = f"use {means}" if means else f"{where} --help"
     foreign = _foreign_option(name, value, command)
-    if line := _translated(command, arguments, where):
+    if line := _translated(context):
         absent = "".join(f"; {remark}" for remark in _absent(command, arguments))
         kind = "options of another tool" if _are_foreign(command, arguments) else "unknown options"
         fact, fix = f"{kind}: {', '.join(_unknown(command, arguments))}{absent}", line
     elif name in _CORPUS_OPTIONS and _takes_corpus(command):
-        fact, fix = f"unknown option {name!r}", _translated(command, arguments, where, least=1) or fix
+        fact, fix = f"unknown option {name!r}", _translated(context, least=1) or fix
     elif habit:
         fix = _use(habit(value, arguments))
     elif foreign:
@@ -395,11 +414,14 @@ _FIRST = re.compile("[,:;] ")
 """Ends the options of a remedy, before what it says of them."""
 
 
-def _translated(command: click.Command | None, arguments: Sequence[str], where: str, *, least: int = 2) -> str | None:
+def _translated(context: click.Context | None, *, least: int = 2) -> str | None:
     """The command line with options of other tools replaced by ours, or left out where we need none.
 
     None for fewer than `least` of them, where one message does, and with one that has no equivalent.
     """
+    if context is None:
+        return None
+    command, arguments, where = context.command, arguments_of(context), context.command_path
     unknown, whole = _unknown(command, arguments), getattr(command, "habits", {}).get(WHOLE)
     if len(unknown) < (1 if whole else least):
         return None
@@ -409,16 +431,17 @@ def _translated(command: click.Command | None, arguments: Sequence[str], where: 
         if flag not in unknown:
             words.append(word)
             continue
-        value = _value_of(flag, arguments[at:])
-        if value is not None and not equals:
+        value, near = _value_of(flag, arguments[at:]), _near_option(flag, context)
+        habit = _habit(command, flag)
+        ours = _use(habit(value, arguments)) if habit else _foreign_option(flag, value, command) or ""
+        if not ours and near:
+            ours = f"use {_with_value(near, value, context)}"
+        # Behind a flag stands an argument.
+        if value is not None and not equals and ours != f"use {near}":
             next(rest)
         if flag in _CORPUS_OPTIONS and _takes_corpus(command):
             words += _corpus_words(flag, value)
             continue
-        habit = _habit(command, flag)
-        ours = _use(habit(value, arguments)) if habit else _foreign_option(flag, value, command) or ""
-        if not ours and (near := _near_option(command, flag, value)):
-            ours = f"use {near}"
         argument = ours.partition(f": {where} ")[2]
         if argument or ours.startswith("use -"):
             # Two options of another tool may name one argument.
@@ -441,15 +464,29 @@ def _are_foreign(command: click.Command | None, arguments: Sequence[str]) -> boo
     )
 
 
-def _near_option(command: click.Command | None, flag: str, value: str | None) -> str | None:
-    """The option of the command that an unknown one misspells or begins, with the value; None without one."""
-    params = {name: param for param in command.params for name in param.opts if name[:2] == "--"} if command else {}
-    begun = [name for name in params if name.startswith(flag) and len(flag) > _MIN_PREFIX]
+def _near_option(flag: str, context: click.Context) -> str | None:
+    """The option of the command that an unknown one misspells or begins; None without one."""
+    known = [name for param in context.command.params for name in param.opts if name[:2] == "--"]
+    begun = [name for name in known if name.startswith(flag) and len(flag) > _MIN_PREFIX]
     is_short = len(flag.lstrip("-")) <= _SHORT_NAME
-    near = begun[0] if len(begun) == 1 else None if is_short else suggestion(flag, [*params])
-    if near is None or getattr(params[near], "is_flag", False) != (value is None):
-        return None
-    return near if value is None else f"{near} {shlex.quote(value)}"
+    return begun[0] if len(begun) == 1 else None if is_short else suggestion(flag, known)
+
+
+def _with_value(option: str, value: str | None, context: click.Context) -> str:
+    """An option with the value of the misspelt one, or with the one that this means; a flag alone."""
+    command = context.command
+    param = next(each for each in command.params if option in each.opts)
+    if getattr(param, "is_flag", False):
+        return option
+    if value is None:
+        return f"{option} {param.metavar or 'VALUE'}"
+    meant = None
+    try:
+        param.type.convert(value, param, context)
+    except click.BadParameter as error:
+        meant = valid_value(option, error, command)
+    # Behind a comma stands that it is an example, or a second one.
+    return meant if meant and ", " not in meant else f"{option} {shlex.quote(value)}"
 
 
 def _absent(command: click.Command | None, arguments: Sequence[str]) -> list[str]:
@@ -526,6 +563,12 @@ def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, s
         return fact, command_line(context, _with_run(arguments_of(context), taken))
     if name.startswith("CORPUS") and streams.kind_of_stream(sys.stdin) == "pipe":
         return f"{fact}, and text is piped in", command_line(context, ["-", *arguments_of(context)])
+    listed = str(getattr(error.param, "metavar", None) or "").split("|")
+    if isinstance(error.param, click.Option) and (
+        choice := next((w for w in positional(context) if w in listed), None)
+    ):
+        words = [each for each in arguments_of(context) if each != choice]
+        return fact, command_line(context, [*words, name, choice, *_other_required(error.param, context)])
     number = next(filter(str.isdecimal, positional(context)), None)
     if getattr(error.param, "type", None) is INTEGER and number and arguments_of(context).count(number) == 1:
         words = [each for each in arguments_of(context) if each != number]

@@ -13,6 +13,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
@@ -39,7 +40,7 @@ QUIET = "Print no progress, no notes and no summary of what was written; results
 TOKENIZER = "a tokenizer file, a folder with one, or tiktoken:NAME"
 _PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
 """Words of placeholders that stand for files or folders."""
-_THOUSAND_SUFFIX = re.compile(r"(\d{1,9})[kK]", re.ASCII)
+_THOUSAND_SUFFIX = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)[kK]", re.ASCII)
 
 
 _YES_OR_NO = re.compile(r"true|yes|on|1|(false|no|off|0)|[<\[].*[>\]]", re.IGNORECASE)
@@ -98,8 +99,10 @@ def parse_integer(text: str) -> int:
     if number is None:
         fact = f"takes an integer >= 0, not {text!r}"
         if thousands := _THOUSAND_SUFFIX.fullmatch(text):
-            numbers = (int(thousands[1]) * 1000, int(thousands[1]) * 1024)
-            raise AmbiguousError(f"{fact}; {numbers[0]} or {numbers[1]}?", numbers)
+            # Of `1.1k` only the first is a whole number.
+            products = (Fraction(thousands[1]) * unit for unit in (1000, 1024))
+            numbers = [int(number) for number in products if number.denominator == 1]
+            raise AmbiguousError(f"{fact}; {' or '.join(map(str, numbers))}?", numbers)
         if has_unit and parse_size(text) is not None:
             fact += ", which is a size in bytes"
         raise ValueError(fact)

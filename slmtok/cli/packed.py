@@ -129,14 +129,18 @@ def not_packed(path: str, data: Data | None) -> OptionError:
 
     The fix names what a tokenizer packed beside its file; else it packs a text, or with a tokenizer.
     """
-    is_tokenizer = names_tokenizer(path)
-    tokenizer = path if is_tokenizer else next(filter(names_tokenizer, TOKENIZER_FILES), "TOK")
+    is_tokenizer = data is None and names_tokenizer(path)
+    own = getattr(data, "tokenizer", None)
+    tokenizer = path if is_tokenizer else str(own or next(filter(names_tokenizer, TOKENIZER_FILES), "TOK"))
     made = _packed_with(path) if is_tokenizer else None
+    from slmtok.shards.token_files import TokenFiles
+
     is_text = not is_tokenizer and data is None and content_of(read_file(path, HEAD_BYTES)) is None
     corpus = quote(path) if is_text else "CORPUS"
     folder = next(name for name in chain(["data"], map("data{}".format, count(2))) if not Path(name).exists())
+    kind = "a tokenizer, not packed data" if is_tokenizer else "not packed data with a tokenizer"
     return OptionError(
-        f"{path!r} is {'a tokenizer, not packed data' if is_tokenizer else 'not packed data with a tokenizer'}",
+        f"{path!r} is {f'in the layout {data.layout}' if isinstance(data, TokenFiles) else kind}",
         limit="a folder that slmtok pack wrote in its own layout",
         fix=f"name the folder: {made}" if made else f"slmtok pack {corpus} -t {quote(tokenizer)} -o {folder}",
         option="data",

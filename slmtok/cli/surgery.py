@@ -155,7 +155,7 @@ def extend(
     tokenizer: str, corpus: tuple[str, ...], size: int, options: TrainOptions, output: str, force: bool
 ) -> Outcome:
     """Append tokens that are learned on text or counts. The ids of the tokenizer do not change."""
-    from slmtok.training.surgery import check_larger
+    from slmtok.training.surgery import check_larger, extend_counts
 
     refuse_list(
         arguments_of_command(), lambda sizes: f"--vocab {max(sizes, key=int)}, which slmtok slice cuts to others"
@@ -166,7 +166,7 @@ def extend(
     options = replace(options, vocab_size=size)
     with Progress() as progress:
         counts = _counts_for(before, corpus, with_spill_dir(options, output), progress, outputs=[output])
-        extended = slmtok.extend(before, counts, options, progress=progress)
+        extended = extend_counts(before, counts, options, progress)
     extended.tokenizer.save(output, force=force)
     changes = extended.changes
     changed = f"{changes.changed:,} of {changes.pieces:,} pretokens of this text"

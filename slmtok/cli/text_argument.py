@@ -12,16 +12,19 @@ from pathlib import Path
 
 import click
 
+from slmtok.cli.arguments import command_line
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command
 from slmtok.cli.streams import kind_of_stream
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
-from slmtok.files import read_at_most, similar_file
-from slmtok.opening import TOKENIZER_FILES, similar_encoding
+from slmtok.files import missing_input, read_at_most, similar_file
+from slmtok.opening import TOKENIZER_FILES, missing_tokenizer, similar_encoding
 
 _NAME = re.compile(r"[a-z][\w.-]*\d[\w.-]*", re.ASCII)
 """A word with a digit, as names of encodings and of models are."""
+_HUB_NAME = re.compile(r"(?=.*[A-Z\d])[\w-]+/[\w.-]+", re.ASCII)
+"""A word as names of models of the Hugging Face Hub are, of an owner and a model; `and/or` is none."""
 _MAX_PIPED = 60
 """Characters of a text that a remedy shows."""
 
@@ -36,13 +39,27 @@ def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str
     if rest and rest[0].endswith(".json") and not any(char.isspace() for char in rest[0]):
         fix = f"{similar_file(rest[0]) or 'check the name'}, or add a space if it is text"
         raise MissingInput(f"no file {rest[0]!r}", fix=fix, path=rest[0])
+    if len(rest) == 2 and (_HUB_NAME.fullmatch(rest[0]) or (_NAME.fullmatch(rest[0]) and similar_encoding(rest[0]))):
+        raise missing_tokenizer(missing_input(rest[0]), rest[0])
     if len(rest) > 1:
         raise OptionError(
             f"{rest[0]!r} is not a tokenizer, and the text is one argument",
             limit=TOKENIZER,
-            fix="check the name, or put quotes around the text",
+            fix=_one_text(rest)
+            if names and not Path(rest[0]).suffix
+            else "check the name, or put quotes around the text",
         )
     return names, rest[0] if rest else None
+
+
+def _one_text(words: Sequence[str]) -> str:
+    """The command for each of several texts, or for words that are one."""
+    if all(any(map(str.isspace, word)) for word in words):
+        rest = [[word for word in arguments_of_command() if word not in words or word == each] for each in words]
+        return " && ".join(command_line(click.get_current_context(), line) for line in rest)
+    kept = [word for word in arguments_of_command() if word not in words]
+    whole = command_line(click.get_current_context(), [*kept, " ".join(words)])
+    return f"{whole}, if they are one text; else check the name"
 
 
 def _is_folder(name: str) -> bool:
@@ -64,6 +81,10 @@ def notes_on_text(text: str | None, *, is_written: bool = False) -> tuple[str, .
         return (f"{fact}; {command} < {shlex.quote(text)} shows its text",)
     if _NAME.fullmatch(text) and (meant := similar_encoding(text)):
         return (f"{text!r} is taken as text; with the tokenizer: {shlex.join([*line_with(text, meant), *force])}",)
+    if _HUB_NAME.fullmatch(text):
+        command = shlex.join([*line_with(text, "tokenizer.json"), *force])
+        fetched = f"hf download {text} tokenizer.json --local-dir . && {command}"
+        return (f"{text!r} is taken as text; with the tokenizer of that name: {fetched}",)
     return ()
 
 

@@ -205,7 +205,9 @@ class TrainJob:
         return files, has_counts
 
     def _complete_command(self, error: SlmtokError) -> str | None:
-        """The remedy as the command line with the value that the error suggests."""
+        """The remedy as the command line with the value that the error suggests, and an output that is free."""
+        from slmtok.files import free_name
+
         words = arguments_of_command()
         if isinstance(error, VocabularyTooSmall):
             larger = (str(size) for size in map(_LEAST_SUGGESTED.__lshift__, count()) if size not in self.sizes)
@@ -222,7 +224,8 @@ class TrainJob:
             words = [better if word == path and path in self.corpus else word for word in words]
         context = click.get_current_context()
         is_default = context.get_parameter_source("output") is click.core.ParameterSource.DEFAULT
-        return command_line(context, [*words, *(["-o", self.output] if is_default else [])])
+        output = self.output if self.force else free_name(self.output)
+        return command_line(context, [*words, *(["-o", output] if is_default else [])])
 
     def _is_too_small(self, size: int | None) -> bool:
         from slmtok.training.learn import validate_options

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from slmtok.calls import explains_calls
 from slmtok.errors import Setting
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def as_tiktoken(tokenizer: Tokenizer, spell: Mapping[str, str] | None = None) ->
     return from_tokenizer(check_tokenizer(tokenizer), spell=spell)
 
 
+@explains_calls
 def as_hf(
     tokenizer: Tokenizer,
     *,

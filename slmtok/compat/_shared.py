@@ -80,11 +80,13 @@ def split_rows(ids: NDArray[np.unsignedinteger], offsets: NDArray[np.int64]) -> 
 
 
 _ONE_ALGORITHM = "ByteLevelBPETokenizer, the one algorithm that slmtok has of these"
+_PARTS = f"ByteLevelBPETokenizer().train(files, vocab_size=8192), which has these parts inside; or {TRAIN_OWN}"
 _ABSENT = {
     "SentencePieceTrainer": f"{TRAIN_OWN} trains one",
     "GPT4Tokenizer": "from slmtok.compat.tiktoken import get_encoding; get_encoding('cl100k_base') has its ids",
     "HuggingFaceTokenizer": "RustBPETokenizer.from_directory('tokenizer'), which has the same methods",
-    "Tokenizer": f"slmtok.load('tokenizer.json') reads a file; {_ONE_ALGORITHM}",
+    "Tokenizer": f"to read a file, slmtok.load('tokenizer.json'); to train, {_PARTS}",
+    **dict.fromkeys(("decoders", "models", "normalizers", "pre_tokenizers", "processors", "trainers"), _PARTS),
     "BertWordPieceTokenizer": _ONE_ALGORITHM,
     "CharBPETokenizer": _ONE_ALGORITHM,
     "SentencePieceBPETokenizer": _ONE_ALGORITHM,
@@ -200,7 +202,11 @@ def model_content(path: str | os.PathLike[str], format: str) -> dict[str, Any]:
 def check_str(text: object) -> str:
     """`text`, if it is a `str`. Raises `WrongType`."""
     if not isinstance(text, str):
-        fix = "encode_batch(texts)" if isinstance(text, (list, tuple)) else "data.decode() for bytes"
+        fix = "data.decode() for bytes"
+        if isinstance(text, (int, float)):
+            fix = f"str({text!r}), if it is text"
+        elif isinstance(text, (list, tuple)):
+            fix = "encode_batch(texts)"
         if isinstance(text, os.PathLike):
             fix = "path.read_text(encoding='utf-8')"
         elif isinstance(text, Mapping):

@@ -37,7 +37,7 @@ from slmtok.compat._hf_rows import (
 from slmtok.compat._shared import spelling_of
 from slmtok.errors import OptionError, Setting, UnknownId, UnknownOption, WrongType, suggestion
 from slmtok.formats.hf import bytes_of, exported_specials, names_by_id
-from slmtok.id_arrays import check_ids, check_row
+from slmtok.id_arrays import check_ids, check_row, in_document
 from slmtok.notebook import html_tokens
 
 if TYPE_CHECKING:
@@ -195,6 +195,10 @@ class HFTokenizer(metaclass=_NamesRefused):
     is_fast = True
 
     def __setattr__(self, name: str, value: object) -> None:
+        role = name.removesuffix("_token")
+        is_new = isinstance(value, str) and value not in {text for _, text in self._special_tokens.values()}
+        if role != name and role in ("bos", "eos", "unk", "sep", "mask", "pad") and is_new:
+            raise AttributeError(f"{name} cannot be set; as_hf(tok.with_special({role!r}, {value!r})) gives another")
         given = ", ".join(f"{option}={value!r}" for option, value in self._settings_with(name, value).items())
         raise AttributeError(
             f"{name} cannot be set; as_hf(tok, {given}) gives another"
@@ -398,8 +402,14 @@ class HFTokenizer(metaclass=_NamesRefused):
         _check_ignored("decode", ignored, _NO_EFFECT_IN_DECODE, "skip_special_tokens")
         ids = to_plain(token_ids["input_ids"] if isinstance(token_ids, Mapping) else token_ids)
         if isinstance(ids, list) and ids and isinstance(ids[0], (list, tuple, Mapping)):
-            return [self.decode(row, skip_special_tokens) for row in ids]
+            return [self._decode_row(row, number, skip_special_tokens) for number, row in enumerate(ids)]
         return self._view.decode([ids] if isinstance(ids, int) else ids, skip_special=skip_special_tokens)
+
+    def _decode_row(self, row: Any, number: int, skip_special_tokens: bool) -> Any:
+        try:
+            return self.decode(row, skip_special_tokens)
+        except UnknownId as error:
+            raise in_document(error, number) from None
 
     def batch_decode(self, sequences: Any, skip_special_tokens: bool = False, **ignored: object) -> list[str]:
         """The text of each row of ids; flat ids are one row."""

@@ -160,7 +160,7 @@ class ByteLevelBPETokenizer:
             max_token_bytes=max_length or 0,
             special=_roles(special),
             allow_smaller=True,
-            document="line",
+            document="line" if isinstance(corpus, list) else "file",
         )
 
     @classmethod

@@ -165,7 +165,10 @@ def _missing(path: str) -> MissingInput:
     files = "1 file" if number == 1 else f"{number} files"
     # Counts are no text, and a glob without a suffix says nothing about one.
     is_meant = bool(wanted) and (ending.endswith(wanted) or ending in near or not ending.endswith(".counts"))
-    fix = f"'{folder}/*{ending}'" if magic and is_meant else fix
+    # The name before the ending is kept where files have it.
+    meant = path.removesuffix(wanted) + ending if wanted and Path(path).stem != "*" else ""
+    named = [meant] if meant and glob.glob(meant) else [f"{folder}/*{ending}"] if is_meant else []  # noqa: PTH207
+    fix = repr(named[0]) if magic and named else fix
     return MissingInput(fact, where=f"{place} has {files} ending {ending}", fix=fix, path=path)
 
 

@@ -9,6 +9,7 @@ import json
 import re
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
@@ -163,13 +164,25 @@ class Header:
         return cls(tokens, docs, n_bytes, n_vocab, flags, fingerprint.hex(), shard)
 
 
+MAX_NAMED = 8
+"""Missing files that an error names."""
 _REPACK: Message = ("pack the corpus again with ", Setting("force", True), ", or fetch the file again")
 
 
 def missing_file(path: Path) -> CorruptShard:
-    """The error for a file of a folder of shards that does not exist."""
-    fix = ("move it back or fetch it again, or pack the corpus again with ", Setting("force", True))
-    return CorruptShard(f"{path} is missing", where=f"{MANIFEST} beside it names it", fix=fix, path=str(path))
+    """The error for a file of a folder of shards that does not exist; it names the others that are missing."""
+    lost: list[str] = []
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        shards = json.loads((path.parent / MANIFEST).read_bytes())["shards"]
+        lost = [f"{shard['name']}.{kind}" for shard in shards for kind in shard["sha256"]]
+    lost = [name for name in lost if name != path.name and not (path.parent / name).exists()]
+    more = f" and {len(lost) - MAX_NAMED} more" if len(lost) > MAX_NAMED else ""
+    fact = f"{path} is missing" + (
+        f", and so {'are' if len(lost) > 1 else 'is'} {', '.join(lost[:MAX_NAMED])}{more}" if lost else ""
+    )
+    it = "them" if lost else "it"
+    fix = (f"move {it} back or fetch {it} again, or pack the corpus again with ", Setting("force", True))
+    return CorruptShard(fact, where=f"{MANIFEST} beside {it} names {it}", fix=fix, path=str(path))
 
 
 def corrupt(path: Path | str, fault: str, *, kind: str = "shard", fix: Message = _REPACK) -> CorruptShard:

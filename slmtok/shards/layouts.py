@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slmtok.errors import OptionError, Setting
-from slmtok.shards.format import HEADER_BYTES, Header, corrupt_file, id_dtype, map_array
+from slmtok.shards.format import FRAMES, HEADER_BYTES, Header, corrupt_file, id_dtype, map_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -185,10 +185,14 @@ def _npy_split(name: str, head: bytes) -> str | None:
 def require_u16(n_vocab: int, layout: str) -> None:
     """Raises `OptionError` where an id may need more than two bytes."""
     if n_vocab > 65536:
+        begins, ends = FRAMES[LAYOUTS[layout].frame]
+        frame = tuple(
+            part for name, has in (("bos", begins), ("eos", ends)) if not has for part in (" ", Setting(name, False))
+        )
         raise OptionError(
             f"the layout {layout} has two bytes per id, and the tokenizer has {n_vocab:,} ids",
             limit="n_vocab <= 65,536",
-            fix=(Setting("output_format", "npy"), ", or a smaller tokenizer"),
+            fix=(Setting("output_format", "npy"), *frame, ", or a smaller tokenizer"),
             option="output_format",
         )
 

@@ -92,8 +92,10 @@ def _refuse_output(function: str, corpus: object, options: object, keywords: Map
     fix = f"{call_text(f'slmtok.{function}', [corpus], rest, kept)}.save({argument_text(path)})"
     if named is None:
         raise WrongType(f"options must be options, not the path {os.fspath(path)!r}", fix=fix)
-    if function == "count":
-        raise UnknownOption(f"unknown option {named!r}", limit="count returns the counts", fix=fix, option=named)
+    result, known = ("counts", CountOptions) if function == "count" else ("tokenizer", TrainOptions)
+    if rest.keys() <= {each.name for each in fields(known)}:
+        limit = f"{function} returns the {result}"
+        raise UnknownOption(f"unknown option {named!r}", limit=limit, fix=fix, option=named)
 
 
 @documents_options(TrainOptions)
@@ -128,7 +130,7 @@ def train_sizes(
     options = build_options(TrainOptions, options, keywords)
     listed = [replace(options, vocab_size=size) for size in sizes] if sizes is not None else [options]
     if isinstance(corpus, PretokenCounts):
-        _check_no_reading(options, corpus)
+        check_no_reading(options, corpus)
         counts = corpus
     else:
         for each in listed:
@@ -177,7 +179,7 @@ def require_text(counts: PretokenCounts) -> None:
         raise error
 
 
-def _check_no_reading(options: TrainOptions, counts: PretokenCounts) -> None:
+def check_no_reading(options: TrainOptions, counts: PretokenCounts) -> None:
     """Raises `OptionError` for options of reading, which have no effect on counts."""
     names = [*(one.name for one in fields(ReadOptions)), "pattern"]
     for name in changed_options(options, names):

@@ -6,6 +6,7 @@ renumbers the tokens that stay, in their order. A token stays as long as another
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -15,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 
-from slmtok.calls import call_text, explains_calls
-from slmtok.checks import U64, check_int, refuse_masked
+from slmtok.calls import Expression, argument_text, call_text, explains_calls
+from slmtok.checks import U64, are_texts, check_int, refuse_masked
 from slmtok.errors import InvalidTokens, Message, OptionError, Setting, WrongType
-from slmtok.options import CountOptions, TrainOptions, build_options, option_specs
+from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED
 from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
-from slmtok.training.api import count, require_text
+from slmtok.training.api import check_no_reading, count, require_text
 from slmtok.training.counts import BLOCK_PIECES, PretokenCounts
 from slmtok.training.learn import learn_more
 from slmtok.vocabulary import part_of_size, vocabulary_too_small
@@ -107,22 +108,54 @@ def extend(
 ) -> Extended:
     """The tokenizer with more tokens behind its own, learned from counts of the same pattern; every id stays.
 
-    Options as in `slmtok.train`; scheme and tie break are those of the tokenizer.
+    Options as in `slmtok.train`; scheme, pattern and tie break are those of the tokenizer.
 
-    Raises `OptionError` (counts of another pattern or scheme, a size that does not grow), `CorpusTooSmall`.
+    Raises `OptionError` (counts of another pattern or scheme, a size that does not grow, an option without effect),
+    `CorpusTooSmall`.
     """
     if isinstance(counts, Tokenizer):
         fix = _extend_text(counts, tokenizer, options, keywords)
         refuse_swapped(tokenizer, counts, "slmtok.extend(tokenizer, counts)", fix)
     vocabulary = check_tokenizer(tokenizer).vocabulary
-    _check_own(vocabulary)
-    fixed = {"scheme": tokenizer.scheme, "tie_break": tokenizer.options.get("ties", "rank")}
-    given, options = options, build_options(TrainOptions, options, {**keywords, **fixed})
+    given, options = options, build_options(TrainOptions, options, keywords)
     check_larger(options.n_vocab, vocabulary.n_vocab)
     if not isinstance(counts, PretokenCounts):
         fix = _extend_text(tokenizer, counts, given, keywords)
         raise WrongType(f"counts is {type(counts).__name__}, not PretokenCounts", fix=fix)
+    _check_kept(tokenizer, options)
+    check_no_reading(replace(options, pattern=None), counts)
+    return extend_counts(tokenizer, counts, options, progress)
+
+
+def _check_kept(tokenizer: Tokenizer, options: TrainOptions) -> None:
+    """Raises `OptionError` for an option that the tokenizer decides, with another value."""
+    pattern = tokenizer.pattern
+    kept: dict[str, tuple[object, ...]] = {
+        "scheme": (tokenizer.scheme,),
+        "tie_break": (tokenizer.options.get("ties", "rank"),),
+        "pattern": (pattern.name, pattern.regex),
+        "special": (),
+    }
+    for name in changed_options(options, kept):
+        value = getattr(options, name)
+        if value in kept[name]:
+            continue
+        own = f"; that of the tokenizer is {kept[name][0]!r}" if kept[name] else ""
+        with_special = "".join(f".with_special({role!r}, {text!r})" for role, text in (options.special or {}).items())
+        raise OptionError(
+            (Setting(name, value), f" has no effect: extend keeps what the tokenizer has{own}"),
+            fix=f"tok = tok{with_special} first, and leave it out" if name == "special" else "leave it out",
+            option=name,
+        )
+
+
+def extend_counts(
+    tokenizer: Tokenizer, counts: PretokenCounts, options: TrainOptions, progress: Progress | None = None
+) -> Extended:
+    """As `extend`; the options of reading are those with which the counts were made."""
+    _check_own(tokenizer.vocabulary)
     require_text(counts)
+    options = replace(options, scheme=tokenizer.scheme, tie_break=tokenizer.options.get("ties", "rank"))
     larger, learned = learn_more(tokenizer, counts, options, progress)
     return Extended(larger, learned, compare_segmentation(tokenizer, larger, counts))
 
@@ -133,6 +166,8 @@ def _extend_text(
     """A call of `extend`; a corpus that is not counted is, with the pattern of the tokenizer."""
     if isinstance(corpus, PretokenCounts):
         return call_text("slmtok.extend", [tokenizer, corpus], keywords, options)
+    if are_texts(corpus) and not any(map(os.path.exists, cast("list[str]", corpus))):
+        corpus = Expression(f"slmtok.Texts({argument_text(corpus, 'texts')})")
     of_counting = {name for name, _, _ in option_specs(CountOptions)}
     reading = {name: value for name, value in keywords.items() if name in of_counting}
     others = {name: value for name, value in keywords.items() if name not in of_counting}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls, warn_caller
@@ -75,6 +75,8 @@ def check_source(corpus: CorpusLike, options: Options, function: str) -> CorpusL
     """
     if isinstance(corpus, (list, tuple)) and corpus and isinstance(corpus[0], (Mapping, list, tuple)):
         raise _no_text(corpus[0], 0, _texts_of_records(corpus, corpus[0], options, function))
+    if isinstance(corpus, (list, tuple)):
+        _refuse_counts(corpus, options, function)
     if isinstance(corpus, (str, os.PathLike, list, tuple)):
         return corpus
     if isinstance(corpus, io.BufferedReader):
@@ -95,8 +97,6 @@ def check_source(corpus: CorpusLike, options: Options, function: str) -> CorpusL
             f"each line of the open file {file!r} is a document; {function}({file!r}, ...) reads it as one, and "
             "slmtok.Texts(file) takes its lines without this warning"
         )
-    if isinstance(options, ReadOptions):
-        _refuse_fields(options)
     if head and all(map(is_file_name, head)):
         paths = argument_text(list(source), "paths") if isinstance(source, (list, tuple)) else "list(paths)"
         keywords = _changed(options)
@@ -105,11 +105,15 @@ def check_source(corpus: CorpusLike, options: Options, function: str) -> CorpusL
             limit="a list of paths names files; an iterator, or Texts, gives the texts themselves",
             fix=call_text(function, [Expression(paths)], keywords),
         )
+    if isinstance(options, ReadOptions):
+        _refuse_of_files(options, are_lines=file is not None)
     return cast("CorpusLike", itertools.chain(head, texts))
 
 
 _FIELDS = ("text_key", "text_template")
 """Options that name fields of records in files."""
+_OF_FILES = (*_FIELDS, "format", "encoding", "document", "exclude")
+"""Options that say how files are read."""
 
 
 def _changed(options: Options) -> dict[str, object]:
@@ -133,15 +137,41 @@ def _texts_of_records(records: object, first: object, options: Options, function
     return texts if len(keywords) == len(changed) else call_text(function, [Expression(texts)], keywords)
 
 
-def _refuse_fields(options: ReadOptions) -> None:
-    """Raises `OptionError` for a field of records, which texts in memory do not have."""
-    for name in changed_options(options, _FIELDS):
-        raise OptionError(
-            (Setting(name, getattr(options, name)), " names a field of files, and these are texts in memory"),
-            limit="jsonl, json, tsv, csv and parquet have fields",
-            fix=("leave ", Setting(name), " out"),
-            option=name,
-        )
+def _refuse_of_files(options: ReadOptions, *, are_lines: bool) -> None:
+    """Raises `OptionError` for an option of files, which has no effect on texts in memory.
+
+    are_lines: whether the texts are the lines of an open file, each of which is a document.
+    """
+    changed = changed_options(options, _OF_FILES)
+    given = [name for name in _OF_FILES if name in changed and not (name == "document" and are_lines)]
+    if not given:
+        return
+    of_fields = given[0] in _FIELDS
+    says = "names a field of files" if of_fields else "says how files are read"
+    lines = "slmtok.Texts(line for text in texts for line in text.split('\\n')), or leave "
+    raise OptionError(
+        (Setting(given[0], getattr(options, given[0])), f" {says}, and these are texts in memory"),
+        limit="jsonl, json, tsv, csv and parquet have fields" if of_fields else None,
+        fix=(lines if given == ["document"] else "leave ", Setting(" and ".join(given)), " out"),
+        option=given[0],
+    )
+
+
+def _refuse_counts(corpus: Sequence[object], options: Options, function: str) -> None:
+    """Raises `WrongType` for counts in a list; the fix adds them up."""
+    # `slmtok.training.counts` imports this module.
+    if not corpus or not all(type(each).__name__ == "PretokenCounts" for each in corpus):
+        return
+    names = [f"{index}.counts" for index in range(len(corpus))]
+    saved = "".join(f"counts[{index}].save({name!r}), " for index, name in enumerate(names))
+    held = Expression(f"slmtok.PretokenCounts.load({', '.join(map(repr, names))})")
+    if len(corpus) == 1:
+        saved, held = "", Expression("counts[0]")
+    raise WrongType(
+        f"the corpus is a list of {len(corpus)} PretokenCounts, not of paths",
+        limit="counts is the list that you gave",
+        fix=saved + (call_text(function, [held], _changed(options)) if function == "slmtok.train" else held),
+    )
 
 
 def is_file_name(text: object) -> bool:

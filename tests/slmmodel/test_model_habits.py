@@ -106,6 +106,16 @@ FIXES: list[tuple[Any, str]] = [
         lambda: slmmodel.train("data", output="new", seed=1, settings={"run.seed": 2}),
         "leave out settings run.seed=2, or",
     ),
+    (lambda: slmmodel.load("run", step="latest"), "step=2"),
+    (lambda: slmmodel.load("run", step="step-2"), "step=2"),
+    (lambda: slmmodel.load("run", step=[2]), "step=2"),
+    (lambda: slmmodel.load("run").generate([1], seed=[3, 4]), "seed=3, and a call for each other value"),
+    (lambda: slmmodel.load("run").evaluate("."), "slmmodel.app.load('run').evaluate('.')"),
+    (lambda: RunFolder.open("run").model("gpu"), "device='"),
+    (
+        lambda: slmmodel.train("data", output="new", settings={"optim.name": "nothing"}),
+        "settings={'optim.name': 'adamw'}, or settings={'optim.name': 'muon'}",
+    ),
     (lambda: slmmodel.train("data", output="new", max_iters=100), "budget='steps=100'"),
     (lambda: slmmodel.train("data", output="new", learning_rate=0.1), "settings={'optim.lr': 0.1}"),
     (lambda: app.train("text.txt", tokenizer="tok.json", output="new", epochs=3), "budget='epochs=3'"),
@@ -188,10 +198,10 @@ FIXES: list[tuple[Any, str]] = [
         lambda: Loader("data", None, seq_len=8, batch_size=2),
         "source = open_source('data'), then Loader(source, source.vocab, ...)",
     ),
-    (lambda: make_packing("greedy", np.array([3, 4]), 8), "name='concat', for instance"),
+    (lambda: make_packing("greedy", np.array([3, 4]), 8), "use one of them"),
     (lambda: ShardDataset(5), "ShardDataset(path, seq_len=...)"),
     (lambda: ShardDataset("data", seq_len=8, batch_size=4), "torch.utils.data.DataLoader(dataset, batch_size=N)"),
-    (lambda: ShardDataset("data", seq_len=8, pack="foo"), "pack='concat'"),
+    (lambda: ShardDataset("data", seq_len=8, pack="foo"), "use one of them"),
 ]
 
 

@@ -137,7 +137,7 @@ def test_hints_of_absent_names(tok: slmtok.Tokenizer) -> None:
     with pytest.raises(AttributeError, match=r"tok.specials\['pad'\] has it"):
         tok.pad_id  # noqa: B018
     with pytest.raises(AttributeError, match=r"ragged\[0\] is a row, ragged.ids all ids"):
-        tok.encode_batch(["a"]).tolist()
+        tok.encode_batch(["a"]).rows  # noqa: B018
 
 
 def test_the_usual_spelling_of_a_role(tok: slmtok.Tokenizer) -> None:

@@ -97,7 +97,8 @@ def test_a_list_of_floats(tok):
         ({"vocabsize": 300}, "leave it out: vocab_size is given already"),
         ({"vocabsize": "300", "vocab_size": 285}, "leave it out: vocab_size is given already"),
         ({"min_cnt": "5"}, "min_count=5"),
-        ({"save": "a.json"}, "leave it out; tok.save('a.json') writes the tokenizer"),
+        ({"save": "a.json"}, "slmtok.train(slmtok.Texts(texts), vocab_size=285).save('a.json')"),
+        ({"save": "a.json", "min_freq": 3}, "leave it out; tok.save('a.json') writes the tokenizer"),
         ({"specials": {"eot": "<|endoftext|>"}}, "special={'eot': '<|endoftext|>'}"),
         ({"special_tokens": {"pad_token": "[PAD]"}}, "special={'pad': '[PAD]'}"),
         ({"special_tokens": {"<|endoftext|>": 50256}}, "special={'eos': '<|endoftext|>'}"),
@@ -142,6 +143,7 @@ def test_all_threads_of_the_bound_work(tok):
         ("tokenizers", "BertWordPieceTokenizer"),
         ("minbpe", "GPT4Tokenizer"),
         ("nanochat", "HuggingFaceTokenizer"),
+        ("tokenizers", "trainers"),
     ],
 )
 def test_names_that_adapters_lack(module: str, name: str) -> None:

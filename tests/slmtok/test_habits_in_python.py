@@ -59,7 +59,7 @@ def fix_of(call) -> str | None:
             lambda tok: slmtok.load("tok.json", trust_remote_code=True),
             "slmtok.load('tok.json'), without trust_remote_code",
         ),
-        (lambda tok: slmtok.Texts("a", "b"), "give options by name"),
+        (lambda tok: slmtok.Texts("a", "b"), "slmtok.Texts(['a', 'b'])"),
     ],
 )
 def test_fixes(call, fix, bpe) -> None:
@@ -176,9 +176,12 @@ def test_a_list_of_texts_with_another_value_names_that_value() -> None:
 
 def test_constructors_of_results_name_the_function_that_makes_them(tmp_path: Path) -> None:
     rows = slmtok.Ragged(np.array([20, 21]), np.array([0, 1, 2]))
-    made = "tok.encode_batch(texts), or Ragged(np.array([20, 21]), np.array([0, 1, 2]))"
+    made = "slmtok.Ragged(np.array([20, 21]), np.array([0, 1, 2]))"
     assert fix_of(lambda: slmtok.Ragged([20, 21], [0, 1, 2])) == made
     assert len(rows) == 2
+    of_rows = fix_of(lambda: slmtok.Ragged([[1, 2], [3]])).removesuffix(", for rows of ids")
+    assert [row.tolist() for row in eval(of_rows, {"slmtok": slmtok, "np": np, "rows": [[1, 2], [3]]})] == [[1, 2], [3]]
+    assert of_rows in fix_of(lambda: slmtok.Ragged(np.array([1, 2, 3]), np.array([0, 2])))
     slmtok.count(slmtok.Texts(TEXTS)).save(tmp_path / "all.counts")
     path = str(tmp_path / "all.counts")
     assert fix_of(lambda: slmtok.PretokenCounts(path)).startswith(f"slmtok.PretokenCounts.load({path!r})")
@@ -186,6 +189,10 @@ def test_constructors_of_results_name_the_function_that_makes_them(tmp_path: Pat
 
 
 def test_a_misspelled_name_of_the_package_is_suggested() -> None:
+    with pytest.raises(AttributeError, match=r"from slmtok\.shards import open_shards"):
+        slmtok.open_shards  # noqa: B018
+    with pytest.raises(AttributeError, match=r"\[row.tolist\(\) for row in ragged\] has it"):
+        slmtok.Ragged(np.array([20]), np.array([0, 1])).tolist()
     with pytest.raises(AttributeError, match=r"slmtok\.load\(path\) gives a Tokenizer"):
         slmtok.encode  # noqa: B018
     ran = subprocess.run([sys.executable, "-c", "import slmtok; slmtok.tarin"], capture_output=True, text=True)

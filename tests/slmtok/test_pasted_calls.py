@@ -563,7 +563,16 @@ def test_a_field_of_records_in_memory(tok: slmtok.Tokenizer) -> None:
         assert shown == fix and made.n_vocab == 272
     with pytest.raises(OptionError, match="names a field of files") as caught:
         slmtok.train(iter([TEXT]), vocab_size=272, text_key="story", format="jsonl")
-    assert caught.value.fix == "leave text_key out"
+    assert caught.value.fix == "leave text_key and format out"
+    for options in ({"document": "line"}, {"encoding": "latin-1"}, {"exclude": ["*.py"]}):
+        with pytest.raises(OptionError, match="says how files are read, and these are texts in memory"):
+            slmtok.count(slmtok.Texts(["a b"]), **options)
+    fix, made = pasted(
+        lambda: slmtok.train([slmtok.count(slmtok.Texts([TEXT]))] * 2, vocab_size=272),
+        WrongType,
+        counts=[slmtok.count(slmtok.Texts([TEXT])), slmtok.count(slmtok.Texts([TEXT, TEXT]))],
+    )
+    assert "slmtok.PretokenCounts.load('0.counts', '1.counts'), vocab_size=272)" in fix and made[-1].n_vocab == 272
     with pytest.raises(WrongType) as typed:
         slmtok.count([{"n": 1, "label": True}])
     assert typed.value.fix == "give texts; no field of the record is one: n, label"

@@ -22,6 +22,7 @@ from slmtok.errors import (
     SpecialInText,
     UnknownId,
     WrongType,
+    suggestion,
 )
 from slmtok.id_arrays import refuse_mask
 from slmtok.specials import spellings_meant
@@ -185,7 +186,8 @@ def _names(names: object, option: str) -> frozenset[str]:
     found = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [None]
     if not all(isinstance(name, str) for name in found):
         given = [names] if isinstance(names, str) else [name for name in found if isinstance(name, str)]
-        meant = f"{{{', '.join(map(repr, given))}}}" if given else "'all'" if names is True else "()"
+        is_all = names is True or (isinstance(names, str) and suggestion(names, ["all"], cutoff=0.75) is not None)
+        meant = "'all'" if is_all else f"{{{', '.join(map(repr, given))}}}" if given else "()"
         raise WrongType(f"{option} must be 'all' or a set of spellings, not {names!r}", fix=f"{option}={meant}")
     return frozenset(filter(None, found))
 

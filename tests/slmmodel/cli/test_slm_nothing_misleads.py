@@ -83,7 +83,7 @@ REFUSED = {
     "ablate --vocabs 280,9000 --text text.txt --cpu -o new": (2, "fix:   sizes up to "),
     "ablate --vocabs 280,285 --text text.txt --cpu -o new --baseline foo": (
         2,
-        "fix:   --baseline vocab-280, for instance\n",
+        "fix:   --baseline vocab-280, or --baseline vocab-285\n",
     ),
     "ablate data data2 --match bytes --also flops,bytes -o new": (2, "fix:   leave it out of --also\n"),
     "ablate --data-sizes 0.1%,100% --text text.txt --vocab 280 --cpu -o new": (
@@ -503,7 +503,7 @@ def test_a_prompt_that_is_a_file_is_noted(slm, here):
     assert f"note: {note}\n" in slm("logprobs", "run", "-p", "few.txt", code=0).err
     for prompt in ("few.txt", "@few.txt", "FILE:few.txt", "file://few.txt"):
         assert notes_on_prompt(prompt) == (note,)
-    for prompt in (None, "", "-", "@", "x" * 5000, "\0", "run", "file: few.txt"):
+    for prompt in (None, "", "-", "@", "x" * 5000, "\0", "data", "file: few.txt"):
         assert notes_on_prompt(prompt) == ()
 
 

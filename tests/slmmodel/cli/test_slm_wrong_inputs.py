@@ -276,6 +276,16 @@ CASES = {
         "error: 'nothing' is no file or folder, and stands outside of an option\n",
     ),
     "ablate data data --seeds 0,1,2,3": (2, "fix:   --seeds 4\n"),
+    "sample run --promt hi": (2, "fix:   use --prompt hi\n"),
+    "train data --val texts -o r": (
+        1,
+        "fix:   name packed data: slmtok pack texts -t data/tok.json --val none -o DIR, if it is text\n",
+    ),
+    "train data -o r --preset nothing": (2, "fix:   use one of them\n"),
+    "info nothing": (2, "fix:   slm info PRESET, or a run folder or vocab.json that exists\n"),
+    "sample run run2 --max-new 1": (0, "note: 'run2' is also a run; the prompt is its name: slm sample run2 samples"),
+    "export run run2": (2, "fix:   slm export run -o run-out && slm export run2 -o run2-out\n"),
+    "export run run2 -o x": (2, "fix:   slm export run -o x-run && slm export run2 -o x-run2\n"),
 }
 
 
@@ -297,6 +307,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     train(folder / "data", output=folder / "run", **options)
     assert main(["eval", f"{folder}/run", "--no-baselines", "-q"]) == 0
     shutil.copytree(folder / "run", folder / "run2")
+    (folder / "texts").mkdir()
+    (folder / "texts" / "b.txt").write_text(TEXT)
     (folder / "a.yaml").write_text("run: {budget: {steps: 1}}\n")
     (folder / "heads.yaml").write_text("model: {preset: cpu-demo, d_model: 100, n_heads: 3}\ndata: {train: data}\n")
     return folder

@@ -82,7 +82,7 @@ def test_unknown_option(slmtok):
     assert ran.err == (
         "error: unknown option '--min-cuont'; did you mean '--min-count'?\n"
         "  where: slmtok train\n"
-        "  fix:   use --min-count\n"
+        "  fix:   use --min-count 3\n"
     )
 
 

@@ -146,7 +146,7 @@ def test_text_is_one_argument(slmtok, tok):
         2,
         "error: 'Once' is not a tokenizer, and the text is one argument\n"
         "  limit: a tokenizer file, a folder with one, or tiktoken:NAME\n"
-        "  fix:   check the name, or put quotes around the text\n",
+        f"  fix:   slmtok show {tok} 'Once upon', if they are one text; else check the name\n",
     )
     ran = slmtok("show", "none.json", "Once")
     assert (ran.code, ran.err) == (

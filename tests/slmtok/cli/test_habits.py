@@ -56,12 +56,13 @@ def test_options_of_other_tools_are_translated_to_a_command_line(module) -> None
     app, translated = import_module(module).APP, 0
     for name in app.commands:
         command = app.command(name)
+        context = click.Context(command, info_name=name, parent=click.Context(click.Group(), info_name=app.name))
         known = {flag for param in command.params for flag in (*param.opts, *param.secondary_opts)}
         foreign = {f"--{option.replace('_', '-')}" for option in (*foreign_options._OURS, *foreign_options._FIXES)}
         for flag in sorted({*foreign, *filter(re.compile("--").match, command.habits)} - known):
-            if line := errors._translated(command, [flag, "8"], f"{app.name} {name}", least=1):
-                parser = command.make_parser(click.Context(command, info_name=name))
-                _, words, _ = parser.parse_args(shlex.split(line)[2:])
+            context.meta["arguments"] = [flag, "8"]
+            if line := errors._translated(context, least=1):
+                _, words, _ = command.make_parser(context).parse_args(shlex.split(line)[2:])
                 assert {*filter(None, words)} <= {"8", "hf:8"}, line
                 translated += 1
     assert translated > 400

@@ -284,6 +284,44 @@ CASES = {
     "completion install": (2, "fix:   printf '%s\\n' 'eval \"$(slmtok completion bash)\"' >> ~/.bashrc\n"),
     "count a.txt --text-key review -o x": (2, "fix:   leave --text-key out\n"),
     "completion --install": (2, "fix:   printf '%s\\n' 'eval \"$(slmtok completion bash)\"' >> ~/.bashrc\n"),
+    "train a.txt --vocb 280 -o x": (2, "fix:   use --vocab 280\n"),
+    "train a.txt -vocab 280 -o x": (2, "fix:   use --vocab 280\n"),
+    "train a.txt --vocb -o x": (2, "fix:   use --vocab N\n"),
+    "train --alow-smaller a.txt --vocb=280 --pattern gpt2": (
+        2,
+        "fix:   slmtok train --allow-smaller a.txt --vocab 280 --pattern gpt2\n",
+    ),
+    "encode a.txt -t tok.json --output-fromat npyy -o x.npy": (2, "fix:   use --output-format npy\n"),
+    "train a.txt --vocb 1k --alow-smaller": (2, "fix:   slmtok train a.txt --vocab 1k --allow-smaller\n"),
+    "show tok.json meta-llama/Llama-3.2-1B words": (
+        1,
+        "fix:   fetch the file first: hf download meta-llama/Llama-3.2-1B",
+    ),
+    "show tok.json gtp2 words": (1, "fix:   the public encoding gpt2, or the path of a tokenizer file\n"),
+    "import tik/gpt2.tiktoken -o x": (1, "fix:   check the name; paths are relative to the working folder\n"),
+    "audit nano --on a.txt -o x": (2, "fix:   slmtok pack CORPUS -t nano/tok.json -o data, which is audited"),
+    "exposure nano": (
+        2,
+        "error: 'nano' is in the layout nanogpt\n  limit: a folder that slmtok pack wrote in its own layout\n"
+        "  fix:   slmtok pack CORPUS -t nano/tok.json -o data\n",
+    ),
+    "decode parts": (1, "train-00000.nb is missing, and so is train-00000.off\n"),
+    "show tok.json Meta-AI/Llama-3": (
+        0,
+        "hf download Meta-AI/Llama-3 tokenizer.json --local-dir . && slmtok show tok.json ",
+    ),
+    "train a.txt --vocab 0.5k -o x": (2, "fix:   --vocab 500, or --vocab 512\n"),
+    "train a.txt --vocab 1.1k -o x": (2, "fix:   --vocab 1100\n"),
+    "train a.txt --vocab 280 --pattern cl100kbase -o x": (2, "fix:   --pattern cl100k, or "),
+    "show tok.json Hello there": (2, "fix:   slmtok show tok.json 'Hello there', if they are one text; else check"),
+    "export tok.json tiktoken -o x": (2, "fix:   slmtok export tok.json -o x --output-format tiktoken\n"),
+    "export tok.json cut.json --output-format hf -o x": (
+        2,
+        "--output-format hf -o x-tok && slmtok export cut.json --output-format hf -o x-cut\n",
+    ),
+    "info tok.json cut.json": (2, "fix:   slmtok info tok.json && slmtok info cut.json\n"),
+    "encode a.txt tok.json cut.json": (2, "fix:   use one command for each file; slmtok pack takes many\n"),
+    "train a*.tx --vocab 280": (1, "fix:   slmtok train 'a*.txt' --vocab 280 -o tok-2.json\n"),
 }
 
 
@@ -315,6 +353,10 @@ def test_the_message_names_the_cause(slmtok, tmp_path, line, monkeypatch):
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     assert slmtok("vocab", "tok.json", "--metadata", "-o", "vocab.json").code == 0
     assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "packed", "--val", "none").code == 0
+    assert slmtok("pack", "a.txt", "-t", "tok.json", "-o", "nano", "--output-format", "nanogpt").code == 0
+    (tmp_path / "parts").mkdir()
+    for name in ("manifest.json", "vocab.json", "tok.json", "train-00000.bin"):
+        (tmp_path / "parts" / name).write_bytes((tmp_path / "packed" / name).read_bytes())
     assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", "npy", "-o", "ids.npy").code == 0
     assert slmtok("slice", "tok.json", "--vocab", "275", "-o", "cut.json").code == 0
     before = contents(tmp_path)

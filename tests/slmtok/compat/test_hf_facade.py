@@ -119,8 +119,11 @@ def test_identity(bpe400: slmtok.Tokenizer, hf: HFTokenizer) -> None:
 
 
 def test_nothing_can_be_set(hf: HFTokenizer) -> None:
-    with pytest.raises(AttributeError, match=r"as_hf\(tok, pad="):
-        hf.pad_token = "x"
+    with pytest.raises(AttributeError, match=r"as_hf\(tok, pad='eos'\)"):
+        hf.pad_token = "</s>"
+    for name in ("pad", "eos"):
+        with pytest.raises(AttributeError, match=rf"as_hf\(tok.with_special\('{name}', 'x'\)\)"):
+            setattr(hf, f"{name}_token", "x")
     for name in ("enable_padding", "add_tokens", "apply_chat_template"):
         with pytest.raises(AttributeError, match="not offered"):
             getattr(hf, name)

@@ -92,6 +92,26 @@ def test_how_much_is_cut_anew_is_what_encoding_says(counts, texts):
     assert compare_segmentation(tok, tok, counts).changed == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "fix"),
+    [
+        ({"pattern": "gpt2"}, "leave it out"),
+        ({"scheme": "word"}, "leave it out"),
+        ({"tie_break": "hf"}, "leave it out"),
+        ({"special": {"user": "<u>"}}, "tok = tok.with_special('user', '<u>') first, and leave it out"),
+        (
+            {"max_docs": 1},
+            "give it to slmtok.count, which reads the text again; or leave it out, for the counts as they are",
+        ),
+    ],
+)
+def test_extending_refuses_what_has_no_effect(counts, options, fix):
+    tok = slmtok.train(counts, vocab_size=400)
+    with pytest.raises(OptionError, match="has no effect") as caught:
+        slmtok.extend(tok, counts, vocab_size=410, **options)
+    assert caught.value.fix == fix
+
+
 def test_what_cannot_be_extended(counts, texts):
     tok = slmtok.train(counts, vocab_size=400)
     with pytest.raises(OptionError, match="is not larger than the tokenizer"):
