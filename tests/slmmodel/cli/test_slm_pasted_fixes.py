@@ -65,6 +65,10 @@ def fix_of(ran) -> str:
         ("resume run --step 2 --lr=1e-3 -o new --budget steps=3 --no-eval",
          "slm resume run --step 2 --set optim.lr=1e-3 -o new --budget steps=3 --no-eval"),
         ("resume run --step 1 -o new --no-eval", "slm resume run -o new --no-eval --step 2 --budget steps=4"),
+        ("resume run --step 1 -o new --budget steps=2 --no-eval",
+         "slm resume run -o new --no-eval --step 2 --budget steps=4"),
+        ("resume run/checkpoints/step-2 --budget=tokens=16 --no-eval",
+         "slm resume run --step 2 --no-eval --budget steps=4 -o run-2"),
         ("resume run --step=last -o other --force --no-eval",
          "slm resume run -o other --force --no-eval --step 2 --budget steps=4"),
         ("resume run --step 2 -o new --no-eval", "slm resume run --step 2 -o new --no-eval --budget steps=4"),
@@ -107,6 +111,14 @@ def test_an_unfinished_run_goes_on_at_its_last_step(slm, here):
     assert fix_of(slm("resume", "run/checkpoints/step-2")) == "slm resume run --step 2"
     slm("resume", "run", "--step", "2", "--no-eval", code=0)
     assert (here / "run/result.json").is_file()
+
+
+def test_the_proposed_checkpoint_leaves_steps_to_train(slm, here):
+    saved = ["--set", "run.save_every=1", "--set", "run.keep=9", "--budget", "steps=4", "--no-eval"]
+    slm("train", "data", "-o", "long", *TRAIN, *saved, code=0)
+    line = fix_of(slm("resume", "long", "--step", "9", "-o", "new", "--budget", "tokens=48", "--no-eval"))
+    assert line == "slm resume long -o new --budget tokens=48 --no-eval --step 2"
+    slm(*line.split()[1:], code=0)
 
 
 def test_early_stopping_that_cannot_stop_is_noted(slm, here):
