@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatch
 from itertools import pairwise
@@ -20,10 +20,11 @@ from slmmodel.checks import folder_of
 from slmmodel.errors import SlmmodelError
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import parse_count
-from slmtok.cli.arguments import command_line
+from slmtok.cli.arguments import OUTPUT_FLAGS, command_line
 from slmtok.cli.options import AmbiguousError, Decorator, argument
 from slmtok.errors import OptionError
 from slmtok.file_kinds import NAMES, kind_of_file
+from slmtok.files import free_name
 
 
 def run_argument_of(**attributes: Any) -> Decorator:
@@ -39,6 +40,26 @@ def check_runs(ctx: click.Context, param: click.Parameter | None, value: Any) ->
         if path and _is_no_run(path):
             _refuse(path, paths, ctx)
     return value
+
+
+def refuse_output(
+    paths: Sequence[str], suffixes: tuple[str, ...], name_of: Callable[[str], str] = lambda path: path
+) -> None:
+    """Raises `OptionError` for an output among runs, which ends in one of the suffixes, with the command for it.
+
+    Where `-o` is given too, a second command writes that. `name_of` is the name of an output that the command takes.
+    """
+    output = next((path for path in paths if path.lower().endswith(suffixes) and not os.path.isdir(path)), None)  # noqa: PTH112
+    if output is None:
+        return
+    ctx = click.get_current_context()
+    words = [word for word in ctx.meta["arguments"] if word != output]
+    if len(paths) == 1:
+        words = [*(runs_in(Path())[:1] or ["RUN"]), *words]
+    plain = without(OUTPUT_FLAGS, words)
+    lines = [*([words] if plain != words else []), [*plain, "-o", free_name(name_of(output))]]
+    fix = " && ".join(command_line(ctx, line) for line in lines)
+    raise OptionError(f"{output!r} is named as a run", fix=fix, option="output")
 
 
 def _is_no_run(path: str) -> bool:

@@ -55,7 +55,22 @@ REFUSED = {
     "sample run hi --threads 9999 --max-new 1": (2, "fix:   --threads "),
     "sample run/checkpoints/step-2 hi": (1, "fix:   slm sample run --step 2 hi\n"),
     "plot run/metrics.jsonl -o c.svg": (1, "fix:   slm plot run -o c.svg\n"),
-    "plot run c.png": (2, "fix:   -o c.png"),
+    "plot run c.png": (2, "fix:   slm plot run -o c.png\n"),
+    "plot run c.pdf --against ids": (2, "fix:   slm plot run --against ids -o c.svg\n"),
+    "plot run c.png -o d.svg": (2, "fix:   slm plot run -o d.svg && slm plot run -o c.png\n"),
+    "report run new.html": (
+        2,
+        "'new.html' is named as a run\n  fix:   slm report run -o new.html\n",
+    ),
+    "report new.html": (2, "fix:   slm report run -o new.html\n"),
+    "ablate data data --vocabs 512,1024 --cpu -o new": (
+        2,
+        "fix:   slm ablate data data --cpu -o new, or slm ablate --vocabs 512,1024 --cpu -o new --text TEXT\n",
+    ),
+    "ablate data data -t tok.json --cpu -o new": (
+        2,
+        "fix:   slm ablate data data --cpu -o new, or slm ablate -t tok.json --cpu -o new --text TEXT -t TOK\n",
+    ),
     "plot run run -o c.png": (2, "the run 'run' is named twice"),
     "logprobs run hi": (2, "fix:   use --prompt hi"),
     "config --preset cpu-demo my.yaml": (2, "fix:   slm config --preset cpu-demo > my.yaml\n"),
