@@ -50,7 +50,7 @@ from slmtok.errors import (
     suggestion,
 )
 
-_COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir) ")
+_COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir|while) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 _SHORT_NAME = 2

@@ -259,14 +259,25 @@ def test_pairs_in_an_array_become_lines(slm, here):
         assert slm("pairs", "run", "pairs.jsonl", "--json", code=0).json["result"]["groups"]["all"]["pairs"] == 2
 
 
-def test_own_prompts_are_of_sample(slm, here):
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        (["own prompt.txt"], """slm sample run --prompt "$(cat 'own prompt.txt')\""""),
+        (["--prompt", "the fox:", "--max-tokens", "2"], "slm sample run --max-new 2 --prompt 'the fox:'"),
+        (["-p", "ROMEO:", "--max-length=2", "-o", "x.json"], "slm sample run --max-new=2 --prompt ROMEO:"),
+        (["--prompts", "several.txt", "--seed", "1"],
+         'while IFS= read -r line; do slm sample run --seed 1 --prompt "$line"; done < several.txt'),
+    ],
+)  # fmt: skip
+def test_own_prompts_are_of_sample(slm, here, words, fix):
     Path("own prompt.txt").write_text("the fox\n")
-    line = fix_of(slm("prompts", "run", "own prompt.txt")).partition(" continues one prompt ")[0]
-    words = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, text=True, check=True).stdout
-    assert "note: " not in slm(*words.split("\0")[1:-1], "--max-new", "1", code=0).err
-    fix = fix_of(slm("prompts", "run", "--prompt", "the fox"))
-    assert fix.startswith("slm sample run --prompt 'the fox' continues")
-    slm(*shlex.split(fix.partition(" continues")[0])[1:], "--max-new", "1", code=0)
+    Path("several.txt").write_text("the fox\nthe tree\n")
+    assert fix_of(slm("prompts", "run", *words)) == fix
+    calls = f"slm() {{ printf '%s\\0' \"$@\"; }}; {fix}"
+    shown = subprocess.run(["bash", "-c", calls], capture_output=True, text=True, check=True).stdout
+    for line in shown.split("sample\0")[1:]:
+        short = [] if "--max-new" in line else ["--max-new", "1"]
+        assert "note: " not in slm("sample", *line.split("\0")[:-1], *short, code=0).err
 
 
 def test_a_tokenizer_is_compared_with_a_run(slm, here):
