@@ -100,7 +100,7 @@ _OWN = {"info": (METADATA, "vocab.json"), "doctor": (TOKENIZER, "tok.json")}
 
 
 def _folder_of(path: str) -> Path | None:
-    """The run or packed data that a file is a part of; None for other files."""
+    """The run or packed data that a file or folder is a part of; None for others."""
     return next((each for each in [*Path(path).parents][:3] if RunFolder(each).exists() or has_manifest(each)), None)
 
 
@@ -315,7 +315,12 @@ def _refuse_unchecked(path: str) -> None:
     takes = "a run, packed data or a tokenizer"
     if Path(path).is_file():
         _refuse_other_file(path, "doctor", takes)
-    elif not (has_manifest(path) or RunFolder(Path(path)).exists() or lacks_of_run(path)):
+        return
+    is_checked = has_manifest(path) or RunFolder(Path(path)).exists()
+    if not is_checked and (whole := _folder_of(path)):
+        fix = shlex.join(["slm", "doctor", str(whole)])
+        raise OptionError(f"{path!r} is a part of {whole}, which is checked as a whole", fix=fix, option="paths")
+    if not is_checked and not lacks_of_run(path):
         found = [*runs_in(Path(path)), *sorted(str(each) for each in Path(path).iterdir() if has_manifest(each))]
         fix = shlex.join(["slm", "doctor", *found]) if found else f"name {takes}"
         raise OptionError(f"{path!r} is not {takes}", fix=fix, option="paths")

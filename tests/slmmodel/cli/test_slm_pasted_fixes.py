@@ -213,6 +213,8 @@ def test_a_list_of_fixed_length_states_its_length(slm, here, betas):
         ("lines.txt", "slmtok count lines.txt -o lines.counts counts its documents, bytes and pretokens"),
         ("run/config.yaml", "slm doctor run"),
         ("run/checkpoints/step-2/model.safetensors", "slm doctor run"),
+        ("run/checkpoints/step-2", "slm doctor run"),
+        ("run/checkpoints", "slm doctor run"),
         ("data/manifest.json", "slm doctor data"),
         (".", "slm doctor other run data"),
     ],
