@@ -33,7 +33,7 @@ from slmmodel.cli.options import (
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
 from slmmodel.cli.run_argument import is_last, is_spent, resumed_at, step_at, trained_anew, with_value
-from slmmodel.cli.text import is_text
+from slmmodel.cli.text import is_text, packed_again
 from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
@@ -163,7 +163,7 @@ def named_data(
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise _no_token_data(data, read)
     if tokenizer is not None and Path(data).exists() and not is_text(data):
-        other = f"pack the text with it: slmtok pack TEXT -t {shlex.quote(tokenizer)} -o NEW"
+        other = f"pack the text with it: {packed_again(data, tokenizer)}"
         if Path(tokenizer).exists() and is_text_for_tokenizer(tokenizer):
             own = Path(data) / "tok.json"
             file = str(own) if own.is_file() else tokenizer_near(tokenizer)

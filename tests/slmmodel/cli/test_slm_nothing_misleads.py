@@ -568,7 +568,7 @@ COMMANDS = {
         "fix:   slm ablate -t tok.json -t tok2.json --text text.txt --cpu -o new\n",
     ),
     "train data -t text.txt -o new": (2, "pack it: slmtok pack text.txt -t data/tok.json -o NEW\n"),
-    "train data -t tok2.json -o new": (2, "pack the text with it: slmtok pack TEXT -t tok2.json -o NEW\n"),
+    "train data -t tok2.json -o new": (2, "pack the text with it: slmtok pack text.txt -t tok2.json -o NEW\n"),
 }
 
 
@@ -582,7 +582,7 @@ def test_a_command_of_another_form_is_answered_in_ours(slm, here, line):
 
 def test_another_tokenizer_for_packed_data_packs_them_again(here):
     slmtok.train("text.txt", vocab_size=280).save("tok2.json")
-    with pytest.raises(slmmodel.SlmmodelError, match=r"slmtok pack TEXT -t tok2.json -o NEW"):
+    with pytest.raises(slmmodel.SlmmodelError, match=r"slmtok pack text.txt -t tok2.json -o NEW"):
         slmmodel.app.train("data", tokenizer="tok2.json", output="new")
 
 

@@ -388,9 +388,16 @@ def test_data_of_another_tokenizer_are_packed_again_with_their_options(slm, made
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     slmtok.train("a.txt", vocab_size=280).save("small.json")
     slmtok.pack("a.txt", slmtok.load("small.json"), "other", separator="dog.\n", val="tail:10%", eos=False)
-    err = slm("eval", "run", "--on", "other", code=1).err
-    fix = err.rpartition("slmtok pack CORPUS ")[2].strip()
-    assert fix == r"-t run/tok.json --no-eos --separator $'dog.\n' --val tail:10% -o NEW"
+    slmtok.pack("a.txt", slmtok.load("run/tok.json"), "own")
+    Path("mix.yaml").write_text("data: {train: [{path: own}, {path: other}]}\n")
+    lines = {
+        "batches own -t small.json": "-t small.json -o NEW",
+        "config --check mix.yaml": r"-t own/tok.json --no-eos --separator $'dog.\n' --val tail:10% -o NEW",
+        "eval run --on other": r"-t run/tok.json --no-eos --separator $'dog.\n' --val tail:10% -o NEW",
+    }
+    for line, packed in lines.items():
+        fix = slm(*line.split(), code=1).err.rpartition("slmtok pack a.txt ")[2].strip()
+        assert fix == packed
     words = shlex.split(fix.replace(r"$'dog.\n'", "'dog.\n'"))
     from slmtok.cli import main
 
