@@ -81,6 +81,14 @@ REFUSED = {
         1,
         "fix:   name packed data: slmtok pack text.txt -t data/tok.json --val none -o DIR",
     ),
+    "train text.txt -t tok.json --val hash:10% -o new": (
+        1,
+        "fix:   slmtok pack text.txt -t tok.json --val tail:10% -o NEW; then ",
+    ),
+    "train data --val hash:10% -o new": (
+        1,
+        "fix:   slmtok pack text.txt -t data/tok.json --val tail:10% -o NEW; then ",
+    ),
     "config -o run.yaml": (2, "fix:   use stdout: slm config > run.yaml"),
     "config run --check": (2, "fix:   slm config --check run/config.yaml"),
     "info tok.json": (2, "fix:   slmtok info tok.json"),
