@@ -428,6 +428,15 @@ def test_rows_and_modules(here):
     assert eval(str(module.value).rpartition(" ")[2], {"run": run})().training is False
     with pytest.raises(AttributeError, match=r"has no attribute 'evaluat'$"):
         run.evaluat  # noqa: B018
+    of_text = slmmodel.app.load("run")
+    for each, load in ((run, slmmodel.load), (of_text, slmmodel.app.load)):
+        with pytest.raises(AttributeError) as moved:
+            each.to("cpu")
+        names = {"run": each, "slmmodel": slmmodel, "DEVICE": "cpu"}
+        module, loaded = (eval(fix, names) for fix in str(moved.value).partition("fix:   ")[2].split(", or "))
+        assert module is (run if each is run else of_text.run).model and type(loaded) is type(load("run"))
+    with pytest.raises(AttributeError, match=r"  fix:   run\.run\.seq_len$"):
+        of_text.seq_len  # noqa: B018
 
 
 def test_a_time_without_a_unit_is_a_warning_in_python(here):
