@@ -242,11 +242,14 @@ def _not_scored(call: str, given: list[object], wanted: str) -> WrongType:
         parts.append(of_scores.format(name) if isinstance(each, Scores) else made.format(losses))
     wrong = next(each for each in given if type(each).__name__ != wanted)
     fact = f"{call}() takes {wanted}, not {type(wrong).__name__}"
-    return WrongType(fact, fix=f"{call}({', '.join(parts)})")
+    # A text has no digest by which other documents would be refused.
+    is_scored = wanted == "Losses" and any(isinstance(each, Scores) for each in given)
+    condition = ", if both are of the same documents" * is_scored
+    return WrongType(fact, fix=f"{call}({', '.join(parts)}){condition}")
 
 
 def _check_same_documents(a: Losses, b: Losses) -> None:
-    digests = [losses.about.get("documents") for losses in (a, b)]
+    digests = [losses.about.get("documents") or losses.scores.documents for losses in (a, b)]
     same_sizes = np.array_equal(a.scores.doc_bytes, b.scores.doc_bytes)
     if same_sizes and (None in digests or digests[0] == digests[1]):
         return
