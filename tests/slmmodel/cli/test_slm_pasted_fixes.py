@@ -336,6 +336,16 @@ def test_options_that_draw_are_left_out_at_once(slm, here):
     slm(*line, "--beam", "2", "--n", "2", code=0)
 
 
+def test_samples_of_the_likeliest_ids_are_noted(slm, here):
+    line = ["sample", "run", "the", "--n", "2", "--max-new", "4"]
+    for sure in (["--temperature", "0"], ["--top-k", "1"], ["--temperature", "0", "--top-k", "1"]):
+        note = f"the 2 samples are equal: {' '.join(sure[:2])} always takes the likeliest id; without "
+        assert note in (err := slm(*line, *sure, code=0).err)
+        assert all(option in err.rpartition("without ")[2] for option in sure[::2])
+    assert "are equal" not in slm(*line, code=0).err
+    assert "are equal" not in slm(*line[:3], *sure, code=0).err
+
+
 def test_one_choice_is_noted(slm, here):
     line = ["sample", "run", "the"]
     err = slm(*line, "--choice", "fox,tree", code=0).err
