@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from slmmodel.ablation.matches import MATCHES
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli.open_by_path import comparison_of, note_of_command, refuse_run
-from slmmodel.cli.options import POSITIVE, budget_option, set_option, setting_option
+from slmmodel.cli.options import BUDGET_HABITS, POSITIVE, budget_option, set_option, setting_option
 from slmmodel.cli.reading import corpus_options, require_text
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.text import is_text
 from slmmodel.cli.train import read_settings
+from slmmodel.cli.train_habits import SETTING_HABITS
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.sizes import format_bytes, format_count, format_time, parse_share
@@ -32,6 +33,7 @@ from slmtok.cli.options import (
     argument,
     arguments_of_command,
     command,
+    instead,
     option,
     output_options,
 )
@@ -76,7 +78,16 @@ def _matches(text: str) -> list[str]:
     return names
 
 
-@command("ablate", example="slm ablate -t a.json -t b.json --text corpus/ --match bytes --cpu -o ablation")
+_HABITS = {
+    **SETTING_HABITS,
+    **BUDGET_HABITS,
+    "--seed": instead("leave it out: --seeds N takes the seeds from 0 on, the same for each arm"),
+}
+
+
+@command(
+    "ablate", example="slm ablate -t a.json -t b.json --text corpus/ --match bytes --cpu -o ablation", habits=_HABITS
+)
 @argument("data", metavar="[DATA...]", nargs=-1, help="Packed data of each arm, of the same documents; or --text.")
 @option("--tokenizer", "-t", "tokenizers", multiple=True, metavar="TOK",
         help=f"The tokenizer of an arm: {TOKENIZER}. Repeat for each arm.")  # fmt: skip

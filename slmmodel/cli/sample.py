@@ -328,6 +328,7 @@ _LOGPROBS_HABITS = {
     EXTRA: lambda value, given: _WORDS(value, given) or _WORD(value, given),
     **run_as_argument("logprobs"),
     **_PROMPT_HABITS,
+    **dict.fromkeys(("--n", "-n", "--k", "--top-k", "--top-logprobs", "--logprobs"), instead("--top {}", "10")),
 }
 
 
