@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from slmmodel.errors import InvalidInput, WrongType
+from slmmodel.errors import Argument, InvalidInput, WrongType, unknown_name
 from slmmodel.models.config import ModelConfig
 
 Logits = Literal["all", "last", "none"]
@@ -153,6 +153,8 @@ class Model(nn.Module):
         """
         if not torch.compiler.is_compiling():
             check_batch(ids, self.config.n_vocab)
+        if logits not in get_args(Logits):
+            raise unknown_name("value of logits", str(logits), get_args(Logits), Argument("logits"))
         if state is not None and len(ids) != len(state.length):
             fact = f"a batch of {len(ids)} rows does not match a state of {len(state.length)}"
             raise InvalidInput(fact, fix="reorder or repeat the state")

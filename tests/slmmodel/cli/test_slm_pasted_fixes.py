@@ -445,6 +445,8 @@ def test_rows_and_modules(here):
         names = {"run": each, "slmmodel": slmmodel, "DEVICE": "cpu"}
         module, loaded = (eval(fix, names) for fix in str(moved.value).partition("fix:   ")[2].split(", or "))
         assert module is (run if each is run else of_text.run).model and type(loaded) is type(load("run"))
+    with pytest.raises(WrongType, match=r"  fix:   run\.generate\(prompt\), or run\.score\(text\)$"):
+        of_text("the fox")
     with pytest.raises(AttributeError, match=r"  fix:   run\.run\.seq_len$"):
         of_text.seq_len  # noqa: B018
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from slmmodel_tiny import SEQ_LEN, config, ids, model
 
-from slmmodel.errors import InvalidConfig, InvalidInput, WrongType
+from slmmodel.errors import InvalidConfig, InvalidInput, UnknownName, WrongType
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("llama", {"n_layer": 3}, "did you mean 'model.n_layers'"),
@@ -141,3 +141,10 @@ def test_ids_outside_the_vocabulary(id: int) -> None:
     built = model("llama")
     with pytest.raises(InvalidInput, match=f"the model has no id {id}\n  limit: ids 0 to {built.config.n_vocab - 1}\n"):
         built(torch.tensor([[1, id]]))
+
+
+def test_an_unknown_choice_of_logits_is_not_the_last() -> None:
+    with pytest.raises(
+        UnknownName, match=r"unknown value of logits 'first'\n(.*\n)*  fix:   logits='all', for instance$"
+    ):
+        model("llama")(torch.tensor([[1, 2]]), logits="first")  # type: ignore[arg-type]
