@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,10 @@ from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.open_by_path import load_torch
 from slmmodel.cli.text import Text
-from slmmodel.errors import MissingInput, OptionError, SlmmodelError
+from slmmodel.errors import MissingInput, OptionError, SlmmodelError, suggestion
 from slmmodel.sizes import format_bytes, format_time
 from slmtok.cli.files import names_tokenizer
-from slmtok.cli.options import argument, command, option
+from slmtok.cli.options import argument, arguments_of_command, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
 from slmtok.errors import SlmtokError
 from slmtok.file_kinds import METADATA, NAMES, READERS, TOKENIZER, UNKNOWN, has_manifest, kind_of_file, lacks_of_run
@@ -63,6 +64,10 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
         return _describe_vocab(subject)
     if path.suffix and subject not in PRESETS:
         raise missing_path(subject, "name a run, a vocab.json, or a preset (slm info presets)")
+    near = get_close_matches(subject, runs_in(path.parent), n=1)
+    if near and subject not in PRESETS and suggestion(subject, PRESETS) is None:
+        words = [near[0] if word == subject else word for word in arguments_of_command()]
+        raise missing_path(subject, shlex.join(["slm", "info", *words]))
     more_words = "" if on is None else f" --on {shlex.quote(on)}"
     chosen = preset(subject, f"slm info {{}}{more_words}, or a run folder or vocab.json that exists")
     more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}

@@ -76,7 +76,8 @@ def _measures() -> list[Measure]:
     return [*several, Measure("repeated_4", repeated)]
 
 
-_PROMPT_FLAGS = ("--prompt", "-p", "--prompts", "--file", "--prompt-file", "--input-file")
+_FILE_FLAGS = ("--prompts", "--file", "--prompt-file", "--input-file")
+_PROMPT_FLAGS = ("--prompt", "-p", *_FILE_FLAGS)
 _LENGTHS = ("--max-new-tokens", "--max-tokens", "--max-length")
 """Options of other tools for what `--max-new` is."""
 _LENGTH = re.compile(f"^({'|'.join(_LENGTHS)})(?==|$)")
@@ -90,8 +91,9 @@ def _own_prompts(value: str | None, arguments: Sequence[str]) -> str:
     given = [each for each in without((*_PROMPT_FLAGS, "--check", "-o", "--output"), arguments) if each != "--force"]
     kept = [_LENGTH.sub("--max-new", each) for each in given if each not in (run, text)]
     line = shlex.join(["slm", "sample", run, *kept])
+    names_file = any(word.partition("=")[0] in _FILE_FLAGS for word in arguments)
     if not Path(text).is_file():
-        return f"{line} --prompt {shlex.quote(text)}"
+        return f"{line} {prompt_of(text)}" if names_file else f"{line} --prompt {shlex.quote(text)}"
     with Path(text).open(encoding="utf-8", errors="replace") as file:
         has_several = sum(1 for _ in islice(file, 2)) > 1
     if not has_several:

@@ -282,6 +282,10 @@ def test_own_prompts_are_of_sample(slm, here, words, fix):
         assert "note: " not in slm("sample", *line.split("\0")[:-1], *short, code=0).err
 
 
+def test_prompts_in_a_file_that_is_lost_are_no_text(slm, here):
+    assert fix_of(slm("prompts", "run", "--prompts", "lost.txt")) == 'slm sample run --prompt "$(cat lost.txt)"'
+
+
 def test_a_tokenizer_is_compared_with_a_run(slm, here):
     assert "another than that of run" in slm("doctor", "run", "tok2.json", "-q", code=3).out
     assert "tok.json  tokenizer, 290 ids" in slm("doctor", "run", "tok.json", "-q", code=0).out
