@@ -242,10 +242,7 @@ def _not_scored(call: str, given: list[object], wanted: str) -> WrongType:
         parts.append(of_scores.format(name) if isinstance(each, Scores) else made.format(losses))
     wrong = next(each for each in given if type(each).__name__ != wanted)
     fact = f"{call}() takes {wanted}, not {type(wrong).__name__}"
-    # A text has no digest by which other documents would be refused.
-    is_scored = wanted == "Losses" and any(isinstance(each, Scores) for each in given)
-    condition = ", if both are of the same documents" * is_scored
-    return WrongType(fact, fix=f"{call}({', '.join(parts)}){condition}")
+    return WrongType(fact, fix=f"{call}({', '.join(parts)})")
 
 
 def _check_same_documents(a: Losses, b: Losses) -> None:

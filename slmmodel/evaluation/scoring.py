@@ -55,7 +55,7 @@ class Scores:
     doc_bytes: Ints
     """[D]: raw bytes of each document, from the data."""
     documents: str | None = None
-    """The digest of the documents, independent of the tokenizer; None where the data have none, as a text."""
+    """The digest of the documents, independent of the tokenizer; None where the data have none."""
 
     def __repr__(self) -> str:
         bits = f"bpb_total={self.bpb_total:.4f}, bpb_content={self.bpb_content:.4f}"
