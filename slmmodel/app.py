@@ -54,6 +54,19 @@ class TextRun:
     def _repr_html_(self) -> str:
         return self.run._repr_html_() + self.tokenizer._repr_html_()
 
+    def __call__(self, *args: object, **keywords: object) -> None:
+        """A run is no function. Raises `WrongType`."""
+        fix = "run.generate(prompt), or run.score(text)"
+        raise WrongType("a TextRun is not callable", limit="its module is run.run.model", fix=fix)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Raises `AttributeError`; for an attribute of the run of ids or its module it names that."""
+            from slmmodel.run import no_attribute
+
+            raise no_attribute(self, name, vars(self).get("run"), "run.run")
+
     def generate(
         self,
         prompt: str = "",

@@ -48,6 +48,11 @@ class Budget(Section):
         """Its value."""
         return float(self.given()[self.kind])
 
+    def is_spent(self, counters: Mapping[str, Any]) -> bool:
+        """Whether a checkpoint with these counters has spent it. Epochs are not among them."""
+        counted = {"steps": "step", "time": "seconds"}.get(self.kind, self.kind)
+        return bool(counters.get(counted, 0) >= self.amount)
+
 
 BUDGETS = tuple(Budget.model_fields)
 BUDGET_EXAMPLES = dict(zip(BUDGETS, ("2M", "2M", "2GB", "1e15", "130s", "3", "500"), strict=True))

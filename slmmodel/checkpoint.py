@@ -156,10 +156,11 @@ class RunFolder:
 
     @property
     def enclosing(self) -> tuple[Path, int | None] | None:
-        """The run that this path is in, with the step of the checkpoint; None where it is in no run."""
+        """The run that this path is in, with the checkpoint it has nearest to that step; None where it is in no run."""
         run = next((each for each in [*self.path.parents][:3] if RunFolder(each).exists()), None)
         steps = [part.removeprefix("step-") for part in self.path.parts[-2:] if part.startswith("step-")]
-        return None if run is None else (run, next((int(step) for step in steps if step.isdecimal()), None))
+        named = next((int(step) for step in steps if step.isdecimal()), None)
+        return None if run is None else (run, None if named is None else RunFolder(run).checkpoints.nearest(named))
 
     def not_a_run(
         self, name: str, *, what: str | None = None, fix: Fix | None = None, option: str | None = None

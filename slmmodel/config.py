@@ -29,7 +29,7 @@ from slmmodel.config_values import (
     Beta,
     Count,
     Device,
-    Number,
+    Factor,
     OptionalNumber,
     PositiveCount,
     Section,
@@ -92,7 +92,7 @@ class ScheduleConfig(Section):
     kind: str = option("wsd", "wsd, cosine, linear or const.")
     warmup: OptionalNumber = option(None, "Default: 1 %, at least 100 steps; 5 % of runs under 2000 steps.")
     decay: OptionalNumber = option(None, "Default: 20 %; 40 % of runs under 2000 steps.")
-    final: Number = option(0.0, "Factor of the learning rate that the step after the last would have.")
+    final: Factor = option(0.0, "Factor of the learning rate that the step after the last would have.")
     shape: str = option("linear", "Decay of wsd: linear, 1-sqrt or cosine.")
 
 
@@ -106,19 +106,19 @@ class OptimConfig(Section):
     name: str = option("adamw", "adamw or muon.")
     lr: float = option(1e-3, "Peak learning rate of matrices.", gt=0, le=1e30)
     betas: Annotated[tuple[Beta, Beta], BeforeValidator(as_list)] = option((0.9, 0.95), "Of AdamW.")
-    eps: Number = option(1e-8, "Of AdamW.")
-    weight_decay: Number = option(0.1, "Decoupled, on matrices alone.")
+    eps: Factor = option(1e-8, "Of AdamW.")
+    weight_decay: Factor = option(0.1, "Decoupled, on matrices alone.")
     grad_clip: OptionalNumber = option(1.0, "Largest gradient norm, or none.")
     lr_scaling: Literal["none", "sqrt", "linear"] = option("none", "Scale the preset's rate with the batch size.")
-    momentum: Number = option(0.95, "Of Muon.")
+    momentum: Factor = option(0.95, "Of Muon.")
     ns_steps: Count = option(5, "Newton-Schulz iterations of Muon.", le=100)
     ns_dtype: Literal["auto", "fp32", "bf16"] = option(
         "auto", "Their type; auto: bf16 where the device multiplies it faster, else fp32."
     )
-    embedding_lr: Number = option(1.0, "Factor on lr for embeddings and heads.")
-    vector_lr: Number = option(1.0, "Factor on lr for norm weights and biases.")
-    gate_lr: Number = option(0.01, "Peak learning rate of the gates of infini.")
-    gate_weight_decay: Number = option(0.0, "Decoupled, on the gates of infini.")
+    embedding_lr: Factor = option(1.0, "Factor on lr for embeddings and heads.")
+    vector_lr: Factor = option(1.0, "Factor on lr for norm weights and biases.")
+    gate_lr: Factor = option(0.01, "Peak learning rate of the gates of infini.")
+    gate_weight_decay: Factor = option(0.0, "Decoupled, on the gates of infini.")
     schedule: ScheduleConfig = ScheduleConfig()
 
 

@@ -124,9 +124,9 @@ AutoCount = Annotated[Count, BeforeValidator(lambda value: 0 if value in ("auto"
 Size = Annotated[int, _parsed(parse_size, "a size such as 2GB or 1MiB")]
 Seconds = Annotated[float, _parsed(parse_time, "a time such as 130s or 2h")]
 Share = Annotated[float, _parsed(parse_share, "a share such as 5% or 0.05"), Field(ge=0, le=0.9)]
-MAX_NUMBER = 1e8
-"""Products with the largest learning rate still fit into 32 bits of a tensor."""
-Number = Annotated[float, Field(ge=0, le=MAX_NUMBER)]
+Number = Annotated[float, Field(ge=0)]
+Factor = Annotated[float, Field(ge=0, le=1e8)]
+"""Its product with the largest learning rate still fits into 32 bits of a tensor."""
 Beta = Annotated[float, Field(ge=0, lt=1)]
 """Decay of a running mean of AdamW."""
 OptionalNumber = Annotated[Number | None, BeforeValidator(lambda value: None if value in ("none", "null") else value)]

@@ -72,6 +72,24 @@ def refuse_no_path(path: str, for_text: str) -> None:
         raise missing_path(path, f"evaluate(split={split!r})" if split else for_text)
 
 
+def no_attribute(owner: object, name: str, run: Run | None, own: str = "run") -> AttributeError:
+    """The error for an attribute that `owner` lacks; it names the one of `run`, or of the module of that.
+
+    `run`, in Python `own`, is the owner itself, or inside it; None while the owner is being made.
+    """
+    fact, place = f"{type(owner).__name__!r} object has no attribute {name!r}", ""
+    if run is not None and not name.startswith("_"):
+        if run is not owner and hasattr(run, name):
+            place, limit = own, f"has the run of ids inside: {own}"
+        elif hasattr(vars(run).get("model"), name):
+            place, limit = f"{own}.model", f"is not a module; its module is {own}.model"
+    if place:
+        load = "slmmodel.load" if run is owner else "slmmodel.app.load"
+        call = f"to(DEVICE), or {load}({os.fspath(run.path)!r}, device=DEVICE)" if run and name == "to" else name
+        fact += f"\n  limit: a {type(owner).__name__} {limit}\n  fix:   {place}.{call}"
+    return AttributeError(fact, name=name, obj=owner)
+
+
 @explains_calls
 class Run:
     """A run folder with its model in evaluation mode. `load` opens one."""
@@ -117,10 +135,7 @@ class Run:
 
         def __getattr__(self, name: str) -> object:
             """Raises `AttributeError`; for an attribute of the module it names `run.model`."""
-            fact = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if not name.startswith("_") and hasattr(vars(self).get("model"), name):
-                fact += f"\n  limit: a Run is not a module; its module is run.model\n  fix:   run.model.{name}"
-            raise AttributeError(fact, name=name, obj=self)
+            raise no_attribute(self, name, self)
 
     def generate(
         self,

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from slmmodel.ablation.matches import MATCHES
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli.open_by_path import comparison_of, note_of_command, refuse_run
-from slmmodel.cli.options import POSITIVE, budget_option, set_option, setting_option
+from slmmodel.cli.options import BUDGET_HABITS, POSITIVE, budget_option, set_option, setting_option
 from slmmodel.cli.reading import corpus_options, require_text
+from slmmodel.cli.run_argument import without
 from slmmodel.cli.text import is_text
 from slmmodel.cli.train import read_settings
+from slmmodel.cli.train_habits import SETTING_HABITS
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.sizes import format_bytes, format_count, format_time, parse_share
@@ -31,6 +33,7 @@ from slmtok.cli.options import (
     argument,
     arguments_of_command,
     command,
+    instead,
     option,
     output_options,
 )
@@ -75,7 +78,16 @@ def _matches(text: str) -> list[str]:
     return names
 
 
-@command("ablate", example="slm ablate -t a.json -t b.json --text corpus/ --match bytes --cpu -o ablation")
+_HABITS = {
+    **SETTING_HABITS,
+    **BUDGET_HABITS,
+    "--seed": instead("leave it out: --seeds N takes the seeds from 0 on, the same for each arm"),
+}
+
+
+@command(
+    "ablate", example="slm ablate -t a.json -t b.json --text corpus/ --match bytes --cpu -o ablation", habits=_HABITS
+)
 @argument("data", metavar="[DATA...]", nargs=-1, help="Packed data of each arm, of the same documents; or --text.")
 @option("--tokenizer", "-t", "tokenizers", multiple=True, metavar="TOK",
         help=f"The tokenizer of an arm: {TOKENIZER}. Repeat for each arm.")  # fmt: skip
@@ -236,6 +248,22 @@ def _without_flag(data: Sequence[str], what: str, flag: str) -> OptionError:
     return OptionError(fact, limit=f"{flag} names one", fix=fix, option="data")
 
 
+def _with_data(data: Sequence[str], flags: Sequence[str], n_tokenizers: int) -> OptionError:
+    """The error for packed data with options of a text: the command without one or the other."""
+    words = arguments_of_command()
+    lacking = [] if "--text" in flags else ["--text", "TEXT"]
+    # Without an axis, each tokenizer is an arm.
+    lacking += ["-t", "TOK"] if n_tokenizers == 1 and {*flags} <= {"-t", "--text"} else []
+    of_text = shlex.join(["slm", "ablate", *(word for word in words if word not in data), *lacking])
+    of_data = shlex.join(["slm", "ablate", *without([*flags, "--tokenizer"], words)])
+    return OptionError(
+        f"packed data together with {', '.join(flags)}",
+        limit="packed data have their tokenizer; -t, --text and the axes are of a text",
+        fix=f"{of_data}, or {of_text}" if len(data) > 1 else of_text,
+        option="data",
+    )
+
+
 def _check_arms(
     data: Sequence[str], tokenizers: Sequence[str], text: Sequence[str], axes: Mapping[str, list[str] | None]
 ) -> Axis | None:
@@ -259,7 +287,7 @@ def _check_arms(
                 fix=f"leave it out: {shlex.join(['slm', 'ablate', *words])}",
                 option="data",
             )
-        raise OptionError("packed data, and a text with tokenizers", limit="one of the two", fix=example, option="data")
+        raise _with_data(data, [*["-t"] * bool(tokenizers), *["--text"] * bool(text), *flags], len(tokenizers))
     if len(given) > 1:
         raise OptionError(
             f"{flags[0]} and {flags[1]} together", limit="one axis", fix=f"only {flags[0]}", option="data"

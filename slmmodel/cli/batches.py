@@ -38,7 +38,13 @@ _STATS_KEYS = {"columns": "positions", "inputs": "pairs", "inputs_dropped": "pai
 _DATA_PANEL = "For packed data, as in slm train"
 
 
-@command("batches", example="slm batches run --n 1", habits={"--step": instead("--first-step {}", "N")})
+_HABITS = {
+    "--step": instead("--first-step {}", "N"),
+    **dict.fromkeys(("--steps", "--batches", "--n-batches", "--num-batches", "--num"), instead("--n {}", "2")),
+}
+
+
+@command("batches", example="slm batches run --n 1", habits=_HABITS)
 @argument("source", metavar="RUN|DATA", help="A run, packed data, or text, with -t.")
 @corpus_options
 @option("--n", metavar="N", type=COUNT, default=2, help="Number of batches.")

@@ -21,6 +21,7 @@ from slmmodel.cli.open_by_path import is_text_for_tokenizer
 from slmmodel.cli.options import SETTINGS, budget_option, set_option, setting_option, to_stdout
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.train import dry_run_rows, named_data, open_unless_packed, read_settings
+from slmmodel.cli.train_habits import SETTING_HABITS
 from slmmodel.config import OPTIONS, Settings, add_origin_to_errors, preset_sections, read_yaml
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.models.presets import PRESETS
@@ -105,8 +106,10 @@ _MAX_SETS = 12
 """Settings of a file that a fix repeats."""
 
 
-@command("config", example="slm config --preset cpu-demo > run.yaml",
-         habits=dict.fromkeys(("-o", "--output"), to_stdout("slm config ", "run.yaml")))  # fmt: skip
+_HABITS = {**SETTING_HABITS, **dict.fromkeys(("-o", "--output"), to_stdout("slm config ", "run.yaml"))}
+
+
+@command("config", example="slm config --preset cpu-demo > run.yaml", habits=_HABITS)
 @argument(
     "file",
     metavar="[FILE]",

@@ -16,11 +16,11 @@ import click
 
 from slmmodel.checkpoint import METRICS, RunFolder
 from slmmodel.cli.certificates import format_bits
-from slmmodel.cli.run_argument import check_runs, without
+from slmmodel.cli.run_argument import check_runs, refuse_output
 from slmmodel.errors import MissingInput, OptionError, missing_package
 from slmmodel.training.summary import summary_of
 from slmtok.atomic import check_outputs, outputs
-from slmtok.cli.options import argument, arguments_of_command, choice, command, is_given, option, output_options
+from slmtok.cli.options import argument, choice, command, option, output_options
 from slmtok.cli.output import Outcome, Row, counted, printable
 from slmtok.cli.progress import Progress
 
@@ -69,12 +69,7 @@ class Curve(NamedTuple):
 @output_options(default="curves.png", metavar="FILE", help="A .png, .svg or .html file; needs matplotlib.")
 def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bool) -> Outcome:
     """Draw loss, bits per byte and gates of the memory of runs against steps, ids, bytes and time."""
-    if picture := next((run for run in runs if run.endswith(SUFFIXES)), None):
-        words, fix = arguments_of_command(), f"-o {shlex.quote(picture)}"
-        if is_given("output"):
-            drawn = shlex.join(["slm", "plot", *without(("-o", "--output"), [w for w in words if w != picture])])
-            fix = f"{shlex.join(['slm', 'plot', *(w for w in words if w != picture)])} && {drawn} {fix}"
-        raise OptionError(f"{picture!r} is named as a run", fix=fix, option="output")
+    refuse_output(runs, (*SUFFIXES, *_VECTOR_SUFFIXES), _as_picture)
     check_runs(click.get_current_context(), None, runs)
     folders = [os.path.realpath(run) for run in runs]
     if twice := next((run for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1), None):
@@ -93,15 +88,21 @@ def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bo
     return Outcome(result, summary=f"{output}: {counted(len(curves), 'run')}")
 
 
+def _as_picture(target: str) -> str:
+    """The name of a file that can be drawn: a vector format is drawn as the other one."""
+    if target.endswith(SUFFIXES):
+        return target
+    suffix = ".svg" if target.lower().endswith(_VECTOR_SUFFIXES) else ".png"
+    return str(Path(target or "curves").with_suffix(suffix))
+
+
 def check_figure(target: str, *, force: bool, option: str) -> None:
     """Raises what would prevent the figure: `OptionError`, `MissingPackage`, `OutputExists`."""
     if not target.endswith(SUFFIXES):
-        # A vector format is drawn as the other one.
-        suffix = ".svg" if target.lower().endswith(_VECTOR_SUFFIXES) else ".png"
         raise OptionError(
             f"{option} {target!r} is not a picture",
             limit=", ".join(SUFFIXES),
-            fix=f"{option} {shlex.quote(str(Path(target or 'curves').with_suffix(suffix)))}",
+            fix=f"{option} {shlex.quote(_as_picture(target))}",
             option=option,
         )
     if find_spec("matplotlib") is None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -21,24 +22,28 @@ from slmmodel.cli.options import BUDGET_HABITS, budget_option, seed_option, thre
 from slmmodel.cli.reading import corpus_options, to_flags, to_record
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.train import TrainProgress
+from slmmodel.cli.train_habits import SETTING_HABITS
 from slmmodel.errors import InvalidConfig, OptionError, OutputExists
 from slmmodel.files import remove_parts, write_file
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.json_files import FaultError, read_object
 from slmmodel.sizes import format_time
 from slmtok import atomic
-from slmtok.cli.arguments import refuse_list
+from slmtok.cli.arguments import OUTPUT_FLAGS, refuse_list, value_after
+from slmtok.cli.errors import WHOLE
 from slmtok.cli.options import (
     INTEGER,
     TOKENIZER,
     argument,
     arguments_of_command,
     command,
+    instead,
     option,
     output_options,
     tokenizer_option,
 )
 from slmtok.cli.output import Outcome, counted, print_rows, shown
+from slmtok.files import free_name
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 
@@ -67,7 +72,23 @@ STORIES = Kind("cpu-stories", 4096, "bucket", 500)
 """Complete stories, one a sequence."""
 
 
-@command("demo", example="slm demo text.txt -o demo", habits=BUDGET_HABITS)
+def _then_trained(value: str | None, words: Sequence[str]) -> str:
+    """The demo, which has no settings, and then `slm train` on its data with those among its words."""
+    line = without(("--set",), words)
+    sets = [word for flag, each in pairwise(words) if flag == "--set" for word in ("--set", each)]
+    kind = ONE_TEXT if any(Path(word).exists() for word in line) else STORIES
+    preset = value_after(("--preset",), line) or kind.preset
+    given = {flag: value_after((flag,), line) for flag in ("--budget", "--seed", "--threads")}
+    kept = [word for flag, each in given.items() if each for word in (flag, each)]
+    folder = value_after(OUTPUT_FLAGS, line) or "demo"
+    train = ["slm", "train", f"{folder}/{DATA}", "--preset", preset, *sets, *kept, "-o", free_name(f"{folder}-run")]
+    return shlex.join(["slm", "demo", *line]) + (f" && {shlex.join(train)}" if sets else "")
+
+
+_HABITS = {**SETTING_HABITS, **BUDGET_HABITS, "--set": instead("--set {}", "NAME=VALUE"), WHOLE: _then_trained}
+
+
+@command("demo", example="slm demo text.txt -o demo", habits=_HABITS)
 @argument(
     "text", metavar="[TEXT]", required=False, help="A file, folder, glob or hf:NAME; generated stories without it."
 )

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,10 @@ from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.open_by_path import load_torch
 from slmmodel.cli.text import Text
-from slmmodel.errors import MissingInput, OptionError, SlmmodelError
+from slmmodel.errors import MissingInput, OptionError, SlmmodelError, suggestion
 from slmmodel.sizes import format_bytes, format_time
 from slmtok.cli.files import names_tokenizer
-from slmtok.cli.options import argument, command, option
+from slmtok.cli.options import argument, arguments_of_command, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
 from slmtok.errors import SlmtokError
 from slmtok.file_kinds import METADATA, NAMES, READERS, TOKENIZER, UNKNOWN, has_manifest, kind_of_file, lacks_of_run
@@ -63,6 +64,10 @@ def info(subject: str, on: str | None, diagram: bool) -> Outcome:
         return _describe_vocab(subject)
     if path.suffix and subject not in PRESETS:
         raise missing_path(subject, "name a run, a vocab.json, or a preset (slm info presets)")
+    near = get_close_matches(subject, runs_in(path.parent), n=1)
+    if near and subject not in PRESETS and suggestion(subject, PRESETS) is None:
+        words = [near[0] if word == subject else word for word in arguments_of_command()]
+        raise missing_path(subject, shlex.join(["slm", "info", *words]))
     more_words = "" if on is None else f" --on {shlex.quote(on)}"
     chosen = preset(subject, f"slm info {{}}{more_words}, or a run folder or vocab.json that exists")
     more = {"batch_tokens": chosen.batch_tokens, "tokens": chosen.tokens, "optim": dict(chosen.optim)}
@@ -100,7 +105,7 @@ _OWN = {"info": (METADATA, "vocab.json"), "doctor": (TOKENIZER, "tok.json")}
 
 
 def _folder_of(path: str) -> Path | None:
-    """The run or packed data that a file is a part of; None for other files."""
+    """The run or packed data that a file or folder is a part of; None for others."""
     return next((each for each in [*Path(path).parents][:3] if RunFolder(each).exists() or has_manifest(each)), None)
 
 
@@ -315,7 +320,12 @@ def _refuse_unchecked(path: str) -> None:
     takes = "a run, packed data or a tokenizer"
     if Path(path).is_file():
         _refuse_other_file(path, "doctor", takes)
-    elif not (has_manifest(path) or RunFolder(Path(path)).exists() or lacks_of_run(path)):
+        return
+    is_checked = has_manifest(path) or RunFolder(Path(path)).exists()
+    if not is_checked and (whole := _folder_of(path)):
+        fix = shlex.join(["slm", "doctor", str(whole)])
+        raise OptionError(f"{path!r} is a part of {whole}, which is checked as a whole", fix=fix, option="paths")
+    if not is_checked and not lacks_of_run(path):
         found = [*runs_in(Path(path)), *sorted(str(each) for each in Path(path).iterdir() if has_manifest(each))]
         fix = shlex.join(["slm", "doctor", *found]) if found else f"name {takes}"
         raise OptionError(f"{path!r} is not {takes}", fix=fix, option="paths")

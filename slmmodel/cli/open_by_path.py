@@ -458,7 +458,8 @@ def open_corpus(corpus: Corpus, val: str) -> RunData:
     if val in ("auto", "none"):
         return corpus_data(corpus, val)
     words = [*corpus.paths, "-t", corpus.text.name or "TOK", *to_flags(corpus.options)]
-    refuse_rule(val, shlex.join(["slmtok", "pack", *words]), " ".join(corpus.paths))
+    command, name = shlex.join(["slmtok", "pack", *words]), " ".join(corpus.paths)
+    refuse_rule(val, command, name, lambda: corpus.split("auto").first is not None)
     refuse_split(val, "")
     data = corpus_data(corpus, "none")
     held_out = open_ids_or_text(val, None, data.vocab, corpus.text, corpus.options)

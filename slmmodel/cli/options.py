@@ -154,6 +154,10 @@ def run_as_argument(command: str) -> dict[str, Habit]:
     )
 
 
+COUNT_HABITS = dict.fromkeys(("--n", "-n", "--num", "--n-samples", "--limit"), instead("--samples {}", "10"))
+"""What other tools call the number of questions of an evaluation."""
+
+
 def _budget(budget: str) -> Habit:
     """Names a budget such as `time={}min` with the value that was given, if that is one."""
     example = BUDGET_EXAMPLES.get(budget.removesuffix("={}"), "")

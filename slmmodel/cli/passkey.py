@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.curves import check_figure, save_figure
 from slmmodel.cli.open_by_path import RunContext, check_distinct, check_written, open_run, refuse_file_of_run
-from slmmodel.cli.options import COUNT, OPENING, POSITIVE, numbers, opening_options, run_argument, run_as_argument
+from slmmodel.cli.options import (
+    COUNT,
+    COUNT_HABITS,
+    OPENING,
+    POSITIVE,
+    numbers,
+    opening_options,
+    run_argument,
+    run_as_argument,
+)
 from slmmodel.cli.result_files import IDENTITY, check_result, identity, proof, save
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import InvalidInput, OptionError
@@ -62,7 +71,9 @@ DEPTHS = numbers(_depths, "per cents from 0 to 100 such as 0,50,100")
 
 
 @command(
-    "passkey", example="slm passkey run --lengths 256 --depths 0,50,100 --samples 5", habits=run_as_argument("passkey")
+    "passkey",
+    example="slm passkey run --lengths 256 --depths 0,50,100 --samples 5",
+    habits={**run_as_argument("passkey"), **COUNT_HABITS},
 )
 @run_argument
 @option("--lengths", metavar="N,...", type=LENGTHS,

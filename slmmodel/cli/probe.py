@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_file_of_run
-from slmmodel.cli.options import COUNT, OPENING, POSITIVE, opening_options, run_argument, run_as_argument
+from slmmodel.cli.options import COUNT, COUNT_HABITS, OPENING, POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.cli.probe_tasks import TASKS, Question
 from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, check_result, checked, identity, load_result, save
 from slmmodel.errors import InvalidInput, OptionError, UnknownName
@@ -31,7 +31,11 @@ def _names(text: str) -> tuple[str, ...]:
 NAMES = Parsed(_names, expects=f"names such as {','.join(TASKS)}")
 
 
-@command("probe", example="slm probe run --tasks reverse,addition --digits 3", habits=run_as_argument("probe"))
+@command(
+    "probe",
+    example="slm probe run --tasks reverse,addition --digits 3",
+    habits={**run_as_argument("probe"), **COUNT_HABITS},
+)
 @run_argument
 @option("--tasks", metavar="NAME,...", type=NAMES, default=tuple(TASKS), show_default=",".join(TASKS),
         help="Copy words; reverse a word, letter by letter; addition of two numbers; count open brackets.")  # fmt: skip

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +14,7 @@ import numpy as np
 from slmmodel.cli.open_by_path import RunContext, check_written, open_run, prompt_of, refuse_file_of_run
 from slmmodel.cli.options import COUNT, POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.cli.result_files import PROMPT_SHEET, check_result, checked, identity, load_result, measure_rows, save
+from slmmodel.cli.run_argument import without
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import SlmmodelError
 from slmmodel.folder_lock import check_in_place
@@ -73,18 +76,35 @@ def _measures() -> list[Measure]:
     return [*several, Measure("repeated_4", repeated)]
 
 
+_FILE_FLAGS = ("--prompts", "--file", "--prompt-file", "--input-file")
+_PROMPT_FLAGS = ("--prompt", "-p", *_FILE_FLAGS)
+_LENGTHS = ("--max-new-tokens", "--max-tokens", "--max-length")
+"""Options of other tools for what `--max-new` is."""
+_LENGTH = re.compile(f"^({'|'.join(_LENGTHS)})(?==|$)")
+
+
 def _own_prompts(value: str | None, arguments: Sequence[str]) -> str:
-    """For prompts of one's own, as an argument too many or by an option: `slm sample`, which continues any text."""
-    run = shlex.quote(next((word for word in arguments if is_run(word)), "RUN"))
-    text = value or "TEXT"
-    prompt = prompt_of(text) if Path(text).is_file() else f"--prompt {shlex.quote(text)}"
-    return f"slm sample {run} {prompt} continues one prompt of your own; those of slm prompts are fixed"
+    """For prompts of one's own, as an argument too many or by an option: `slm sample` for them, with the options that
+    it has too. Each line of a file of several is a prompt.
+    """
+    run, text = next((word for word in arguments if is_run(word)), "RUN"), value or "TEXT"
+    given = [each for each in without((*_PROMPT_FLAGS, "--check", "-o", "--output"), arguments) if each != "--force"]
+    kept = [_LENGTH.sub("--max-new", each) for each in given if each not in (run, text)]
+    line = shlex.join(["slm", "sample", run, *kept])
+    names_file = any(word.partition("=")[0] in _FILE_FLAGS for word in arguments)
+    if not Path(text).is_file():
+        return f"{line} {prompt_of(text)}" if names_file else f"{line} --prompt {shlex.quote(text)}"
+    with Path(text).open(encoding="utf-8", errors="replace") as file:
+        has_several = sum(1 for _ in islice(file, 2)) > 1
+    if not has_several:
+        return f"{line} {prompt_of(text)}"
+    return f'while IFS= read -r line; do {line} --prompt "$line"; done < {shlex.quote(text)}'
 
 
 _HABITS = {
     **run_as_argument("prompts"),
-    **dict.fromkeys((EXTRA, "--prompt", "-p", "--prompts", "--file", "--prompt-file", "--input-file"), _own_prompts),
-    **dict.fromkeys(("--max-new-tokens", "--max-tokens", "--max-length"), instead("--max-new {}", "100")),
+    **dict.fromkeys((EXTRA, *_PROMPT_FLAGS), _own_prompts),
+    **dict.fromkeys(_LENGTHS, instead("--max-new {}", "100")),
 }
 
 

@@ -13,7 +13,7 @@ from slmmodel.cli import result_sections, run_sections, text_sections
 from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
 from slmmodel.cli.open_by_path import RunContext, check_written
 from slmmodel.cli.options import device_option, threads_option
-from slmmodel.cli.run_argument import check_runs
+from slmmodel.cli.run_argument import check_runs, refuse_output
 from slmmodel.cli.run_sections import Subject
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_sections import Opened
@@ -63,6 +63,7 @@ def report(
     shown. A run that has not finished is shown with its newest checkpoint.
     """
     check_opens(opens, output)
+    refuse_output(subjects, (".html", ".htm"))
     if named := [path for path in subjects if kind_of_file(path) in READERS and not is_ablation(path)]:
         words = [part for word in arguments_of_command() for part in (("--with", word) if word in named else (word,))]
         fact = f"{named[0]!r} is {NAMES[kind_of_file(named[0])]}, not a run"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatch
 from itertools import pairwise
@@ -12,15 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import click
+from pydantic import ValidationError
 
-from slmmodel.checkpoint import CHECKPOINTS, CONFIG, RunFolder, new_name, runs_in
+from slmmodel.budget import Budget
+from slmmodel.checkpoint import CHECKPOINTS, CONFIG, RunFolder, new_name, read_train_state, runs_in
 from slmmodel.checks import folder_of
+from slmmodel.errors import SlmmodelError
 from slmmodel.models.presets import PRESETS
 from slmmodel.sizes import parse_count
-from slmtok.cli.arguments import command_line
+from slmtok.cli.arguments import OUTPUT_FLAGS, command_line
 from slmtok.cli.options import AmbiguousError, Decorator, argument
 from slmtok.errors import OptionError
 from slmtok.file_kinds import NAMES, kind_of_file
+from slmtok.files import free_name
 
 
 def run_argument_of(**attributes: Any) -> Decorator:
@@ -36,6 +40,26 @@ def check_runs(ctx: click.Context, param: click.Parameter | None, value: Any) ->
         if path and _is_no_run(path):
             _refuse(path, paths, ctx)
     return value
+
+
+def refuse_output(
+    paths: Sequence[str], suffixes: tuple[str, ...], name_of: Callable[[str], str] = lambda path: path
+) -> None:
+    """Raises `OptionError` for an output among runs, which ends in one of the suffixes, with the command for it.
+
+    Where `-o` is given too, a second command writes that. `name_of` is the name of an output that the command takes.
+    """
+    output = next((path for path in paths if path.lower().endswith(suffixes) and not os.path.isdir(path)), None)  # noqa: PTH112
+    if output is None:
+        return
+    ctx = click.get_current_context()
+    words = [word for word in ctx.meta["arguments"] if word != output]
+    if len(paths) == 1:
+        words = [*(runs_in(Path())[:1] or ["RUN"]), *words]
+    plain = without(OUTPUT_FLAGS, words)
+    lines = [*([words] if plain != words else []), [*plain, "-o", free_name(name_of(output))]]
+    fix = " && ".join(command_line(ctx, line) for line in lines)
+    raise OptionError(f"{output!r} is named as a run", fix=fix, option="output")
 
 
 def _is_no_run(path: str) -> bool:
@@ -97,17 +121,39 @@ def _with_runs(paths: Sequence[str], ctx: click.Context) -> str:
 
 
 def resumed_at(run: RunFolder, step: int | None, words: Sequence[str]) -> str:
-    """`slm resume` with these arguments for a new run that begins at a step: with its folder, and with a budget where
-    the old one is spent. At its last checkpoint an unfinished run goes on itself.
+    """`slm resume` with these arguments for a new run that begins at a step: with its folder, and with another budget
+    where that of the run or of the arguments is spent. At its last checkpoint an unfinished run goes on itself.
     """
+    if is_spent(run, step, words):
+        words = with_value("--budget", f"steps={max(2 * step_at(run, step), 1)}", words)
     given, steps = {word.partition("=")[0] for word in words}, int(run.result.get("steps", 0))
-    is_spent = run.finished and "--budget" not in given and (step is None or step >= steps)
+    needs_budget = run.finished and "--budget" not in given and (step is None or step >= steps)
     goes_on = is_last(run, step) and not given & {"--set", "--budget"}
     is_named = bool(given & {"-o", "--output"})
     # A new name replaces nothing.
     kept = [word for word in words if is_named or word != "--force"]
     folder = "" if goes_on or is_named else f" -o {new_name(run.path)}"
-    return shlex.join(["slm", "resume", *kept]) + folder + f" --budget steps={max(2 * steps, 1)}" * is_spent
+    return shlex.join(["slm", "resume", *kept]) + folder + f" --budget steps={max(2 * steps, 1)}" * needs_budget
+
+
+def step_at(run: RunFolder, step: int | None) -> int:
+    """The step of a checkpoint; of the newest one, and 0 without any, where none is named."""
+    return max(run.checkpoints.list(), default=0) if step is None else step
+
+
+def is_spent(run: RunFolder, step: int | None, words: Sequence[str]) -> bool:
+    """Whether a checkpoint has spent the `--budget` among the arguments; one of no such form is refused elsewhere."""
+    parts = [part for word in words for part in (word.split("=", 1) if word.startswith("--budget=") else [word])]
+    kind, _, amount = next((value for flag, value in pairwise(parts) if flag == "--budget"), "").partition("=")
+    reached = step_at(run, step)
+    try:
+        budget = Budget.model_validate({kind: amount})
+        counters = read_train_state(run.checkpoints.path(reached))["counters"]
+    except ValidationError:
+        return False
+    except (OSError, SlmmodelError):
+        counters = {"step": reached}
+    return budget.is_spent(counters)
 
 
 def trained_anew(run: RunFolder, words: Sequence[str]) -> str | None:

@@ -260,6 +260,15 @@ class SampleJob:
         if shortest is not None and is_given("max_new_tokens"):
             fact = f"a sample ended after {counted(shortest, 'id')}, at the end of the context, not at --max-new"
             warnings = (f"{fact} {self.options.max_new_tokens:,}; --overflow slide continues", *warnings)
+        # Greedy decoding refuses several samples.
+        likeliest = {"--temperature 0": not self.options.temperature, "--top-k 1": self.options.top_k == 1}
+        if (
+            len(samples) > 1
+            and mode in ("draw", "assisted")
+            and (found := [name for name, on in likeliest.items() if on])
+        ):
+            fact = f"the {len(samples)} samples are equal: {found[0]} always takes the likeliest id"
+            warnings = (f"{fact}; without {' and '.join(found)} they differ", *warnings)
         if len(choices := self.options.choice) == 1:
             parts = [part.strip() for part in choices[0].split(",")]
             several = " ".join(f"--choice {shlex.quote(part)}" for part in (parts if len(parts) > 1 else ["A", "B"]))
@@ -319,6 +328,7 @@ _LOGPROBS_HABITS = {
     EXTRA: lambda value, given: _WORDS(value, given) or _WORD(value, given),
     **run_as_argument("logprobs"),
     **_PROMPT_HABITS,
+    **dict.fromkeys(("--n", "-n", "--k", "--top-k", "--top-logprobs", "--logprobs"), instead("--top {}", "10")),
 }
 
 

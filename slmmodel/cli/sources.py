@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from slmmodel.data import RunData, open_source
 from slmmodel.data.block_cache import CachedStream
 from slmmodel.data.mixture import Component, DocumentStream, Mixture, PackedStream
 from slmmodel.data.opening import StageData, refuse_split
-from slmmodel.data.source import TokenSource
+from slmmodel.data.source import TokenSource, pack_again
 from slmmodel.data_config import DataConfig, DataSource
 from slmmodel.errors import InvalidConfig, MissingInput
 from slmtok.options import ReadOptions
@@ -117,8 +116,8 @@ class _Opened:
             )
         packed = open_source(source.path, "train")
         if packed.vocab.fingerprint != self.text.tokenizer.fingerprint:
-            named = shlex.quote(self.text.name or "TOK")
-            fix = f"pack its text with the tokenizer of the other sources: slmtok pack CORPUS -t {named} -o DATA"
+            again = pack_again(packed, self.text.name or "TOK")
+            fix = f"pack its text with the tokenizer of the other sources: {again}"
             raise other_tokenizer(self.text, packed.vocab, source.path, fix)
         try:
             val = None if self._split == "none" else PackedStream(open_source(source.path, "val"))

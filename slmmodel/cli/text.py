@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.checkpoint import TOKENIZER
-from slmmodel.errors import Argument, Fix, InvalidConfig, Mismatch, OptionError
+from slmmodel.errors import Argument, Fix, InvalidConfig, Mismatch, OptionError, SlmmodelError
 from slmmodel.vocab import VocabMeta
 from slmtok import atomic
 from slmtok.specials import FIRST_LEARNED
@@ -119,14 +119,24 @@ def other_tokenizer(text: Text, vocab: VocabMeta, owner: str, fix: Fix | None = 
     if fix is None and own.is_file() and own != Path(name or ""):
         fix = ("leave out ", Argument("tokenizer", name) if name else Argument("tokenizer"), f": {owner} has its own")
         if (Path(owner) / "manifest.json").is_file():
-            other = shlex.quote(name or "TOK")
-            fix = (*fix, f"; to use {name or 'it'}, pack the text with it: slmtok pack TEXT -t {other} -o NEW")
+            fix = (*fix, f"; to use {name or 'it'}, pack the text with it: {packed_again(owner, name or 'TOK')}")
     return Mismatch(
         f"{shown} is not {'the tokenizer' if name else 'that'} of {owner}",
         where=name,
         limit=f"{shown} has the fingerprint {text.tokenizer.fingerprint[:16]}…, {owner} {vocab.fingerprint[:16]}…",
         fix=fix or f"name the tokenizer of {owner}: slmtok info TOK prints the fingerprint of a file",
     )
+
+
+def packed_again(data: str, tokenizer: str) -> str:
+    """The command that packs the text of packed data with another tokenizer."""
+    from slmmodel.data.opening import open_source
+    from slmmodel.data.source import pack_again
+
+    try:
+        return pack_again(open_source(data, "train"), tokenizer)
+    except SlmmodelError:
+        return f"slmtok pack CORPUS -t {shlex.quote(tokenizer)} -o NEW"
 
 
 class TextDecoder:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -33,13 +32,13 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
-from slmmodel.cli.run_argument import is_last, resumed_at, trained_anew, with_value
-from slmmodel.cli.text import is_text
+from slmmodel.cli.run_argument import is_last, is_spent, resumed_at, step_at, trained_anew, with_value
+from slmmodel.cli.text import is_text, packed_again
 from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
 from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
-from slmmodel.sizes import format_bytes, format_count, parse_count
+from slmmodel.sizes import format_bytes, format_count
 from slmtok.cli.arguments import command_line
 from slmtok.cli.options import (
     OUTPUT,
@@ -164,7 +163,7 @@ def named_data(
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise _no_token_data(data, read)
     if tokenizer is not None and Path(data).exists() and not is_text(data):
-        other = f"pack the text with it: slmtok pack TEXT -t {shlex.quote(tokenizer)} -o NEW"
+        other = f"pack the text with it: {packed_again(data, tokenizer)}"
         if Path(tokenizer).exists() and is_text_for_tokenizer(tokenizer):
             own = Path(data) / "tok.json"
             file = str(own) if own.is_file() else tokenizer_near(tokenizer)
@@ -363,26 +362,30 @@ def resume(
 
 
 def _check_step(run: RunFolder, step: int | None) -> None:
-    """Raises `MissingInput` for a step without a checkpoint, with the command that begins at the nearest one."""
+    """Raises `MissingInput` for a step without a checkpoint, with the command that begins at the nearest one that
+    leaves steps to train.
+    """
     if step is None:
         return
     try:
         run.step_of(step)
     except MissingInput as error:
-        if (nearest := run.checkpoints.nearest(step)) is not None:
-            error.fix = resumed_at(run, nearest, with_value("--step", nearest, arguments_of_command()))
+        words = arguments_of_command()
+        left = [each for each in run.checkpoints.list() if not is_spent(run, each, words)] or run.checkpoints.list()
+        if left:
+            nearest = min(left, key=lambda each: abs(each - step))
+            error.fix = resumed_at(run, nearest, with_value("--step", nearest, words))
         raise
 
 
 def _check_budget(run: RunFolder, step: int | None, budget: str | None) -> None:
-    """Raises `OptionError` for a budget of fewer steps than the checkpoint has; `branch` checks other budgets."""
-    kind, _, amount = (budget or "").partition("=")
-    reached = step if step is not None else max(run.checkpoints.list(), default=0)
-    if kind == "steps" and (parse_count(amount) or math.inf) <= reached:
+    """Raises `OptionError` for a budget that the checkpoint has spent; `branch` checks that in epochs."""
+    words = arguments_of_command()
+    if budget is not None and is_spent(run, step, words):
         raise OptionError(
-            f"no step is left: step {reached:,} has spent the budget {budget}",
+            f"no step is left: step {step_at(run, step):,} has spent the budget {budget}",
             limit="the budget counts from the first step of the old run",
-            fix=resumed_at(run, step, with_value("--budget", f"steps={2 * reached}", arguments_of_command())),
+            fix=resumed_at(run, step, words),
             option="budget",
         )
 

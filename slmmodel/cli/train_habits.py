@@ -226,30 +226,35 @@ def _as_new_run(value: str | None, arguments: Sequence[str]) -> str:
     return resumed_at(run, step, arguments)
 
 
-_HABITS = {
+SETTING_HABITS: dict[str, Habit] = {
     **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS]},
     **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
-    **dict.fromkeys(
-        ("--n-vocab", "--padded-vocab", "--vocab-size", "--vocab"),
-        instead("the vocabulary of the data, which decides it: leave it out"),
-    ),
     **dict.fromkeys(("--compile", "--torch-compile", "--compile-model"), _compile),
     "--no-compile": instead("--set run.compile=off"),
     **dict.fromkeys(_RATES, instead("--set optim.lr={}", "0.003")),
     "--min-lr": _final_factor,
     **dict.fromkeys((*_BETAS[0], *_BETAS[1]), _betas),
+    **dict.fromkeys(_BATCH, _batch_tokens),
+    **dict.fromkeys(_LENGTHS, instead("--set model.seq_len={}", "256")),
+    **dict.fromkeys(_ACCUMULATION, _accumulation),
+}
+"""Options for which a setting stands."""
+_HABITS = {
+    **SETTING_HABITS,
+    **dict.fromkeys(
+        ("--n-vocab", "--padded-vocab", "--vocab-size", "--vocab"),
+        instead("the vocabulary of the data, which decides it: leave it out"),
+    ),
     **dict.fromkeys(
         ("--workers", "--num-workers", "--dataloader-num-workers"),
         instead("leave it out: the data are read without worker processes"),
     ),
-    **dict.fromkeys(_BATCH, _batch_tokens),
     **BUDGET_HABITS,
     **{f"--{name.replace('_', '-')}": _divided for name in VALIDATION_SHARES},
     **{f"--{name.replace('_', '-')}": instead("--val {}", "DATA") for name in VALIDATION_FILES},
     **dict.fromkeys(
         ("--dataset", "--data", "--train-file"), instead("an argument for the data: slm train {} -o RUN", "DATA")
     ),
-    **dict.fromkeys(_LENGTHS, instead("--set model.seq_len={}", "256")),
     **dict.fromkeys(("--out-dir", "--output-dir"), instead("-o {}", "RUN")),
     **{f"--{name}": instead(f"--precision {name}") for name in ("bf16", "fp16")},
     **{f"--{name}": instead(f"--device {name}") for name in ("cpu", "cuda", "mps")},
@@ -267,7 +272,6 @@ _HABITS = {
         _weights,
     ),
     **dict.fromkeys(("--model", "--model-name"), _model),
-    **dict.fromkeys(_ACCUMULATION, _accumulation),
     **dict.fromkeys(
         ("--nproc-per-node", "--gpus", "--num-processes", "--num-gpus"),
         instead("torchrun --nproc-per-node {} -m slmmodel train DATA", "N"),

@@ -24,7 +24,7 @@ from slmmodel.checks import check_bool, check_int, check_path
 from slmmodel.data.batch import IGNORE_INDEX
 from slmmodel.data.loader import Cursor, Loader
 from slmmodel.data.opening import open_source
-from slmmodel.data.packing import CHOICES
+from slmmodel.data.packing import CHOICES, fix_of_option
 from slmmodel.data.strategies import STRATEGIES
 from slmmodel.errors import Argument, InvalidConfig, OptionError, WrongType, unknown_name
 
@@ -75,7 +75,9 @@ class _Sequences:
         for name in options:
             if name not in known:
                 error = unknown_option(type(self).__name__, name, options[name], known)
-                raise InvalidConfig(error.fact, limit=error.limit, fix=error.fix, option=name)
+                of_pack = fix_of_option(name, "pack", batches=not isinstance(self, ShardDataset))
+                fix = error.fix if isinstance(of_pack, str) else of_pack
+                raise InvalidConfig(error.fact, limit=error.limit, fix=fix, option=name)
 
     @property
     def vocab(self) -> VocabMeta:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,12 +178,18 @@ def check_validation(name: str, tokenizer: str, vocab: VocabMeta, val: TokenSour
 _RULE = re.compile(r"0?\.\d+|\d+(\.\d+)?%|(tail|hash|files):.*")
 
 
-def refuse_rule(val: str, command: str, train: str) -> None:
+_FEW_DOCUMENTS = 20
+"""Below it, a rule that chooses by hash is replaced by the tail: it may choose none of them."""
+
+
+def refuse_rule(val: str, command: str, train: str, has_few_documents: Callable[[], bool]) -> None:
     """Raises `MissingInput` for validation data that are a rule which divides documents: `command` packs by it."""
     if not _RULE.fullmatch(val) or Path(val).exists():
         return
     share = parse_share(val)
     rule = val if share is None else f"tail:{100 * share:.6g}%"
+    if rule.startswith("hash:") and has_few_documents():
+        rule = rule.replace("hash:", "tail:")
     raise MissingInput(
         f"no file or folder {val!r}: a rule divides documents where they are packed",
         where=f"the validation data of {train}",
@@ -224,7 +231,8 @@ def open_data(train: str, val: str = "auto") -> RunData:
     source = open_source(train, "train")
     text = shlex.join(source.packed_from) if all(map(os.path.exists, source.packed_from)) else ""
     packing = f"-t {_tokenizer_of(train)}"
-    refuse_rule(val, f"slmtok pack {text or 'CORPUS'} {packing}{_flags_of(source)}", train)
+    command = f"slmtok pack {text or 'CORPUS'} {packing}{_flags_of(source)}"
+    refuse_rule(val, command, train, lambda: source.block(0).n_docs < _FEW_DOCUMENTS)
     held_out = _open_validation(train, val, packing + _flags_of(source, val))
     folder = Path(train) if Path(train).is_dir() else Path(train).parent
     tokenizer, vocab = folder / "tok.json", folder / "vocab.json"

@@ -109,7 +109,7 @@ class Packing(ABC):
                 raise InvalidConfig(
                     f"the strategy {self.name!r} has no option {option!r}",
                     limit=f"options: {', '.join(sorted(self.OPTIONS)) or 'none'}",
-                    fix="leave it out",
+                    fix=fix_of_option(option, "data.pack"),
                 )
             if option in CHOICES:
                 check_choice(option, value)
@@ -305,6 +305,19 @@ def _check_value(option: str, value: Any, default: bool | int) -> None:
         raise InvalidConfig(f"{option} is {value!r}", limit=limit, fix=fix, option=f"data.options.{option}")
     if not is_truth:
         check_range(option, int(value), min(default, 1), fix=fix)
+
+
+def fix_of_option(option: str, setting: str, *, batches: bool = True) -> Fix:
+    """The fix for an option that a strategy lacks: the first strategy that has it, as a `setting`.
+
+    batches: False leaves out strategies that form batches.
+    """
+    found, left = list[str](), [Packing]
+    for each in left:
+        left += each.__subclasses__()
+        if option in each.OPTIONS and "name" in vars(each) and (batches or "batch_size" not in each.OPTIONS):
+            found.append(each.name)
+    return (Argument(setting, found[0]), ", which has it, or leave it out") if found else "leave it out"
 
 
 def check_range(name: str, value: int, least: int, most: int | None = None, *, fix: Fix) -> None:

@@ -7,6 +7,7 @@ delimiters that are not stored are added.
 
 from __future__ import annotations
 
+import os
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -77,17 +78,23 @@ class TokenSource(ABC):
         return []
 
 
+def pack_again(source: TokenSource, tokenizer: str) -> str:
+    """The command that packs the text of a source with a tokenizer: its files where they exist, and its options."""
+    exist = source.packed_from and all(map(os.path.exists, source.packed_from))
+    text = shlex.join(source.packed_from) if exist else "CORPUS"
+    return " ".join(["slmtok pack", text, "-t", shlex.quote(tokenizer), *filter(None, [source.pack_flags]), "-o NEW"])
+
+
 def check_tokenizer(source: TokenSource, vocab: VocabMeta, run: Path, tokenizer: Path | None) -> None:
     """Raises `Mismatch` for documents of another tokenizer than that of a run: its vocabulary, folder and tokenizer."""
     theirs = source.vocab
     if theirs is None or theirs.fingerprint == vocab.fingerprint:
         return
-    again = " ".join(filter(None, ("slmtok pack CORPUS -t", shlex.quote(str(tokenizer or "TOK")), source.pack_flags)))
     raise Mismatch(
         f"the data were made with another tokenizer than the model of {run}",
         where=str(run),
         limit=f"fingerprints: of the data {theirs.fingerprint[:16]}…, of the run {vocab.fingerprint[:16]}…",
-        fix=f"pack its text again with the tokenizer of the run: {again} -o NEW",
+        fix=f"pack its text again with the tokenizer of the run: {pack_again(source, str(tokenizer or 'TOK'))}",
     )
 
 

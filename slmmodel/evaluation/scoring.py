@@ -54,6 +54,8 @@ class Scores:
     """[D + 1]: where each document's targets begin."""
     doc_bytes: Ints
     """[D]: raw bytes of each document, from the data."""
+    documents: str | None = None
+    """The digest of the documents, independent of the tokenizer; None where the data have none."""
 
     def __repr__(self) -> str:
         bits = f"bpb_total={self.bpb_total:.4f}, bpb_content={self.bpb_content:.4f}"
@@ -241,6 +243,7 @@ def score(
         nbytes=vocab.token_nbytes[targets],
         offsets=prefix_sums(np.concatenate([scorer.n_inputs for scorer in scorers])),
         doc_bytes=np.concatenate([scorer.block.nbytes() for scorer in scorers]),
+        documents=source.documents_digest,
     )
     scores.check()
     return scores

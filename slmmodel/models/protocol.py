@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from slmmodel.errors import InvalidInput
+from slmmodel.errors import Argument, InvalidInput, WrongType, unknown_name
 from slmmodel.models.config import ModelConfig
 
 Logits = Literal["all", "last", "none"]
@@ -73,6 +73,37 @@ class Output(NamedTuple):
     """the state that was passed in, updated"""
 
 
+_ID_DTYPES = (torch.int64, torch.int32)
+
+
+def check_batch(ids: object, n_vocab: int) -> None:
+    """Raises `WrongType` unless `ids` are a tensor [B, T] of int64 or int32, `InvalidInput` for unknown ids.
+
+    Ids on other devices are not read, which would wait for them.
+    """
+    if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.dtype not in _ID_DTYPES:
+        raise _no_batch(ids)
+    if ids.device.type == "cpu" and ids.numel():
+        low, high = (int(end) for end in ids.aminmax())
+        if low < 0 or high >= n_vocab:
+            limit, fix = f"ids 0 to {n_vocab - 1}", "encode the text with the tokenizer of the run"
+            raise InvalidInput(f"the model has no id {low if low < 0 else high}", limit=limit, fix=fix)
+
+
+def _no_batch(given: object) -> WrongType:
+    """The error for ids in another form, with the expression that makes a batch of them."""
+    ids, dims = "torch.tensor(ids).long()", getattr(given, "ndim", None)
+    if isinstance(given, Tensor):
+        fact = f"ids are {str(given.dtype).removeprefix('torch.')} of shape {list(given.shape)}"
+        ids = "ids" if given.dtype in _ID_DTYPES else "ids.long()"
+    elif isinstance(given, list | tuple) and given:
+        fact, dims = f"ids are a {type(given).__name__}", 2 if isinstance(given[0], list | tuple) else 1
+    else:
+        fact = f"ids are {given!r}" if isinstance(given, str | int) else f"ids are a {type(given).__name__}"
+    fix = {1: f"{ids}[None]", 2: ids}.get(dims or 0, "torch.tensor([ids]), with the list ids of one text")
+    return WrongType(fact, limit="an int64 tensor [batch, columns]", fix=fix)
+
+
 class Linear(nn.Linear):
     """A projection with uninitialised weights: `init.py` draws them, and the global random state stays untouched."""
 
@@ -117,9 +148,13 @@ class Model(nn.Module):
         [B, T], the number of each id's document within its row, -1 for padding; None where every row is one document,
         with padding only at its end.
         state: read and updated. logits: "all", "last" (the last position), or "none" (the loss calls `unembed` chunk by
-        chunk). Raises `InvalidInput` for a state of other rows, in decoders for rows longer than seq_len, and in
-        recurrent models for rows of several documents.
+        chunk). Raises `InvalidInput` for ids outside the vocabulary (on a CPU) and a state of other rows, in decoders
+        for rows longer than seq_len, and in recurrent models for rows of several documents; `WrongType` for other ids.
         """
+        if not torch.compiler.is_compiling():
+            check_batch(ids, self.config.n_vocab)
+        if logits not in get_args(Logits):
+            raise unknown_name("value of logits", str(logits), get_args(Logits), Argument("logits"))
         if state is not None and len(ids) != len(state.length):
             fact = f"a batch of {len(ids)} rows does not match a state of {len(state.length)}"
             raise InvalidInput(fact, fix="reorder or repeat the state")

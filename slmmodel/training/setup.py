@@ -685,8 +685,8 @@ def branch(
 
 def _check_left(budget: Budget, counters: Mapping[str, Any], steps: int | None) -> None:
     """Raises `OptionError` where a checkpoint has spent its budget: the new run would end before its first step."""
-    step, spent = counters["step"], counters.get({"steps": "step", "time": "seconds"}.get(budget.kind, budget.kind), 0)
-    if spent >= budget.amount or (steps is not None and step >= steps):
+    step = counters["step"]
+    if budget.is_spent(counters) or (steps is not None and step >= steps):
         raise no_step_left(budget, step)
 
 

@@ -49,7 +49,7 @@ from slmtok.errors import (
     suggestion,
 )
 
-_COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir) ")
+_COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir|while) ")
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 _SHORT_NAME = 2
@@ -484,6 +484,8 @@ def _with_value(option: str, value: str | None, context: click.Context) -> str:
     try:
         param.type.convert(value, param, context)
     except click.BadParameter as error:
+        from slmtok.cli.wrong_values import valid_value
+
         meant = valid_value(option, error, command)
     # Behind a comma stands that it is an example, or a second one.
     return meant if meant and ", " not in meant else f"{option} {shlex.quote(value)}"

@@ -332,7 +332,8 @@ def test_wrong_arms(inputs: Path, finished: Path, slm, monkeypatch: pytest.Monke
     ran = slm("ablate", arm, "other", *COMMON, "-o", "x", code=1)
     assert "hold different documents" in ran.err and not Path("x").exists()
     ran = slm("ablate", arm, "-t", inputs / "a.json", code=2)
-    assert "packed data, and a text" in ran.err
+    assert "packed data together with -t\n" in ran.err
+    assert f"fix:   slm ablate -t {inputs / 'a.json'} --text TEXT -t TOK\n" in ran.err
     ran = slm("ablate", "-t", inputs / "a.json", "-t", inputs / "b.json", code=2)
     assert "--text CORPUS is missing" in ran.err
     ran = slm("ablate", "other.txt", "other.txt", code=2)

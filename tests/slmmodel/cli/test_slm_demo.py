@@ -50,6 +50,19 @@ def test_what_is_no_tokenizer_is_not_called_one(slm, text, line, fact):
     assert "is a tokenizer" not in ran.err
 
 
+def test_a_setting_is_of_training_on_the_data_of_a_demo(slm, text):
+    Path("text.txt").write_bytes(text)
+    line = "demo text.txt --vocab 300 --steps 1 --lr 1e-3 --threads 1 -o new"
+    err = slm(*line.split(), code=2).err
+    assert "options of another tool: --steps, --lr\n" in err
+    first, _, second = err.rpartition("fix:   ")[2].strip().partition(" && ")
+    assert first == "slm demo text.txt --vocab 300 --budget steps=1 --threads 1 -o new"
+    sets = "--preset cpu-demo --set optim.lr=1e-3 --budget steps=1 --threads 1"
+    assert second == f"slm train new/data {sets} -o new-run"
+    for pasted in (first, second):
+        slm(*pasted.split()[1:], code=0)
+
+
 def demo(slm, *more, code=0):
     return slm("demo", *more, "--vocab", 400, "--budget", "tokens=4096", "--threads", 1, "--json", code=code)
 

@@ -55,7 +55,22 @@ REFUSED = {
     "sample run hi --threads 9999 --max-new 1": (2, "fix:   --threads "),
     "sample run/checkpoints/step-2 hi": (1, "fix:   slm sample run --step 2 hi\n"),
     "plot run/metrics.jsonl -o c.svg": (1, "fix:   slm plot run -o c.svg\n"),
-    "plot run c.png": (2, "fix:   -o c.png"),
+    "plot run c.png": (2, "fix:   slm plot run -o c.png\n"),
+    "plot run c.pdf --against ids": (2, "fix:   slm plot run --against ids -o c.svg\n"),
+    "plot run c.png -o d.svg": (2, "fix:   slm plot run -o d.svg && slm plot run -o c.png\n"),
+    "report run new.html": (
+        2,
+        "'new.html' is named as a run\n  fix:   slm report run -o new.html\n",
+    ),
+    "report new.html": (2, "fix:   slm report run -o new.html\n"),
+    "ablate data data --vocabs 512,1024 --cpu -o new": (
+        2,
+        "fix:   slm ablate data data --cpu -o new, or slm ablate --vocabs 512,1024 --cpu -o new --text TEXT\n",
+    ),
+    "ablate data data -t tok.json --cpu -o new": (
+        2,
+        "fix:   slm ablate data data --cpu -o new, or slm ablate -t tok.json --cpu -o new --text TEXT -t TOK\n",
+    ),
     "plot run run -o c.png": (2, "the run 'run' is named twice"),
     "logprobs run hi": (2, "fix:   use --prompt hi"),
     "config --preset cpu-demo my.yaml": (2, "fix:   slm config --preset cpu-demo > my.yaml\n"),
@@ -65,6 +80,14 @@ REFUSED = {
     "train data --val text.txt -o new": (
         1,
         "fix:   name packed data: slmtok pack text.txt -t data/tok.json --val none -o DIR",
+    ),
+    "train text.txt -t tok.json --val hash:10% -o new": (
+        1,
+        "fix:   slmtok pack text.txt -t tok.json --val tail:10% -o NEW; then ",
+    ),
+    "train data --val hash:10% -o new": (
+        1,
+        "fix:   slmtok pack text.txt -t data/tok.json --val tail:10% -o NEW; then ",
     ),
     "config -o run.yaml": (2, "fix:   use stdout: slm config > run.yaml"),
     "config run --check": (2, "fix:   slm config --check run/config.yaml"),
@@ -553,7 +576,7 @@ COMMANDS = {
         "fix:   slm ablate -t tok.json -t tok2.json --text text.txt --cpu -o new\n",
     ),
     "train data -t text.txt -o new": (2, "pack it: slmtok pack text.txt -t data/tok.json -o NEW\n"),
-    "train data -t tok2.json -o new": (2, "pack the text with it: slmtok pack TEXT -t tok2.json -o NEW\n"),
+    "train data -t tok2.json -o new": (2, "pack the text with it: slmtok pack text.txt -t tok2.json -o NEW\n"),
 }
 
 
@@ -567,7 +590,7 @@ def test_a_command_of_another_form_is_answered_in_ours(slm, here, line):
 
 def test_another_tokenizer_for_packed_data_packs_them_again(here):
     slmtok.train("text.txt", vocab_size=280).save("tok2.json")
-    with pytest.raises(slmmodel.SlmmodelError, match=r"slmtok pack TEXT -t tok2.json -o NEW"):
+    with pytest.raises(slmmodel.SlmmodelError, match=r"slmtok pack text.txt -t tok2.json -o NEW"):
         slmmodel.app.train("data", tokenizer="tok2.json", output="new")
 
 

@@ -65,6 +65,10 @@ def fix_of(ran) -> str:
         ("resume run --step 2 --lr=1e-3 -o new --budget steps=3 --no-eval",
          "slm resume run --step 2 --set optim.lr=1e-3 -o new --budget steps=3 --no-eval"),
         ("resume run --step 1 -o new --no-eval", "slm resume run -o new --no-eval --step 2 --budget steps=4"),
+        ("resume run --step 1 -o new --budget steps=2 --no-eval",
+         "slm resume run -o new --no-eval --step 2 --budget steps=4"),
+        ("resume run/checkpoints/step-2 --budget=tokens=16 --no-eval",
+         "slm resume run --step 2 --no-eval --budget steps=4 -o run-2"),
         ("resume run --step=last -o other --force --no-eval",
          "slm resume run -o other --force --no-eval --step 2 --budget steps=4"),
         ("resume run --step 2 -o new --no-eval", "slm resume run --step 2 -o new --no-eval --budget steps=4"),
@@ -107,6 +111,14 @@ def test_an_unfinished_run_goes_on_at_its_last_step(slm, here):
     assert fix_of(slm("resume", "run/checkpoints/step-2")) == "slm resume run --step 2"
     slm("resume", "run", "--step", "2", "--no-eval", code=0)
     assert (here / "run/result.json").is_file()
+
+
+def test_the_proposed_checkpoint_leaves_steps_to_train(slm, here):
+    saved = ["--set", "run.save_every=1", "--set", "run.keep=9", "--budget", "steps=4", "--no-eval"]
+    slm("train", "data", "-o", "long", *TRAIN, *saved, code=0)
+    line = fix_of(slm("resume", "long", "--step", "9", "-o", "new", "--budget", "tokens=48", "--no-eval"))
+    assert line == "slm resume long -o new --budget tokens=48 --no-eval --step 2"
+    slm(*line.split()[1:], code=0)
 
 
 def test_early_stopping_that_cannot_stop_is_noted(slm, here):
@@ -201,6 +213,8 @@ def test_a_list_of_fixed_length_states_its_length(slm, here, betas):
         ("lines.txt", "slmtok count lines.txt -o lines.counts counts its documents, bytes and pretokens"),
         ("run/config.yaml", "slm doctor run"),
         ("run/checkpoints/step-2/model.safetensors", "slm doctor run"),
+        ("run/checkpoints/step-2", "slm doctor run"),
+        ("run/checkpoints", "slm doctor run"),
         ("data/manifest.json", "slm doctor data"),
         (".", "slm doctor other run data"),
     ],
@@ -247,14 +261,29 @@ def test_pairs_in_an_array_become_lines(slm, here):
         assert slm("pairs", "run", "pairs.jsonl", "--json", code=0).json["result"]["groups"]["all"]["pairs"] == 2
 
 
-def test_own_prompts_are_of_sample(slm, here):
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        (["own prompt.txt"], """slm sample run --prompt "$(cat 'own prompt.txt')\""""),
+        (["--prompt", "the fox:", "--max-tokens", "2"], "slm sample run --max-new 2 --prompt 'the fox:'"),
+        (["-p", "ROMEO:", "--max-length=2", "-o", "x.json"], "slm sample run --max-new=2 --prompt ROMEO:"),
+        (["--prompts", "several.txt", "--seed", "1"],
+         'while IFS= read -r line; do slm sample run --seed 1 --prompt "$line"; done < several.txt'),
+    ],
+)  # fmt: skip
+def test_own_prompts_are_of_sample(slm, here, words, fix):
     Path("own prompt.txt").write_text("the fox\n")
-    line = fix_of(slm("prompts", "run", "own prompt.txt")).partition(" continues one prompt ")[0]
-    words = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, text=True, check=True).stdout
-    assert "note: " not in slm(*words.split("\0")[1:-1], "--max-new", "1", code=0).err
-    fix = fix_of(slm("prompts", "run", "--prompt", "the fox"))
-    assert fix.startswith("slm sample run --prompt 'the fox' continues")
-    slm(*shlex.split(fix.partition(" continues")[0])[1:], "--max-new", "1", code=0)
+    Path("several.txt").write_text("the fox\nthe tree\n")
+    assert fix_of(slm("prompts", "run", *words)) == fix
+    calls = f"slm() {{ printf '%s\\0' \"$@\"; }}; {fix}"
+    shown = subprocess.run(["bash", "-c", calls], capture_output=True, text=True, check=True).stdout
+    for line in shown.split("sample\0")[1:]:
+        short = [] if "--max-new" in line else ["--max-new", "1"]
+        assert "note: " not in slm("sample", *line.split("\0")[:-1], *short, code=0).err
+
+
+def test_prompts_in_a_file_that_is_lost_are_no_text(slm, here):
+    assert fix_of(slm("prompts", "run", "--prompts", "lost.txt")) == 'slm sample run --prompt "$(cat lost.txt)"'
 
 
 def test_a_tokenizer_is_compared_with_a_run(slm, here):
@@ -309,6 +338,16 @@ def test_options_that_draw_are_left_out_at_once(slm, here):
     slm(*line, "--greedy", code=0)
     slm(*line, "--temperature", "0.7", "--n", "3", code=0)
     slm(*line, "--beam", "2", "--n", "2", code=0)
+
+
+def test_samples_of_the_likeliest_ids_are_noted(slm, here):
+    line = ["sample", "run", "the", "--n", "2", "--max-new", "4"]
+    for sure in (["--temperature", "0"], ["--top-k", "1"], ["--temperature", "0", "--top-k", "1"]):
+        note = f"the 2 samples are equal: {' '.join(sure[:2])} always takes the likeliest id; without "
+        assert note in (err := slm(*line, *sure, code=0).err)
+        assert all(option in err.rpartition("without ")[2] for option in sure[::2])
+    assert "are equal" not in slm(*line, code=0).err
+    assert "are equal" not in slm(*line[:3], *sure, code=0).err
 
 
 def test_one_choice_is_noted(slm, here):
@@ -403,6 +442,17 @@ def test_rows_and_modules(here):
     assert eval(str(module.value).rpartition(" ")[2], {"run": run})().training is False
     with pytest.raises(AttributeError, match=r"has no attribute 'evaluat'$"):
         run.evaluat  # noqa: B018
+    of_text = slmmodel.app.load("run")
+    for each, load in ((run, slmmodel.load), (of_text, slmmodel.app.load)):
+        with pytest.raises(AttributeError) as moved:
+            each.to("cpu")
+        names = {"run": each, "slmmodel": slmmodel, "DEVICE": "cpu"}
+        module, loaded = (eval(fix, names) for fix in str(moved.value).partition("fix:   ")[2].split(", or "))
+        assert module is (run if each is run else of_text.run).model and type(loaded) is type(load("run"))
+    with pytest.raises(WrongType, match=r"  fix:   run\.generate\(prompt\), or run\.score\(text\)$"):
+        of_text("the fox")
+    with pytest.raises(AttributeError, match=r"  fix:   run\.run\.seq_len$"):
+        of_text.seq_len  # noqa: B018
 
 
 def test_a_time_without_a_unit_is_a_warning_in_python(here):

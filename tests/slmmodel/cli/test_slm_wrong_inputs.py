@@ -68,6 +68,7 @@ CASES = {
     "plot run/checkpoints": (1, "fix:   slm plot run\n"),
     "eval data": (1, "'data' is packed data, not a run folder"),
     "info nope.json": (1, "fix:   name a run, a vocab.json, or a preset (slm info presets)\n"),
+    "info rum --diagram": (1, "no file or folder 'rum'\n  where: .\n  fix:   slm info run --diagram\n"),
     "info data": (2, "fix:   slmtok info data\n"),
     "info run/result.json": (2, "fix:   slm info run\n"),
     "--seed 1 train data": (2, "fix:   put options after it: slm COMMAND --seed\n"),
@@ -119,8 +120,16 @@ CASES = {
     "logprobs --model run": (2, "fix:   use an argument for the run: slm logprobs run\n"),
     "pairs --checkpoint run p.jsonl": (2, "fix:   use an argument for the run: slm pairs run\n"),
     "chat run --system x": (2, "fix:   use the first text of the chat for it;"),
-    "demo --minutes 2": (2, "fix:   use --budget time=2min\n"),
-    "demo a.txt --steps 3": (2, "fix:   use --budget steps=3\n"),
+    "logprobs run hi --top-k 5": (2, "fix:   use --top 5\n"),
+    "passkey run --n 5": (2, "fix:   use --samples 5\n"),
+    "probe run --lr 1e-3 --n 5": (2, "fix:   use --samples 5\n"),
+    "batches run --steps 3": (2, "fix:   use --n 3\n"),
+    "config --lr 1e-3": (2, "fix:   use --set optim.lr=1e-3\n"),
+    "ablate a b --steps 3 --learning-rate 1e-3": (2, "fix:   slm ablate a b --budget steps=3 --set optim.lr=1e-3\n"),
+    "ablate a b --seed 3": (2, "fix:   leave it out: --seeds N takes the seeds from 0 on, the same for each arm\n"),
+    "sample run/checkpoints/step-9 hi": (1, "fix:   slm sample run --step 4 hi\n"),
+    "demo --minutes 2": (2, "fix:   slm demo --budget time=2min\n"),
+    "demo a.txt --steps 3": (2, "fix:   slm demo a.txt --budget steps=3\n"),
     "train data --tokens 2M": (2, "fix:   use --budget tokens=2M\n"),
     "train data --hours 1": (2, "fix:   use --budget time=1h\n"),
     "pairs run run/": (2, "error: 'run/' is a run, not a file of pairs\n"),
@@ -400,9 +409,16 @@ def test_data_of_another_tokenizer_are_packed_again_with_their_options(slm, made
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     slmtok.train("a.txt", vocab_size=280).save("small.json")
     slmtok.pack("a.txt", slmtok.load("small.json"), "other", separator="dog.\n", val="tail:10%", eos=False)
-    err = slm("eval", "run", "--on", "other", code=1).err
-    fix = err.rpartition("slmtok pack CORPUS ")[2].strip()
-    assert fix == r"-t run/tok.json --no-eos --separator $'dog.\n' --val tail:10% -o NEW"
+    slmtok.pack("a.txt", slmtok.load("run/tok.json"), "own")
+    Path("mix.yaml").write_text("data: {train: [{path: own}, {path: other}]}\n")
+    lines = {
+        "batches own -t small.json": "-t small.json -o NEW",
+        "config --check mix.yaml": r"-t own/tok.json --no-eos --separator $'dog.\n' --val tail:10% -o NEW",
+        "eval run --on other": r"-t run/tok.json --no-eos --separator $'dog.\n' --val tail:10% -o NEW",
+    }
+    for line, packed in lines.items():
+        fix = slm(*line.split(), code=1).err.rpartition("slmtok pack a.txt ")[2].strip()
+        assert fix == packed
     words = shlex.split(fix.replace(r"$'dog.\n'", "'dog.\n'"))
     from slmtok.cli import main
 

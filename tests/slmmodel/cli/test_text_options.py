@@ -117,12 +117,12 @@ def test_batches_of_text(slm: Any, records: Path) -> None:
         (
             ["batches", "packed", "-t", "other.json"],
             "leave out --tokenizer other.json: packed has its own; to use other.json, pack the text with it: "
-            "slmtok pack TEXT -t other.json -o NEW",
+            "slmtok pack a.jsonl -t other.json --text-key body -o NEW",
         ),
         (
             ["train", "packed", "-t", "other.json"],
             "leave it out: packed data have their own; to train with other.json, pack the text with it: "
-            "slmtok pack TEXT -t other.json -o NEW",
+            "slmtok pack a.jsonl -t other.json --text-key body -o NEW",
         ),
     ],
 )

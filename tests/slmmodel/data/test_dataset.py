@@ -196,3 +196,12 @@ def test_indices_out_of_range(folder: Path) -> None:
 def test_data_are_read_without_torch() -> None:
     code = "import sys, slmmodel.data; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("option", [{"stride": 2}, {"open_rows": 4}, {"loss_on": "last"}])
+def test_an_option_of_another_packing_names_it(folder: Path, option: dict[str, Any]) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        ShardDataset(folder, seq_len=SEQ_LEN, **option)
+    fix, _, rest = str(caught.value.fix).partition(", ")
+    assert rest == "which has it, or leave it out"
+    assert len(ShardDataset(folder, seq_len=SEQ_LEN, **option, **eval(f"dict({fix})")))

@@ -177,8 +177,12 @@ def test_random_crop_offsets_differ_between_epochs_and_fixed_ones_do_not() -> No
     assert {tuple(packing.spans(3)) for packing in fixed} == {(Span(0, 192, 256, 0),)}
     with pytest.raises(InvalidConfig, match="crop_offset is 'elsewhere'"):
         make_packing("concat", lengths, 64, crop_offset="elsewhere")
-    with pytest.raises(InvalidConfig, match="no option 'offset'"):
+    with pytest.raises(InvalidConfig, match=r"no option 'offset'\n(.*\n)*  fix:   leave it out$"):
         make_packing("concat", lengths, 64, offset=3)
+    with pytest.raises(
+        InvalidConfig, match=r"fix:   settings=\{'data.pack': 'stream'\}, which has it, or leave it out$"
+    ):
+        make_packing("concat", lengths, 64, stride=3)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,10 @@ def test_other_documents_are_refused() -> None:
     with pytest.raises(Mismatch, match="of the same sizes"):
         comparison.compare(a, comparison.Losses(scored(0), {"documents": "b" * 64}))
     assert comparison.compare(a, comparison.Losses(scored(0), {}), resamples=10).difference == 0
+    of_data = [comparison.Losses(replace(scored(0), documents=digest * 64), {}) for digest in "ab"]
+    with pytest.raises(Mismatch, match="of the same sizes"):
+        comparison.compare(*of_data)
+    assert comparison.compare(a, of_data[0], resamples=10).difference == 0
 
 
 def test_shares_of_every_table_add_up() -> None:

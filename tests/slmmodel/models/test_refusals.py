@@ -8,10 +8,7 @@ import pytest
 import torch
 from slmmodel_tiny import SEQ_LEN, config, ids, model
 
-from slmmodel.errors import (
-    InvalidConfig,
-    InvalidInput,
-)
+from slmmodel.errors import InvalidConfig, InvalidInput, UnknownName, WrongType
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("llama", {"n_layer": 3}, "did you mean 'model.n_layers'"),
@@ -118,3 +115,36 @@ def test_a_recurrent_model_reads_no_row_across_documents(name: str) -> None:
     made(given, document_ids=torch.tensor([[0, 0, 1, 1], [0, 0, 0, 0]]), state=state)
     with pytest.raises(InvalidInput, match="padding"):
         made(given, document_ids=one, state=state)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        torch.tensor([[1, 2]], dtype=torch.uint16),
+        torch.tensor([1, 2], dtype=torch.uint16),
+        torch.tensor([1, 2]),
+        torch.tensor([1.0, 2.0]),
+        [1, 2],
+        [[1, 2]],
+    ],
+)
+@pytest.mark.parametrize("name", ["llama", "lstm", "infini"])
+def test_ids_of_another_form_become_a_batch(name: str, given: Any) -> None:
+    built = model(name)
+    with pytest.raises(WrongType) as caught:
+        built(given)
+    assert built(eval(str(caught.value.fix), {"torch": torch, "ids": given})).hidden.shape[:2] == (1, 2)
+
+
+@pytest.mark.parametrize("id", [-1, 10_000])
+def test_ids_outside_the_vocabulary(id: int) -> None:
+    built = model("llama")
+    with pytest.raises(InvalidInput, match=f"the model has no id {id}\n  limit: ids 0 to {built.config.n_vocab - 1}\n"):
+        built(torch.tensor([[1, id]]))
+
+
+def test_an_unknown_choice_of_logits_is_not_the_last() -> None:
+    with pytest.raises(
+        UnknownName, match=r"unknown value of logits 'first'\n(.*\n)*  fix:   logits='all', for instance$"
+    ):
+        model("llama")(torch.tensor([[1, 2]]), logits="first")  # type: ignore[arg-type]
