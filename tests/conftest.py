@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
+from forked_commands import forked_commands
 from pytest_socket import disable_socket, enable_socket
 from shared_data import shared_folder
 
@@ -48,6 +49,13 @@ def idle_threads_sleep() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_WAIT_POLICY", "passive")
         yield
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
+    """The environment of a shell whose `slm`, `slmtok` and `torchrun` start without the seconds of importing torch."""
+    with forked_commands(tmp_path_factory.mktemp("bin")) as environment:
+        yield environment
 
 
 @pytest.fixture(autouse=True)

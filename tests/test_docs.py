@@ -12,12 +12,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from forked_commands import forked_commands
 from shared_data import tiktoken_cache
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,12 +68,11 @@ def run_shell(block: Block, page: Path, environment: Mapping[str, str]) -> None:
     assert done.returncode in (0, 141), f"{page.name}:{block.line}\n{done.stdout}{done.stderr}"
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
-    """The commands without the seconds of importing torch, and Python whether or not the environment is active."""
-    with forked_commands(tmp_path_factory.mktemp("bin")) as environment:
-        folder, rest = environment["PATH"].split(os.pathsep, 1)
-        yield {**environment, "PATH": os.pathsep.join((folder, str(Path(sys.executable).parent), rest))}
+@pytest.fixture
+def environment(commands: Mapping[str, str]) -> Mapping[str, str]:
+    """The commands, and Python whether or not the environment is active."""
+    folder, rest = commands["PATH"].split(os.pathsep, 1)
+    return {**commands, "PATH": os.pathsep.join((folder, str(Path(sys.executable).parent), rest))}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
