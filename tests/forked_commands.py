@@ -34,7 +34,7 @@ STATUS = struct.Struct("h")
 
 @contextmanager
 def forked_commands(folder: Path) -> Iterator[dict[str, str]]:
-    """Fills an empty folder; gives the environment of a shell that runs the commands."""
+    """Fills an empty folder; gives the environment of a shell that runs the commands, and this Python as `python`."""
     address = folder / "socket"
     for name in MODULES:
         command = folder / name
@@ -45,7 +45,8 @@ def forked_commands(folder: Path) -> Iterator[dict[str, str]]:
         while not address.exists():
             assert server.poll() is None, "the server has ended"
             time.sleep(0.05)
-        yield {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "FORKED_COMMANDS": str(address)}
+        path = os.pathsep.join((str(folder), str(Path(sys.executable).parent), os.environ["PATH"]))
+        yield {**os.environ, "PATH": path, "FORKED_COMMANDS": str(address)}
     finally:
         server.kill()
         server.wait()
@@ -76,23 +77,34 @@ def serve(address: str) -> None:
     for module in IMPORTED:
         import_module(module)
     parent = os.getppid()
+    running: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         server.bind(address)
         server.listen()
         server.settimeout(1)
         while os.getppid() == parent:
-            with suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
             try:
                 connection, _ = server.accept()
             except TimeoutError:
                 continue
             connection.settimeout(None)
-            with connection:
-                if os.fork() == 0:
-                    server.close()
-                    attend(connection)
+            reap(running)
+            process = os.fork()
+            if process == 0:
+                server.close()
+                attend(connection)
+            running[process] = connection
+
+
+def reap(running: dict[int, socket.socket]) -> None:
+    """Takes away what has ended. It waits for a command whose client was killed, so that the next one finds no lock."""
+    import select
+
+    for process, connection in list(running.items()):
+        poll = select.poll()
+        poll.register(connection, 0)
+        if os.waitpid(process, 0 if poll.poll(0) else os.WNOHANG)[0]:
+            running.pop(process).close()
 
 
 def attend(connection: socket.socket) -> None:

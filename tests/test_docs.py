@@ -11,7 +11,6 @@ import ast
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,16 +67,9 @@ def run_shell(block: Block, page: Path, environment: Mapping[str, str]) -> None:
     assert done.returncode in (0, 141), f"{page.name}:{block.line}\n{done.stdout}{done.stderr}"
 
 
-@pytest.fixture
-def environment(commands: Mapping[str, str]) -> Mapping[str, str]:
-    """The commands, and Python whether or not the environment is active."""
-    folder, rest = commands["PATH"].split(os.pathsep, 1)
-    return {**commands, "PATH": os.pathsep.join((folder, str(Path(sys.executable).parent), rest))}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_blocks_run_with_documented_results(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: Mapping[str, str]
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Mapping[str, str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
@@ -87,7 +79,7 @@ def test_blocks_run_with_documented_results(
         if block.language == "python":
             run_python(block, page, names)
         else:
-            run_shell(block, page, environment)
+            run_shell(block, page, commands)
 
 
 @pytest.mark.shared
