@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import slmtok
+from slmmodel.cli import demo as slm_demo
 from slmtok.stories import story
 
 STAGES = {"shards", "import", "train", "score", "sample", "total"}
@@ -23,6 +24,14 @@ def text() -> bytes:
     return "\n\n".join(story(index) for index in range(60)).encode()[:40_000]
 
 
+@pytest.fixture
+def short_samples(monkeypatch):
+    """Sampling takes most of the time of a small demo."""
+    for kind in ("ONE_TEXT", "STORIES"):
+        monkeypatch.setattr(slm_demo, kind, getattr(slm_demo, kind)._replace(sample_ids=4))
+
+
+@pytest.mark.usefixtures("short_samples")
 def test_a_text_in_the_place_of_the_tokenizer_is_no_tokenizer(slm, text):
     Path("text.txt").write_bytes(text)
     more = ["-o", "new", "--vocab", "300", "--budget", "tokens=1024", "--threads", "1"]
@@ -78,8 +87,9 @@ def test_a_text_goes_all_the_way(slm, text):
     assert checked.json["result"]["bpb_total"] == pytest.approx(found["bpb_total"], rel=1e-9)
 
 
+@pytest.mark.usefixtures("short_samples")
 def test_stories_without_a_text(slm, monkeypatch):
-    monkeypatch.setattr("slmmodel.cli.demo.STORY_BYTES", 60_000)
+    monkeypatch.setattr(slm_demo, "STORY_BYTES", 60_000)
     ran = demo(slm, "-o", "out")
     assert {"stories", *STAGES} == set(ran.json["result"]["seconds"])
     assert Path("out/text.txt").stat().st_size <= 60_000
@@ -87,6 +97,7 @@ def test_stories_without_a_text(slm, monkeypatch):
     assert "# preset: cpu-stories" in config and "pack: bucket" in config
 
 
+@pytest.mark.usefixtures("short_samples")
 def test_a_budget_of_time_names_the_whole_demo(slm, text):
     Path("text.txt").write_bytes(text)
     ran = slm("demo", "text.txt", "-o", "out", "--vocab", 400, "--budget", "time=2s", "--threads", 1, "--json", code=0)
@@ -111,6 +122,7 @@ def test_a_text_that_is_too_short_says_how_long_and_leaves_nothing(slm, text):
     assert not Path("new").exists()
 
 
+@pytest.mark.usefixtures("short_samples")
 def test_what_exists_is_kept_unless_a_demo_made_it(slm, text):
     Path("text.txt").write_bytes(text)
     Path("mine").mkdir()
@@ -144,7 +156,8 @@ def test_a_text_that_is_not_there(slm):
 
 FORKING = """
 import json, os, signal, sys
-import torch
+import torch._dynamo
+import slmmodel.app, slmmodel.trainer
 from slmmodel.cli import demo, main
 demo.ONE_TEXT = demo.ONE_TEXT._replace(sample_ids=4)
 real, left = os.fsync, [0]
@@ -173,7 +186,7 @@ for line in sys.stdin:
 def run_and_kill(tmp_path):
     """Runs `slm` in a process that kills itself at the n-th time that it syncs a file; gives its status and stderr.
 
-    The processes are forks of one that has imported torch, which takes seconds.
+    The processes are forks of one that has imported what takes seconds: torch, and its compiler for the optimizers.
     """
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING]
