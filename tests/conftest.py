@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator, Mapping
 
@@ -9,6 +10,10 @@ import pytest
 from forked_commands import forked_commands
 from pytest_socket import disable_socket, enable_socket
 from shared_data import shared_folder
+
+# OpenMP reads it when torch is imported. Its threads then wait without spinning: on a busy machine a spinning one takes
+# the core that the other needs.
+os.environ["OMP_WAIT_POLICY"] = "passive"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -41,14 +46,6 @@ def children_hear_ctrl_c() -> None:
     """A shell starts what it puts into the background with SIGINT ignored, and children would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def idle_threads_sleep() -> Iterator[None]:
-    """OpenMP's threads wait without spinning: on a busy machine a spinning one takes the core that the other needs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_WAIT_POLICY", "passive")
-        yield
 
 
 @pytest.fixture(scope="session")
