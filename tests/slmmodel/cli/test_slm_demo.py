@@ -95,7 +95,8 @@ def test_stories_without_a_text(slm, monkeypatch):
 
 
 @pytest.mark.usefixtures("short_samples")
-def test_a_budget_of_time_names_the_whole_demo(slm, text):
+def test_a_budget_of_time_names_the_whole_demo(slm, text, monkeypatch):
+    monkeypatch.setattr("slmmodel.trainer.PROBE_SECONDS", 0.05)
     Path("text.txt").write_bytes(text)
     ran = slm("demo", "text.txt", "-o", "out", "--vocab", 400, "--budget", "time=2s", "--threads", 1, "--json", code=0)
     whole, took = ran.json["result"]["whole"], ran.json["result"]["seconds"]["train"]

@@ -155,6 +155,13 @@ def test_a_file_of_settings_is_checked_or_completed(slm, here):
     assert preset.count("--preset") == 1 and "--preset tiny-3m" in preset
 
 
+@pytest.fixture
+def short_probe(monkeypatch):
+    """A budget of time is planned by a probe of five seconds."""
+    monkeypatch.setattr("slmmodel.trainer.PROBE_SECONDS", 0.05)
+
+
+@pytest.mark.usefixtures("short_probe")
 def test_a_planned_time_that_is_asked_for_again_is_trained_longer_by_steps(slm, here):
     line = ["train", "data", "-o", "timed", *TRAIN, "--budget", "time=0.2s", "--no-eval"]
     slm(*line, code=0)
@@ -405,6 +412,7 @@ def test_rows_and_modules(here):
         run.evaluat  # noqa: B018
 
 
+@pytest.mark.usefixtures("short_probe")
 def test_a_time_without_a_unit_is_a_warning_in_python(here):
     settings = {each.partition("=")[0]: int(each.partition("=")[2]) for each in (
         "model.d_model=16", "model.n_heads=2", "model.n_kv_heads=2", "model.d_ff=32", "model.n_layers=1",
