@@ -348,6 +348,13 @@ def test_a_call_longer_than_the_time_of_a_measurement_is_made_once():
     assert bench._median_seconds(work, torch.device("cpu"), 0.05) >= 0.02 and len(calls) > 3
 
 
+def test_each_measurement_takes_a_part_of_the_time_that_is_given(slm, monkeypatch):
+    times = []
+    monkeypatch.setattr(bench, "_median_seconds", lambda work, device, seconds: times.append(seconds) or 0.01)
+    slm("bench", "--preset", "cpu-demo", "--batch-sizes", "1", "--seconds", "8s", "--threads", "1", code=0)
+    assert times == [8.0, 4.0, 2.0, 2.0]
+
+
 def test_bench_refuses_a_model_that_does_not_fit(slm, monkeypatch):
     monkeypatch.setattr("slmmodel.training.microbatch.free_memory", lambda: 1 << 20)
     ran = slm("bench", "--preset", "cpu-demo", "--threads", 1, code=1)
