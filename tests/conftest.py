@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
+from forked_commands import forked_commands
 from pytest_socket import disable_socket, enable_socket
 from shared_data import shared_folder
+
+# OpenMP reads it when torch is imported. Its threads then wait without spinning: on a busy machine a spinning one takes
+# the core that the other needs.
+os.environ["OMP_WAIT_POLICY"] = "passive"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -42,12 +48,11 @@ def children_hear_ctrl_c() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(autouse=True, scope="session")
-def idle_threads_sleep() -> Iterator[None]:
-    """OpenMP's threads wait without spinning: on a busy machine a spinning one takes the core that the other needs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_WAIT_POLICY", "passive")
-        yield
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
+    """The environment of a shell whose `slm`, `slmtok` and `torchrun` start without the seconds of importing torch."""
+    with forked_commands(tmp_path_factory.mktemp("bin")) as environment:
+        yield environment
 
 
 @pytest.fixture(autouse=True)

@@ -11,13 +11,11 @@ import ast
 import os
 import re
 import subprocess
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from forked_commands import forked_commands
 from shared_data import tiktoken_cache
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,17 +67,9 @@ def run_shell(block: Block, page: Path, environment: Mapping[str, str]) -> None:
     assert done.returncode in (0, 141), f"{page.name}:{block.line}\n{done.stdout}{done.stderr}"
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
-    """The commands without the seconds of importing torch, and Python whether or not the environment is active."""
-    with forked_commands(tmp_path_factory.mktemp("bin")) as environment:
-        folder, rest = environment["PATH"].split(os.pathsep, 1)
-        yield {**environment, "PATH": os.pathsep.join((folder, str(Path(sys.executable).parent), rest))}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_blocks_run_with_documented_results(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: Mapping[str, str]
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Mapping[str, str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}
@@ -89,7 +79,7 @@ def test_blocks_run_with_documented_results(
         if block.language == "python":
             run_python(block, page, names)
         else:
-            run_shell(block, page, environment)
+            run_shell(block, page, commands)
 
 
 @pytest.mark.shared

@@ -68,7 +68,7 @@ def bench(
                 lines.append(measuring.measure(config, optim, target, rows, **given))
             progress("measuring decoding", number, len(devices))
             model = measuring.make_step(config, optim, target, precision="fp32", batch_size=1).model
-            cached, recomputed = measuring.decode(model, target)
+            cached, recomputed = measuring.decode(model, target, seconds=given["seconds"])
             speeds = {"tokens_per_s": cached, "recomputing_tokens_per_s": recomputed, "ratio": cached / recomputed}
             decoding[target.type] = speeds
     knees = {each.type: measuring.knee([line for line in lines if line["device"] == each.type]) for each in devices}

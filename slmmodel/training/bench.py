@@ -122,7 +122,9 @@ def _median_seconds(work: Callable[[], object], device: torch.device, seconds: f
     return float(timer.blocked_autorange(min_run_time=seconds).median)
 
 
-def decode(model: Any, device: torch.device, *, batch_size: int = 1, ids: int | None = None) -> tuple[float, float]:
+def decode(
+    model: Any, device: torch.device, *, batch_size: int = 1, ids: int | None = None, seconds: float = 2.0
+) -> tuple[float, float]:
     """Ids per second of greedy decoding over the sequence length: with the state, and recomputing all positions."""
     count = min(ids or model.config.seq_len, model.config.seq_len) - 2
     prompt = torch.ones(batch_size, 2, dtype=torch.int64, device=device)
@@ -140,5 +142,5 @@ def decode(model: Any, device: torch.device, *, batch_size: int = 1, ids: int | 
 
     model.eval()
     with torch.inference_mode():
-        speeds = [batch_size * count / _median_seconds(work, device, 0.5) for work in (cached, recomputing)]
+        speeds = [batch_size * count / _median_seconds(work, device, seconds / 4) for work in (cached, recomputing)]
     return speeds[0], speeds[1]

@@ -117,8 +117,8 @@ class Harness:
         paths = [str(HERE), *(path for path in sys.path if path)]
         shims = {"LD_PRELOAD": str(shim), "FAULTS_SHIM": str(shim), "PYTHONPATH": os.pathsep.join(paths)}
         modules = ["numpy", "tokenizers", "rich.table", *_modules("slmtok")]
-        modules += ["torch._dynamo", "safetensors.torch", "matplotlib.figure", *_modules("slmmodel")] if models else []
-        modules += OF_EXPORT if models and limit_of_calls() else []
+        of_models = ["torch._dynamo", "safetensors.torch", "matplotlib.figure", *OF_EXPORT, *_modules("slmmodel")]
+        modules += of_models if models else []
         self._server: Any = subprocess.Popen(
             [sys.executable, HERE / "fault_server.py", *modules],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **shims, **(env or {})}, text=True,

@@ -1,11 +1,18 @@
-"""Shared fixtures: one small trained tokenizer a scheme."""
+"""Shared fixtures: one small trained tokenizer a scheme, and how much of an export is compared."""
 
 from __future__ import annotations
 
 import pytest
+from export_effort import QUICK
 from story_texts import story_texts
 
 import slmtok
+from slmtok.formats import verification
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "FULL", QUICK)
 
 
 @pytest.fixture(scope="session", params=["bpe", "word", "char", "byte"])

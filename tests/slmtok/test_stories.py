@@ -30,6 +30,8 @@ GOLDEN_STREAMS = {
 """(seed, number of stories) -> sha256."""
 GOLDEN_CORPUS = "5bf5af16ea68baf29e985a832082f7f03784a1c0456f56c37feaf3cfd1720cc4"
 """20 MB of seed 0."""
+CORPUS_OF_XZ = "5bf5af16ea68baf29e985a832082f7f03784a1c0456f56c37feaf3cfd1720cc4"
+"""The corpus that xz has compressed to more than 12 %; any other is compressed in the test."""
 _SENTENCES = re.compile(r'[.!?]"?\s+')
 _TAGS = "said|asked|cried|called|shouted|whispered|answered|replied|sighed|laughed|sobbed|mumbled|yelled|gasped"
 
@@ -89,9 +91,10 @@ def test_negative_arguments_are_refused() -> None:
         write_stories(io.BytesIO(), -5)
 
 
-def test_twenty_thousand_stories_are_distinct() -> None:
-    seen = {hashlib.sha256(text.encode()).digest() for text in islice(stories(), 20_000)}
-    assert len(seen) == 20_000
+def test_twenty_thousand_stories_are_distinct(corpus: str) -> None:
+    """The corpus begins with them; its last one is cut."""
+    texts = corpus.split("\n\n")[:-1]
+    assert len({*texts, *(story(index).rstrip("\n") for index in range(len(texts), 20_000))}) == 20_000
 
 
 def test_each_block_has_every_plot_once() -> None:
@@ -151,7 +154,10 @@ def test_numbers_of_the_corpus(corpus: str) -> None:
 
 @pytest.mark.slow
 def test_xz_compresses_the_corpus_no_better_than_twelve_percent(corpus: str) -> None:
-    assert len(lzma.compress(corpus.encode())) >= 0.12 * N_BYTES
+    """This takes 20 seconds. `SLMTOK_NIGHTLY=1` measures in any case."""
+    is_measured = hashlib.sha256(corpus.encode()).hexdigest() == CORPUS_OF_XZ
+    if not is_measured or os.environ.get("SLMTOK_NIGHTLY") == "1":
+        assert len(lzma.compress(corpus.encode())) >= 0.12 * N_BYTES
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,17 +17,11 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None or os.name == "nt", reason="needs bash and SIGKILL")
-def test_the_script_at_a_small_size(tmp_path: Path) -> None:
-    commands = tmp_path / "bin"
-    commands.mkdir()
-    for name, module in (("slm", "slmmodel"), ("slmtok", "slmtok")):
-        (commands / name).write_text(f'#!/bin/sh\nexec {sys.executable} -m {module} "$@"\n')
-        (commands / name).chmod(0o755)
+def test_the_script_at_a_small_size(tmp_path: Path, commands: Mapping[str, str]) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    paths = [str(commands), str(Path(sys.executable).parent), os.environ["PATH"]]
     sizes = {"STEPS": "24", "BYTES": "100kB", "VOCAB": "600", "SAMPLES": "2", "LENGTHS": "512"}
-    env = {**os.environ, **sizes, "PATH": os.pathsep.join(paths), "PYTHONPATH": str(ROOT)}
+    env = {**commands, **sizes, "PYTHONPATH": str(ROOT)}
     script = [shutil.which("bash") or "bash", str(ROOT / "examples" / "long-context" / "run.sh")]
     ran = subprocess.run(script, cwd=work, env=env, capture_output=True, text=True, timeout=600)
     assert ran.returncode == 0, ran.stderr

@@ -141,14 +141,11 @@ def test_lines_without_end_are_refused_as_a_prompt(slm, monkeypatch, run):
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
-def test_a_transcript_is_kept_when_the_prompt_is_interrupted(run, tmp_path, signum):
+def test_a_transcript_is_kept_when_the_prompt_is_interrupted(run, tmp_path, signum, commands):
     out = tmp_path / "kept.txt"
-    command = [sys.executable, "-m", "slmmodel", "chat", str(run), "--max-new", "4", "--transcript", str(out)]
-    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    finally:
-        signal.signal(signal.SIGINT, ignored)
+    line = ["slm", "chat", str(run), "--max-new", "4", "--transcript", str(out)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(line, env=commands, **pipes)
     assert process.stdin and process.stdout
     process.stdin.write(b"once\n")
     process.stdin.flush()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from dying_commands import dying_commands
 
 import slmtok
+from slmmodel.cli import demo as slm_demo
 from slmtok.stories import story
 
 STAGES = {"shards", "import", "train", "score", "sample", "total"}
@@ -23,6 +21,14 @@ def text() -> bytes:
     return "\n\n".join(story(index) for index in range(60)).encode()[:40_000]
 
 
+@pytest.fixture
+def short_samples(monkeypatch):
+    """Sampling takes most of the time of a small demo."""
+    for kind in ("ONE_TEXT", "STORIES"):
+        monkeypatch.setattr(slm_demo, kind, getattr(slm_demo, kind)._replace(sample_ids=4))
+
+
+@pytest.mark.usefixtures("short_samples")
 def test_a_text_in_the_place_of_the_tokenizer_is_no_tokenizer(slm, text):
     Path("text.txt").write_bytes(text)
     more = ["-o", "new", "--vocab", "300", "--budget", "tokens=1024", "--threads", "1"]
@@ -91,8 +97,9 @@ def test_a_text_goes_all_the_way(slm, text):
     assert checked.json["result"]["bpb_total"] == pytest.approx(found["bpb_total"], rel=1e-9)
 
 
+@pytest.mark.usefixtures("short_samples")
 def test_stories_without_a_text(slm, monkeypatch):
-    monkeypatch.setattr("slmmodel.cli.demo.STORY_BYTES", 60_000)
+    monkeypatch.setattr(slm_demo, "STORY_BYTES", 60_000)
     ran = demo(slm, "-o", "out")
     assert {"stories", *STAGES} == set(ran.json["result"]["seconds"])
     assert Path("out/text.txt").stat().st_size <= 60_000
@@ -100,7 +107,9 @@ def test_stories_without_a_text(slm, monkeypatch):
     assert "# preset: cpu-stories" in config and "pack: bucket" in config
 
 
-def test_a_budget_of_time_names_the_whole_demo(slm, text):
+@pytest.mark.usefixtures("short_samples")
+def test_a_budget_of_time_names_the_whole_demo(slm, text, monkeypatch):
+    monkeypatch.setattr("slmmodel.trainer.PROBE_SECONDS", 0.05)
     Path("text.txt").write_bytes(text)
     ran = slm("demo", "text.txt", "-o", "out", "--vocab", 400, "--budget", "time=2s", "--threads", 1, "--json", code=0)
     whole, took = ran.json["result"]["whole"], ran.json["result"]["seconds"]["train"]
@@ -124,6 +133,7 @@ def test_a_text_that_is_too_short_says_how_long_and_leaves_nothing(slm, text):
     assert not Path("new").exists()
 
 
+@pytest.mark.usefixtures("short_samples")
 def test_what_exists_is_kept_unless_a_demo_made_it(slm, text):
     Path("text.txt").write_bytes(text)
     Path("mine").mkdir()
@@ -155,74 +165,36 @@ def test_a_text_that_is_not_there(slm):
     assert not Path("out").exists()
 
 
-FORKING = """
-import json, os, signal, sys
-import torch
+IMPORTS = """
+import torch._dynamo
+import slmmodel.app, slmmodel.trainer
 from slmmodel.cli import demo, main
 demo.ONE_TEXT = demo.ONE_TEXT._replace(sample_ids=4)
-real, left = os.fsync, [0]
-def fsync(descriptor):
-    real(descriptor)
-    left[0] -= 1
-    if left[0] == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-os.fsync = fsync
-for line in sys.stdin:
-    arguments, left[0], errors = json.loads(line)
-    at = left[0]
-    child = os.fork()
-    if child == 0:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
-        code = main(arguments)
-        sys.stderr.write(f"syncs {at - left[0]}\\n")
-        sys.stderr.flush()
-        os._exit(code)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-
-
-@pytest.fixture
-def run_and_kill(tmp_path):
-    """Runs `slm` in a process that kills itself at the n-th time that it syncs a file; gives its status and stderr.
-
-    The processes are forks of one that has imported torch, which takes seconds.
-    """
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=tmp_path, env=env, text=True, **pipes) as process:
-
-        def run(arguments, at):
-            errors = tmp_path / "errors.txt"
-            process.stdin.write(json.dumps([arguments, at, str(errors)]) + "\n")
-            process.stdin.flush()
-            return int(process.stdout.readline()), errors.read_text()
-
-        yield run
-        process.stdin.close()
+"""What takes seconds: torch, and its compiler for the optimizers."""
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
-def test_a_killed_demo_is_continued_by_the_same_command(text, tmp_path, monkeypatch, run_and_kill):
+def test_a_killed_demo_is_continued_by_the_same_command(text, tmp_path, monkeypatch):
     """Killed at moments of every stage; nothing temporary stays, and the run is that of a demo that nothing stopped."""
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_bytes(text)
     line = ["--vocab", "400", "--budget", "tokens=512", "--threads", "1", "--quiet"]
-    code, err = run_and_kill(["demo", "text.txt", "-o", "whole", *line], 1 << 30)
-    assert code == 0, err
-    syncs = int(err.split("syncs ")[1])
-    weights = Path("whole/run/model.safetensors").read_bytes()
-    for at in (2, syncs // 3, syncs // 2, syncs - 1):
-        out = f"killed{at}"
-        assert run_and_kill(["demo", "text.txt", "-o", out, *line], at)[0] == -signal.SIGKILL
-        other = run_and_kill(["demo", "text.txt", "-o", out, *line[:3], "tokens=1024", *line[4:]], 1 << 30)
-        assert other[0] == 1 and "exists" in other[1]
-        code, err = run_and_kill(["demo", "text.txt", "-o", out, *line], 1 << 30)
-        assert code == 0, f"at {at} of {syncs}: {err}"
-        assert Path(out, "run/model.safetensors").read_bytes() == weights
-        assert {path.name for path in Path(out).iterdir()} == {"data", "run", "demo.json"}
-    assert run_and_kill(["demo", "text.txt", "-o", out, *line], 1 << 30)[0] == 1
+    with dying_commands(IMPORTS, ["fsync"]) as run:
+        code, err = run(tmp_path, ["demo", "text.txt", "-o", "whole", *line])
+        assert code == 0, err
+        syncs = int(err.split("calls ")[1])
+        weights = Path("whole/run/model.safetensors").read_bytes()
+        for at in (2, syncs // 3, syncs // 2, syncs - 1):
+            out = f"killed{at}"
+            assert run(tmp_path, ["demo", "text.txt", "-o", out, *line], at)[0] == -signal.SIGKILL
+            other = run(tmp_path, ["demo", "text.txt", "-o", out, *line[:3], "tokens=1024", *line[4:]])
+            assert other[0] == 1 and "exists" in other[1]
+            code, err = run(tmp_path, ["demo", "text.txt", "-o", out, *line])
+            assert code == 0, f"at {at} of {syncs}: {err}"
+            assert Path(out, "run/model.safetensors").read_bytes() == weights
+            assert {path.name for path in Path(out).iterdir()} == {"data", "run", "demo.json"}
+        assert run(tmp_path, ["demo", "text.txt", "-o", out, *line])[0] == 1
 
 
 def test_a_refused_demo_leaves_nothing(slm):

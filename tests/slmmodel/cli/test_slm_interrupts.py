@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
 
@@ -20,38 +20,37 @@ SETTINGS = [part for one in f"{SIZES} run.batch_tokens=512 run.threads=1".split(
 TRAIN = ["train", "data", "--preset", "cpu-demo", "--budget", "steps=1000000", *SETTINGS]
 COMMANDS = {
     "importing": (["sample", "run", "the"], 0.5),
-    "training": ([*TRAIN, "-o", "a"], None),
-    "training, saving each step": ([*TRAIN, "-o", "b", "--set", "run.save_every=1"], None),
-    "training, scoring each step": ([*TRAIN, "-o", "c", "--set", "run.eval_every=1"], None),
-    "waiting for a line": (["chat", "run"], None),
-    "scoring": (["eval", "run", "--on", "big.txt", "--no-baselines"], None),
-    "comparing pairs": (["pairs", "run", "pairs.jsonl", "--threads", "1"], None),
-    "learning a task": (["probe", "run", "--steps", "1000000", "--threads", "1"], None),
-    "measuring an arm": (["ablate", "data", "data", "--cpu", *TRAIN[2:], "-o", "d"], None),
+    "training": ([*TRAIN, "-o", "a"], "a/heartbeat.json"),
+    "training, saving each step": ([*TRAIN, "-o", "b", "--set", "run.save_every=1"], "b/heartbeat.json"),
+    "training, scoring each step": ([*TRAIN, "-o", "c", "--set", "run.eval_every=1"], "c/heartbeat.json"),
+    "waiting for a line": (["chat", "run"], 2.0),
+    "scoring": (["eval", "run", "--on", "big.txt", "--no-baselines"], 2.0),
+    "comparing pairs": (["pairs", "run", "pairs.jsonl", "--threads", "1"], 2.0),
+    "learning a task": (["probe", "run", "--steps", "1000000", "--threads", "1"], 2.0),
+    "measuring an arm": (["ablate", "data", "data", "--cpu", *TRAIN[2:], "-o", "d"], 2.0),
     "training an arm": (["ablate", "data", "data", "--cpu", *TRAIN[2:], "-o", "e"], "e/runs/*/heartbeat.json"),
 }
-"""Commands that take minutes, and after how many seconds the signal is sent, or behind which file; None: when
-`import torch` has ended."""
+"""Commands that take minutes, and after how many seconds the signal is sent, or behind which file. All but the first
+start with torch imported."""
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sends signals, reads /proc")
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def files(tmp_path_factory: pytest.TempPathFactory, commands: Mapping[str, str]) -> Path:
     folder = tmp_path_factory.mktemp("interrupts")
     line = "the cat sat on the mat and the rat ran to the hat\n"
     (folder / "c.txt").write_text(line * 2000, encoding="utf-8")
     (folder / "big.txt").write_text(line * 400_000, encoding="utf-8")
     pair = '{"sentence_good": "the cat sat", "sentence_bad": "sat the cat"}\n'
     (folder / "pairs.jsonl").write_text(pair * 100_000, encoding="utf-8")
-    short = [*TRAIN[:4], "--budget", "steps=2", *SETTINGS, "-o", "run"]
-    for module, argv in (
-        ("slmtok", ["train", "c.txt", "--vocab", "290", "-o", "tok.json"]),
-        ("slmtok", ["pack", "c.txt", "-t", "tok.json", "--document", "line", "--val", "tail:10%", "-o", "data"]),
-        ("slmmodel", short),
+    for argv in (
+        ["slmtok", "train", "c.txt", "--vocab", "290", "-o", "tok.json"],
+        ["slmtok", "pack", "c.txt", "-t", "tok.json", "--document", "line", "--val", "tail:10%", "-o", "data"],
+        ["slm", *TRAIN[:4], "--budget", "steps=2", *SETTINGS, "-o", "run"],
     ):
-        subprocess.run([sys.executable, "-m", module, *argv, "--quiet"], cwd=folder, check=True, timeout=120)
-    yield folder
+        subprocess.run([*argv, "--quiet"], cwd=folder, env=commands, check=True, timeout=120)
+    return folder
 
 
 def wait_for_file(process: subprocess.Popen[bytes], folder: Path, pattern: str) -> None:
@@ -61,30 +60,19 @@ def wait_for_file(process: subprocess.Popen[bytes], folder: Path, pattern: str) 
     time.sleep(1)
 
 
-def wait_for_work(process: subprocess.Popen[bytes]) -> None:
-    """Waits until the process has imported torch, which takes seconds, and a while more."""
-    maps = Path(f"/proc/{process.pid}/maps")
-    for _ in range(600):
-        time.sleep(0.1)
-        if "libtorch_cpu" in maps.read_text(encoding="utf-8"):
-            break
-    time.sleep(4)
-
-
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(("name", "number"), list(zip(COMMANDS, cycle([signal.SIGINT, signal.SIGTERM]))))
-def test_a_command_hears_a_signal(name: str, number: signal.Signals, files: Path) -> None:
+def test_a_command_hears_a_signal(name: str, number: signal.Signals, files: Path, commands: Mapping[str, str]) -> None:
     argv, delay = COMMANDS[name]
+    program = [sys.executable, "-m", "slmmodel"] if name == "importing" else ["slm"]
     ours, theirs = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-m", "slmmodel", *argv],
-        cwd=files, stdin=ours, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        [*program, *argv],
+        cwd=files, env=commands, stdin=ours, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
         if isinstance(delay, str):
             wait_for_file(process, files, delay)
-        elif delay is None:
-            wait_for_work(process)
         else:
             time.sleep(delay)
         assert process.poll() is None, process.communicate()

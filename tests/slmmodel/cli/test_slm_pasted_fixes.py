@@ -167,6 +167,13 @@ def test_a_file_of_settings_is_checked_or_completed(slm, here):
     assert preset.count("--preset") == 1 and "--preset tiny-3m" in preset
 
 
+@pytest.fixture
+def short_probe(monkeypatch):
+    """A budget of time is planned by a probe of five seconds."""
+    monkeypatch.setattr("slmmodel.trainer.PROBE_SECONDS", 0.05)
+
+
+@pytest.mark.usefixtures("short_probe")
 def test_a_planned_time_that_is_asked_for_again_is_trained_longer_by_steps(slm, here):
     line = ["train", "data", "-o", "timed", *TRAIN, "--budget", "time=0.2s", "--no-eval"]
     slm(*line, code=0)
@@ -388,8 +395,8 @@ def test_calls(here):
         ("passkey run", "--lengths", "64..1K", "64,128,256,512,1024"),
         ("passkey run", "--lengths", "96 256", "96,256"),
         ("passkey run", "--depths", "0-100", "0,50,100"),
-        ("bench --seconds 0.01", "--batch-sizes", "1-4", "1,2,4"),
-        ("bench --seconds 0.01", "--batch-sizes", "1 3", "1,3"),
+        ("bench run --seconds 0.01", "--batch-sizes", "1-4", "1,2,4"),
+        ("bench run --seconds 0.01", "--batch-sizes", "1 3", "1,3"),
         ("ablate --text text.txt --cpu -o new", "--vocabs", "280-1000", "280,560,1000"),
         ("ablate --text text.txt --cpu -o new", "--data-sizes", "10%-50%", "10%,20%,40%,50%"),
     ],
@@ -455,6 +462,7 @@ def test_rows_and_modules(here):
         of_text.seq_len  # noqa: B018
 
 
+@pytest.mark.usefixtures("short_probe")
 def test_a_time_without_a_unit_is_a_warning_in_python(here):
     settings = {each.partition("=")[0]: int(each.partition("=")[2]) for each in (
         "model.d_model=16", "model.n_heads=2", "model.n_kv_heads=2", "model.d_ff=32", "model.n_layers=1",

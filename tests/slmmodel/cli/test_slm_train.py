@@ -3,7 +3,6 @@ itself."""
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import shutil
@@ -254,15 +253,11 @@ def test_a_run_whose_data_were_moved_is_scored_and_names_their_new_place(slm, da
     slm("eval", "lost", "--no-baselines", code=0)
 
 
-def command(folder: Path, *arguments: object, threads: int = 1) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "slmmodel", *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": str(threads)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def command(commands, tmp_path):
+    """Starts `slm` in a process of its own."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return lambda *arguments: subprocess.Popen(["slm", *map(str, arguments)], cwd=tmp_path, env=commands, **pipes)
 
 
 def wait_for(path: Path, process: subprocess.Popen[str]) -> bool:
@@ -275,9 +270,9 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> bool:
     return True
 
 
-def test_sigterm_saves_says_how_to_go_on_and_exits_143(data, tmp_path):
+def test_sigterm_saves_says_how_to_go_on_and_exits_143(data, tmp_path, command):
     line = ["train", data, *SETTINGS, "--budget", "steps=100000", "--set", "run.save_every=50", "-o", "run"]
-    process = command(tmp_path, *line)
+    process = command(*line)
     assert wait_for(tmp_path / "run" / "checkpoints" / "latest", process), process.communicate()
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
@@ -287,22 +282,22 @@ def test_sigterm_saves_says_how_to_go_on_and_exits_143(data, tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_and_given_again(data, tmp_path):
+def test_killed_at_random_moments_and_given_again(data, tmp_path, command):
     """kill -9 of `slm train` at the size of cpu-demo; the same command again ends in the same files, bit for bit."""
     line = ["train", data, "--preset", "cpu-demo", "--budget", "steps=52", "--set", "run.batch_tokens=256"]
     line += ["--set", "run.save_every=4", "--set", "run.eval_every=26", "--threads", "1", "--quiet", "-o"]
-    whole = command(tmp_path, *line, "whole")
+    whole = command(*line, "whole")
     _, err = whole.communicate()
     assert whole.returncode == 0, err
     rng, kills = random.Random(5), 0
     for step in (4, 20, 36):
-        process = command(tmp_path, *line, "run")
+        process = command(*line, "run")
         if wait_for(tmp_path / "run" / "checkpoints" / f"step-{step}", process):
             time.sleep(rng.random() * 0.5)
             process.kill()
             kills += process.wait() == -signal.SIGKILL
         process.communicate()
-    process = command(tmp_path, *line, "run")
+    process = command(*line, "run")
     _, err = process.communicate()
     assert process.returncode == 0, err
     assert kills >= 2
@@ -351,6 +346,13 @@ def test_a_call_longer_than_the_time_of_a_measurement_is_made_once():
 
     assert bench._median_seconds(work, torch.device("cpu"), 0.01) >= 0.02 and len(calls) == 1
     assert bench._median_seconds(work, torch.device("cpu"), 0.05) >= 0.02 and len(calls) > 3
+
+
+def test_each_measurement_takes_a_part_of_the_time_that_is_given(slm, monkeypatch):
+    times = []
+    monkeypatch.setattr(bench, "_median_seconds", lambda work, device, seconds: times.append(seconds) or 0.01)
+    slm("bench", "--preset", "cpu-demo", "--batch-sizes", "1", "--seconds", "8s", "--threads", "1", code=0)
+    assert times == [8.0, 4.0, 2.0, 2.0]
 
 
 def test_bench_refuses_a_model_that_does_not_fit(slm, monkeypatch):

@@ -1,6 +1,7 @@
 """Several ranks: gloo processes under torchrun follow the curve of one process, resume, fail and restart.
 
-A start of torchrun takes seconds, so one serves several trainings ("jobs") in a row.
+A start of torchrun serves several trainings ("jobs") in a row. Its ranks are forks of it where a test does not ask what
+torchrun prints about a failure: then each imports torch, which takes seconds.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,31 +77,46 @@ def job(settings: dict[str, Any], output: Path, **more: Any) -> dict[str, Any]:
     return {"settings": settings, "output": str(output), **more}
 
 
-def start(options: list[str], jobs: list[dict[str, Any]], folder: Path) -> subprocess.Popen[str]:
-    """torchrun with these options and jobs."""
+NEW = [sys.executable, "-m", "torch.distributed.run"]
+FORKED = ["torchrun", "--run-path", "--start-method=fork"]
+
+
+def start(line: list[str], jobs: list[dict[str, Any]], folder: Path, env: Mapping[str, str]) -> subprocess.Popen[str]:
+    """torchrun, its options, and jobs."""
     script = folder / "script.py"
     script.write_text(SCRIPT)
     return subprocess.Popen(
-        [sys.executable, "-m", "torch.distributed.run", *options, str(script), json.dumps(jobs)],
+        [*line, str(script), json.dumps(jobs)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        env={**env, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def torchrun(world_size: int, jobs: list[dict[str, Any]], folder: Path, *, fails: bool = False) -> Any:
-    """Runs the jobs on that many processes: for each job the answers of all ranks, or the error text of a failure."""
-    process = start(["--standalone", f"--nproc-per-node={world_size}"], jobs, folder)
+def run(line: list[str], world_size: int, jobs: list[dict[str, Any]], folder: Path, env: Mapping[str, str]) -> Any:
+    """Runs the jobs on that many processes of this machine: exit status, stdout, stderr."""
+    process = start([*line, "--standalone", f"--nproc-per-node={world_size}"], jobs, folder, env)
     try:
         out, err = process.communicate(timeout=240)
     finally:
         process.terminate()
-    assert (process.returncode != 0) == fails, err[-3000:]
     assert "FutureWarning" not in err
-    if fails:
-        return err
+    return process.returncode, out, err
+
+
+def failure(world_size: int, jobs: list[dict[str, Any]], folder: Path) -> str:
+    """What torchrun prints about jobs that fail."""
+    status, _, err = run(NEW, world_size, jobs, folder, os.environ)
+    assert status != 0
+    return err
+
+
+def answers_of(world_size: int, jobs: list[dict[str, Any]], folder: Path, commands: Mapping[str, str]) -> Any:
+    """For each job the answers of all ranks."""
+    status, out, err = run(FORKED, world_size, jobs, folder, commands)
+    assert status == 0, err[-3000:]
     lines = sorted(
         (json.loads(line) for line in out.splitlines() if line.startswith("{")), key=lambda line: line["rank"]
     )
@@ -125,7 +142,7 @@ PARALLEL = [("ddp", 1), ("ddp", 4), ("fsdp", 1), ("fsdp", 4)]
 
 
 @pytest.mark.slow
-def test_one_curve_for_every_number_of_ranks(data, tmp_path):
+def test_one_curve_for_every_number_of_ranks(data, tmp_path, commands):
     """Worlds 1, 2, 4; DDP and FSDP2; micro-batches 1 and 4; what 4 ranks have begun continues on 4, 2 and 1."""
     settings, muon = ten_steps(data), ten_steps(data, optim__name="muon", optim__ns_dtype="fp32")
     train(settings, output=tmp_path / "one")
@@ -155,7 +172,7 @@ def test_one_curve_for_every_number_of_ranks(data, tmp_path):
             jobs += [
                 job({**settings, "run.parallel": name[:4].strip("-")}, tmp_path / name) for name in ("ddp-2", "fsdp-2")
             ]
-        answers = torchrun(size, jobs, tmp_path)
+        answers = answers_of(size, jobs, tmp_path, commands)
         for name, _, micro in cells:
             assert_same_curve(tmp_path / name, tmp_path / "one")
             found = {answer["micro_batch"] for answer in answers[[cell[0] for cell in cells].index(name)]}
@@ -173,7 +190,7 @@ def test_one_curve_for_every_number_of_ranks(data, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_two_ranks_share_and_refuse(data, tmp_path):
+def test_what_two_ranks_share_and_refuse(data, tmp_path, commands):
     """Sharded checkpoints and gates; data, folder and optimizer that ranks cannot share; a note on uneven shares."""
     settings, infini = ten_steps(data, run__save_every=5), ten_steps(data, model__arch="infini", model__segment=4)
     fsdp = {"run.parallel": "fsdp"}
@@ -190,7 +207,7 @@ def test_what_two_ranks_share_and_refuse(data, tmp_path):
         job({**settings, **fsdp, "optim.name": "muon"}, tmp_path / "muon", refused=True),
         job({**settings, "run.batch_tokens": 80}, tmp_path / "uneven"),
     ]
-    _, ddp, _, bf16, *refused, uneven = torchrun(2, jobs, tmp_path)
+    _, ddp, _, bf16, *refused, uneven = answers_of(2, jobs, tmp_path, commands)
     texts = [{answer["error"] for answer in answers} for answers in refused]
     expected = (
         "2 ranks of this training disagree: the training data differ",
@@ -235,7 +252,7 @@ def assert_sharded(folder: Path, settings: dict[str, Any]) -> None:
 def test_out_of_memory_on_one_rank_ends_the_run_with_a_micro_batch_to_try(data, tmp_path):
     settings = ten_steps(data)
     train(settings, output=tmp_path / "one")
-    text = torchrun(2, [job(settings, tmp_path / "many", short=6)], tmp_path, fails=True)
+    text = failure(2, [job(settings, tmp_path / "many", short=6)], tmp_path)
     assert "out of memory on rank 1 with a micro-batch of 4" in text and "--micro-batch 2" in text
     assert train({**settings, "run.micro_batch": 2}, output=tmp_path / "many").resumed_from == 4
     assert_same_curve(tmp_path / "many", tmp_path / "one")
@@ -243,7 +260,7 @@ def test_out_of_memory_on_one_rank_ends_the_run_with_a_micro_batch_to_try(data, 
 
 @pytest.mark.slow
 @pytest.mark.cluster
-def test_two_machines_and_kill_9_of_a_rank(data, tmp_path):
+def test_two_machines_and_kill_9_of_a_rank(data, tmp_path, commands):
     """Two agents of torchrun with two ranks each: a rank of one is killed, and all four restart by themselves."""
     settings = {**ten_steps(data), "run.save_every": 2}
     train(settings, output=tmp_path / "one")
@@ -253,7 +270,7 @@ def test_two_machines_and_kill_9_of_a_rank(data, tmp_path):
     options = ["--nnodes=2", "--nproc-per-node=2", "--rdzv-backend=c10d", f"--rdzv-endpoint=localhost:{port}"]
     options += ["--rdzv-id=two", "--max-restarts=1", "--monitor-interval=0.1"]
     jobs = [job(settings, tmp_path / "many", kill=[3, 5, 0], force=True)]
-    agents = [start(options, jobs, tmp_path) for _ in range(2)]
+    agents = [start([*FORKED, *options], jobs, tmp_path, commands) for _ in range(2)]
     try:
         results = [agent.communicate(timeout=120) for agent in agents]
     finally:
@@ -271,7 +288,7 @@ def test_two_machines_and_kill_9_of_a_rank(data, tmp_path):
 def test_kill_9_of_a_rank_ends_all_with_the_reason(data, tmp_path):
     settings = {**ten_steps(data), "run.save_every": 2}
     begun = time.monotonic()
-    text = torchrun(4, [job(settings, tmp_path / "many", kill=[2, 5, 0])], tmp_path, fails=True)
+    text = failure(4, [job(settings, tmp_path / "many", kill=[2, 5, 0])], tmp_path)
     assert time.monotonic() - begun < 60
     assert "RankFailed: another process of this training ended" in text and "Signal 9 (SIGKILL)" in text
     ended = json.loads((tmp_path / "many" / "heartbeat.json").read_text())["ended"]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from shared_data import peer
 
-from slmtok.formats import verification
 from slmtok.formats.export import TARGETS
 
 if TYPE_CHECKING:
@@ -20,10 +19,9 @@ pytestmark = pytest.mark.peer
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def _libraries() -> None:
     peer("tokenizers")
     peer("tiktoken")
-    monkeypatch.setattr(verification, "FULL", verification.Effort(text_bytes=20_000, fuzz=100, code_points=397))
 
 
 @pytest.mark.parametrize(("to", "back"), [("hf", "out"), ("tiktoken", "out/out.json")])

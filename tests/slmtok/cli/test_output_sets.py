@@ -8,28 +8,16 @@ import subprocess
 import sys
 
 import pytest
+from dying_commands import dying_commands
 
 from slmtok import atomic
 from slmtok.errors import OutputExists
 
-PROGRAM = """
-import functools, os, signal, sys
-left = [int(sys.argv[1])]
-def counted(call):
-    def run(*arguments, **options):
-        left[0] -= 1
-        if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*arguments, **options)
-    # The pathlib of Python 3.10 makes attributes of a class of them, where functions would become methods.
-    return functools.partial(run)
-for name in ("fsync", "rename", "replace", "unlink", "open"):
-    setattr(os, name, counted(getattr(os, name)))
-from slmtok.cli import main
-code = main(sys.argv[2:])
-sys.stderr.write(f"calls {int(sys.argv[1]) - left[0]}\\n")
-sys.exit(code)
+IMPORTS = """
+import numpy
+from slmtok.cli import count, encode, main, train
 """
+CALLS = ("fsync", "rename", "replace", "unlink", "open")
 
 COMMANDS = {
     "train": ("train", "c.txt", "--vocab", "288", "--save-counts", "out.counts", "-o", "out.json"),
@@ -38,11 +26,11 @@ COMMANDS = {
 }
 
 
-def run(folder, arguments, at=1 << 30):
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, "-c", PROGRAM, str(at), *arguments, "--quiet"]
-    ran = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True)
-    return ran.returncode, ran.stderr
+@pytest.fixture(scope="module")
+def run():
+    """`run(folder, arguments, at)` of `dying_commands`, without notes."""
+    with dying_commands(IMPORTS, CALLS, kills_before=True) as run:
+        yield lambda folder, arguments, *at: run(folder, (*arguments, "--quiet"), *at)
 
 
 def outputs(folder):
@@ -51,7 +39,7 @@ def outputs(folder):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 @pytest.mark.parametrize("name", COMMANDS)
-def test_killed_anywhere_the_same_command_finishes(tmp_path, name):
+def test_killed_anywhere_the_same_command_finishes(tmp_path, run, name):
     (tmp_path / "c.txt").write_text("the cat sat on the mat, the rat ran to the cat\n" * 9, encoding="utf-8")
     assert run(tmp_path, ("train", "c.txt", "--vocab", "280", "-o", "tok.json"))[0] == 0
     code, err = run(tmp_path, COMMANDS[name])
@@ -74,7 +62,7 @@ def test_killed_anywhere_the_same_command_finishes(tmp_path, name):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes and links of Unix")
-def test_modes_stay_and_links_are_replaced_themselves(tmp_path):
+def test_modes_stay_and_links_are_replaced_themselves(tmp_path, run):
     (tmp_path / "c.txt").write_text("the cat sat on the mat, the rat ran\n" * 9, encoding="utf-8")
     arguments = ("train", "c.txt", "--vocab", "280", "-o", "out.json")
     assert run(tmp_path, arguments)[0] == 0
@@ -93,7 +81,7 @@ def test_modes_stay_and_links_are_replaced_themselves(tmp_path):
 
 
 @pytest.mark.parametrize("output", ["out.json", "-"])
-def test_counts_are_kept_where_learning_merges_fails(tmp_path, output):
+def test_counts_are_kept_where_learning_merges_fails(tmp_path, run, output):
     (tmp_path / "c.txt").write_text("the cat sat on the mat, the rat ran\n" * 9, encoding="utf-8")
     saved = ("--save-counts", "out.counts", "-o", output)
     failing, sound = (("train", "c.txt", "--vocab", size, *saved) for size in ("999", "280"))

@@ -9,16 +9,10 @@ from shared_data import peer, tiktoken_cache
 
 import slmtok
 from slmtok.compat import as_hf
-from slmtok.formats import verification
 
 pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore")]
 
 TEXTS = ["Once upon a time <s> there was a fox.", "", "Größe 今天天气很好 👩‍👧!"]
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification, "FULL", verification.Effort(text_bytes=10_000, fuzz=100, code_points=397))
 
 
 def test_settings_are_saved(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
