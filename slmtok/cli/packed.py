@@ -233,12 +233,14 @@ def read_documents(path: str, data: Data, docs: str | None, split: str | None, t
     from slmtok.shards import Shards
 
     if data.fingerprint not in (None, tokenizer.fingerprint):
+        is_there = Path(path, TOKENIZER_FILES[0]).exists()
         raise OptionError(
             f"{path} was packed with another tokenizer: {(data.fingerprint or '')[:8]}…, "
             f"not {tokenizer.fingerprint[:8]}…",
             fix="leave --tokenizer out: the folder contains the right one"
-            if is_given("tokenizer")
-            else f"slmtok decode {quote(path)} -t TOK with that one; the tokenizer in the folder was replaced",
+            if is_given("tokenizer") and is_there
+            else f"slmtok decode {quote(path)} -t TOK with that one; the tokenizer in the folder was "
+            f"{'replaced' if is_there else 'lost'}",
             option="tokenizer",
         )
     name = split or data.splits[0]

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from slmtok.errors import CorruptShard, MissingInput
+from slmtok.errors import CorruptShard, MissingInput, SlmtokError
 from slmtok.files import file_digest, read_file
 from slmtok.shards.format import (
     FRAMES,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 _BLOCK_IDS = 1 << 22
+_MAX_READ = 20
+"""Files near packed data among which their lost tokenizer is looked for."""
 
 
 def check(path: str | os.PathLike[str], *, deep: bool = False) -> str:
@@ -68,7 +71,7 @@ def packed_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
             f"the tokenizer {str(path)!r} of the packed data is lost",
             where=str(folder),
             limit=f"fingerprint {fingerprint}" if fingerprint else None,
-            fix=f"copy the tokenizer of that fingerprint there: cp tok.json {quote(str(path))}",
+            fix=_copy_of_tokenizer(path, fingerprint),
             path=str(path),
         )
     tokenizer = read_tokenizer(path)
@@ -76,6 +79,18 @@ def packed_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:
         fault = f"its fingerprint {tokenizer.fingerprint[:12]}… is not that of the packed data"
         raise corrupt(path, fault, kind="tokenizer for this folder")
     return tokenizer
+
+
+def _copy_of_tokenizer(path: Path, fingerprint: str | None) -> str:
+    """How the lost tokenizer gets back to its path: the command, where a file near has the fingerprint."""
+    from slmtok.tokenizer import read_tokenizer
+
+    near = sorted({*Path().glob("*.json"), *path.parent.parent.glob("*.json")})
+    for file in near[:_MAX_READ]:
+        with suppress(SlmtokError):
+            if read_tokenizer(file).fingerprint == fingerprint:
+                return f"cp {quote(str(file))} {quote(str(path))}"
+    return f"copy the tokenizer of that fingerprint, which slmtok info FILE shows, to {quote(str(path))}"
 
 
 def _load_tokenizer(folder: Path, fingerprint: str | None) -> Tokenizer:

@@ -21,7 +21,7 @@ from slmtok.checks import U64, are_texts, check_int, refuse_masked
 from slmtok.errors import InvalidTokens, Message, OptionError, Setting, WrongType
 from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
 from slmtok.schemes import SCHEMES
-from slmtok.specials import FIRST_LEARNED
+from slmtok.specials import FIRST_LEARNED, pairs_meant
 from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
 from slmtok.training.api import check_no_reading, count, require_text
 from slmtok.training.counts import BLOCK_PIECES, PretokenCounts
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from slmtok.vocabulary import Merge, Vocabulary
 
 _MAX_LISTED_IDS = 10
+_SPECIAL = re.compile(r"<[^\s<>]+>|\[[A-Z_]+\]")
+"""A text that is spelled like a special token."""
 _CUT = ", pattern=tok.pattern.regex"
 """In a call that counts text: the pattern of a tokenizer."""
 
@@ -166,6 +168,9 @@ def _extend_text(
     """A call of `extend`; a corpus that is not counted is, with the pattern of the tokenizer."""
     if isinstance(corpus, PretokenCounts):
         return call_text("slmtok.extend", [tokenizer, corpus], keywords, options)
+    texts = [each for each in corpus if isinstance(each, str)] if isinstance(corpus, (list, tuple)) else []
+    if texts and all(map(_SPECIAL.fullmatch, texts)):
+        return "tok" + "".join(f".with_special({role!r}, {text!r})" for role, text in pairs_meant(texts).items())
     if are_texts(corpus) and not any(map(os.path.exists, cast("list[str]", corpus))):
         corpus = Expression(f"slmtok.Texts({argument_text(corpus, 'texts')})")
     of_counting = {name for name, _, _ in option_specs(CountOptions)}

@@ -62,8 +62,10 @@ def test_options_of_other_tools_are_translated_to_a_command_line(module) -> None
         for flag in sorted({*foreign, *filter(re.compile("--").match, command.habits)} - known):
             context.meta["arguments"] = [flag, "8"]
             if line := errors._translated(context, least=1):
-                _, words, _ = command.make_parser(context).parse_args(shlex.split(line)[2:])
-                assert {*filter(None, words)} <= {"8", "hf:8"}, line
+                for words in map(shlex.split, line.split(" && ")):
+                    told = app.command(words[1])
+                    _, rest, _ = told.make_parser(click.Context(told, parent=context.parent)).parse_args(words[2:])
+                    assert {*filter(None, rest)} <= {"8", "hf:8", "demo/data"}, line
                 translated += 1
     assert translated > 400
 

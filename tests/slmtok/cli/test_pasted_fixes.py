@@ -210,8 +210,13 @@ def test_packed_data_that_lost_their_tokenizer(slmtok, here: Path) -> None:
         ran = slmtok(*line.split())
         assert "the tokenizer 'data/tok.json' of the packed data is lost" in ran.out + ran.err, line
     fix = fix_of(ran)
-    assert fix.startswith("copy the tokenizer of that fingerprint there: cp tok.json data/tok.json")
-    subprocess.run(shlex.split(fix.rpartition(": ")[2]), check=True)
+    assert fix == "cp tok.json data/tok.json"
+    slmtok("train", "a.txt", "--vocab", "275", "-o", "z.json")
+    (here / "tok.json").rename(here / "elsewhere")
+    assert "of that fingerprint, which slmtok info FILE shows, to data/tok.json" in slmtok("exposure", "data").err
+    assert "-t TOK with that one; the tokenizer in the folder was lost" in slmtok("decode", "data", "-t", "z.json").err
+    (here / "elsewhere").rename(here / "tok.json")
+    subprocess.run(shlex.split(fix), check=True)
     assert slmtok("audit", "data", "--on", "a.txt", "--force").code == 0
 
 
