@@ -212,6 +212,7 @@ def test_the_interval_of_the_slope():
         covered += trend.low <= -3 <= trend.high
     assert 0.92 <= covered / 400 <= 0.98
     assert statuses.trend_of([{"step": step, "loss": None} for step in range(100)]) is None
+    assert statuses.trend_of([{"step": 7, "loss": loss} for loss in range(100)]) is None
 
 
 def test_share_of_waiting_for_data(slm, data, monkeypatch):
