@@ -82,7 +82,7 @@ def batches(
     stages, text = _open_stages(source, split, tokenizer, read, settings)
     if not stages.loader.document_block(0).nbytes().any():
         raise InvalidConfig(f"the split {split} has no text", where=source, fix="name data with text in them")
-    _check_size(stages.loader, first_step + n)
+    _check_size(stages.loader, first_step, n)
     # It imports torch, which opening the stages has loaded, with a report of it.
     from slmmodel.training.state import initial_state
 
@@ -120,9 +120,10 @@ def _notes_on_end(source: str, steps: int) -> tuple[str, ...]:
     return (f"the run {source!r} has {end:,} steps, and {last}: a longer run would read those from step {end:,} on",)
 
 
-def _check_size(loader: Loader, steps: int) -> None:
+def _check_size(loader: Loader, first_step: int, n: int) -> None:
     """Raises `OptionError` for batches that fill the memory, and for steps that take minutes to reach."""
-    ids, epochs = loader.batch_size * loader.seq_len, steps * loader.batch_size // max(1, len(loader.packing(0, 0)))
+    ids, sequences, steps = loader.batch_size * loader.seq_len, max(1, len(loader.packing(0, 0))), first_step + n
+    epochs = steps * loader.batch_size // sequences
     if ids > MAX_BATCH_IDS:
         raise OptionError(
             f"a batch of {loader.batch_size:,} sequences of {loader.seq_len:,} has {ids:,} ids",
@@ -131,11 +132,19 @@ def _check_size(loader: Loader, steps: int) -> None:
             option="batch_size",
         )
     if epochs > MAX_EPOCHS:
+        max_steps = MAX_EPOCHS * sequences // loader.batch_size
+        if max_steps < 1:
+            fix, option = f"--batch-size {MAX_EPOCHS * sequences}, or less", "batch_size"
+        elif n <= max_steps:
+            fix, option = f"--first-step {max_steps - n}, or less", "first_step"
+        else:
+            fix = f"--first-step 0 --n {max_steps}" if first_step >= max_steps else f"--n {max_steps - first_step}"
+            fix, option = f"{fix}, or less", "n"
         raise OptionError(
             f"step {steps:,} lies in epoch {epochs:,}, and the epochs before it are counted one by one",
             limit=f"{MAX_EPOCHS:,} epochs",
-            fix=f"--first-step {MAX_EPOCHS * len(loader.packing(0, 0)) // loader.batch_size}, or less",
-            option="first_step",
+            fix=fix,
+            option=option,
         )
 
 

@@ -430,7 +430,8 @@ def _note_on(corpus: Corpus) -> None:
 
 def note_on_globs(paths: Sequence[str], options: ReadOptions) -> None:
     """Notes on globs that match no file."""
-    from slmtok.corpus.paths import expand, matches
+    from slmtok.corpus.globs import matches
+    from slmtok.corpus.paths import expand
 
     globs = [("--exclude ", glob) for glob in options.exclude]
     globs += [(f"--domain {name}=", glob) for name, of_name in options.domains.items() for glob in of_name]

@@ -20,8 +20,9 @@ import torch
 
 from slmmodel.checkpoint import BAD
 from slmmodel.data import Cursor
+from slmmodel.errors import Unreadable
 from slmmodel.files import read_file, translated_errors, write_file
-from slmmodel.folder_lock import FolderHandle, check_regular
+from slmmodel.folder_lock import FolderHandle, check_in_place, check_regular
 from slmmodel.hardware import ACCELERATORS
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Counters, TrainState, Validation
 from slmmodel.sizes import format_bytes, format_clock, format_count
@@ -71,7 +72,7 @@ class MetricsFile:
         trackers: Sequence[Tracker] = (),
         handle: FolderHandle | None = None,
     ) -> None:
-        self._trackers = trackers
+        self._trackers, self._handle = trackers, handle
         self._file = None
         if path is not None:
             self._path = path
@@ -95,9 +96,19 @@ class MetricsFile:
             tracker.log(line["step"], values)
 
     def sync(self) -> int:
-        """Syncs the file; gives its length in bytes."""
+        """Syncs the file; gives its length in bytes.
+
+        Raises `Unreadable` where the file was removed or replaced: the open one would be lost, with all later lines.
+        """
         if self._file is None:
             return 0
+        check_in_place(self._handle)
+        if not (os.path.lexists(self._path) and os.path.samestat(self._path.lstat(), os.fstat(self._file.fileno()))):
+            raise Unreadable(
+                f"{self._path.name} was removed or replaced while the run trains",
+                where=str(self._path),
+                fix="slm resume continues from the last checkpoint; edit the file while no process trains the run",
+            )
         with translated_errors(self._path):
             self._file.flush()
             os.fsync(self._file.fileno())

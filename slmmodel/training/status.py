@@ -211,13 +211,15 @@ def _parse_line(line: bytes, where: str, fix: str) -> dict[str, Any]:
 
 
 def trend_of(lines: Sequence[Line]) -> Trend | None:
-    """The trend of the finite losses; None for fewer than `MIN_TREND_LINES`."""
+    """The trend of the finite losses; None for fewer than `MIN_TREND_LINES`, and for lines of one step."""
     points = [(line["step"], line["loss"]) for line in lines if line.get("loss") is not None]
     if len(points) < MIN_TREND_LINES:
         return None
     x, y = np.array(points, dtype=np.float64).T
     centred = x - x.mean()
     spread = float(centred @ centred)
+    if spread == 0:
+        return None
     slope = float(centred @ y) / spread
     residuals = y - y.mean() - slope * centred
     noise = math.sqrt(float(residuals @ residuals) / (len(points) - 2))

@@ -33,7 +33,7 @@ from slmtok.cli.progress import Progress
 from slmtok.cli.reports import domain_note, separator_note, unusual_warnings
 from slmtok.corpus import FORMATS, STDIN, format_of
 from slmtok.corpus.contents import UNUSUAL
-from slmtok.corpus.paths import matches
+from slmtok.corpus.globs import matches
 from slmtok.errors import OptionError
 from slmtok.opening import TIKTOKEN, load
 from slmtok.options import PackOptions

@@ -21,7 +21,7 @@ from slmtok.cli.options import (
     output_options,
     tokenizer_argument,
 )
-from slmtok.cli.output import Outcome, counted, settings
+from slmtok.cli.output import Outcome, counted, settings, shortened
 from slmtok.errors import OptionError
 from slmtok.opening import load
 from slmtok.specials import FIRST_LEARNED
@@ -166,11 +166,12 @@ def _select(rows: Iterator[TokenRow], grep: str | None, kind: str | None, sort: 
     if grep is not None:
         try:
             regex = re.compile(grep)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
+            nests = isinstance(error, RecursionError)
             raise OptionError(
-                f"--grep {grep!r} is not a regular expression: {error}",
+                f"--grep {shortened(grep)!r} is not a regular expression: {'it nests too deep' if nests else error}",
                 limit="as in Python's re",
-                fix=_grep_meant(grep),
+                fix="fewer parentheses within each other" if nests else _grep_meant(grep),
                 option="grep",
             ) from None
         chosen = [row for row in chosen if regex.search(row.token.decode("utf-8", "surrogateescape"))]
@@ -196,7 +197,7 @@ def _grep_meant(grep: str) -> str:
     as_regex = grep.strip("*").replace("*", ".*").replace("?", ".") + ("" if grep.endswith("*") else "$")
     try:
         re.compile(as_regex)
-    except re.error:
+    except (re.error, OverflowError, RecursionError):
         as_regex = ""
     literal = f"--grep {shlex.quote(re.escape(grep))} for these characters themselves"
     return f"--grep {shlex.quote(as_regex)}; {literal}" if as_regex and "*" in grep else literal

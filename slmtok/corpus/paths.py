@@ -1,12 +1,8 @@
-"""From path arguments (files, folders, globs, `-`) to files, in a reproducible order; and globs over the files found.
+"""From path arguments (files, folders, globs, `-`) to files, in a reproducible order.
 
 A folder stands for every regular file below it that is not hidden; a folder that `datasets` has saved is one source,
 `hf:FOLDER`, and every other name that begins with `hf:` is kept. Folders and globs are sorted by path; arguments keep
 their order; `find` refuses a file that is named twice.
-
-In globs, `*` and `?` stay within a folder, `**` crosses folders, `[...]` is a set of characters. A glob matches a path,
-or the end of one from a folder on: `*.min.js` matches in every folder, `src/**/*.py` below any `src`. A leading `/`
-anchors it at the start of the path.
 """
 
 from __future__ import annotations
@@ -14,14 +10,15 @@ from __future__ import annotations
 import glob
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from functools import lru_cache
 from pathlib import Path
 from typing import NoReturn
 
 from slmtok.checks import expanded_home
+from slmtok.corpus.globs import matches
 from slmtok.errors import MissingInput, Unreadable, WrongType
 from slmtok.files import missing_input, refuse_text, similar_file
 from slmtok.options import OTHER_DOMAIN, ReadOptions
@@ -77,8 +74,7 @@ def _expand_one(path: str) -> list[str]:
     if Path(path).exists():
         return [path]
     if glob.has_magic(path):
-        matches = glob.glob(path, recursive=True)  # noqa: PTH207  (takes absolute and relative patterns alike)
-        found = _regular(matches)
+        found = _regular(_glob(path))
         if found:
             return found
     raise _missing(path)
@@ -93,15 +89,35 @@ def is_saved(path: str) -> bool:
 
 
 def _walk(folder: str) -> list[str]:
-    found: list[str] = []
-    for root, folders, names in os.walk(folder, onerror=_refuse_folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found.extend(
-            os.path.join(root, name)  # noqa: PTH118  (os.walk gives strings, by the hundred thousand)
-            for name in names
-            if not name.startswith(".")
-        )
+    """The files below a folder that are not hidden. Folders that are links are not followed."""
+    found, folders = list[str](), [folder]
+    # A stack, not recursion (`os.walk` before Python 3.12): folders may nest deeper than the limit of Python's stack.
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.name.startswith("."):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif not (entry.is_symlink() and os.path.isdir(entry.path)):  # noqa: PTH112
+                        found.append(entry.path)
+        except OSError as error:
+            _refuse_folder(error)
     return _regular(found)
+
+
+def _glob(pattern: str) -> list[str]:
+    try:
+        return glob.glob(pattern, recursive=True)  # noqa: PTH207  (takes absolute and relative patterns alike)
+    except RecursionError:
+        raise Unreadable(
+            f"the folders that {pattern[:MAX_SHOWN]!r} matches nest too deep",
+            where="the corpus",
+            limit=f"fewer than {sys.getrecursionlimit():,} levels of folders, for a glob with **",
+            fix="name the folder instead of a glob: it is read at any depth",
+            path=pattern,
+        ) from None
 
 
 def _regular(paths: Iterable[str]) -> list[str]:
@@ -175,55 +191,6 @@ def _missing(path: str) -> MissingInput:
 def _ending(name: str) -> str:
     """The suffixes that name format and compression: at most two."""
     return "".join(Path(name).suffixes[-2:])
-
-
-def matches(path: str, glob: str) -> bool:
-    """Whether `glob` matches `path`, or the end of it from one of its folders on."""
-    return _compile(glob).fullmatch(path.replace(os.sep, "/").removeprefix("./")) is not None
-
-
-@lru_cache(maxsize=256)
-def _compile(glob: str) -> re.Pattern[str]:
-    head = "" if glob.startswith("/") else "(?:.*/)?"
-    return re.compile(head + _translate(glob.removeprefix("./")), re.DOTALL)
-
-
-def _translate(glob: str) -> str:
-    parts: list[str] = []
-    at = 0
-    while at < len(glob):
-        if glob.startswith("**/", at):
-            parts.append("(?:.*/)?")
-            at += 3
-        elif glob.startswith("**", at):
-            parts.append(".*")
-            at += 2
-        elif glob[at] == "*":
-            parts.append("[^/]*")
-            at += 1
-        elif glob[at] == "?":
-            parts.append("[^/]")
-            at += 1
-        else:
-            end = _set_end(glob, at)
-            parts.append(_set(glob[at + 1 : end]) if end else re.escape(glob[at]))
-            at = end + 1 if end else at + 1
-    return "".join(parts)
-
-
-def _set_end(glob: str, at: int) -> int:
-    """Index of the `]` that ends the set of characters at `at`, 0 if none begins there. A leading `]` belongs to it."""
-    if glob[at] != "[":
-        return 0
-    first = at + 2 if glob[at + 1 : at + 2] in ("!", "^") else at + 1
-    return max(glob.find("]", first + 1), 0)
-
-
-def _set(inside: str) -> str:
-    negated = inside[:1] in ("!", "^")
-    body = inside[1:] if negated else inside
-    body = re.sub(r"([\\\[\]^&~|])", r"\\\1", body)
-    return f"(?!/)[{'^' if negated else ''}{body}]"
 
 
 def domain_of(options: ReadOptions, source: str) -> int:

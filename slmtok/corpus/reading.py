@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmtok.corpus.contents import check_texts, records_among, refuse_own_files
 from slmtok.corpus.formats import check_fields, format_of
-from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand, matches
+from slmtok.corpus.globs import matches
+from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand
 from slmtok.corpus.selection import Selection, Skipped
 from slmtok.corpus.streams import UTF_8, compression, explained, open_stream, read_document
 from slmtok.errors import MissingInput, OptionError, Setting, WrongType

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -53,7 +54,14 @@ def test_what_is_not_text(slm, here):
 
 def test_batches_of_any_size_are_bounded(slm, here):
     assert "1,280,000,000 ids" in slm("batches", "data", "--batch-size", "10000000", code=2).err
-    assert "--first-step " in slm("batches", "data", "--first-step", "9999999", code=2).err
+    for given, named in (
+        (("--first-step", "9999999"), "--first-step"),
+        (("--n", "999999999"), "--n"),
+        (("--n", "999999999", "--first-step", "1"), "--n"),
+        (("--n", "999999999", "--first-step", "999999999"), "--first-step 0 --n"),
+    ):
+        error = slm("batches", "data", *given, code=2).err
+        assert re.search(rf"fix:   {named} \d+, or less", error), error
     assert "fix:   --pack best_fit" in slm("batches", "data", "--pack", "best", code=2).err
 
 

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tests" / "slmmodel" / "training"))
 import small  # noqa: E402
 
 from slmmodel.checkpoint import RunFolder  # noqa: E402
-from slmmodel.errors import NotFinite  # noqa: E402
+from slmmodel.errors import NotFinite, Unreadable  # noqa: E402
 from slmmodel.models.gpt import GPT  # noqa: E402
 from slmmodel.trainer import train  # noqa: E402
 from slmmodel.training import heartbeat  # noqa: E402
@@ -203,6 +203,23 @@ def test_a_run_that_an_error_ended(slm, data, monkeypatch):
     assert "killed: it ended with RuntimeError: the device is gone, at step 6; slm resume repeats 2 steps" in ran.out
 
 
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be replaced")
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_metrics_that_are_replaced_while_the_run_trains(slm, data, monkeypatch, is_removed):
+    def replace(step: int, rows: int) -> None:
+        if step == 6:
+            Path("copy").write_bytes(Path("run/metrics.jsonl").read_bytes())
+            Path("run/metrics.jsonl").unlink() if is_removed else Path("copy").replace("run/metrics.jsonl")
+
+    with monkeypatch.context() as patch:
+        small.on_backward(patch, replace)
+        with pytest.raises(Unreadable, match=r"metrics\.jsonl was removed or replaced while the run trains"):
+            train(small.settings(data), output="run")
+    slm("resume", "run", "--no-eval", code=0)
+    steps = [line["step"] for line in statuses.read_metrics(Path("run"))]
+    assert steps == sorted(set(steps)) and steps[-1] > 6
+
+
 def test_the_interval_of_the_slope():
     """It covers the true slope in 95 % of noisy lines."""
     rng, covered = np.random.default_rng(1), 0
@@ -212,6 +229,7 @@ def test_the_interval_of_the_slope():
         covered += trend.low <= -3 <= trend.high
     assert 0.92 <= covered / 400 <= 0.98
     assert statuses.trend_of([{"step": step, "loss": None} for step in range(100)]) is None
+    assert statuses.trend_of([{"step": 7, "loss": loss} for loss in range(100)]) is None
 
 
 def test_share_of_waiting_for_data(slm, data, monkeypatch):

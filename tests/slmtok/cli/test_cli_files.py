@@ -55,6 +55,9 @@ def test_grep_class_and_sort(slmtok, tok):
     ran = slmtok("vocab", tok, "--grep", "(")
     assert ran.code == 2
     assert ran.err.startswith("error: --grep '(' is not a regular expression: ")
+    for regex, reason in (("(" * 3000 + ")" * 3000, "it nests too deep"), ("a{4294967295}", "repetition number")):
+        ran = slmtok("vocab", tok, "--grep", regex)
+        assert ran.code == 2 and "is not a regular expression: " in ran.err and reason in ran.err
 
 
 @pytest.mark.parametrize(

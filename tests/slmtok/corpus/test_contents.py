@@ -14,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import zstandard
 
 import slmtok
 from slmtok._engine import Documents
@@ -388,3 +389,25 @@ def test_files_without_a_size_are_piped_in(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match="has text, and the system says that it has 0 bytes") as caught:
         texts(Path("/proc/cpuinfo"))
     assert "cat /proc/cpuinfo | slmtok ... -" in str(caught.value.fix)
+
+
+def test_a_zstd_window_above_the_limit_is_no_damage(tmp_path: Path) -> None:
+    """A sound file of `zstd --long=31`: to fetch it again would not help."""
+    compressor = zstandard.ZstdCompressor(write_content_size=False).compressobj()
+    data = bytearray(compressor.compress(TEXT.encode()) + compressor.flush())
+    assert not data[4] & 0x20, "the frame has a descriptor of its window"
+    path = tmp_path / "a.jsonl.zst"
+    for bits in (28, 31):
+        data[5] = (bits - 10) << 3
+        path.write_bytes(data)
+        with pytest.raises(Unreadable, match=f"needs a window of {1 << (bits - 20):,} MiB") as caught:
+            texts(path)
+        assert f"zstd -dc --long={bits} {path} | slmtok ... - --format jsonl" in str(caught.value)
+    path = tmp_path / "a.txt.zst"
+    data[5] = (27 - 10) << 3
+    path.write_bytes(data)
+    assert texts(path) == [TEXT.encode()]
+    # A single segment of 200 MiB.
+    path.write_bytes(bytes(data[:4]) + b"\xa0" + (200 << 20).to_bytes(4, "little"))
+    with pytest.raises(Unreadable, match="needs a window of 200 MiB"):
+        texts(path)

@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,29 @@ def test_a_link_to_nothing_is_no_part_left_out(tmp_path: Path) -> None:
             expand([str(corpus)])
     (tmp_path / "b.txt").rename(tmp_path / ".b.txt")
     assert len(expand([str(tmp_path)])) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have shorter paths")
+def test_folders_that_nest_deeper_than_the_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    depth = sys.getrecursionlimit() + 100
+    monkeypatch.chdir(tmp_path)
+    for _ in range(depth):
+        os.mkdir("d")  # noqa: PTH102
+        os.chdir("d")
+    Path("a.txt").write_bytes(b"text")
+    os.chdir(tmp_path)
+    try:
+        assert expand("d") == ["d/" * depth + "a.txt"]
+        if sys.version_info < (3, 13):
+            with pytest.raises(errors.Unreadable, match="nest too deep"):
+                expand("d/**")
+    finally:
+        # Removed level by level: removal by pytest is recursive.
+        os.chdir("d/" * depth)
+        Path("a.txt").unlink()
+        for _ in range(depth):
+            os.chdir("..")
+            os.rmdir("d")  # noqa: PTH106
 
 
 def test_a_folder_that_cannot_be_listed_is_no_part_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from slmtok.corpus.paths import matches
+from slmtok.corpus.globs import matches
 
 
 @pytest.mark.parametrize(
@@ -27,3 +29,11 @@ from slmtok.corpus.paths import matches
 def test_globs(glob: str, yes: list[str], no: list[str]) -> None:
     assert [path for path in yes if not matches(path, glob)] == []
     assert [path for path in no if matches(path, glob)] == []
+
+
+@pytest.mark.parametrize("glob", ["*a" * 30 + "*b", "**a" * 30 + "**b", "**/a*" * 30 + "b"])
+def test_matching_takes_linear_time(glob: str) -> None:
+    begin = time.monotonic()
+    assert not matches("a" * 240 + ".txt", glob)
+    assert not matches("a/" * 120 + "a.txt", glob)
+    assert time.monotonic() - begin < 5
