@@ -69,7 +69,10 @@ def test_a_corpus_is_counted_for_extend_with_all_options(tok: slmtok.Tokenizer) 
     assert fix == f"slmtok.extend(tok, {counted}, vocab_size=284, min_count=3)"
     assert extended.tokenizer.n_vocab == 284
     _, named = pasted(lambda: slmtok.extend(tok, ["<|user|>", "[INST]"]), WrongType, tok=tok)  # type: ignore[arg-type]
-    assert named.decode([named.specials.user]) == "<|user|>" and len(named.encode("<|user|>[INST]", allow_special="all")) == 2
+    assert (
+        named.decode([named.specials.user]) == "<|user|>"
+        and len(named.encode("<|user|>[INST]", allow_special="all")) == 2
+    )
 
 
 def test_the_size_is_checked_before_the_corpus(tok: slmtok.Tokenizer) -> None:
