@@ -44,7 +44,7 @@ from slmmodel.config_values import (
     resumable_option,
     share_of_percent,
 )
-from slmmodel.data_config import DataConfig
+from slmmodel.data_config import DataConfig, is_other_value
 from slmmodel.errors import (
     WHOLE,
     Argument,
@@ -415,7 +415,7 @@ def refuse_contradiction(settings: Settings, named: Settings) -> None:
         raise OptionError(f"two budgets: {kinds[0]} and {kinds[1]}", fix="name one of them", option="budget")
     for name in named.keys() & settings.keys():
         own, other = named[name], settings[name]
-        if str(own.value) != str(other.value) and (name, other.value) != ("data.train", ""):  # those of `slm config`
+        if is_other_value(name, own.value, other.value):
             place = f"{other.where}{'' if name in other.where else f' {name}'}={other.value}"
             raise OptionError(
                 f"{place} and {own.where} {own.value} are the same setting",

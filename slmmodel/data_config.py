@@ -241,3 +241,11 @@ def _as_sources(train: str | tuple[DataSource, ...]) -> tuple[DataSource, ...]:
     if isinstance(train, str):
         return (DataSource(path=train),) if train else ()
     return train
+
+
+def is_other_value(name: str, value: object, other: object) -> bool:
+    """Whether a setting has another value elsewhere; `slm config` writes data without a name, a run absolute paths."""
+    if str(value) == str(other) or (name, other) == ("data.train", ""):
+        return False
+    is_path = name in ("data.train", "data.val") and all(map(os.path.exists, map(str, (value, other))))
+    return not (is_path and os.path.samefile(str(value), str(other)))  # noqa: PTH121

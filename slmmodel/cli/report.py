@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from slmmodel.checkpoint import RunFolder, runs_in
 from slmmodel.cli import result_sections, run_sections, text_sections
 from slmmodel.cli.ablation_sections import ablation_sections, is_ablation
 from slmmodel.cli.open_by_path import RunContext, check_written
@@ -66,6 +67,9 @@ def report(
     refuse_output(subjects, (".html", ".htm"))
     if named := [path for path in subjects if kind_of_file(path) in READERS and not is_ablation(path)]:
         words = [part for word in arguments_of_command() for part in (("--with", word) if word in named else (word,))]
+        if {*named} == {*subjects}:
+            own = RunFolder(Path(named[0])).enclosing
+            words = [str(own[0]) if own else next(iter(runs_in(Path())), "RUN"), *words]
         fact = f"{named[0]!r} is {NAMES[kind_of_file(named[0])]}, not a run"
         raise OptionError(fact, fix=shlex.join(["slm", "report", *words]), option="with")
     if twice := next((each for each in subjects if subjects.count(each) > 1), None):

@@ -63,6 +63,7 @@ REFUSED = {
         "'new.html' is named as a run\n  fix:   slm report run -o new.html\n",
     ),
     "report new.html": (2, "fix:   slm report run -o new.html\n"),
+    "report run/eval/val.json -o new.html": (2, "fix:   slm report run --with run/eval/val.json -o new.html\n"),
     "ablate data data --vocabs 512,1024 --cpu -o new": (
         2,
         "fix:   slm ablate data data --cpu -o new, or slm ablate --vocabs 512,1024 --cpu -o new --text TEXT\n",
@@ -535,6 +536,8 @@ def test_one_setting_has_one_value(slm, here):
     assert "--set model.preset=cpu-demo and --preset tiny-3m are the same setting" in err
     equal = ["-o", "new", "--set", "run.seed=3", "--seed", "3", "--dry-run", "--budget", "steps=1"]
     assert "would train" in slm("train", "data", *equal, *TRAIN, code=0).out
+    same = ["-o", "new", "--set", f"data.train={here / 'data'}", "--dry-run", "--budget", "steps=1"]
+    assert "would train" in slm("train", "data", *same, *TRAIN, code=0).out
 
 
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])
