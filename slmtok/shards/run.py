@@ -298,8 +298,9 @@ class PackRun:
                 path=str(self.folder),
             )
         found = None if force else plan.read(self.folder)
-        state = State() if found is None else self._resume(found, journal)
-        if found is None:
+        state = None if found is None else self._resume(found, journal)
+        if state is None:
+            state = State()
             # Reads the corpus: what cannot be read removes nothing.
             self._split = self._split or self._resolve_split()
             folder.wipe(self.folder, folder.shards_of_run(self.folder, journal))
@@ -341,10 +342,15 @@ class PackRun:
                     break
         check_subset(number, training, ", ".join(self.names[:3]))
 
-    def _resume(self, found: dict[str, Any], journal: Journal) -> State:
-        """The state of an earlier run of this plan. Raises `PlanMismatch`, `CorruptShard`, `OutputExists`."""
+    def _resume(self, found: dict[str, Any], journal: Journal) -> State | None:
+        """The state of an earlier run of this plan; None where shards that it closed are gone, as after a removal that
+        was interrupted. Raises `PlanMismatch`, `CorruptShard`, `OutputExists`.
+        """
         plan.check_same({key: value for key, value in found.items() if key != "split"}, self.plan, self.folder)
         state = journal.read(canonical_json(found))
+        closed = [f"{shard['name']}.{suffix}" for shard in state.shards for suffix in shard["sha256"]]
+        if not all((self.folder / name).exists() for name in closed):
+            return None
         self.plan["split"] = found["split"]
         self._split = self._resume_split(found["split"])
         folder.remove_unfinished(self.folder, state)

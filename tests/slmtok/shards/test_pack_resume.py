@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from slmtok_shards import content
@@ -211,6 +212,31 @@ def test_a_shard_shorter_than_the_journal_says(records, tokenizer, tmp_path):
     os.truncate(part, 5000)
     with pytest.raises(CorruptShard, match="shorter than the journal says"):
         pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
+
+
+@pytest.mark.parametrize("removals", [0, 1, 3, 8])
+def test_a_replacement_that_stops_while_it_removes_is_begun_again(
+    records, tokenizer, tmp_path, whole, monkeypatch, removals
+):
+    """The journal of the replaced run names shards that are gone; the same call, with force or without, ends."""
+    for force in (True, False):
+        out = tmp_path / f"d{force}"
+        with pytest.raises(KeyboardInterrupt):
+            pack(records, tokenizer, out, shard_tokens=5000, threads=1, on_progress=stopping(12))
+        unlink, left = Path.unlink, [removals]
+
+        def stopped(path, missing_ok=False, left=left, unlink=unlink):
+            left[0] -= 1
+            if left[0] < 0:
+                raise STOP
+            unlink(path, missing_ok=missing_ok)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", stopped)
+            with pytest.raises(KeyboardInterrupt):
+                pack(records, tokenizer, out, shard_tokens=5000, threads=1, force=True)
+        pack(records, tokenizer, out, shard_tokens=5000, threads=1, force=force)
+        assert content(out) == whole
 
 
 def test_a_full_disk(records, tokenizer, tmp_path, whole, monkeypatch):
