@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from slmtok import atomic
 from slmtok.corpus import STDIN, Batch, Corpus, Position, find
 from slmtok.corpus.contents import UNUSUAL, no_text
 from slmtok.corpus.paths import domain_of
@@ -506,6 +507,8 @@ class PackRun:
         self._remove_traces()
 
     def _remove_traces(self) -> None:
+        for name in (PLAN, VOCAB, TOKENIZER, MANIFEST):
+            atomic.remove_stale(self.folder / name)
         for name in (PLAN, folder.REMOVED):
             (self.folder / name).unlink(missing_ok=True)
         sync_folder(self.folder)

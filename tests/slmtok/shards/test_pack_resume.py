@@ -10,6 +10,7 @@ import pytest
 from slmtok_shards import content
 
 import slmtok
+from slmtok import atomic
 from slmtok.cli.errors import flag_naming
 from slmtok.errors import CorruptShard, DiskFull, OutputExists, PlanMismatch, Unreadable
 from slmtok.shards import pack, writer
@@ -108,6 +109,16 @@ def test_dead_at_any_sync(records, tokenizer, tmp_path, whole, monkeypatch, star
 def begun(records, tokenizer, out):
     with pytest.raises(STOP):
         pack(records, tokenizer, out, shard_tokens=5000, on_progress=stopping(9), threads=1)
+
+
+def test_temporary_files_of_a_process_that_ended_are_removed(records, tokenizer, tmp_path, whole, monkeypatch):
+    begun(records, tokenizer, tmp_path / "d")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: 1 << 30)  # above the numbers that systems give
+        for name in ("plan.json", "tok.json", "vocab.json", "manifest.json"):
+            atomic.temporary_path(tmp_path / "d" / name).touch()
+    pack(records, tokenizer, tmp_path / "d", shard_tokens=5000)
+    assert content(tmp_path / "d") == whole
 
 
 @pytest.mark.parametrize("torn", [b'{"cursor":[0,3', b"\0\0\0\0", b'{"cursor":"x"}\n', b"[]\n", b"7\n"])
