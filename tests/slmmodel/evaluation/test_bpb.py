@@ -125,6 +125,7 @@ def test_several_blocks_are_one_result() -> None:
 
     class Split:
         digest = "2" * 64
+        documents_digest = None
         n_blocks = None
 
         def block(self, index: int) -> ArraySource:

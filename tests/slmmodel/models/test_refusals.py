@@ -144,7 +144,6 @@ def test_ids_outside_the_vocabulary(id: int) -> None:
 
 
 def test_an_unknown_choice_of_logits_is_not_the_last() -> None:
-    with pytest.raises(
-        UnknownName, match=r"unknown value of logits 'first'\n(.*\n)*  fix:   logits='all', for instance$"
-    ):
+    fix = "logits='all', or logits='last', or logits='none'"
+    with pytest.raises(UnknownName, match=f"unknown value of logits 'first'\n(.*\n)*  fix:   {fix}$"):
         model("llama")(torch.tensor([[1, 2]]), logits="first")  # type: ignore[arg-type]
