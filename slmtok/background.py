@@ -16,6 +16,23 @@ def in_background(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
 
     The block ends when the work has.
     """
+    thread, result = _start(work, daemon=False)
+    try:
+        yield result
+    finally:
+        thread.join()
+
+
+def run_in_thread(call: Callable[[], T]) -> T:
+    """The result of a call of the engine that does not check for signals; this thread hears them meanwhile.
+
+    Where a signal raises, the call goes on without effect until it ends.
+    """
+    return _start(call, daemon=True)[1]()
+
+
+def _start(work: Callable[[], T], *, daemon: bool) -> tuple[threading.Thread, Callable[[], T]]:
+    """The thread, and a function that waits for the result. A daemon does not keep the process from its end."""
     results: list[T] = []
     errors: list[BaseException] = []
 
@@ -31,9 +48,6 @@ def in_background(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
             raise error
         return results[0]
 
-    thread = threading.Thread(target=run, name="slmtok-background")
+    thread = threading.Thread(target=run, name="slmtok-background", daemon=daemon)
     thread.start()
-    try:
-        yield result
-    finally:
-        thread.join()
+    return thread, result

@@ -1,4 +1,4 @@
-"""Signals: they end a program, at once while a module is imported, and are heard during long calls of the engine.
+"""The end of a program by a signal. While a module is imported it ends at once.
 
 An exception would be lost there: some packages catch whatever an import raises, and C++ code ends the process with it.
 """
@@ -9,13 +9,8 @@ import atexit
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
-from typing import TypeVar
-
-T = TypeVar("T")
 
 INTERRUPTED, TERMINATED = 130, 143
 _IMPORT = "<frozen importlib._bootstrap>"
@@ -38,25 +33,6 @@ def exit_if_importing(number: int, frame: FrameType | None) -> None:
         if frame.f_code.co_filename == _IMPORT:
             _exit(number, frame)
         frame = frame.f_back
-
-
-def run_in_thread(call: Callable[[], T]) -> T:
-    """The result of a call of the engine that does not check for signals; this thread hears them meanwhile.
-
-    Where a signal raises, the call goes on without effect until it ends.
-    """
-    from concurrent.futures import Future
-
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future.result()
 
 
 def leave(status: int) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from slmtok.aliases import Progress
+from slmtok.background import run_in_thread
 from slmtok.checks import U64
 from slmtok.errors import (
     InvalidPattern,
@@ -21,7 +22,6 @@ from slmtok.errors import (
     RequiredTooMany,
     Setting,
 )
-from slmtok.interrupts import run_in_thread
 from slmtok.specials import FIRST_BYTE, FIRST_LEARNED, Specials
 from slmtok.vocabulary import Merge, Vocabulary, translate_rank_error
 

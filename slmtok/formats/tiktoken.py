@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import schema
+from slmtok.background import run_in_thread
 from slmtok.calls import explains_calls
 from slmtok.checks import check_int, check_path
 from slmtok.errors import (
@@ -41,7 +42,6 @@ from slmtok.errors import (
 from slmtok.files import read_limited
 from slmtok.formats.base import Encode, Origin, Target, installed, module, refuse_silent_merges
 from slmtok.formats.own_layout import foreign_specials, is_own, own_vocabulary
-from slmtok.interrupts import run_in_thread
 from slmtok.json_files import corrupt, parse
 from slmtok.model_encodings import encoding_meant
 from slmtok.specials import FIRST_LEARNED, Specials
