@@ -201,7 +201,8 @@ class TextStream(DocumentStream):
 
     def _encoded(self, mark: tuple[int, Position]) -> Generator[_Part, None, None]:
         """The batches from a mark on with their ids; at the end, `n_bytes` is known, and from the first batch on
-        `documents_digest`."""
+        `documents_digest`.
+        """
         (begin, position), digest = mark, 0
         with closing(self._corpus.batches(position, cut=self._rule.cut, encode=True)) as batches:
             for batch, encoded in batches:
@@ -236,7 +237,9 @@ class TextStream(DocumentStream):
 
     def _is_validation(self, batch: Batch) -> NDArray[np.bool_]:
         """Equal documents have equal hashes, so they are on the same side."""
-        return self._rule.validation(batch, batch.digests)
+        # Without a rule by hash nothing needs to be hashed.
+        digests = batch.digests if self._rule.ppm else np.empty((len(batch), 32), np.uint8)
+        return self._rule.validation(batch, digests)
 
     @staticmethod
     def _training_bytes(batch: Batch, is_validation: NDArray[np.bool_]) -> Ints:
