@@ -11,12 +11,14 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
 from slmmodel.errors import DiskFull, Unreadable
-from slmmodel.folder_lock import FolderHandle, check_in_place, remedy_of
+from slmmodel.folder_lock import FolderHandle, check_in_place, not_written
 
 PART = re.compile(r"\..+\.\d+\.part")
 """The temporary name of a file that is being written, with the number of the process."""
@@ -31,36 +33,48 @@ def write_file(path: Path, data: bytes, handle: FolderHandle | None = None) -> N
         sync(path.parent)
 
 
+def _within(path: Path, handle: FolderHandle | None) -> tuple[Path, int | None]:
+    return (path, None) if handle is None else handle.within(path)
+
+
+def open_file(path: Path, mode: str, handle: FolderHandle | None = None) -> IO[Any]:
+    """Opens a file. Raises `OSError`."""
+    name, folder = _within(path, handle)
+    return open(name, mode, opener=lambda file, flags: os.open(file, flags, 0o666, dir_fd=folder))
+
+
 def rename(source: Path, target: Path, handle: FolderHandle | None = None) -> None:
     """Renames a file or folder, and replaces a file. Raises `OSError`."""
-    if handle is None:
-        source.replace(target)
-    else:
-        handle.rename(source, target)
+    (old, folder), (new, _) = _within(source, handle), _within(target, handle)
+    os.replace(old, new, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def remove_file(path: Path, handle: FolderHandle | None = None) -> None:
     """Removes a file if it exists. Raises `OSError`."""
-    if handle is None:
-        path.unlink(missing_ok=True)
-    else:
-        handle.remove_file(path)
+    name, folder = _within(path, handle)
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
 
 
 def remove_folder(path: Path, handle: FolderHandle | None = None) -> None:
-    """Removes a folder with all that is in it. Raises `OSError`."""
-    if handle is None:
+    """Removes a folder with all that is in it; Python 3.10 finds it by its path. Raises `OSError`."""
+    name, folder = _within(path, handle)
+    if folder is None or sys.version_info < (3, 11):
         shutil.rmtree(path)
     else:
-        handle.remove_folder(path)
+        shutil.rmtree(name, dir_fd=folder)
 
 
 def make_folder(path: Path, handle: FolderHandle | None = None) -> None:
     """Makes a folder, with those between that do not exist. Raises `OSError`."""
-    if handle is None:
+    name, folder = _within(path, handle)
+    if folder is None:
         path.mkdir(parents=True)
-    else:
-        handle.make_folder(path)
+        return
+    for each in reversed(name.parents[:-1]):
+        with suppress(FileExistsError):
+            os.mkdir(each, dir_fd=folder)
+    os.mkdir(name, dir_fd=folder)
 
 
 def discard(folder: Path, handle: FolderHandle | None = None) -> None:
@@ -121,12 +135,7 @@ def translated_errors(path: Path, part: Path | None = None, handle: FolderHandle
                 fix="free some space and run the same command again; it continues",
                 path=str(path),
             ) from error
-        raise Unreadable(
-            f"cannot write {str(path)!r}: {error.strerror or error}",
-            where=str(path.parent),
-            fix=remedy_of(error),
-            path=str(path),
-        ) from error
+        raise not_written(path, error) from error
 
 
 @contextmanager

@@ -11,9 +11,7 @@ import errno
 import hashlib
 import os
 import shlex
-import shutil
 import stat
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -61,13 +59,17 @@ def check_folder(path: Path) -> None:
             )
 
 
-def remedy_of(error: OSError) -> str:
-    """What makes a file or folder writable that could not be written."""
+def not_written(path: Path, error: OSError) -> Unreadable:
+    """The error for a file or folder that could not be written, with what makes it writable."""
     limits = {errno.EFBIG: "the size of a file (ulimit -f)", errno.EMFILE: "open files (ulimit -n)"}
     limit = limits.get(error.errno or 0)
-    if limit is None:
-        return "name a writable folder"
-    return f"raise the limit on {limit}, and run the same command again; it continues"
+    fix = (
+        f"raise the limit on {limit}, and run the same command again; it continues"
+        if limit
+        else "name a writable folder"
+    )
+    fact = f"cannot write {str(path)!r}: {error.strerror or error}"
+    return Unreadable(fact, where=str(path.parent), fix=fix, path=str(path))
 
 
 class FolderHandle:
@@ -92,48 +94,9 @@ class FolderHandle:
             # What is written next says what is wrong.
             return True
 
-    def rename(self, source: Path, target: Path) -> None:
-        """Renames a file or folder in this folder, and replaces a file. Raises `OSError`."""
-        names = [path.relative_to(self.path) for path in (source, target)]
-        if self._descriptor is None:
-            source.replace(target)
-        else:
-            os.replace(*names, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
-
-    def make_folder(self, path: Path) -> None:
-        """Makes a folder in this folder, with those between that do not exist. Raises `OSError`."""
-        inner = path.relative_to(self.path)
-        for each in reversed(inner.parents[:-1]):
-            with suppress(FileExistsError):
-                self._make_folder(each)
-        self._make_folder(inner)
-
-    def _make_folder(self, name: Path) -> None:
-        if self._descriptor is None:
-            (self.path / name).mkdir()
-        else:
-            os.mkdir(name, dir_fd=self._descriptor)
-
-    def remove_file(self, path: Path) -> None:
-        """Removes a file in this folder if it exists. Raises `OSError`."""
-        with suppress(FileNotFoundError):
-            if self._descriptor is None:
-                path.unlink()
-            else:
-                os.unlink(path.relative_to(self.path), dir_fd=self._descriptor)
-
-    def remove_folder(self, path: Path) -> None:
-        """Removes a folder in this folder with all that is in it; Python 3.10 finds it by its path."""
-        if self._descriptor is None or sys.version_info < (3, 11):
-            shutil.rmtree(path)
-        else:
-            shutil.rmtree(path.relative_to(self.path), dir_fd=self._descriptor)
-
-    def opener(self, path: str, flags: int) -> int:
-        """For `open`: opens a file in this folder."""
-        if self._descriptor is None:
-            return os.open(path, flags)
-        return os.open(Path(path).relative_to(self.path), flags, 0o666, dir_fd=self._descriptor)
+    def within(self, path: Path) -> tuple[Path, int | None]:
+        """A path in this folder as calls of `os` take it: relative to a descriptor, or itself where none is open."""
+        return (path, None) if self._descriptor is None else (path.relative_to(self.path), self._descriptor)
 
     def close(self) -> None:
         """Closes the folder, as its last reference does."""
@@ -175,12 +138,7 @@ def locked(folder: Path) -> Iterator[FolderHandle | None]:
         file = _acquire(folder)
         handle = FolderHandle(folder)
     except OSError as error:
-        raise Unreadable(
-            f"cannot write {str(folder)!r}: {error.strerror or error}",
-            where=str(folder.parent),
-            fix=remedy_of(error),
-            path=str(folder),
-        ) from error
+        raise not_written(folder, error) from error
     if file is None:
         raise OutputExists(
             f"another process writes the folder {str(folder)!r}",

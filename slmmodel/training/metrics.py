@@ -21,7 +21,7 @@ import torch
 from slmmodel.checkpoint import BAD
 from slmmodel.data import Cursor
 from slmmodel.errors import Unreadable
-from slmmodel.files import read_file, translated_errors, write_file
+from slmmodel.files import open_file, read_file, translated_errors, write_file
 from slmmodel.folder_lock import FolderHandle, check_in_place, check_regular
 from slmmodel.hardware import ACCELERATORS
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Counters, TrainState, Validation
@@ -78,8 +78,7 @@ class MetricsFile:
             self._path = path
             check_regular(path)
             with translated_errors(path):
-                opener = None if handle is None else handle.opener
-                self._file = open(path, "r+b" if path.exists() else "w+b", opener=opener)  # noqa: SIM115
+                self._file = open_file(path, "r+b" if path.exists() else "w+b", handle)
                 self._file.truncate(length)
                 self._file.seek(length)
 

@@ -26,8 +26,7 @@ from slmmodel.data.loader import GlobalBatch
 from slmmodel.data.packing import Ints
 from slmmodel.distributed import World, apply_fsdp, gather, load_tensors, sync_gradients, wrap_ddp
 from slmmodel.errors import OutOfMemory
-from slmmodel.models import build
-from slmmodel.models.config import count
+from slmmodel.models import build, count
 from slmmodel.models.protocol import CarriedState, Model
 from slmmodel.optim import build as build_optimizer
 from slmmodel.optim import clip

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import small
 
-from slmmodel import folder_lock
+from slmmodel import checkpoint, folder_lock
 from slmmodel.errors import OutputExists, Unreadable
-from slmmodel.folder_lock import LOCK, FolderHandle, locked
+from slmmodel.folder_lock import LOCK, locked
 from slmmodel.trainer import branch, train
 
 HOLDER = """
@@ -138,7 +138,7 @@ def test_a_killed_replacement_is_continued(data, tmp_path, monkeypatch):
     """Killed at each removal of a file of the old run in turn."""
     settings = small.settings(data, run__budget__steps=2)
     train(settings, output=tmp_path / "whole")
-    real = FolderHandle.remove_file
+    real = checkpoint.remove_file
 
     class Killed(BaseException):
         pass
@@ -147,14 +147,14 @@ def test_a_killed_replacement_is_continued(data, tmp_path, monkeypatch):
         path, left = tmp_path / f"run{after}", [after]
         train(settings, output=path)
 
-        def remove(handle, path, left=left):
+        def remove(path, handle, left=left):
             left[0] -= 1
             if left[0] < 0:
                 raise Killed
-            real(handle, path)
+            real(path, handle)
 
         with monkeypatch.context() as patch:
-            patch.setattr(FolderHandle, "remove_file", remove)
+            patch.setattr(checkpoint, "remove_file", remove)
             try:
                 train(settings, output=path, force=True)
                 break
