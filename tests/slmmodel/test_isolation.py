@@ -20,7 +20,7 @@ BLOCKED = """
 import sys
 
 RUNTIME = ("errors", "sizes", "envelope", "atomic", "checks", "files", "opening", "strict_json")
-RUNTIME += ("schema", "json_files", "file_kinds", "interrupts", "foreign_options", "record_texts")
+RUNTIME += ("schema", "json_files", "file_kinds", "background", "interrupts", "foreign_options", "record_texts")
 # The options of a corpus, from which commands generate their flags.
 RUNTIME += ("options", "option_values", "aliases", "calls", "schemes", "specials", "vocabulary")
 
