@@ -338,11 +338,12 @@ def _stale(path: Path, suffix: str) -> list[Path]:
     owner = re.escape(_machine()) + r"-(\d+)-(\d+)-[0-9a-f]{8}"
     # What is written into a temporary path may have one of its own.
     nested = rf"\.{re.escape(path.name)}\.{owner}(?:\.part\.{re.escape(_machine())}-[0-9-]+-[0-9a-f]{{8}})?"
-    pattern = re.compile(r"\.?" + nested + re.escape(suffix))
     found = []
     with suppress(OSError):
         for entry in path.parent.iterdir():
-            match = pattern.fullmatch(entry.name)
+            # Most folders hold none: the pattern, which takes 0.5 ms to compile, is for likely names.
+            likely = entry.name.endswith(suffix) and path.name in entry.name
+            match = re.fullmatch(r"\.?" + nested + re.escape(suffix), entry.name) if likely else None
             if match is not None and _start_time(int(match[1])) != match[2]:
                 found.append(entry)
     return found

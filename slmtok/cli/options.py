@@ -13,7 +13,6 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
@@ -99,6 +98,9 @@ def parse_integer(text: str) -> int:
     if number is None:
         fact = f"takes an integer >= 0, not {text!r}"
         if thousands := _THOUSAND_SUFFIX.fullmatch(text):
+            # Imported where a value is wrong: it takes 3 ms.
+            from fractions import Fraction
+
             # Of `1.1k` only the first is a whole number.
             products = (Fraction(thousands[1]) * unit for unit in (1000, 1024))
             numbers = [int(number) for number in products if number.denominator == 1]

@@ -13,7 +13,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
@@ -158,6 +157,8 @@ def _missing(path: str) -> MissingInput:
     folder = Path(path).parent
     place = "the working folder" if folder == Path() else f"the folder {folder}/"
     fix = _TEXT_FIX if " " in path and not magic and os.sep not in path and not Path(path).suffix else _CHECK_FIX
+    from difflib import get_close_matches
+
     if not folder.is_dir():
         if re.fullmatch(r"[\w.-]+/[\w.-]+", path) and not Path(path).suffix:
             fix += f"; hf:{path} is a data set of the Hugging Face Hub"
