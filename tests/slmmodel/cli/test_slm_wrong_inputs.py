@@ -304,9 +304,9 @@ CASES = {
     "ablate data data --lr swep": (2, "fix:   --lr sweep\n"),
     "train data --budget steps=30,40": (
         2,
-        "fix:   --output run-3 --budget steps=30, and a run for each other value, with an output of its own\n",
+        "fix:   --output run-2 --budget steps=30, and a run for each other value, with an output of its own\n",
     ),
-    "resume run --budget steps=30,40": (2, "fix:   --output run-3 --budget steps=30, and a run for each other value"),
+    "resume run --budget steps=30,40": (2, "fix:   --output run-2 --budget steps=30, and a run for each other value"),
     "train data --force --seed 1,2": (2, "fix:   --seed 1, and a run for each other value\n"),
     "train data -o r --set optim.x=1": (2, "fix:   remove it\n"),
     "export run run2": (2, "fix:   slm export run -o run-out && slm export run2 -o run2-out\n"),
