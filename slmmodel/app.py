@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slmmodel.calls import explains_calls, explains_settings
+from slmmodel.calls import explains_calls, explains_settings, written_keywords
 from slmmodel.checks import check_bool, check_path
 from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
@@ -86,7 +86,8 @@ class TextRun:
             fact = f"generate() of text takes a prompt, not {name}"
             raise WrongType(fact, fix="slmmodel.load(path).generate(ids)")
         check_options(options, ("prompt", "assistant", "regex", "overflow"))
-        ids = self._ids("prompt", prompt)
+        given = {"choices": choices or None, "regex": regex or None, **options}
+        ids = self._ids("prompt", prompt, written_keywords(max_new_tokens=max_new_tokens, assistant=assistant, **given))
         if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
             texts = [choices] if isinstance(choices, str) else [str(choice) for choice in choices]
             raise WrongType("choices is a list of str", fix=f"choices={texts}")
@@ -124,15 +125,16 @@ class TextRun:
         split = scoring.pop("split", None)
         return self.run.evaluate(self._documents(data, split), **scoring)
 
-    def _ids(self, name: str, text: str) -> list[int]:
-        """The ids of a text, after the special that opens a document."""
+    def _ids(self, name: str, text: str, options: Sequence[str] = ()) -> list[int]:
+        """The ids of a text, after the special that opens a document; `options` of the call are those of its fix."""
         from slmmodel.run import opening_ids
 
         if not isinstance(text, str):
             call = {"prompt": "generate", "text": "score"}[name]
-            fix = f"{name}='Once upon a time'; ids go to slmmodel.load({os.fspath(self.run.path)!r}).{call}(ids)"
+            load = f"slmmodel.load({os.fspath(self.run.path)!r})"
+            fix = f"{name}='Once upon a time'; ids go to {load}.{call}({', '.join(['ids', *options])})"
             if isinstance(text, list | tuple) and text and all(isinstance(each, str) for each in text):
-                fix = f"[run.{call}({name}) for {name} in {name}s], one call for each"
+                fix = f"[run.{call}({', '.join([name, *options])}) for {name} in {name}s], one call for each"
             raise WrongType(f"{name} is a str, not {type(text).__name__}", fix=fix)
         return opening_ids(self.run.vocab) + (self.text.encode(text) if text else [])
 

@@ -38,8 +38,7 @@ FOREIGN_OPTIONS = {
     "out_dir": ("output", "output=%r"),
     "overwrite": ("force", "force=%r"),
     "greedy": ("temperature", "temperature=0"),
-    "input_ids": ("ids", "run.generate(ids)"),
-    "inputs": ("ids", "run.generate(ids)"),
+    **dict.fromkeys(("input_ids", "inputs"), ("ids", "CALL(ids)")),
     "n": ("max_new_tokens", "one call for each, with other seeds: seed=1"),
     "model": ("preset", "preset=%r"),
     "num_beams": ("beam", "beam=%r"),
@@ -52,8 +51,18 @@ FOREIGN_OPTIONS = {
         ("val", "val_data", "validation_data", "eval_dataset", "eval_data"), ("settings", "settings={'data.val': %r}")
     ),
     "steps": ("budget", "budget='steps=%s'"),
+    "attention_mask": ("document_ids", "document_ids=..., the number of each id's document, and -1 for padding"),
+    **dict.fromkeys(
+        ("past_key_values", "past_key_value"), ("state", "state=run.model.init_state(len(ids), ids.device)")
+    ),
+    **dict.fromkeys(
+        ("labels", "targets"),
+        ("logits", "leave it out: run.model(ids).logits[:, :-1] are those of the targets ids[:, 1:]"),
+    ),
 }
-"""Options of other libraries: ours that means the same, and the fix, with `%` for the value."""
+"""Options of other libraries: ours that means the same, and the fix, with `%` for the value, `CALL` for the call."""
+_METHODS = {"forward": "run.model"}
+"""What one calls, for methods whose name one does not write."""
 _PRECISION = "run.precision"
 _OF_TEXT = ("tokenizer", "reading")
 """Options of `slmmodel.app`, whose calls take text."""
@@ -75,6 +84,18 @@ def explains_calls(target: Target) -> Target:
 def explains_settings(names: Callable[[], Iterable[str]]) -> Callable[[Target], Target]:
     """As `explains_calls`, for a function with `settings`; `names` gives the dotted names of all settings."""
     return lambda target: _explained(target, names)
+
+
+def written_keywords(**given: object) -> list[str]:
+    """`name=value` of each keyword that is not None, as a fix repeats it; an object that is no literal by its name."""
+    shown = {name: repr(value) if _is_literal(value) else name for name, value in given.items() if value is not None}
+    return [f"{name}={value}" for name, value in shown.items()]
+
+
+def _is_literal(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_literal, [*value, *value.values()]))
+    return all(map(_is_literal, value)) if isinstance(value, list | tuple) else isinstance(value, str | int | float)
 
 
 def _explained(function: Target, names: Callable[[], Iterable[str]]) -> Target:
@@ -100,7 +121,7 @@ def _explained(function: Target, names: Callable[[], Iterable[str]]) -> Target:
         shown = ", ".join(each.name + "=" * (each.default is not Parameter.empty) for each in parameters)
         required = [each for each in parameters if each.default is Parameter.empty and each.name in named]
         example = ", ".join(each.name + "=..." * (each.kind == Parameter.KEYWORD_ONLY) for each in required)
-        fix = f"{name}({example})" if "missing" in reason else "give options by name"
+        fix = f"{_METHODS.get(name, name)}({example})" if "missing" in reason else "give options by name"
         given = args[1:] if "self" in signature(function).parameters else args
         if moved := _by_name(parameters, given, keywords):
             kept, by_name = moved
@@ -132,8 +153,10 @@ def _by_name(
 ) -> tuple[list[str], list[str]] | None:
     """(by position, by name): the arguments of a call some of whose values belong to options; None if none does.
 
-    Such a value is one too many, or of another type than the default in its place.
+    Such a value is one too many, or of another type than the default in its place. A tensor may be any option's.
     """
+    if not all(isinstance(value, os.PathLike) or value is None or _is_literal(value) for value in given):
+        return None
     places = [each for each in parameters if each.kind == Parameter.POSITIONAL_OR_KEYWORD]
     options = [each for each in parameters if each.kind == Parameter.KEYWORD_ONLY and each.name not in keywords]
     kept: list[str] = []
@@ -179,11 +202,21 @@ def _as_setting(name: str, value: object) -> Fix:
     return (Argument(name, ours or (value if isinstance(value, str | int | float | list | tuple) else word)),)
 
 
-def _torch_type(value: object) -> str:
-    """The type of torch that a value names; bfloat16 for others."""
+_TORCH_TYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp64": "float64"}
+
+
+def _converted(model: str, value: object) -> str:
+    """The fix for a precision of a call of a run, whose model has one: its conversion to the type that a value names.
+
+    For a value that names none, such as `auto`, the types to choose from.
+    """
     word = str(value).removeprefix("torch.").lower()
-    ours = FOREIGN_VALUES[_PRECISION].get(word, word)
-    return f"torch.{ {'fp32': 'float32', 'fp16': 'float16', 'fp64': 'float64'}.get(ours, 'bfloat16') }"
+    if named := _TORCH_TYPES.get(FOREIGN_VALUES[_PRECISION].get(word, word)):
+        return f"leave it out, and convert the model of the run: {model}.to(torch.{named})"
+    types = ", ".join(f"torch.{each}" for each in _TORCH_TYPES.values())
+    return (
+        f"leave it out: the model computes in the type of its weights; {model}.to(TYPE) changes it, to one of {types}"
+    )
 
 
 def unknown_option(
@@ -205,7 +238,7 @@ def unknown_option(
             # Of several texts that may end one, the first.
             given = value if isinstance(value, list | tuple) else [value]
             shown = next((text for text in given if isinstance(text, str) and text), ".")
-        instead = fix % (shown,) if "%" in fix else fix
+        instead = fix % (shown,) if "%" in fix else fix.replace("CALL", _METHODS.get(call, f"run.{call}"))
         if ours == "settings" and isinstance(value, Mapping):
             instead = f"settings={value!r}"
     else:
@@ -217,7 +250,7 @@ def unknown_option(
             instead = _as_setting(setting, value)
         elif call in ("load", "generate") and own_setting(option) == _PRECISION:
             model = "run.run.model" if is_of_app else "run.model"
-            instead = f"leave it out, and convert the model of the run: {model}.to({_torch_type(value)})"
+            instead = _converted("model" if "model" in known else model, value)
         elif call == "generate" and option in ("device", "map_location"):
             load = "slmmodel.app.load" if is_of_app else "slmmodel.load"
             instead = f"leave it out; a run is on the device that it was loaded to: {load}(path, device={text})"

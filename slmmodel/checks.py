@@ -87,11 +87,11 @@ def check_bool(name: str, value: object) -> None:
 
 
 def check_ids(
-    ids: object, of_text: str = "tok.encode_list(text), with the tokenizer of the run", call: str = "call({})"
+    ids: object, of_text: str = "tok.encode_list(text), with the tokenizer of the run", call: str = "call(each)"
 ) -> list[int]:
     """Ids of one sequence as a list; takes lists, and arrays and tensors of one dimension. Raises `WrongType`.
 
-    `of_text` is the fix for a text; `call`, with `{}` for the ids, is repeated for each of several rows.
+    `of_text` is the fix for a text, or a list of them; `call`, of the row `each`, is repeated for each of several rows.
     """
     if isinstance(ids, str | bytes):
         raise WrongType(f"ids are integers, not {_described(ids)}", fix=of_text)
@@ -103,9 +103,9 @@ def check_ids(
     for index, id in enumerate(given):
         number = _integer(id)
         if number is None:
-            fix = "tok.encode_list(text)"
+            fix = of_text if isinstance(id, str) else "tok.encode_list(text)"
             if isinstance(id, list | tuple):
-                fix = f"[{call.format('each')} for each in ids], one call for each sequence"
+                fix = f"[{call} for each in ids], one call for each sequence"
             elif isinstance(id, float) and id.is_integer():
                 fix = "ids.astype(int)" if type(ids).__module__ == "numpy" else "[int(id) for id in ids]"
             raise WrongType(f"id {index} is {_described(id)}, not an integer", fix=fix)

@@ -272,7 +272,7 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
     is_of_section = last in _OF_SECTIONS and any(other.startswith(section) for other in known)
     alike = (other for other in known if other.rpartition(".")[2] == last)
     elsewhere = None if is_of_section else next(alike, None)
-    near = elsewhere or (ours if ours in known else None) or suggestion(name, known)
+    near = elsewhere or (ours if ours in known else None) or _near_setting(name, known)
     if near in VOCAB_SIZES:
         limit = "the vocabulary of the data decides it"
         return InvalidConfig(f"{name!r} is not a setting", where=where, limit=limit, fix="leave it out", option=name)
@@ -300,6 +300,18 @@ def unknown_setting(name: str, names: Iterable[str], where: str) -> InvalidConfi
         fix=fix,
         option=name,
     )
+
+
+def _near_setting(name: str, known: Collection[str]) -> str | None:
+    """The setting that `name` misspells, or that it stands inside of; of a section that exists, one of its settings."""
+    above, _, last = name.rpartition(".")
+    if above in known:
+        return above
+    # The section, which both share, would make any two names near to each other.
+    names = [other.rpartition(".")[2] for other in known if other.rpartition(".")[0] == above]
+    begun = max((each for each in names if last.startswith(f"{each}_")), key=len, default=None)
+    near = suggestion(last, names) or begun
+    return (near and f"{above}.{near}") if names else suggestion(name, known)
 
 
 def of_another_trainer(names: Iterable[str], known: Collection[str]) -> str:
@@ -345,7 +357,7 @@ def first_fault(error: ValidationError) -> tuple[str, Any, str]:
     first = error.errors()[0]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, SlmmodelError):
-        raise cause
+        raise cause from None
     value = None if first["type"] == "missing" else first["input"]
     if first["type"] == "missing" and isinstance(first["loc"][-1], int):
         # A list of a fixed length that is too short lacks each value up to its last one.

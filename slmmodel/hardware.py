@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     import torch
 
 
+DEVICE_KINDS = ("auto", "cpu", "cuda", "mps")
+DEVICE_NAMES = "auto, cpu, cuda, cuda:N, mps"
+
+
 class Accelerator(NamedTuple):
     """A device, from its data sheet."""
 
@@ -33,6 +37,20 @@ ACCELERATORS = {
     "l4": Accelerator("L4", 121e12, 24e9),
 }
 """By the names that `slm info --on` takes. Model FLOPs utilisation is reported for these."""
+
+
+def refuse_type_of_device(name: str) -> None:
+    """Raises `OptionError` for a device as `--device` names it, in the place of one from a data sheet."""
+    kind = name.lower().partition(":")[0]
+    if FOREIGN_VALUES["run.device"].get(kind, kind) not in DEVICE_KINDS:
+        return
+    raise OptionError(
+        f"--on plans training on a device of a known speed, and {name!r} is a type of device",
+        limit=f"DEVICE or DEVICE:N, with one of {', '.join(ACCELERATORS)}",
+        fix=f"--on {next(iter(ACCELERATORS))} or another of them, with a preset; --device of slm train, eval and "
+        "sample chooses where a model runs, and slm doctor lists the devices of this machine",
+        option="--on",
+    )
 
 
 MAX_THREADS = 1024
@@ -63,9 +81,6 @@ def has_bf16_matmul(device: str) -> bool:
     return device == "cuda" or (device == "cpu" and probe is not None and bool(probe()))
 
 
-DEVICE_NAMES = "auto, cpu, cuda, cuda:N, mps"
-
-
 def available_devices() -> dict[str, int]:
     """The number of devices of each type that torch sees, without types that have none."""
     import torch
@@ -88,7 +103,7 @@ def meant_device(name: str) -> str | None:
     """
     typed, _, number = name.lower().partition(":")
     kind = FOREIGN_VALUES["run.device"].get(typed, typed)
-    if kind not in ("auto", "cpu", "cuda", "mps") or not (number.isdigit() or not number):
+    if kind not in DEVICE_KINDS or not (number.isdigit() or not number):
         return None
     count = available_devices().get(kind, 0)
     return f"{kind}:{number}" if number and int(number) < count else kind if count or kind == "auto" else "cpu"

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from slmmodel import trainer
-from slmmodel.calls import MAX_SHOWN, OF_FILE, explains_calls, explains_settings
+from slmmodel.calls import MAX_SHOWN, OF_FILE, explains_calls, explains_settings, written_keywords
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_bool, check_ids, check_int, check_path, missing_path
 from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
@@ -156,12 +156,14 @@ class Run:
         Raises `InvalidInput` for ids outside the vocabulary, `OptionError`, `UnknownName`, `WrongType`.
         """
         check_options(options, ("ids", "assistant", "overflow"))
-        new = f"max_new_tokens={max_new_tokens!r}"
-        prompt = check_ids(ids, self._of_text("generate", ids, new, options), f"run.generate({{}}, {new})")
+        given = {"overflow": overflow} if overflow != "stop" else {}
+        words = written_keywords(max_new_tokens=max_new_tokens, assistant=assistant, **given, **options)
+        prompt = check_ids(ids, self._of_text("generate", ids, words), f"run.generate({', '.join(['each', *words])})")
         prompt = prompt or opening_ids(self.vocab)
         limit = check_int("max_new_tokens", max_new_tokens, example=256)
-        given = {**special_ids(self.vocab), **options, "max_new_tokens": limit, "overflow": overflow}
-        chosen = DecodingOptions(**given)
+        chosen = DecodingOptions(
+            **{**special_ids(self.vocab), **options, "max_new_tokens": limit, "overflow": overflow}
+        )
         self._check_known(banned=chosen.banned, stop_ids=chosen.stop_ids, choices=chain.from_iterable(chosen.choices))
         method = chosen_method(chosen, assistant=assistant is not None)
         if assistant is not None:
@@ -173,11 +175,14 @@ class Run:
             return METHODS[method].decode(self.model, prompt, chosen, 1)[0].ids
         return generate(self.model, [prompt], chosen, max_new_tokens=limit, overflow=overflow)[0].ids
 
-    def _of_text(self, call: str, text: object, new: str = "", options: Mapping[str, Any] | None = None) -> str:
-        """The call that takes this text in place of ids."""
-        given = [f"{name}={value!r}" for name, value in (options or {}).items()]
-        shown = ", ".join(filter(None, [repr(text) if len(str(text)) <= MAX_SHOWN else "text", new, *given]))
-        return f"slmmodel.app.load({os.fspath(self.path)!r}).{call}({shown})"
+    def _of_text(self, call: str, text: object, options: Sequence[str] = ()) -> str:
+        """The call that takes this text in place of ids; of several texts, one call for each."""
+        shown = repr(text) if len(str(text)) <= MAX_SHOWN else "text"
+        load = f"slmmodel.app.load({os.fspath(self.path)!r})"
+        if isinstance(text, list | tuple):
+            texts = "texts" if shown == "text" else shown
+            return f"run = {load}; [run.{call}({', '.join(['text', *options])}) for text in {texts}]"
+        return f"{load}.{call}({', '.join([shown, *options])})"
 
     def _check_known(self, **options: Iterable[int]) -> None:
         """Raises `OptionError` for an id outside the vocabulary."""
@@ -192,7 +197,7 @@ class Run:
 
         Raises `InvalidInput`, `WrongType`.
         """
-        row = check_ids(ids, self._of_text("score", ids), "run.score({})")
+        row = check_ids(ids, self._of_text("score", ids), "run.score(each)")
         if len(row) < 2:
             raise InvalidInput(f"a score needs two ids or more, not {len(row)}", fix="the special bos, then the ids")
         unknown = next((id for id in row if not 0 <= id < self.vocab.n_vocab), None)

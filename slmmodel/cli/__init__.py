@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -85,7 +86,39 @@ def _import_error(error: Exception) -> Exception | None:
     """The error for a package of the extra `model` that is missing, or a torch that cannot be imported."""
     if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
         return missing_package("slm", *(_missing() or [_PACKAGES[error.name]]))
-    return _torch_error(error)
+    return _library_too_large(error) or _torch_error(error)
+
+
+_NO_ADDRESS_SPACE = re.compile(
+    r"\S+\.so\S*: (failed to map segment from shared object|cannot allocate memory(?! in static TLS)).*", re.I
+)
+"""What the dynamic linker says of a library that does not fit into the address space."""
+
+
+def _library_too_large(error: Exception) -> Exception | None:
+    """The error for torch or another library that cannot be loaded within the limit of address space."""
+    found = _NO_ADDRESS_SPACE.search(str(error)) if isinstance(error, (ImportError, OSError)) else None
+    limits = _address_space_limits()
+    if limits is None or not (found or (isinstance(error, MemoryError) and _is_raised_by_torch(error))):
+        return None
+    soft, hard = limits
+    raised = f"ulimit -S -v {'unlimited' if hard is None else hard // 1024}"
+    return OutOfMemory(
+        f"a library cannot be loaded: {found[0]}" if found else "torch cannot be loaded: not enough memory",
+        where=f"the address space of this process is limited to {soft:,} bytes (RLIMIT_AS, ulimit -v {soft // 1024})",
+        limit="torch for CUDA takes more than 3 GB of it",
+        fix=raised if hard is None or hard > soft else "a shell or a job with a larger limit; it cannot be raised here",
+    )
+
+
+def _address_space_limits() -> tuple[int, int | None] | None:
+    """(soft, hard) limit of the address space in bytes; None for a hard one that is not set, or without a soft one."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    return None if soft == resource.RLIM_INFINITY else (soft, None if hard == resource.RLIM_INFINITY else hard)
 
 
 def _memory_error(error: Exception) -> Exception | None:
@@ -113,8 +146,7 @@ def _torch_error(error: Exception) -> Exception | None:
     # A full disk or a limit is no fault of torch; the runtime names it.
     if getattr(error, "errno", None) in _LIMITS or "temporary directory" in str(error):
         return None
-    files = (Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__))
-    if not any(file.name == "__init__.py" and file.parent.name == "torch" for file in files):
+    if not _is_raised_by_torch(error):
         return None
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return MissingPackage(
@@ -122,6 +154,12 @@ def _torch_error(error: Exception) -> Exception | None:
         where="python -c 'import torch' fails in the same way",
         fix="install it again: pip install --force-reinstall --no-cache-dir torch",
     )
+
+
+def _is_raised_by_torch(error: Exception) -> bool:
+    """Whether an error was raised while torch was imported."""
+    files = (Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__))
+    return any(file.name == "__init__.py" and file.parent.name == "torch" for file in files)
 
 
 APP = App(

@@ -36,8 +36,10 @@ from slmtok.cli.options import (
     instead,
     option,
     output_options,
+    parse_choice,
 )
 from slmtok.cli.output import Outcome, print_rows, table, write_line, write_text
+from slmtok.errors import OptionError as CommandError
 from slmtok.errors import SlmtokError
 from slmtok.file_kinds import is_run
 
@@ -78,6 +80,24 @@ def _matches(text: str) -> list[str]:
     return names
 
 
+_LR = ("shared", "sweep")
+
+
+def _lr(text: str) -> str:
+    """How the learning rates are chosen. Raises `OptionError` for a rate itself, which is a setting of all arms."""
+    rates = text.split(",")
+    if not all(map(parse_share, rates)):
+        return parse_choice(text, _LR)
+    example, sweep = "" if len(rates) > 1 else text, "--lr sweep takes for each arm the best of three rates around it"
+    raise CommandError(
+        f"--lr says how learning rates are chosen, and {text!r} is {'a rate' if example else 'several rates'}",
+        where="slm ablate",
+        limit=", ".join(_LR),
+        fix=f"--set optim.lr={example or 'RATE'}, the rate of all arms; {sweep}",
+        option="--lr",
+    )
+
+
 _HABITS = {
     **SETTING_HABITS,
     **BUDGET_HABITS,
@@ -114,7 +134,7 @@ _HABITS = {
 @option("--baseline", metavar="NAME", show_default="the first one", help="The arm that the others are compared with.")
 @option("--margin", metavar="SHARE", type=Parsed(_margin, expects="a share such as 0.25% or 0.0025"), default="0.25%",
         help="Difference below which arms count as equivalent, as a share of bits per byte.")  # fmt: skip
-@option("--lr", choices=("shared", "sweep"), default="shared",
+@option("--lr", metavar="shared|sweep", type=Parsed(_lr), default="shared",
         help="One learning rate for all arms, or for each the best of three on a short run.")  # fmt: skip
 @option("--preset", metavar="NAME", show_default=f"by the size of the data; {CPU_PRESET} with --cpu",
         help="Shape and settings of the models.")  # fmt: skip

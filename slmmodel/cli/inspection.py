@@ -12,6 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from slmmodel.checkpoint import RunFolder, read_train_state, runs_in, verify_sums
 from slmmodel.checks import missing_path
 from slmmodel.cli.certificates import load_certificate
@@ -19,6 +21,7 @@ from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.open_by_path import load_torch
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError, SlmmodelError, suggestion
+from slmmodel.hardware import refuse_type_of_device
 from slmmodel.sizes import format_bytes, format_time
 from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import argument, arguments_of_command, command, option
@@ -36,9 +39,21 @@ _CONFIG_FIELDS_PER_LINE = 4
 _COUNTS = ("parameters", "embedding_share", "flops_per_token")
 
 
+def _refuse_type(context: click.Context, option: click.Parameter, device: str | None) -> str | None:
+    """Raises `OptionError` for a type of device, whatever is to be described."""
+    if device is not None:
+        refuse_type_of_device(device)
+    return device
+
+
 @command("info", example="slm info run")
 @argument("subject", metavar="RUN|PRESET|FILE", help="A run, a preset (presets lists them), or a vocab.json.")
-@option("--on", metavar="DEVICE[:N]", help="With a preset: memory and time on N such devices, such as h100:4.")
+@option(
+    "--on",
+    metavar="DEVICE[:N]",
+    callback=_refuse_type,
+    help="With a preset: memory and time on N such devices, such as h100:4.",
+)
 @option("--diagram", is_flag=True, help="Print the model as a Mermaid flowchart with dimensions and recurrence.")
 def info(subject: str, on: str | None, diagram: bool) -> Outcome:
     """Describe a run, a preset or a vocab.json."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, read_sums
+from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, new_name, read_sums
 from slmmodel.checks import missing_path
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
@@ -35,7 +35,8 @@ from slmmodel.cli.reading import corpus_options
 from slmmodel.cli.run_argument import is_last, is_spent, resumed_at, step_at, trained_anew, with_value
 from slmmodel.cli.text import is_text, packed_again
 from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
-from slmmodel.errors import Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
+from slmmodel.config_values import EACH_RUN
+from slmmodel.errors import Argument, InvalidConfig, Mismatch, MissingInput, OptionError, OutputExists, SlmmodelError
 from slmmodel.folder_lock import locked
 from slmmodel.run_files import SAVED, VALIDATING, VALIDATION, Result
 from slmmodel.sizes import format_bytes, format_count
@@ -111,7 +112,8 @@ def train(
     values |= {f"run.{name}": value for name, value in named.items()}
     from slmmodel.config import add_origin_to_errors
 
-    given = read_settings(config, sets, budget, values)
+    with _naming_output(output, RunFolder(Path(output)).finished and not force):
+        given = read_settings(config, sets, budget, values)
     # Errors of the block say in which file or option a setting was given.
     with add_origin_to_errors(given):
         data, tokenizer = named_data(given, data, tokenizer, read)
@@ -175,6 +177,23 @@ def named_data(
         )
     given["data.train"] = Setting(data, "DATA" if data != named else given["data.train"].where)
     return data, tokenizer
+
+
+@contextmanager
+def _naming_output(path: str, is_taken: bool) -> Iterator[None]:
+    """Adds a new output to the fix for several values, each of which is a run, where no run can be written."""
+    try:
+        yield
+    except InvalidConfig as error:
+        fix = error._fix
+        if is_taken and isinstance(fix, tuple) and fix[-1] == EACH_RUN:
+            error.fix = (
+                Argument("output", *shlex.split(new_name(Path(path)))),
+                " ",
+                *fix,
+                ", with an output of its own",
+            )
+        raise
 
 
 def _with_data(data: str, *words: str) -> str:
@@ -328,7 +347,8 @@ def resume(
     its settings.
     """
     # Wrong values are refused before anything is read or copied, and before a fix repeats them.
-    read_settings(None, sets, budget, {f"run.{name}": value for name, value in machine.items()})
+    with _naming_output(output or run, (output is None or RunFolder(Path(output)).finished) and not force):
+        read_settings(None, sets, budget, {f"run.{name}": value for name, value in machine.items()})
     folder = RunFolder.open(run, allow_mismatch=allow_mismatch)
     _check_step(folder, step)
     if output is None and is_last(folder, step):

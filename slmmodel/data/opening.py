@@ -103,11 +103,12 @@ def refuse_split(val: str, train: str | None = None) -> None:
     path = Path(val)
     if (folder := _folder_of_split(path)) is None:
         return
-    name = shlex.quote(str(folder))
-    fix: Fix = f"name the folder: {name}, of which the split val is taken"
+    name, has_val = shlex.quote(str(folder)), any(folder.glob("val-*.bin"))
+    taken = "the split val is taken" if has_val else "the split train is taken, since it has no split val"
+    fix: Fix = f"name the folder: {name}, of which {taken}"
     if train is None:
         fix = f"name the folder: {name}, of which the split train is trained on, and val scored"
-    elif train and Path(train).exists() and Path(train).samefile(folder) and any(folder.glob("val-*.bin")):
+    elif train and Path(train).exists() and Path(train).samefile(folder) and has_val:
         fix = ("leave ", Argument("data.val"), f" out: the split val of {name} is taken")
     raise missing_path(val, fix)
 

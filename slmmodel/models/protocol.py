@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Literal, NamedTuple, Protocol, get_args
+from functools import wraps
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from slmmodel.calls import explains_calls
 from slmmodel.errors import Argument, InvalidInput, WrongType, unknown_name
 from slmmodel.models.config import ModelConfig
 
 Logits = Literal["all", "last", "none"]
+Forward = TypeVar("Forward", bound=Callable[..., Any])
 
 
 class State(ABC):
@@ -111,6 +114,17 @@ class Linear(nn.Linear):
         """Draws nothing."""
 
 
+def _explained(forward: Forward) -> Forward:
+    """`forward`, of which a wrong call names the arguments; torch.compile traces it without that."""
+    checked = explains_calls(forward)
+
+    @wraps(forward)
+    def call(*args: Any, **keywords: Any) -> Any:
+        return (forward if torch.compiler.is_compiling() else checked)(*args, **keywords)
+
+    return cast("Forward", call)
+
+
 class Model(nn.Module):
     """A language model over ids: embedding, blocks, final norm, head. A subclass adds blocks and norm.
 
@@ -133,6 +147,7 @@ class Model(nn.Module):
         self.embed = nn.Embedding(*shape, _weight=torch.empty(shape))
         self.head = None if config.tie_embeddings else Linear(config.d_model, config.padded_vocab, bias=False)
 
+    @_explained
     def forward(
         self,
         ids: Tensor,

@@ -17,7 +17,7 @@ import torch
 
 from slmmodel.distributed import BYTES_PER_PARAMETER
 from slmmodel.errors import OptionError, unknown_name
-from slmmodel.hardware import ACCELERATORS
+from slmmodel.hardware import ACCELERATORS, refuse_type_of_device
 from slmmodel.models import ModelConfig, build, count
 from slmmodel.models.config import InfiniConfig, RecurrentConfig, TransformerConfig
 from slmmodel.sizes import ceil_div
@@ -47,6 +47,7 @@ class Devices(NamedTuple):
 
 def devices(name: str) -> Devices:
     """`h100`, `h100:4`, `a100-40gb` of another memory than the usual one. Raises `UnknownName`, `OptionError`."""
+    refuse_type_of_device(name)
     kind, colon, number = name.lower().partition(":")
     memory = _WITH_MEMORY.fullmatch(kind)
     if memory and memory[1] in ACCELERATORS and int(memory[2]):

@@ -131,15 +131,16 @@ class UnknownChoiceError(ValueError):
         self.value, self.names, self.meant = value, names, meant
 
 
+def parse_choice(text: str, names: Sequence[str], foreign: Mapping[str, str] | None = None) -> str:
+    """One of these names, as it is. Raises `UnknownChoiceError`."""
+    if text not in names:
+        raise UnknownChoiceError(text, names, (foreign or {}).get(text.lower()))
+    return text
+
+
 def choice(*names: str, foreign: Mapping[str, str] | None = None) -> Parsed:
     """A type that takes one of these names; `foreign`: names of other tools, in lower case, each with ours."""
-
-    def parse(text: str) -> str:
-        if text not in names:
-            raise UnknownChoiceError(text, names, (foreign or {}).get(text.lower()))
-        return text
-
-    return Parsed(parse)
+    return Parsed(lambda text: parse_choice(text, names, foreign))
 
 
 def complete_value(param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,25 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: app.load("run").generate("a", choices=["a"], regex="b"), "leave out choices or regex"),
     (lambda: slmmodel.load("run").generate([1], top_p=95), "top_p=0.95"),
     (lambda: slmmodel.load("run").generate([1], top_k=0.9), "top_p=0.9"),
+    (
+        lambda: slmmodel.load("run").generate([[1]], max_new_tokens=5, temperature=0, overflow="slide"),
+        "[run.generate(each, max_new_tokens=5, overflow='slide', temperature=0) for each in ids], one call for each",
+    ),
+    (
+        lambda: app.load("run").generate(["a", "b"], max_new_tokens=5, regex="b+"),
+        "[run.generate(prompt, max_new_tokens=5, regex='b+') for prompt in prompts], one call for each",
+    ),
+    (
+        lambda: app.load("run").generate([1], max_new_tokens=5),
+        "prompt='Once upon a time'; ids go to slmmodel.load('run'",
+    ),
+    (
+        lambda: slmmodel.load("run").generate([1], dtype="auto"),
+        "leave it out: the model computes in the type of its weights; run.model.to(TYPE) changes it, to one of torch.f",
+    ),
+    (lambda: slmmodel.train("data", output="new", settings={"optim": {"lr.x": 1}}), "write optim.lr"),
+    (lambda: slmmodel.train("data", output="new", settings={"optim": {"schedule.x": 1}}), "remove it"),
+    (lambda: slmmodel.train("data", output="new", settings={"optim": {"lr_rate": 1}}), "write optim.lr"),
     (lambda: app.load("run").generate("a", ids=[1]), "slmmodel.load(path).generate(ids)"),
     (lambda: slmmodel.load("run").generate([1], num_beams=4), "beam=4"),
     (lambda: slmmodel.load("run").generate([1], greedy=True), "temperature=0"),
@@ -249,6 +269,34 @@ def test_reading_is_for_text(inside: Path) -> None:
     with pytest.raises(OptionError, match="reading says how text is read, and 'data' is packed"):
         app.train("data", output="new", reading={"document": "line"})
     assert not (inside / "new").exists()
+
+
+def test_texts_in_place_of_ids_are_generated_by_the_fix(inside: Path) -> None:
+    for texts in (["The fox", "a"], ["The fox is red. "] * 20):
+        with pytest.raises(WrongType, match="id 0 is str") as caught:
+            slmmodel.load("run").generate(texts, max_new_tokens=2, temperature=0)  # type: ignore[arg-type]
+        names = {"slmmodel": slmmodel, "texts": texts}
+        load, _, generate_each = str(caught.value.fix).partition("; ")
+        exec(load, names)
+        expected = [app.load("run").generate(text, max_new_tokens=2, temperature=0) for text in texts]
+        assert eval(generate_each, names) == expected
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"run": {"budget": {"steps": 1, "tokens": 2}}},
+        {"optim.lr": "fast"},
+        {"model.n_heads": 3},
+        {"model.d_model": "wide"},
+        {"data.stages": [{"from_step": 1}]},
+    ],
+)
+def test_a_traceback_shows_our_error_alone(settings: dict[str, Any], inside: Path) -> None:
+    with pytest.raises(SlmmodelError) as caught:
+        slmmodel.train("data", output="new", settings=settings)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "pydantic" not in shown and "During handling" not in shown
 
 
 def test_arguments_by_position_are_named(inside: Path) -> None:

@@ -166,6 +166,30 @@ def test_a_torch_that_cannot_be_imported_is_not_our_fault(tmp_path, broken):
     assert broken[broken.index("'") + 1 : -2] in done.stderr and "--force-reinstall" in done.stderr
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "raise ImportError('libtorch_cpu.so: failed to map segment from shared object')",
+        "raise OSError('libcudart.so.12: cannot allocate memory')",
+        "raise MemoryError",
+    ],
+)
+@pytest.mark.parametrize(("hard", "fix"), [(1 << 40, "ulimit -S -v 1073741824\n"), (1 << 34, "a shell or a job with")])
+def test_a_limit_of_address_space_is_named_with_its_value(tmp_path, broken, hard, fix):
+    """Not a fault of the installation."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch/__init__.py").write_text(broken)
+    code = (
+        f"import resource, sys\nresource.setrlimit(resource.RLIMIT_AS, ({1 << 34}, {hard}))\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\nfrom slmmodel.cli import main\nsys.exit(main(['bench']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "be loaded: " in done.stderr and "--force-reinstall" not in done.stderr
+    assert "limited to 17,179,869,184 bytes (RLIMIT_AS, ulimit -v 16777216)\n" in done.stderr
+    assert f"  fix:   {fix}" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("broken", "said"),
     [

@@ -293,6 +293,22 @@ CASES = {
     "train data -o r --preset nothing": (2, "fix:   use one of them\n"),
     "info nothing": (2, "fix:   slm info PRESET, or a run folder or vocab.json that exists\n"),
     "sample run run2 --max-new 1": (0, "note: 'run2' is also a run; the prompt is its name: slm sample run2 samples"),
+    "info --on cuda": (2, "fix:   --on h100 or another of them, with a preset; --device of slm train, eval and sample"),
+    "info run --on gpu": (2, "error: --on plans training on a device of a known speed, and 'gpu' is a type of device"),
+    "info cpu-demo --on cuda:1": (2, "  limit: DEVICE or DEVICE:N, with one of h100, "),
+    "ablate data data --lr 1e-3": (
+        2,
+        "fix:   --set optim.lr=1e-3, the rate of all arms; --lr sweep takes for each arm",
+    ),
+    "ablate data data --lr 1e-3,3e-3": (2, "fix:   --set optim.lr=RATE, the rate of all arms; --lr sweep takes"),
+    "ablate data data --lr swep": (2, "fix:   --lr sweep\n"),
+    "train data --budget steps=30,40": (
+        2,
+        "fix:   --output run-2 --budget steps=30, and a run for each other value, with an output of its own\n",
+    ),
+    "resume run --budget steps=30,40": (2, "fix:   --output run-2 --budget steps=30, and a run for each other value"),
+    "train data --force --seed 1,2": (2, "fix:   --seed 1, and a run for each other value\n"),
+    "train data -o r --set optim.x=1": (2, "fix:   remove it\n"),
     "export run run2": (2, "fix:   slm export run -o run-out && slm export run2 -o run2-out\n"),
     "export run run2 -o x": (2, "fix:   slm export run -o x-run && slm export run2 -o x-run2\n"),
 }
@@ -427,6 +443,15 @@ def test_data_of_another_tokenizer_are_packed_again_with_their_options(slm, made
     slmtok.pack("a.txt", slmtok.load("tok.json"), "whole", val="none")
     note = "note: whole has no split val: all its documents, the split train, are taken\n"
     assert note in slm("eval", "run", "--on", "whole", "--no-baselines", code=0).err
+
+
+def test_a_path_of_a_split_names_the_split_that_is_taken(slm, made):
+    import slmtok
+
+    slmtok.pack(made / "a.txt", slmtok.load(made / "tok.json"), "whole", val="none")
+    line = ["train", made / "data", "--val", "whole/val", "-o", "r", "--preset=cpu-demo", "--budget=steps=1"]
+    fix = "name the folder: whole, of which the split train is taken, since it has no split val\n"
+    assert slm(*line, code=1).err.endswith(f"fix:   {fix}")
 
 
 def test_baselines_are_not_another_result(slm, made, tmp_path):

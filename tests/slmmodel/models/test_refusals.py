@@ -147,3 +147,26 @@ def test_an_unknown_choice_of_logits_is_not_the_last() -> None:
     fix = "logits='all', or logits='last', or logits='none'"
     with pytest.raises(UnknownName, match=f"unknown value of logits 'first'\n(.*\n)*  fix:   {fix}$"):
         model("llama")(torch.tensor([[1, 2]]), logits="first")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "fix"),
+    [
+        ({"input_ids": 1}, "run.model(ids)"),
+        ({}, "run.model(ids)"),
+        ({"ids": 1, "attention_mask": 1}, "document_ids=..., the number of each id's document, and -1 for padding"),
+        ({"ids": 1, "labels": 1}, "leave it out: run.model(ids).logits[:, :-1] are those of the targets ids[:, 1:]"),
+        ({"ids": 1, "past_key_values": 1}, "state=run.model.init_state(len(ids), ids.device)"),
+    ],
+)
+def test_a_wrong_call_of_a_model_names_what_forward_takes(options: dict[str, Any], fix: str) -> None:
+    with pytest.raises(WrongType, match=r"position_ids.*, document_ids.*, state.*, logits") as caught:
+        model("llama")(**{name: torch.tensor([[1, 2]]) for name in options})
+    assert caught.value.fix == fix
+
+
+def test_a_second_tensor_by_position_may_be_any_option() -> None:
+    given = torch.tensor([[1, 2]])
+    with pytest.raises(WrongType, match="takes 2 positional arguments but 3 were given") as caught:
+        model("llama")(given, given)
+    assert caught.value.fix == "give options by name"
