@@ -25,6 +25,7 @@ from slmtok.errors import (
     UnknownName,
     UnknownOption,
     UnknownSpecial,
+    VocabularyTooSmall,
     WrongType,
 )
 from slmtok.formats.export import export
@@ -305,3 +306,11 @@ def test_a_choice_that_no_name_is_near_to(tok: slmtok.Tokenizer) -> None:
     fix = refused(lambda: slmtok.pack("a.txt", tok, "x", output_format="hf"), OptionError)
     names = ("slm", "nanogpt", "llama2c", "llmc", "npy")
     assert fix == ", or ".join(f"output_format='{name}'" for name in names)
+
+
+@pytest.mark.parametrize("size", [256, -1])
+def test_a_size_without_room_for_the_bytes(tok: slmtok.Tokenizer, size: int) -> None:
+    """The fix is a smaller size than the present one."""
+    for call in (lambda: slmtok.slice(tok, size), lambda: slmtok.prune(tok, unused_on="a.txt", keep=size)):
+        (n_vocab,) = options(refused(call, VocabularyTooSmall).partition(", or")[0]).values()
+        assert slmtok.slice(tok, n_vocab).n_vocab == 272 < tok.n_vocab
