@@ -89,7 +89,14 @@ MESSAGES = {
     ),
     "info bert-base-uncased": (1, "a model such as gpt-4, or one of gpt2, r50k_base,"),
     "import bert-base-uncased -o x": (1, "fix:   fetch the file first: hf download bert-base-uncased "),
-    "info meta-llama/Llama-2-7b": (1, "fix:   fetch the file first: hf download meta-llama/Llama-2-7b "),
+    # A path that does not exist, or a model of the Hub.
+    "info runs/tok": (
+        1,
+        "fix:   check the name; paths are relative to the working folder; "
+        "for a model of the Hugging Face Hub fetch the file first: hf download runs/tok ",
+    ),
+    "info meta-llama/Llama-2-7b": (1, "fetch the file first: hf download meta-llama/Llama-2-7b "),
+    "info hf:meta-llama/Llama-2-7b": (1, "fix:   fetch the file first: hf download meta-llama/Llama-2-7b "),
     "info hf:gpt2": (1, "fix:   the public encoding gpt2, or "),
     "info gpt4": (1, "fix:   the name gpt-4, or "),
     "info tiktoken:": (1, "fix:   tiktoken:cl100k_base, for instance\n"),
