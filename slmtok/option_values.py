@@ -241,7 +241,20 @@ def check_domains(name: str, value: object) -> dict[str, tuple[str, ...]]:
             fix="join some",
             option=name,
         )
+    for domain, globs in value.items():
+        if isinstance(globs, (int, float)):
+            fact = f" takes globs, not {type(globs).__name__} {globs!r}"
+            raise WrongType((Setting(name), fact), fix=globs_or_weight(domain, globs), option=name)
     return {key: check_globs(name, globs) for key, globs in value.items()}
+
+
+def globs_or_weight(domain: str, weight: object) -> Message:
+    """The fix for a number in the place of the globs of a domain: the option that takes each."""
+    return (
+        Setting("domains", {domain: "GLOB"}),
+        " with a glob that matches its files; its weight in training is ",
+        Setting("mix", {domain: weight}),
+    )
 
 
 def check_sample(name: str, value: object) -> float:

@@ -173,6 +173,21 @@ def test_parts_that_overlap_are_seen_by_their_digests(slmtok, tmp_path):
     assert "different" not in slmtok("merge", "b.counts", "c.counts", "-o", "z.counts").err
 
 
+@pytest.mark.parametrize("weight", ["2", "0.5", ".5", "1/3"])
+def test_a_weight_is_no_glob(slmtok, corpus, weight):
+    for line in (["train", corpus, "--vocab", "300"], ["count", corpus]):
+        ran = slmtok(*line, "--domain", f"books={weight}", "-o", "x")
+        assert ran.code == 2
+        assert f"--domain books={weight} is a glob that matches no file, not a weight\n" in ran.err
+        assert "fix:   --domain books=GLOB with a glob that matches its files; " in ran.err
+        assert ran.err.endswith(f"its weight in training is --mix books={weight}\n")
+
+
+def test_a_number_may_be_the_name_of_a_file(slmtok, corpus):
+    Path("2").write_text("the cat sat on the mat\n")
+    assert slmtok("count", corpus, "2", "--domain", "books=2", "-o", "x.counts").code == 0
+
+
 def test_a_domain_without_documents_is_named(slmtok, corpus):
     told = "note: domain 'code' has no document: --domain code=GLOB matches no file of the corpus\n"
     assert told in slmtok("count", corpus, "--domain", "code=*.py", "-o", "x.counts").err
