@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -130,6 +131,8 @@ CASES = {
     "show tok.json --text=abc --ids": (2, "fix:   slmtok show tok.json --ids abc\n"),
     "merge a.counts --min-count 99999 -o x": (2, "error: --min-count 99999 leaves out every pretoken\n"),
     "merge part-*.counts -o x": (1, "fix:   './*.counts'\n"),
+    "sample-corpus --docs 300 -o x": (2, "fix:   use --bytes 330000, about 300 stories: their size is given, "),
+    "sample-corpus --max-docs 2 -o x": (2, "fix:   use --bytes 5500, about 5 stories: "),
     "sample-corpus --bytes 10 -o x": (2, "error: --bytes 10 is less than one story\n"),
     "sample-corpus -o x.txt.gz": (2, "fix:   -o x.txt\n"),
     "sample-corpus -o x.jsonl": (2, "fix:   -o x.txt\n"),
@@ -551,6 +554,12 @@ def test_what_is_read_whole_has_a_limit(slmtok, tmp_path):
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     ran = slmtok("show", "tok.json", "-", stdin=bytes((64 << 20) + 1))
     assert ran.code == 2 and "error: the text has more than 67,108,864 bytes\n" in ran.err
+
+
+def test_the_size_of_a_number_of_stories(slmtok, tmp_path):
+    fix = slmtok("sample-corpus", "--docs", "300", "-o", "s.txt").err.partition("fix:   use ")[2]
+    ran = slmtok("sample-corpus", *shlex.split(fix.partition(",")[0]), "-o", "s.txt", "--json")
+    assert abs(ran.json["result"]["documents"] - 300) < 30
 
 
 def test_counts_and_sizes_have_one_reader(slmtok, tmp_path):
