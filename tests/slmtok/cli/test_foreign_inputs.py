@@ -356,3 +356,19 @@ def test_runs_in_the_place_of_their_losses(slmtok, beside, monkeypatch) -> None:
         "slmtok align r1.losses r2.losses --on a.txt"
     )
     assert "'r2' is a run of slm" in slmtok("align", "a.losses", "r2", "--on", "a.txt").err
+
+
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        ("tok.json copy.json", "tok.json 'user=<|user|>' -o copy-2.json"),
+        ("tok.json new.json", "tok.json 'user=<|user|>' -o new.json"),
+        ("tok.json a.txt -o new.json", "tok.json 'user=<|user|>' -o new.json"),
+        ("tok.json copy.json user=U --output=new.json", "tok.json user=U --output=new.json"),
+        ("tok.json user", "tok.json 'user=<|user|>' -o chat.json"),
+    ],
+)
+def test_a_file_is_no_special_token(slmtok, here, words: str, fix: str) -> None:
+    (here / "copy.json").write_bytes((here / "tok.json").read_bytes())
+    assert _pasted(slmtok, f"set-special {words}") == f"slmtok set-special {fix}"
+    assert slmtok("set-special", *shlex.split(fix)).code == 0
