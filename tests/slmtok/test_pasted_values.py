@@ -287,6 +287,16 @@ def test_counts_in_memory_among_files(tok: slmtok.Tokenizer, path: str | Path) -
     assert eval(fix, {"counts": counts, "slmtok": slmtok})[-1].inputs == 2
 
 
+@pytest.mark.parametrize("by_name", [False, True])
+def test_counts_in_memory_without_an_output(tok: slmtok.Tokenizer, by_name: bool) -> None:
+    """One fix does all of it."""
+    counts = [slmtok.count("a.txt"), slmtok.count(slmtok.Texts(["a dog ran"]))]
+    merge: Any = slmtok.merge_counts
+    fix = refused(lambda: merge(paths=counts) if by_name else merge(counts), WrongType)
+    assert eval(fix, {"counts": counts, "slmtok": slmtok})[-1].inputs == 2
+    assert refused(lambda: merge(counts[0]), WrongType) == "counts.save('all.counts')"
+
+
 @pytest.mark.parametrize(("share", "n_vocab"), [(0.99, 277), ("99%", 277), (0.5, 272), (276.5, 276), ("276", 276)])
 def test_a_share_of_the_ids(tok: slmtok.Tokenizer, share: Any, n_vocab: int) -> None:
     fix = refused(lambda: slmtok.prune(tok, unused_on="a.txt", keep=share), WrongType)
