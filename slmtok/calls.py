@@ -313,6 +313,9 @@ def meant_option(
     ours, fix = foreign_option(name, value, options)
     if fix:
         return (None, _given_already(ours)) if ours is not None and ours in given else (ours, fix)
+    report = next((option for option in _REPORTS if option in options and option not in given), None)
+    if report is not None and _OF_REPORTS.search(name):
+        return (report, _report_meant(report, value)) if value else (None, None)
     if twin := suggestion(name, given):
         return None, _given_already(twin)
     known = [option for option in options if len(option) > 2 and option not in given]
@@ -325,6 +328,18 @@ def meant_option(
         return meant, f"{meant}={EXAMPLES.get(meant, '...')}"
     is_number = isinstance(value, str) and value.isdecimal() and type(options[meant]) is int
     return meant, (Setting(meant, int(str(value)) if is_number else value),)
+
+
+_OF_REPORTS = re.compile("progress|callback")
+"""In the name of an option that takes a function."""
+
+
+def _report_meant(report: str, function: object) -> str:
+    """The fix with a function that reports progress; without a name of its own, with one that prints."""
+    arguments, name = _REPORTS[report], getattr(function, "__name__", "")
+    if not name.isidentifier():
+        return f"{report}=lambda {arguments}: print({arguments})"
+    return f"{report}={name}, which is called as {name}({arguments})"
 
 
 def _given_already(option: str) -> Message:
