@@ -20,6 +20,7 @@ from slmtok.compat.tiktoken import encoding_for_model, get_encoding
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 from slmtok.errors import (
     CorruptShard,
+    MalformedRecord,
     OptionError,
     SlmtokError,
     UnknownName,
@@ -325,3 +326,11 @@ def test_a_size_without_room_for_the_bytes(tok: slmtok.Tokenizer, size: int) -> 
     for call in (lambda: slmtok.slice(tok, size), lambda: slmtok.prune(tok, unused_on="a.txt", keep=size)):
         (n_vocab,) = options(refused(call, VocabularyTooSmall).partition(", or")[0]).values()
         assert slmtok.slice(tok, n_vocab).n_vocab == 272 < tok.n_vocab
+
+
+@pytest.mark.parametrize("given", [{}, {"text_key": "body"}, {"pattern": "gpt2"}])
+def test_files_with_different_keys_are_counted_apart(tok: slmtok.Tokenizer, given: dict[str, Any]) -> None:
+    Path("a.jsonl").write_text(json.dumps({"text": TEXT}) + "\n")
+    Path("b.tsv").write_text("id\tbody\n1\tthe cat ran\n")
+    fix = refused(lambda: slmtok.count(["a.jsonl", "b.tsv"], **given), MalformedRecord).partition(", which")[0]
+    assert eval(fix, {"slmtok": slmtok})[-1].documents == 2
