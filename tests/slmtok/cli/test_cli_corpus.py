@@ -272,3 +272,12 @@ def test_one_key_that_fits_all_files_is_proposed(slmtok, two_keys):
     err = slmtok("count", "b.tsv", "c.jsonl", "-o", "x").err
     assert "limit:" not in err and "fix:   --text-key body" in err
     assert slmtok("count", "b.tsv", "c.jsonl", "--text-key", "body", "-o", "x").code == 0
+
+
+@pytest.mark.parametrize("key", ["text", "body"])
+def test_files_with_different_keys_are_packed_apart(slmtok, two_keys, key):
+    assert slmtok("train", "a.jsonl", "--vocab", "275", "-o", "tok.json").code == 0
+    err = slmtok("pack", "a.jsonl", "b.tsv", "-t", "tok.json", "--text-key", key, "-o", "x").err
+    assert "limit: --text-key is one for all files of a corpus\n" in err
+    assert "fix:   --text-key text for a.jsonl; --text-key body for b.tsv; each of them packed to an output of" in err
+    assert not Path("x").exists()
