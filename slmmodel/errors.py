@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -347,6 +348,8 @@ _EXPECTED = {
     "tuple_type": "a list of values",
 }
 """Limits by pydantic's type of error; others keep its message."""
+_POWER_OF_TEN = re.compile(r"\b1(0{7,})$", re.ASCII)
+"""A bound such as 1e30, which pydantic writes with all its zeros."""
 
 
 def first_fault(error: ValidationError) -> tuple[str, Any, str]:
@@ -368,4 +371,5 @@ def first_fault(error: ValidationError) -> tuple[str, Any, str]:
         at_most = "" if first["ctx"]["field_type"] == "Tuple" else "at most "
         return ".".join(map(str, first["loc"])), value, f"{at_most}{first['ctx']['max_length']} values"
     limit = _EXPECTED.get(first["type"], first["msg"].removeprefix("Value error, ").removeprefix("Input should be "))
+    limit = _POWER_OF_TEN.sub(lambda zeros: f"1e{len(zeros[1])}", limit)
     return ".".join(map(str, first["loc"])), value, limit

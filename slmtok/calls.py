@@ -187,6 +187,10 @@ def wrong_call(
     limit = f"{name}({', '.join(map(_brief, parameters))})"
     if len(args) > len(positional) and (fix := _saved(name, args[: len(positional)], taken, args[len(positional)])):
         return WrongType(f"{name}() takes no output", limit=limit, fix=fix)
+    if missing == ["out"] and name == "merge_counts":
+        in_memory = counts_in_memory(args[0] if args else keywords["paths"], "all.counts")
+        if in_memory is not None:
+            return in_memory
     if missing:
         fix = OF_ROWS if name == "Ragged" else example
         return WrongType(f"{name}() lacks {missing[0]!r}", limit=limit, fix=fix, option=missing[0])
@@ -224,6 +228,30 @@ def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keyw
         meant = dict(zip(("vocab_size", "pattern"), args[1:], strict=False))
         return call_text("slmtok.train", args[:1], {**meant, **keywords})
     return None
+
+
+def counts_in_memory(paths: object, out: object) -> WrongType | None:
+    """The error of `merge_counts` for counts in the place of their files; None for other arguments."""
+    if _is_counts(paths):
+        fact, fix = "paths is counts in memory, not a list of files", f"counts.save({argument_text(out)})"
+        if _is_counts(out):
+            fact = "both arguments are counts in memory, not a list of files and an output"
+            fix = "a.save('a.counts'), b.save('b.counts'), slmtok.merge_counts(['a.counts', 'b.counts'], 'all.counts')"
+        return WrongType(fact, limit="merge_counts(paths, out) sums files", fix=fix)
+    listed = paths if isinstance(paths, (list, tuple)) else ()
+    saved = [f"counts[{index}].save('{index}.counts')" for index, each in enumerate(listed) if _is_counts(each)]
+    if not saved:
+        return None
+    names = [f"{index}.counts" if _is_counts(each) else str(each) for index, each in enumerate(listed)]
+    return WrongType(
+        f"paths lists {len(saved)} counts in memory, not files",
+        limit="merge_counts sums files; counts is the list that you gave",
+        fix=f"{', '.join(saved)}, slmtok.merge_counts({names}, {argument_text(out)})",
+    )
+
+
+def _is_counts(value: object) -> bool:
+    return type(value).__name__ == "PretokenCounts"
 
 
 _RESULTS = {"import_file": "tok, receipt = {}; tok"}
@@ -285,6 +313,9 @@ def meant_option(
     ours, fix = foreign_option(name, value, options)
     if fix:
         return (None, _given_already(ours)) if ours is not None and ours in given else (ours, fix)
+    report = next((option for option in _REPORTS if option in options and option not in given), None)
+    if report is not None and _OF_REPORTS.search(name):
+        return (report, _report_meant(report, value)) if value else (None, None)
     if twin := suggestion(name, given):
         return None, _given_already(twin)
     known = [option for option in options if len(option) > 2 and option not in given]
@@ -297,6 +328,18 @@ def meant_option(
         return meant, f"{meant}={EXAMPLES.get(meant, '...')}"
     is_number = isinstance(value, str) and value.isdecimal() and type(options[meant]) is int
     return meant, (Setting(meant, int(str(value)) if is_number else value),)
+
+
+_OF_REPORTS = re.compile("progress|callback")
+"""In the name of an option that takes a function."""
+
+
+def _report_meant(report: str, function: object) -> str:
+    """The fix with a function that reports progress; without a name of its own, with one that prints."""
+    arguments, name = _REPORTS[report], getattr(function, "__name__", "")
+    if not name.isidentifier():
+        return f"{report}=lambda {arguments}: print({arguments})"
+    return f"{report}={name}, which is called as {name}({arguments})"
 
 
 def _given_already(option: str) -> Message:

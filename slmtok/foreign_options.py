@@ -247,12 +247,25 @@ def rule_of_share(text: str) -> str | None:
     return f"{share[1] or 'tail'}:{rounded:g}%" if 0 < percent < 100 else "tail:10%"
 
 
+def split_of_share(share: object) -> Message:
+    """The fix with the rule of a share, `tail:10%` for a text that is none; both rules where the text names neither."""
+    rule = rule_of_share(str(share)) or "tail:10%"
+    if str(share).startswith(("hash:", "tail:")):
+        return (Setting("val", rule),)
+    return (
+        Setting("val", rule),
+        ", which is the end of the corpus, or ",
+        Setting("val", rule.replace("tail", "hash")),
+        ", documents chosen by a hash of their text",
+    )
+
+
 def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[str | None, Message | None]:
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
     if name in _SPECIALS and "special" in options and (spelled := _spelled(value)):
         return "special", (Setting("special", spelled),)
     if name in VALIDATION_SHARES and "val" in options:
-        return "val", (Setting("val", rule_of_share(str(value)) or "tail:10%"),)
+        return "val", split_of_share(value)
     if name in VALIDATION_FILES and "val" in options:
         return "val", (Setting("val", f"files:{value or 'val.txt'}"), ", and the file in the corpus too")
     if name == "input_sentence_size" and {"document", "max_docs"} <= {*options}:

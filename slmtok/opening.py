@@ -131,9 +131,11 @@ def missing_tokenizer(error: MissingInput, name: str) -> MissingInput:
         what = "public encoding" if meant in ENCODINGS else "name"
         error.fix = f"the {what} {meant}, or the path of a tokenizer file"
     elif similar_file(name) is None and _HUB_NAME.fullmatch(hub) and ("/" not in hub or not Path(hub).parent.is_dir()):
-        fetch = f"fetch the file first: hf download {hub} tokenizer.json --local-dir . ; then name tokenizer.json"
-        check = "" if name.startswith("hf:") else "; or check the name, paths are relative to the working folder"
-        error.fix = f"{fetch}, if it is byte-level BPE{check}"
+        fetch = f"hf download {hub} tokenizer.json --local-dir . ; then name tokenizer.json, if it is byte-level BPE"
+        if "/" in name and not name.startswith("hf:"):
+            error.fix = f"{error.fix}; for a model of the Hugging Face Hub fetch the file first: {fetch}"
+        else:
+            error.fix = f"fetch the file first: {fetch}" + f"; or {error.fix}" * (not name.startswith("hf:"))
     return error
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from slmtok.checks import U64, check_int, integer_meant
 from slmtok.errors import InvalidSpecials, Message, OptionError, Setting, WrongType, suggestion
-from slmtok.foreign_options import any_of, closest, rule_of_share
+from slmtok.foreign_options import any_of, closest, rule_of_share, split_of_share
 from slmtok.sizes import parse_size
 
 MAX_DOMAINS = 65_535
@@ -241,7 +241,20 @@ def check_domains(name: str, value: object) -> dict[str, tuple[str, ...]]:
             fix="join some",
             option=name,
         )
+    for domain, globs in value.items():
+        if isinstance(globs, (int, float)):
+            fact = f" takes globs, not {type(globs).__name__} {globs!r}"
+            raise WrongType((Setting(name), fact), fix=globs_or_weight(domain, globs), option=name)
     return {key: check_globs(name, globs) for key, globs in value.items()}
+
+
+def globs_or_weight(domain: str, weight: object) -> Message:
+    """The fix for a number in the place of the globs of a domain: the option that takes each."""
+    return (
+        Setting("domains", {domain: "GLOB"}),
+        " with a glob that matches its files; its weight in training is ",
+        Setting("mix", {domain: weight}),
+    )
 
 
 def check_sample(name: str, value: object) -> float:
@@ -428,31 +441,32 @@ VAL_RULE = re.compile(r"(hash|tail):(\d+(?:\.\d{1,4})?)%")
 
 def check_val(name: str, value: object) -> str:
     """A rule for the validation split."""
-    rule = check_str(name, value, "none" if value is None or value is False else rule_of_share(str(value)) or "auto")
-    match = VAL_RULE.fullmatch(rule)
-    if rule in ("auto", "none") or (rule.startswith("files:") and len(rule) > 6):
-        return rule
+    share = split_of_share(value) if rule_of_share(str(value)) else None
+    if not isinstance(value, str):
+        error = wrong_type(name, value, "must be a str", "none" if value is None or value is False else "auto")
+        error.fix = share or error.parts["fix"]
+        raise error
+    match = VAL_RULE.fullmatch(value)
+    if value in ("auto", "none") or (value.startswith("files:") and len(value) > 6):
+        return value
     if not match or not 0 < float(match[2]) < 100:
-        meant, where = _val_meant(rule)
+        meant, where = (None, None) if share else _val_meant(value)
+        fix = (Setting(name, meant), "; files:GLOB is for files of the corpus" if where else "") if meant else None
         raise OptionError(
-            (Setting(name, rule), " is not a rule for a validation split"),
+            (Setting(name, value), " is not a rule for a validation split"),
             where=where,
             limit="auto, none, hash:P%, tail:P%, files:GLOB, with P from 0.0001 to 99.9999, at most four decimals",
-            fix=(Setting(name, meant), "; files:GLOB is for files of the corpus" if where else "")
-            if meant
-            else any_of(name, ("auto", "none", "tail:10%")),
+            fix=share or fix or any_of(name, ("auto", "none", "tail:10%")),
             option=name,
         )
-    return rule
+    return value
 
 
 def _val_meant(rule: str) -> tuple[str | None, str | None]:
-    """(rule, place): what a share such as `0.1`, `1.5`, `10%` or `tail:0.1`, or the name of a file, stands for.
+    """(rule, place): what a misspelt rule, or the name of a file, stands for.
 
     The place says of a file that it does not exist. The rule is None for a text that is like no rule.
     """
-    if share := rule_of_share(rule):
-        return share, None
     kind, colon, rest = rule.partition(":")
     if colon and (meant := closest(kind, ("hash", "tail", "files"))) and meant != kind and rest:
         return ("files:" + rest if meant == "files" else rule_of_share(f"{meant}:{rest}") or "auto"), None

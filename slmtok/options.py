@@ -727,8 +727,8 @@ def build_options(
     known = {name: spec.default for name, _, spec in option_specs(cls)}
     for name, value in keywords.items():
         if name not in known:
-            flags = {"force": False} if cls is PackOptions else {}
-            meant, fix = meant_option(name, value, {**known, **flags}, cls, {*known} & {*keywords})
+            names = ("force", "on_progress") if cls is PackOptions else ("progress",) if cls is not ReadOptions else ()
+            meant, fix = meant_option(name, value, {**known, **dict.fromkeys(names)}, cls, {*known} & {*keywords})
             raise UnknownOption(
                 f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant else ""),
                 limit=f"known: {', '.join(sorted(known))}",

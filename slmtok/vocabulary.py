@@ -207,7 +207,8 @@ class Vocabulary:
 
         Raises `VocabularyTooSmall` below 272 and `InvalidTokens` where it would have to grow or the layout is foreign.
         """
-        n_vocab = check_int("n_vocab", n_vocab, -(10**100), 10**100, example=part_of_size(n_vocab, self.n_vocab))
+        example = part_of_size(n_vocab, self.n_vocab)
+        n_vocab = check_int("n_vocab", n_vocab, -(10**100), 10**100, example=example)
         if self.layout == "foreign":
             raise InvalidTokens(
                 "a foreign vocabulary has no prefix of its own",
@@ -215,7 +216,7 @@ class Vocabulary:
                 fix="train a vocabulary of your own with slmtok.train",
             )
         if n_vocab < FIRST_LEARNED:
-            raise vocabulary_too_small(n_vocab, self.scheme, option="n_vocab", example=min(4096, self.n_vocab))
+            raise vocabulary_too_small(n_vocab, self.scheme, option="n_vocab", example=example)
         if n_vocab > self.n_vocab:
             raise InvalidTokens(
                 f"a vocabulary of {self.n_vocab} ids cannot be cut to {n_vocab}",

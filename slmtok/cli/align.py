@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from slmtok.analysis.align import Alignment, Losses, Segment, Sums, read_losses
 from slmtok.analysis.align import align as align_losses
-from slmtok.cli.files import check_is_file, check_output, read_documents, text_files, writing
+from slmtok.cli.arguments import arguments_of
+from slmtok.cli.files import check_is_file, check_output, names_tokenizer, read_documents, text_files, writing
 from slmtok.cli.options import INTEGER, argument, command, option, options_of, output_options
 from slmtok.cli.output import Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
@@ -25,9 +29,25 @@ MAX_SHOWN = 60
 """Characters of a string in the table."""
 
 
+def _refuse_tokenizers(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """The second argument. Raises `OptionError` where both are tokenizers, which another command compares."""
+    both = [ctx.params.get("a"), value]
+    if all(isinstance(each, str) and names_tokenizer(each) for each in both):
+        given = arguments_of(ctx)
+        on = [word for flag, text in pairwise(given) if flag == "--on" for word in (flag, text)]
+        raise OptionError(
+            f"{' and '.join(map(repr, both))} are tokenizers, not losses of models on a text",
+            where=ctx.command_path,
+            limit="files that slm eval RUN --losses FILE wrote; slmtok diff compares tokenizers",
+            fix=shlex.join(["slmtok", "diff", *map(str, both), *on]),
+            option="a",
+        )
+    return value
+
+
 @command("align", example="slmtok align a.losses b.losses --on val.jsonl")
 @argument("a", metavar="A")
-@argument("b", metavar="B")
+@argument("b", metavar="B", callback=_refuse_tokenizers)
 @option("--on", metavar="TEXT", multiple=True, required=True, help="The text that was scored. Repeat for several.")
 @option("--top", metavar="N", type=INTEGER, default=10, help="How many strings the tables have.")
 @options_of(ReadOptions, into="read")

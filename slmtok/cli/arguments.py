@@ -71,6 +71,9 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     """
     from slmtok.formats.foreign_files import READ_PAIR, TRAIN_OWN_CALL
 
+    if isinstance(apart := error.fields.get("files_by_key"), dict):
+        error.fix = _counted_apart(apart, ctx)
+        return
     path = error.fields.get("path")
     if not isinstance(path, str):
         return
@@ -93,6 +96,37 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     beside = str(error.fix).partition("tokenizer file beside it: ")[2]
     if beside and beside in [value for _, value in _values(ctx)]:
         error.fix = f"name another tokenizer in place of {path}: {beside} is given already"
+
+
+def _counted_apart(apart: dict[str, list[str]], ctx: click.Context) -> str:
+    """The commands that count files with different fields apart, and the command on the counts."""
+    from dataclasses import fields
+
+    from slmtok.corpus.text_keys import counts_names
+    from slmtok.options import CountOptions
+
+    of_count = {each.name for each in fields(CountOptions)}
+    params = {flag: param for param in ctx.command.params for flag in (*param.opts, *param.secondary_opts)}
+    last = "merge" if ctx.info_name == "count" else str(ctx.info_name)
+    places = [word for word in positional(ctx) if word not in ctx.params.get("corpus", ())]
+    reading: list[str] = []
+    rest: list[str] = []
+    words = iter(arguments_of(ctx))
+    for word in words:
+        param = params.get(word.partition("=")[0])
+        if not isinstance(param, click.Option):
+            continue
+        given = [word] if param.is_flag or "=" in word else [word, next(words, "")]
+        if param.name in of_count and param.name != "text_key":
+            reading += given
+        elif param.name not in of_count and (last != "merge" or param.name in ("output", "force")):
+            rest += given
+    names = counts_names(apart)
+    lines = [
+        ["slmtok", "count", *files, "--text-key", key, *reading, "-o", name]
+        for (key, files), name in zip(apart.items(), names, strict=True)
+    ]
+    return " && ".join(map(shlex.join, [*lines, ["slmtok", last, *places, *names, *rest]]))
 
 
 def _train_own(path: str, ctx: click.Context) -> str:

@@ -29,7 +29,7 @@ from slmtok.errors import InvalidText, OptionError
 from slmtok.opening import TIKTOKEN, load
 from slmtok.option_values import parse_bytes
 from slmtok.options import ReadOptions
-from slmtok.sizes import format_bytes
+from slmtok.sizes import format_bytes, parse_size
 
 if TYPE_CHECKING:
     from slmtok.bench.comparison import Comparison
@@ -207,10 +207,24 @@ def _size_or_name(value: str | None, arguments: Sequence[str]) -> str:
     return f"{'--bytes' if (value or '')[:1].isdigit() else '-o'} {value}"
 
 
+_STORY_BYTES = 1100
+"""Mean size of a story."""
+_MIN_STORIES = 5
+"""So many stories of mean size hold at least one."""
+
+
+def _size_of(value: str | None, arguments: Sequence[str]) -> str:
+    """The option for the size of a number of stories."""
+    number = parse_size(value or "") or 1000
+    n_stories = max(_MIN_STORIES, number)
+    return f"--bytes {n_stories * _STORY_BYTES}, about {n_stories:,} stories: their size is given, not their number"
+
+
+_NUMBERS_OF_STORIES = ("-n", "--docs", "--max-docs", "--num-docs", "--n-docs", "--stories", "--num-stories", "--count")
 _SAMPLE_HABITS: dict[str, Habit] = {
     EXTRA: _size_or_name,
     **dict.fromkeys(("--size", "--max-bytes", "--n-bytes"), instead("--bytes {}", "1MB")),
-    **dict.fromkeys(("-n", "--docs", "--stories"), instead("--bytes 1MB, about 1,000 stories", "N")),
+    **dict.fromkeys(_NUMBERS_OF_STORIES, _size_of),
 }
 
 

@@ -125,20 +125,21 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
 
 @command("slice", example="slmtok slice tok.json --vocab 500 -o small.json", habits={EXTRA: _size})
 @tokenizer_argument()
-@options_of(TrainOptions, into="options", only=("vocab_size",), required=("vocab_size",))
+@option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
+        help="Number of ids in all, fewer than the tokenizer has.")  # fmt: skip
 @_mapped_output
-def slice(tokenizer: str, options: TrainOptions, output: str, force: bool) -> Outcome:
+def slice(tokenizer: str, size: int, output: str, force: bool) -> Outcome:
     """Cut a tokenizer to a smaller vocabulary: the same as training to that size."""
     import numpy as np
 
     refuse_list(
         arguments_of_command(), lambda sizes: f"--vocab {sizes[0]}; slmtok eval --sizes {','.join(sizes)} measures all"
     )
-    output = output.replace(VOCAB_PLACEHOLDER, str(options.n_vocab))
+    output = output.replace(VOCAB_PLACEHOLDER, str(size))
     set_outputs([output])
     _check([tokenizer], output, output + ID_MAP_SUFFIX, force=force)
     before = load(tokenizer)
-    after = slmtok.slice(before, options.n_vocab)
+    after = slmtok.slice(before, size)
     ids = np.arange(before.n_vocab, dtype=np.int64)
     id_map = _write(after, output, np.where(ids < after.n_vocab, ids, -1), force=force)
     return _outcome(before, after, output, [("id map", id_map["id_map"])], id_map)

@@ -67,10 +67,10 @@ def _decoded(value: str | None, arguments: Sequence[str]) -> str:
 
 
 def _listed(value: str | None, arguments: Sequence[str]) -> str:
-    """What lists the tokens with the text of an argument too many; a number is an id."""
-    return (
-        _decoded(value, arguments) if value and value.isdecimal() else f"--grep {shlex.quote(re.escape(value or ''))}"
-    )
+    """What shows one token: of an id, also of none, the command; of a text an option."""
+    if value is None or value.isdecimal():
+        return _decoded(value, arguments)
+    return f"--grep {shlex.quote(re.escape(value))}"
 
 
 def _first(value: str | None, arguments: Sequence[str]) -> str:
@@ -83,6 +83,7 @@ _HABITS: dict[str, Habit] = {
     **dict.fromkeys(("--limit", "--top", "--head", "--max", "--first", "-n"), _first),
     **dict.fromkeys(("--search", "--filter", "--find", "--contains", "--match"), instead("--grep {}", "the")),
     **dict.fromkeys(("--id", "--ids"), _decoded),
+    **dict.fromkeys(("--token", "--tokens", "--token-id"), _listed),
 }
 """Options of other tools, each with what stands for it here."""
 

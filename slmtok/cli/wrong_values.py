@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from itertools import pairwise
@@ -9,8 +10,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slmtok.cli.arguments import arguments_of, command_line, example_words, folder_for_file, parameter_name, positional
+from slmtok.cli.arguments import (
+    OUTPUT_FLAGS,
+    arguments_of,
+    command_line,
+    example_words,
+    folder_for_file,
+    parameter_name,
+    positional,
+    value_after,
+)
 from slmtok.errors import SlmtokError, suggestion
+from slmtok.files import free_name
 from slmtok.foreign_options import closest
 from slmtok.sizes import parse_size
 from slmtok.specials import FIRST_LEARNED, pairs_meant
@@ -159,12 +170,31 @@ def _spellings_in_pairs(name: str, value: str, ctx: click.Context | None) -> str
         given = [word for flag, word in pairwise(arguments) if flag in flags] + joined
         pairs = pairs_meant(given if value in given else [value])
         return " ".join(f"{name} {shlex.quote(f'{role}={text}')}" for role, text in pairs.items())
+    if value.endswith(".json") or os.path.isfile(value):  # noqa: PTH113
+        return _with_file_as_output(value, ctx)
     n_before = sum(param.nargs for param in ctx.command.params if isinstance(param, click.Argument) and param.nargs > 0)
     given = positional(ctx)[n_before:]
     words = [each for each in arguments if each not in given]
     pairs = pairs_meant(given if value in given else [value])
     at = arguments.index(given[0]) if value in given else len(words)
-    return command_line(ctx, [*words[:at], *(f"{role}={text}" for role, text in pairs.items()), *words[at:]])
+    return _with_output(ctx, [*words[:at], *(f"{role}={text}" for role, text in pairs.items()), *words[at:]])
+
+
+def _with_file_as_output(file: str, ctx: click.Context) -> str:
+    """The command line without a file in the place of a pair, which is its output unless that is given."""
+    words = arguments_of(ctx)
+    at = len(words) - 1 - words[::-1].index(file)
+    has_pair = any("=" in each for each in positional(ctx))
+    words[at : at + 1] = [] if has_pair else [next(each for each in example_words(ctx.command) if "=" in each)]
+    return _with_output(ctx, words, file)
+
+
+def _with_output(ctx: click.Context, words: list[str], output: str | None = None) -> str:
+    """The command line with an output, by default that of the example, unless one is given."""
+    if not any(each.partition("=")[0] in OUTPUT_FLAGS for each in words):
+        output = output or value_after(OUTPUT_FLAGS, example_words(ctx.command))
+        words = [*words, "-o", free_name(output)] if output else words
+    return command_line(ctx, words)
 
 
 def _share_meant(name: str, error: click.BadParameter, value: str, command: click.Command | None) -> str | None:

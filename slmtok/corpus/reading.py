@@ -7,6 +7,7 @@ same document.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from slmtok.corpus.paths import HUGGING_FACE, STDIN, domain_of, expand
 from slmtok.corpus.selection import Selection, Skipped
 from slmtok.corpus.streams import UTF_8, compression, explained, open_stream, read_document
 from slmtok.errors import MissingInput, OptionError, Setting, WrongType
+from slmtok.option_values import globs_or_weight
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 8 << 20
 """Size of the chunks of a file. Positions count in chunks: a change makes old pack journals unusable."""
+
+
+_NUMBER = re.compile(r"\d*\.?\d+(/\d+)?%?", re.ASCII)
+"""A weight: 2, 0.5, 1/3."""
 
 
 class CorpusDocument(NamedTuple):
@@ -59,6 +65,7 @@ def find(corpus: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], opti
     found = expand(given)
     unused = tuple(glob for glob in options.exclude if not any(matches(source, glob) for source in found))
     _refuse_listed_globs(unused)
+    _refuse_weights(found, options)
     kept = Sources(source for source in found if not is_excluded(source, options))
     if not kept:
         raise MissingInput(
@@ -90,6 +97,20 @@ def _refuse_listed_globs(unused: Iterable[str]) -> None:
                 fix=(Setting("exclude", tuple(parts)),),
                 option="exclude",
             )
+
+
+def _refuse_weights(sources: Sequence[str], options: ReadOptions) -> None:
+    """Raises `OptionError` for a number as the glob of a domain, unless it matches a source."""
+    for domain, globs in options.domains.items():
+        for glob in globs:
+            if _NUMBER.fullmatch(glob) and not any(matches(source, glob) for source in sources):
+                raise OptionError(
+                    (Setting("domains", {domain: glob}), " is a glob that matches no file, not a weight"),
+                    where=f"domain {domain!r}",
+                    limit="a domain is named by globs of its files; weights are an option of their own",
+                    fix=globs_or_weight(domain, glob),
+                    option="domains",
+                )
 
 
 def _refuse_duplicates(sources: Sequence[str]) -> None:

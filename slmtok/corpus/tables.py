@@ -49,6 +49,7 @@ class Header:
                         ", or ",
                         Setting("text_template", "{1} {2}"),
                     ),
+                    meant=meant,
                 )
         return cls(template, len(names), tuple(known[name] for name in template.fields))
 

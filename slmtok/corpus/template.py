@@ -123,7 +123,7 @@ class Template:
         if kind == "fields":
             # Earlier records may have had the field.
             fix = (*fix, " if all records have it, else ", Setting("skip_malformed", True))
-        return MalformedRecord(fact, fix=fix)
+        return MalformedRecord(fact, fix=fix, meant=likely)
 
 
 def _filtered(value: bytes, filters: Sequence[str]) -> bytes:

@@ -20,6 +20,7 @@ from slmtok.calls import Expression, call_text, explains_calls, warn_caller
 from slmtok.checks import check_output_name, check_path, refuse_home
 from slmtok.corpus import Sources, find
 from slmtok.corpus.contents import refuse_counts
+from slmtok.corpus.text_keys import explain_keys
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import mention_texts
 from slmtok.options import PackOptions, build_options, documents_options
@@ -103,11 +104,12 @@ def pack(
             on_progress=on_progress,
             remote=remote,
         )
-    except SlmtokError:
+    except SlmtokError as error:
         for made in (work, out):
             with suppress(OSError):
                 # An empty one alone is removed.
                 made.rmdir()
+        explain_keys(error, sources, options)
         raise
     _warn_of_split(shards.manifest, out)
     if layout.files is not None:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from slmtok import _engine
 from slmtok.corpus import Skipped, Sources, find, read
 from slmtok.corpus.paths import domain_of
-from slmtok.errors import DocumentTooLarge, MissingInput, OptionError, Setting
+from slmtok.corpus.text_keys import explain_keys
+from slmtok.errors import DocumentTooLarge, MalformedRecord, MissingInput, OptionError, Setting
 from slmtok.files import mention_texts
 from slmtok.options import CountOptions, ReadOptions
 from slmtok.patterns import parse_pattern
@@ -59,6 +60,9 @@ def count_corpus(
     except MissingInput as error:
         single_fix = "slmtok.Texts([text]), if it is a text; else check the name"
         mention_texts(error, corpus, "slmtok.Texts(texts), if they are texts; else check the names", single_fix)
+        raise
+    except MalformedRecord as error:
+        explain_keys(error, corpus, options)
         raise
     except DocumentTooLarge as error:
         if memory is not None and error.fields.get("bytes") == options.max_doc_bytes < wanted:

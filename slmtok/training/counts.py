@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from slmtok import _engine, atomic
 from slmtok._engine import UNICODE_VERSION, Counts
-from slmtok.calls import argument_text, explains_calls
+from slmtok.calls import argument_text, counts_in_memory, explains_calls
 from slmtok.checks import U64, as_list, check_int, check_path
 from slmtok.errors import MissingInput, NotEnoughMemory, OptionError, Setting, WrongType
 from slmtok.files import free_name
@@ -330,12 +330,8 @@ def merge_counts(
     `MissingInput`, `CountOverflow`, `OutputExists`, `DiskFull`.
     """
     minimum = check_int("min_count", min_count, 1)
-    if isinstance(paths, PretokenCounts):
-        fact, fix = "paths is counts in memory, not a list of files", f"counts.save({argument_text(out)})"
-        if isinstance(out, PretokenCounts):
-            fact = "both arguments are counts in memory, not a list of files and an output"
-            fix = "a.save('a.counts'), b.save('b.counts'), slmtok.merge_counts(['a.counts', 'b.counts'], 'all.counts')"
-        raise WrongType(fact, limit="merge_counts(paths, out) sums files", fix=fix)
+    if error := counts_in_memory(paths, out):
+        raise error
     if isinstance(paths, (str, os.PathLike)) or not isinstance(paths, Iterable):
         fix = "['a.counts', 'b.counts']"
         if isinstance(paths, (str, os.PathLike)):
@@ -344,16 +340,8 @@ def merge_counts(
             fix = _merge_meant(paths, out, {**options, "force": True} if force else options)
         raise WrongType(f"paths is {type(paths).__name__}, not a list of paths", fix=fix)
     files_given = as_list(paths)
-    held = sum(isinstance(each, PretokenCounts) for each in files_given)
-    if held:
-        in_memory = [index for index, each in enumerate(files_given) if isinstance(each, PretokenCounts)]
-        saved = [f"counts[{index}].save('{index}.counts')" for index in in_memory]
-        names = [f"{index}.counts" if index in in_memory else str(each) for index, each in enumerate(files_given)]
-        raise WrongType(
-            f"paths lists {held} counts in memory, not files",
-            limit="merge_counts sums files; counts is the list that you gave",
-            fix=f"{', '.join(saved)}, slmtok.merge_counts({names}, {argument_text(out)})",
-        )
+    if error := counts_in_memory(files_given, out):
+        raise error
     atomic.check_outputs(out, inputs=files_given, force=force)
     files = _open_all(files_given, allow_duplicate)
     head = merge_heads([file.head for file in files], minimum)

@@ -285,16 +285,15 @@ def _check_own(vocabulary: Vocabulary) -> None:
 
 
 def _check_keep(keep: int, vocabulary: Vocabulary) -> int:
-    number = check_int("keep", keep, -U64, example=part_of_size(keep, vocabulary.n_vocab))
+    example = part_of_size(keep, vocabulary.n_vocab)
+    number = check_int("keep", keep, -U64, example=example)
     if number < FIRST_LEARNED:
-        raise vocabulary_too_small(
-            number, vocabulary.scheme, option="keep", example=max(FIRST_LEARNED, vocabulary.n_vocab // 2)
-        )
+        raise vocabulary_too_small(number, vocabulary.scheme, option="keep", example=example)
     if number > vocabulary.n_vocab:
         raise OptionError(
             (Setting("keep", number), f" is more than the {vocabulary.n_vocab} ids of the tokenizer"),
             limit=f"{FIRST_LEARNED} to {vocabulary.n_vocab}",
-            fix=(Setting("keep", max(FIRST_LEARNED, vocabulary.n_vocab // 2)),),
+            fix=(Setting("keep", example),),
             option="keep",
         )
     return number

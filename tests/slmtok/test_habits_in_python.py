@@ -220,3 +220,35 @@ def test_values_of_wrong_types_are_named(bpe, tmp_path: Path, monkeypatch) -> No
     counts = slmtok.count(slmtok.Texts(TEXTS))
     saved = "counts[0].save('0.counts'), slmtok.merge_counts(['0.counts'], 'all.counts')"
     assert fix_of(lambda: slmtok.merge_counts([counts], "all.counts")) == saved
+
+
+def _printed(*state: object) -> None:
+    print(*state)
+
+
+PRINTED = "on_progress=_printed, which is called as _printed(state)"
+
+
+@pytest.mark.parametrize(
+    ("given", "fix"),
+    [
+        ({"progress": _printed}, PRINTED),
+        ({"callback": _printed}, PRINTED),
+        ({"progress": lambda state: None}, "on_progress=lambda state: print(state)"),
+        ({"progress": True}, "on_progress=lambda state: print(state)"),
+        ({"progress": None}, "leave it out"),
+        ({"progress_bar": False}, "leave it out"),
+    ],
+)
+def test_packing_names_its_report_of_progress(bpe, tmp_path: Path, monkeypatch, given, fix: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("corpus.txt").write_text("\n".join(TEXTS))
+    assert fix_of(lambda: slmtok.pack("corpus.txt", bpe, "out", **given)) == fix
+    named = eval(f"dict({fix.partition(', which')[0]})", globals()) if fix != "leave it out" else {}
+    assert slmtok.pack("corpus.txt", bpe, "out", **named).files
+
+
+def test_counting_and_training_name_their_report_of_progress() -> None:
+    fix = "progress=_printed, which is called as _printed(stage, done, total)"
+    for call in (slmtok.count, slmtok.train):
+        assert fix_of(lambda call=call: call(slmtok.Texts(TEXTS), on_progress=_printed)) == fix

@@ -58,6 +58,13 @@ REFUSED: list[tuple[dict[str, object], type[SlmtokError], str, str]] = [
     ({"sample": 2}, OptionError, "sample=2 is not a share", "--sample 0.02"),
     ({"separator": "x", "document": "line"}, OptionError, "document='line' together", "leave --document out"),
     ({"text_template": "{a", "text_key": "b"}, OptionError, "is not a template", "--text-template"),
+    (
+        {"domains": {"a": 2}},
+        WrongType,
+        "domains takes globs, not int 2\n  fix:   domains={'a': 'GLOB'} with a glob that matches its files; "
+        "its weight in training is mix={'a': 2}",
+        "--domain takes globs, not int 2\n",
+    ),
     ({"domains": {"a": [1]}}, WrongType, "domains takes globs", "--domain takes globs"),
     ({"mix": {"a": "1/0"}}, OptionError, "mix gives 'a' the weight '1/0'", "--mix gives"),
     ({"require": "the"}, WrongType, "require takes many tokens", "--require"),

@@ -20,16 +20,19 @@ from slmtok.compat.tiktoken import encoding_for_model, get_encoding
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 from slmtok.errors import (
     CorruptShard,
+    MalformedRecord,
     OptionError,
     SlmtokError,
     UnknownName,
     UnknownOption,
     UnknownSpecial,
+    VocabularyTooSmall,
     WrongType,
 )
 from slmtok.formats.export import export
 from slmtok.shards import open_shards
 
+HASHED = "documents chosen by a hash of their text"
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
 
@@ -62,7 +65,7 @@ def options(fix: str) -> dict[str, Any]:
 )
 def test_a_share_of_a_few_documents(tok: slmtok.Tokenizer, wrong: dict[str, Any]) -> None:
     fix = refused(lambda: slmtok.pack("a.txt", tok, "data", **wrong), SlmtokError)
-    assert fix == "val='tail:10%'"
+    assert fix == f"val='tail:10%', which is the end of the corpus, or val='hash:10%', {HASHED}"
     assert slmtok.pack("a.txt", tok, "data", **options(fix)).files == ["train-00000.bin", "val-00000.bin"]
 
 
@@ -285,6 +288,16 @@ def test_counts_in_memory_among_files(tok: slmtok.Tokenizer, path: str | Path) -
     assert eval(fix, {"counts": counts, "slmtok": slmtok})[-1].inputs == 2
 
 
+@pytest.mark.parametrize("by_name", [False, True])
+def test_counts_in_memory_without_an_output(tok: slmtok.Tokenizer, by_name: bool) -> None:
+    """One fix does all of it."""
+    counts = [slmtok.count("a.txt"), slmtok.count(slmtok.Texts(["a dog ran"]))]
+    merge: Any = slmtok.merge_counts
+    fix = refused(lambda: merge(paths=counts) if by_name else merge(counts), WrongType)
+    assert eval(fix, {"counts": counts, "slmtok": slmtok})[-1].inputs == 2
+    assert refused(lambda: merge(counts[0]), WrongType) == "counts.save('all.counts')"
+
+
 @pytest.mark.parametrize(("share", "n_vocab"), [(0.99, 277), ("99%", 277), (0.5, 272), (276.5, 276), ("276", 276)])
 def test_a_share_of_the_ids(tok: slmtok.Tokenizer, share: Any, n_vocab: int) -> None:
     fix = refused(lambda: slmtok.prune(tok, unused_on="a.txt", keep=share), WrongType)
@@ -305,3 +318,19 @@ def test_a_choice_that_no_name_is_near_to(tok: slmtok.Tokenizer) -> None:
     fix = refused(lambda: slmtok.pack("a.txt", tok, "x", output_format="hf"), OptionError)
     names = ("slm", "nanogpt", "llama2c", "llmc", "npy")
     assert fix == ", or ".join(f"output_format='{name}'" for name in names)
+
+
+@pytest.mark.parametrize("size", [256, -1])
+def test_a_size_without_room_for_the_bytes(tok: slmtok.Tokenizer, size: int) -> None:
+    """The fix is a smaller size than the present one."""
+    for call in (lambda: slmtok.slice(tok, size), lambda: slmtok.prune(tok, unused_on="a.txt", keep=size)):
+        (n_vocab,) = options(refused(call, VocabularyTooSmall).partition(", or")[0]).values()
+        assert slmtok.slice(tok, n_vocab).n_vocab == 272 < tok.n_vocab
+
+
+@pytest.mark.parametrize("given", [{}, {"text_key": "body"}, {"pattern": "gpt2"}])
+def test_files_with_different_keys_are_counted_apart(tok: slmtok.Tokenizer, given: dict[str, Any]) -> None:
+    Path("a.jsonl").write_text(json.dumps({"text": TEXT}) + "\n")
+    Path("b.tsv").write_text("id\tbody\n1\tthe cat ran\n")
+    fix = refused(lambda: slmtok.count(["a.jsonl", "b.tsv"], **given), MalformedRecord).partition(", which")[0]
+    assert eval(fix, {"slmtok": slmtok})[-1].documents == 2

@@ -55,6 +55,8 @@ CASES = {
     "train data -o r --n-layers 4": (2, "fix:   use --set model.n_layers=4\n"),
     "train data -o r --cpu": (2, "fix:   use --device cpu\n"),
     "train data -o r --set optim.lr=0": (2, "limit: greater than 0\n"),
+    "train data -o r --set optim.lr=1e40": (2, "limit: less than or equal to 1e30\n"),
+    "train data -o r --budget epochs=2e9": (2, "limit: less than or equal to 1e9\n"),
     "train data -o r --set optim.betas=0.9,1.5": (2, "limit: less than 1\n"),
     "train data -o r --budget steps=5,epochs=1": (2, "fix:   --budget steps=5\n"),
     "train data -o r --preset gpt2-small": (2, "fix:   --preset gpt2-124m\n"),

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from shared_data import peer
 
+import slmtok as package
+
 
 @pytest.fixture
 def scored(tmp_path: Path) -> Path:
@@ -62,3 +64,15 @@ def test_wrong_arguments(slmtok, scored: Path, arguments: tuple[str, ...], messa
     assert done.code in (1, 2)
     assert message in done.err
     assert {path.name: path.read_bytes() for path in scored.iterdir()} == before
+
+
+@pytest.mark.parametrize("on", [[], ["--on", "v.jsonl"]])
+def test_two_tokenizers_are_compared_by_another_command(slmtok, scored: Path, on: list[str]) -> None:
+    for name in ("one.json", "other.json"):
+        package.train("v.jsonl", vocab_size=275, min_count=1).save(name)
+    ran = slmtok("align", "one.json", "other.json", *on)
+    assert ran.code == 2
+    assert ran.err.startswith("error: 'one.json' and 'other.json' are tokenizers, not losses of models on a text\n")
+    fix = ran.err.partition("fix:   ")[2].strip()
+    assert fix == " ".join(["slmtok", "diff", "one.json", "other.json", *on])
+    assert slmtok(*fix.split()[1:]).code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,21 @@ def test_parts_that_overlap_are_seen_by_their_digests(slmtok, tmp_path):
     assert "different" not in slmtok("merge", "b.counts", "c.counts", "-o", "z.counts").err
 
 
+@pytest.mark.parametrize("weight", ["2", "0.5", ".5", "1/3"])
+def test_a_weight_is_no_glob(slmtok, corpus, weight):
+    for line in (["train", corpus, "--vocab", "300"], ["count", corpus]):
+        ran = slmtok(*line, "--domain", f"books={weight}", "-o", "x")
+        assert ran.code == 2
+        assert f"--domain books={weight} is a glob that matches no file, not a weight\n" in ran.err
+        assert "fix:   --domain books=GLOB with a glob that matches its files; " in ran.err
+        assert ran.err.endswith(f"its weight in training is --mix books={weight}\n")
+
+
+def test_a_number_may_be_the_name_of_a_file(slmtok, corpus):
+    Path("2").write_text("the cat sat on the mat\n")
+    assert slmtok("count", corpus, "2", "--domain", "books=2", "-o", "x.counts").code == 0
+
+
 def test_a_domain_without_documents_is_named(slmtok, corpus):
     told = "note: domain 'code' has no document: --domain code=GLOB matches no file of the corpus\n"
     assert told in slmtok("count", corpus, "--domain", "code=*.py", "-o", "x.counts").err
@@ -216,3 +232,52 @@ def test_a_folder_with_a_tokenizer_beside_the_text(slmtok, corpus, tmp_path):
     assert slmtok("count", "texts", *both, "-o", "both.counts").code == 0
     (tmp_path / "texts" / "other.json").write_text('{"format": "mine", "text": "x"}')
     assert slmtok("count", "texts", "--exclude", "tok.*", "-o", "out.counts").code == 0
+
+
+@pytest.fixture
+def two_keys(tmp_path: Path) -> None:
+    """Records with the field text, and a table with the column body, in the working folder."""
+    texts = [f"story {index} of many stories" for index in range(40)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    rows = "".join(f"{at}\t{text} and other words\n" for at, text in enumerate(texts))
+    (tmp_path / "b.tsv").write_text(f"id\tbody\n{rows}")
+
+
+@pytest.mark.parametrize("key", [[], ["--text-key", "text"], ["--text-key=body"]])
+@pytest.mark.parametrize(
+    ("before", "after"), [("train", "--vocab 290 --pattern gpt2 -o x"), ("extend tok.json", "--vocab 280 -o x"),
+                          ("count", "--max-doc-chars 20 -o x")]
+)  # fmt: skip
+def test_files_with_different_keys_are_counted_apart(slmtok, two_keys, key, before, after):
+    assert slmtok("train", "a.jsonl", "--vocab", "275", "-o", "tok.json").code == 0
+    ran = slmtok(*before.split(), "a.jsonl", "b.tsv", *key, *after.split())
+    assert "limit: --text-key is one for all files of a corpus\n" in ran.err
+    fix = ran.err.partition("fix:   ")[2].strip()
+    assert "slmtok count a.jsonl --text-key text " in fix and "slmtok count b.tsv --text-key body " in fix
+    for line in fix.split(" && "):
+        ran = slmtok(*shlex.split(line)[1:])
+        assert ran.code == 0, (line, ran.err)
+    assert Path("x").exists()
+
+
+def test_a_table_without_names_has_a_key_that_is_to_be_found(slmtok, two_keys):
+    Path("c.tsv").write_text("1\tthe cat sat\n2\tthe dog ran\n")
+    err = slmtok("train", "a.jsonl", "c.tsv", "--vocab", "290", "-o", "x").err
+    assert "limit: --text-key is one for all files of a corpus; KEY is the column of the text in c.tsv\n" in err
+    assert "slmtok count c.tsv --text-key KEY -o c.counts && slmtok train a.counts c.counts --vocab 290 -o x\n" in err
+
+
+def test_one_key_that_fits_all_files_is_proposed(slmtok, two_keys):
+    Path("c.jsonl").write_text(json.dumps({"body": "the cat sat", "id": 1}) + "\n")
+    err = slmtok("count", "b.tsv", "c.jsonl", "-o", "x").err
+    assert "limit:" not in err and "fix:   --text-key body" in err
+    assert slmtok("count", "b.tsv", "c.jsonl", "--text-key", "body", "-o", "x").code == 0
+
+
+@pytest.mark.parametrize("key", ["text", "body"])
+def test_files_with_different_keys_are_packed_apart(slmtok, two_keys, key):
+    assert slmtok("train", "a.jsonl", "--vocab", "275", "-o", "tok.json").code == 0
+    err = slmtok("pack", "a.jsonl", "b.tsv", "-t", "tok.json", "--text-key", key, "-o", "x").err
+    assert "limit: --text-key is one for all files of a corpus\n" in err
+    assert "fix:   --text-key text for a.jsonl; --text-key body for b.tsv; each of them packed to an output of" in err
+    assert not Path("x").exists()

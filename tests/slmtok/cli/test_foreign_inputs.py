@@ -89,7 +89,14 @@ MESSAGES = {
     ),
     "info bert-base-uncased": (1, "a model such as gpt-4, or one of gpt2, r50k_base,"),
     "import bert-base-uncased -o x": (1, "fix:   fetch the file first: hf download bert-base-uncased "),
-    "info meta-llama/Llama-2-7b": (1, "fix:   fetch the file first: hf download meta-llama/Llama-2-7b "),
+    # A path that does not exist, or a model of the Hub.
+    "info runs/tok": (
+        1,
+        "fix:   check the name; paths are relative to the working folder; "
+        "for a model of the Hugging Face Hub fetch the file first: hf download runs/tok ",
+    ),
+    "info meta-llama/Llama-2-7b": (1, "fetch the file first: hf download meta-llama/Llama-2-7b "),
+    "info hf:meta-llama/Llama-2-7b": (1, "fix:   fetch the file first: hf download meta-llama/Llama-2-7b "),
     "info hf:gpt2": (1, "fix:   the public encoding gpt2, or "),
     "info gpt4": (1, "fix:   the name gpt-4, or "),
     "info tiktoken:": (1, "fix:   tiktoken:cl100k_base, for instance\n"),
@@ -349,3 +356,19 @@ def test_runs_in_the_place_of_their_losses(slmtok, beside, monkeypatch) -> None:
         "slmtok align r1.losses r2.losses --on a.txt"
     )
     assert "'r2' is a run of slm" in slmtok("align", "a.losses", "r2", "--on", "a.txt").err
+
+
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        ("tok.json copy.json", "tok.json 'user=<|user|>' -o copy-2.json"),
+        ("tok.json new.json", "tok.json 'user=<|user|>' -o new.json"),
+        ("tok.json a.txt -o new.json", "tok.json 'user=<|user|>' -o new.json"),
+        ("tok.json copy.json user=U --output=new.json", "tok.json user=U --output=new.json"),
+        ("tok.json user", "tok.json 'user=<|user|>' -o chat.json"),
+    ],
+)
+def test_a_file_is_no_special_token(slmtok, here, words: str, fix: str) -> None:
+    (here / "copy.json").write_bytes((here / "tok.json").read_bytes())
+    assert _pasted(slmtok, f"set-special {words}") == f"slmtok set-special {fix}"
+    assert slmtok("set-special", *shlex.split(fix)).code == 0

@@ -176,8 +176,16 @@ FIXES = {
     ),
     "prune tok.json --unused-on a.txt --keep 1000 -o x": (2, "fix:   --keep 272\n"),
     "prune small.json --ids dead.json -o x": (2, "the ids of dead.json are those of another tokenizer\n"),
-    "pack a.txt -t tok.json --val 0.1 -o x": (2, "fix:   --val tail:10%\n"),
-    "pack a.txt -t tok.json --val 10% -o x": (2, "fix:   --val tail:10%\n"),
+    "pack a.txt -t tok.json --val 0.1 -o x": (
+        2,
+        "fix:   --val tail:10%, which is the end of the corpus, "
+        "or --val hash:10%, documents chosen by a hash of their text\n",
+    ),
+    "pack a.txt -t tok.json --val 10% -o x": (
+        2,
+        "fix:   --val tail:10%, which is the end of the corpus, "
+        "or --val hash:10%, documents chosen by a hash of their text\n",
+    ),
     "pack a.txt -t tok.json --val empty.txt -o x": (2, "fix:   --val files:empty.txt\n"),
     "pack a.txt -t tok.json --shard-size 5 -o x": (2, "fix:   use --shard-tokens 5\n"),
     "pack a.txt -t tok.json -o x.bin": (2, "fix:   -o x\n"),
@@ -201,7 +209,7 @@ FIXES |= {
     "train a.txt --vocab 280 --domain a=a.txt --mix a=-1 -o x": (2, "fix:   --mix a=0.5\n"),
     "train a.txt --vocab 280 --model_prefix x": (2, "fix:   use -o x.json\n"),
     "pack a.txt -t tok.json -o -": (2, "-o - is stdout, and this output needs a name\n"),
-    "pack a.txt -t tok.json -o x --val 200%": (2, "fix:   --val tail:10%\n"),
+    "pack a.txt -t tok.json -o x --val 200%": (2, "fix:   --val tail:10%, which is the end of the corpus, or "),
     "encode data -t tok.json": (2, "data/manifest.json is the manifest of packed data of slmtok, not text\n"),
     "encode a.counts -t tok.json": (2, "a.counts is a counts file, not text\n"),
     "encode a.txt -t tok.json --add-special-tokens": (2, "fix:   use --bos --eos\n"),
@@ -291,7 +299,7 @@ NAMES = {
     "completion tcsh": (2, "go without it: --help shows commands and options\n"),
     "encode a.txt -t cl100k": (1, "fix:   the public encoding cl100k_base, "),
     "encode a.txt -t tiktoken:o200k": (2, "fix:   use 'o200k_base'\n"),
-    "encode a.txt -t meta-llama/Llama-3-8B": (1, "fix:   fetch the file first: hf download meta-llama/Llama-3-8B "),
+    "encode a.txt -t meta-llama/Llama-3-8B": (1, "fetch the file first: hf download meta-llama/Llama-3-8B "),
     "encode a.txt -t tok.jsn": (1, "fix:   check the name: there is 'tok.json'\n"),
     "train a.tx --vocab 280": (1, "fix:   check the name: there is 'a.txt'\n"),
     "encode hello -t tok.json": (1, "fix:   for text: printf %s hello | slmtok encode - -t tok.json\n"),

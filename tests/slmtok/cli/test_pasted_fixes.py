@@ -244,7 +244,8 @@ def test_one_tokenizer_too_many(slmtok, here: Path) -> None:
 )
 def test_the_share_of_the_validation_is_kept(slmtok, here: Path, options: str, rule: str) -> None:
     line = ["pack", "a.txt", "-t", "tok.json", "-o", "new", "--separator", ". "]
-    assert fix_of(slmtok(*line, *options.split())) == f"use --val {rule}"
+    fix = fix_of(slmtok(*line, *options.split()))
+    assert fix.startswith(f"use --val {rule}, which is the end of the corpus, or --val {rule.replace('tail', 'hash')}")
     assert slmtok(*line, "--val", rule).code == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -43,9 +44,9 @@ CASES = {
     "diff tok.json packed --on empty.txt": (1, "error: the corpus is empty: empty.txt has no byte of text\n"),
     "encode a.zip -t tok.json": (2, "fix:   unpack it and name its files, or --format text to read"),
     "encode wide.txt -t tok.json": (2, "fix:   --encoding utf-16, or --format text to read its bytes as they are\n"),
-    "pack a.txt -t tok.json -o x --val 1.5": (2, "fix:   --val tail:1.5%\n"),
-    "pack a.txt -t tok.json -o x --val 0.5%": (2, "fix:   --val tail:0.5%\n"),
-    "pack a.txt -t tok.json -o x --val -0.1": (2, "fix:   --val tail:10%\n"),
+    "pack a.txt -t tok.json -o x --val 1.5": (2, "fix:   --val tail:1.5%, which is the end of the corpus, or "),
+    "pack a.txt -t tok.json -o x --val 0.5%": (2, "fix:   --val tail:0.5%, which is the end of the corpus, or "),
+    "pack a.txt -t tok.json -o x --val -0.1": (2, "fix:   --val tail:10%, which is the end of the corpus, or "),
     "pack a.txt -t tok.json -o x --val tail:0.1": (2, "fix:   --val tail:10%\n"),
     "slice tok.json --vocab 275 --vocab 276 -o x": (2, "error: --vocab is given 2 times"),
     "slice tok.json --vocab 275 -o": (2, "error: option '-o' requires an argument"),
@@ -130,6 +131,8 @@ CASES = {
     "show tok.json --text=abc --ids": (2, "fix:   slmtok show tok.json --ids abc\n"),
     "merge a.counts --min-count 99999 -o x": (2, "error: --min-count 99999 leaves out every pretoken\n"),
     "merge part-*.counts -o x": (1, "fix:   './*.counts'\n"),
+    "sample-corpus --docs 300 -o x": (2, "fix:   use --bytes 330000, about 300 stories: their size is given, "),
+    "sample-corpus --max-docs 2 -o x": (2, "fix:   use --bytes 5500, about 5 stories: "),
     "sample-corpus --bytes 10 -o x": (2, "error: --bytes 10 is less than one story\n"),
     "sample-corpus -o x.txt.gz": (2, "fix:   -o x.txt\n"),
     "sample-corpus -o x.jsonl": (2, "fix:   -o x.txt\n"),
@@ -295,7 +298,7 @@ CASES = {
     "train a.txt --vocb 1k --alow-smaller": (2, "fix:   slmtok train a.txt --vocab 1k --allow-smaller\n"),
     "show tok.json meta-llama/Llama-3.2-1B words": (
         1,
-        "fix:   fetch the file first: hf download meta-llama/Llama-3.2-1B",
+        "fetch the file first: hf download meta-llama/Llama-3.2-1B",
     ),
     "show tok.json gtp2 words": (1, "fix:   the public encoding gpt2, or the path of a tokenizer file\n"),
     "import tik/gpt2.tiktoken -o x": (1, "fix:   check the name; paths are relative to the working folder\n"),
@@ -551,6 +554,12 @@ def test_what_is_read_whole_has_a_limit(slmtok, tmp_path):
     assert slmtok("train", "a.txt", "--vocab", "280", "-o", "tok.json").code == 0
     ran = slmtok("show", "tok.json", "-", stdin=bytes((64 << 20) + 1))
     assert ran.code == 2 and "error: the text has more than 67,108,864 bytes\n" in ran.err
+
+
+def test_the_size_of_a_number_of_stories(slmtok, tmp_path):
+    fix = slmtok("sample-corpus", "--docs", "300", "-o", "s.txt").err.partition("fix:   use ")[2]
+    ran = slmtok("sample-corpus", *shlex.split(fix.partition(",")[0]), "-o", "s.txt", "--json")
+    assert abs(ran.json["result"]["documents"] - 300) < 30
 
 
 def test_counts_and_sizes_have_one_reader(slmtok, tmp_path):
