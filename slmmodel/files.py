@@ -1,7 +1,7 @@
 """Files of a run: written beside their place, synced and renamed; read, written and summed with errors of this package.
 
-With the `handle` of a folder, files are renamed and removed within that folder, also where another one has taken its
-path meanwhile, so nothing in the other one is replaced or removed.
+With the `handle` of a folder, files are written, renamed and removed within that folder, also where another one has
+taken its path meanwhile, so nothing in the other one is written, replaced or removed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ PART = re.compile(r"\..+\.\d+\.part")
 """The temporary name of a file that is being written, with the number of the process."""
 
 
-def write_file(path: Path, data: bytes, handle: FolderHandle | None = None) -> None:
-    """Writes one file atomically and durably. Raises `DiskFull`, `Unreadable`."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+def write_file(path: Path, data: bytes, handle: FolderHandle | None = None, part: Path | None = None) -> None:
+    """Writes one file atomically and durably; `part` is its temporary name. Raises `DiskFull`, `Unreadable`."""
+    part = part or path.with_name(f".{path.name}.{os.getpid()}.part")
     with translated_errors(path, part, handle):
-        write_synced(part, data)
+        write_synced(part, data, handle)
         rename(part, path, handle)
         sync(path.parent)
 
@@ -93,10 +93,12 @@ def remove_parts(folder: Path, handle: FolderHandle | None = None) -> None:
             remove_file(path, handle)
 
 
-def write_synced(path: Path, data: bytes) -> None:
-    """Writes a file in place and syncs it."""
-    path.write_bytes(data)
-    sync(path)
+def write_synced(path: Path, data: bytes, handle: FolderHandle | None = None) -> None:
+    """Writes a file in place and syncs it. Raises `OSError`."""
+    with open_file(path, "wb", handle) as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def sync(path: Path) -> None:
@@ -124,7 +126,9 @@ def translated_errors(path: Path, part: Path | None = None, handle: FolderHandle
             if handle is None or handle.is_in_place:
                 shutil.rmtree(part, ignore_errors=True)
         elif part is not None:
-            part.unlink(missing_ok=True)
+            # The first failure is the one to report.
+            with suppress(OSError):
+                remove_file(part, handle)
         if isinstance(error, (DiskFull, Unreadable)) or not isinstance(error, OSError):
             raise
         check_in_place(handle)

@@ -116,13 +116,13 @@ def test_a_crash_during_saving_leaves_an_intact_checkpoint(settings, whole, tmp_
     for crash in (3, 9, 14, 22):
         count = 0
 
-        def failing(target, data, at=crash):
+        def failing(target, data, handle, at=crash):
             nonlocal count
             count += 1
             if count == at:
                 target.write_bytes(data[: len(data) // 2])
                 raise KeyboardInterrupt
-            real(target, data)
+            real(target, data, handle)
 
         monkeypatch.setattr(files, "write_synced", failing)
         with suppress(KeyboardInterrupt, OutputExists):
