@@ -77,10 +77,21 @@ def make_folder(path: Path, handle: FolderHandle | None = None) -> None:
     os.mkdir(name, dir_fd=folder)
 
 
+def remove(path: Path, handle: FolderHandle | None = None) -> None:
+    """Removes a file, a folder or a link, which is not followed, if it exists. Raises `OSError`."""
+    with suppress(FileNotFoundError):
+        (remove_folder if path.is_dir() and not path.is_symlink() else remove_file)(path, handle)
+
+
 def discard(folder: Path, handle: FolderHandle | None = None) -> None:
-    """Removes a folder if it exists; renamed first, so that it never looks complete when half of it is gone."""
+    """Removes a folder if it exists; renamed first, so that it never looks complete when half of it is gone.
+
+    Raises `OSError` where it cannot be renamed.
+    """
     aside = folder.with_name(f"{folder.name}.old.tmp")
     with suppress(FileNotFoundError):
+        # A folder is not renamed to a link, nor to a folder that holds files.
+        remove(aside, handle)
         rename(folder, aside, handle)
         with suppress(OSError):
             remove_folder(aside, handle)

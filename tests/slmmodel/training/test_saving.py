@@ -113,6 +113,20 @@ def _write_all(path, locked_now=lambda: None):
         beat.end("finished")
 
 
+@pytest.mark.parametrize("kind", ["a link", "a file", "a folder with files"])
+def test_a_folder_is_removed_whatever_has_the_name_that_it_gets_first(tmp_path, kind):
+    aside, other = tmp_path / "step-5.old.tmp", tmp_path / "other"
+    for folder in (tmp_path / "step-5", other, *([aside] if "folder" in kind else [])):
+        folder.mkdir()
+        (folder / "file").write_text("precious")
+    if kind == "a link":
+        aside.symlink_to(other)
+    elif kind == "a file":
+        aside.write_text("")
+    files.discard(tmp_path / "step-5")
+    assert [path.name for path in tmp_path.iterdir()] == ["other"] and (other / "file").exists()
+
+
 _at_event = None
 
 
