@@ -182,7 +182,9 @@ def _check_array(ids: object, call: str) -> None:
         return
     name = str(dtype).removeprefix("torch.")
     # pandas and polars name the type by words of their own.
-    if name.lower() in ("bool", "boolean") or (name == "object" and shape and bool in map(type, as_list(ids))):
+    if name.lower() in ("bool", "boolean") or (
+        name == "object" and shape and bool in map(type, as_list(cast("Any", ids)))
+    ):
         raise WrongType("ids are integers, and these are bool: a mask", fix=_MASK_FIX)
     _refuse_floats(ids, call)
     if not shape:
