@@ -40,8 +40,8 @@ from slmmodel.files import (
     reading,
     remove,
     remove_file,
-    remove_folder,
     remove_parts,
+    removing,
     rename,
     sha256_of,
     sync,
@@ -398,10 +398,11 @@ class RunFolder:
             return
         order = {RESULT: -1, **dict.fromkeys(_UNFINISHED, 1), FINGERPRINT: 2, SUMS: 3}
         for path in sorted(self.path.iterdir(), key=lambda path: (order.get(path.name, 0), path.name)):
-            if path.name in _FOLDERS and path.is_dir() and not path.is_symlink():
-                remove_folder(path, self.handle)
-            elif path.name in (*_FOLDERS, *_FILES) or _TENSOR_FILE.fullmatch(path.name) or PART.fullmatch(path.name):
-                remove_file(path, self.handle)
+            with removing(path, self.handle):
+                if path.name in _FOLDERS:
+                    remove(path, self.handle)
+                elif path.name in _FILES or _TENSOR_FILE.fullmatch(path.name) or PART.fullmatch(path.name):
+                    remove_file(path, self.handle)
 
     def remove_leftovers(self) -> None:
         """Removes temporary files of killed processes. The caller holds the lock of the folder."""
@@ -494,7 +495,8 @@ class Checkpoints:
         check_in_place(self.handle)
         for step in steps:
             if step not in kept:
-                discard(self.path(step), self.handle)
+                with removing(self.path(step), self.handle):
+                    discard(self.path(step), self.handle)
 
     def remove_after(self, step: int | None) -> None:
         """Removes checkpoints newer than `step` (all, with None) and leftovers of crashes."""

@@ -154,6 +154,18 @@ def translated_errors(path: Path, part: Path | None = None, handle: FolderHandle
 
 
 @contextmanager
+def removing(path: Path, handle: FolderHandle | None = None) -> Iterator[None]:
+    """Raises a failed removal of `path` as `Unreadable`; calls within a folder that is open name no folder."""
+    try:
+        yield
+    except OSError as error:
+        check_in_place(handle)
+        fact = f"cannot remove {str(path)!r}: {error.strerror or error}"
+        fix = "make it and its folder writable (chmod u+w; chattr -i), and run the same command again"
+        raise Unreadable(fact, where=str(path.parent), fix=fix, path=str(path)) from error
+
+
+@contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Raises a failed read of `path` as `Unreadable`; a missing file stays `FileNotFoundError`."""
     try:

@@ -72,6 +72,8 @@ def not_written(path: Path, error: OSError) -> Unreadable:
     fix = (
         f"raise the limit on {limit}, and run the same command again; it continues"
         if limit
+        else "make it and its folder writable (chmod u+w; chattr -i), or name a writable folder"
+        if error.errno in (errno.EPERM, errno.EACCES)
         else "name a writable folder"
     )
     fact = f"cannot write {str(path)!r}: {error.strerror or error}"

@@ -131,14 +131,14 @@ def write_result(run: RunFolder, name: str, data: bytes, output: str | None, *, 
         with translated_errors(target.parent, handle=run.handle), suppress(FileExistsError):
             make_folder(target.parent, run.handle)
         earlier = _earlier_result(target, run.handle)
-        if earlier is not None and not settings().quiet and not _adds_to(data, earlier):
-            note(f"{target} had another result, which is replaced; {option} FILE keeps both")
         write_file(target, data, run.handle, atomic.temporary_path(target))
     except Unreadable as error:
         if run.handle is None or run.handle.is_in_place:
             error.fix = f"{option} FILE, in another folder"
         raise
     check_in_place(run.handle)
+    if earlier is not None and not settings().quiet and not _adds_to(data, earlier):
+        note(f"{target} had another result, which is replaced; {option} FILE keeps both")
     return str(target)
 
 

@@ -9,6 +9,7 @@ import shutil
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import small
@@ -125,6 +126,32 @@ def test_a_folder_is_removed_whatever_has_the_name_that_it_gets_first(tmp_path, 
         aside.write_text("")
     files.discard(tmp_path / "step-5")
     assert [path.name for path in tmp_path.iterdir()] == ["other"] and (other / "file").exists()
+
+
+@pytest.mark.parametrize("locked_name", ["step-1", "config.yaml"])
+def test_what_cannot_be_removed_is_named_with_its_folder(tmp_path, monkeypatch, locked_name):
+    """As a file or folder is after `chattr +i`."""
+    _write_all(tmp_path / "run")
+    real_rename, real_unlink = os.replace, os.unlink
+
+    def refuse(real):
+        def call(path, *more, **options):
+            if Path(path).name == locked_name:
+                raise PermissionError(errno.EPERM, "Operation not permitted", Path(path).name)
+            return real(path, *more, **options)
+
+        return call
+
+    run, tensors = RunFolder(tmp_path / "run"), {"model": {"weight": torch.zeros(3)}}
+    with locked(run.path) as run.handle:
+        run.checkpoints.handle = run.handle
+        for step in (1, 2):
+            run.checkpoints.snapshot(step, tensors, {"step": step}, World()).write(threading.Event())
+        monkeypatch.setattr(os, "replace", refuse(real_rename))
+        monkeypatch.setattr(os, "unlink", refuse(real_unlink))
+        with pytest.raises(Unreadable, match=f"cannot remove '.*/run/.*{locked_name}': Operation not") as caught:
+            run.checkpoints.prune(1) if locked_name == "step-1" else run.remove()
+    assert "chattr -i" in str(caught.value) and Path(caught.value.fields["path"]).exists()
 
 
 _at_event = None
