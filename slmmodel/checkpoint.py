@@ -38,9 +38,10 @@ from slmmodel.files import (
     make_folder,
     read_file,
     reading,
+    remove,
     remove_file,
-    remove_folder,
     remove_parts,
+    removing,
     rename,
     sha256_of,
     sync,
@@ -84,7 +85,7 @@ MAX_CONFIG_BYTES = 1 << 20
 """Of `config.yaml` and `SHA256SUMS`."""
 _MAX_TABLE_BYTES, _MAX_HEADER_BYTES = 128 << 20, 100_000_000
 """Of a tokenizer, the largest file without tensors, and of the header of safetensors, as that library bounds it."""
-_STEP = re.compile(rf"step-[0-9]+({BAD})?")
+_CHECKPOINT, _STEP = re.compile(r"step-(0|[1-9][0-9]{0,17})"), re.compile(rf"step-[0-9]+({BAD})?")
 
 
 def runs_in(folder: Path) -> list[str]:
@@ -301,6 +302,7 @@ class RunFolder:
         """The verified folder of a checkpoint; `step` None is the newest. Raises `MissingInput`, `CorruptFile`."""
         folder = self.checkpoints.path(self.step_of(step))
         self._verify(folder)
+        read_train_state(folder)
         return folder
 
     def step_of(self, step: int | None) -> int:
@@ -314,7 +316,10 @@ class RunFolder:
             kept = f"; run.keep {self.config['run']['keep']} removes older ones" if removed else ""
             fact = "the run has no checkpoint yet" if number is None else f"the run has no checkpoint of step {number}"
             if number is not None and os.path.lexists(self.checkpoints.path(number)):
-                fact = f"{self.checkpoints.path(number).name} is not a folder"
+                folder = self.checkpoints.path(number)
+                fact = f"{folder.name} is " + (
+                    f"no checkpoint: it has no {TRAIN_STATE}" if folder.is_dir() else "not a folder"
+                )
             raise MissingInput(
                 fact,
                 where=str(self.checkpoints.folder),
@@ -378,6 +383,12 @@ class RunFolder:
         write_file(self.path / CARD, card, self.handle)
         write_file(self.path / RESULT, to_json(content), self.handle)
 
+    def check_entries(self) -> None:
+        """Raises `Unreadable` for a folder in the place of a file that training writes."""
+        for name in _FILES:
+            if (self.path / name).is_dir():
+                check_regular(self.path / name)
+
     def remove(self) -> None:
         """Removes what runs write into the folder; other files stay. Symbolic links are removed, never followed.
 
@@ -387,10 +398,11 @@ class RunFolder:
             return
         order = {RESULT: -1, **dict.fromkeys(_UNFINISHED, 1), FINGERPRINT: 2, SUMS: 3}
         for path in sorted(self.path.iterdir(), key=lambda path: (order.get(path.name, 0), path.name)):
-            if path.name in _FOLDERS and path.is_dir() and not path.is_symlink():
-                remove_folder(path, self.handle)
-            elif path.name in (*_FOLDERS, *_FILES) or _TENSOR_FILE.fullmatch(path.name) or PART.fullmatch(path.name):
-                remove_file(path, self.handle)
+            with removing(path, self.handle):
+                if path.name in _FOLDERS:
+                    remove(path, self.handle)
+                elif path.name in _FILES or _TENSOR_FILE.fullmatch(path.name) or PART.fullmatch(path.name):
+                    remove_file(path, self.handle)
 
     def remove_leftovers(self) -> None:
         """Removes temporary files of killed processes. The caller holds the lock of the folder."""
@@ -411,9 +423,9 @@ class Checkpoints:
         return self.folder / f"step-{step}"
 
     def list(self) -> list[int]:
-        """The steps of all checkpoints, ascending."""
-        steps = [path.name.removeprefix("step-") for path in self.folder.glob("step-*") if path.is_dir()]
-        return sorted(int(step) for step in steps if step.isascii() and step.isdigit())
+        """The steps of all checkpoints, ascending; a folder without `train_state.json` is none."""
+        names = [path.name for path in self.folder.glob("step-*") if (path / TRAIN_STATE).is_file()]
+        return sorted(int(name.removeprefix("step-")) for name in names if _CHECKPOINT.fullmatch(name))
 
     def nearest(self, step: int) -> int | None:
         """The checkpoint nearest to a step; None where there is none."""
@@ -483,13 +495,13 @@ class Checkpoints:
         check_in_place(self.handle)
         for step in steps:
             if step not in kept:
-                discard(self.path(step), self.handle)
+                with removing(self.path(step), self.handle):
+                    discard(self.path(step), self.handle)
 
     def remove_after(self, step: int | None) -> None:
         """Removes checkpoints newer than `step` (all, with None) and leftovers of crashes."""
         newer = (self.path(number) for number in self.list() if step is None or number > step)
         for folder in (*newer, *self.folder.glob("*.tmp")):
-            remove = remove_folder if folder.is_dir() and not folder.is_symlink() else remove_file
             with suppress(OSError):
                 remove(folder, self.handle)
 

@@ -1,7 +1,7 @@
 """Files of a run: written beside their place, synced and renamed; read, written and summed with errors of this package.
 
-With the `handle` of a folder, files are renamed and removed within that folder, also where another one has taken its
-path meanwhile, so nothing in the other one is replaced or removed.
+With the `handle` of a folder, files are written, renamed and removed within that folder, also where another one has
+taken its path meanwhile, so nothing in the other one is written, replaced or removed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ PART = re.compile(r"\..+\.\d+\.part")
 """The temporary name of a file that is being written, with the number of the process."""
 
 
-def write_file(path: Path, data: bytes, handle: FolderHandle | None = None) -> None:
-    """Writes one file atomically and durably. Raises `DiskFull`, `Unreadable`."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+def write_file(path: Path, data: bytes, handle: FolderHandle | None = None, part: Path | None = None) -> None:
+    """Writes one file atomically and durably; `part` is its temporary name. Raises `DiskFull`, `Unreadable`."""
+    part = part or path.with_name(f".{path.name}.{os.getpid()}.part")
     with translated_errors(path, part, handle):
-        write_synced(part, data)
+        write_synced(part, data, handle)
         rename(part, path, handle)
         sync(path.parent)
 
@@ -77,10 +77,21 @@ def make_folder(path: Path, handle: FolderHandle | None = None) -> None:
     os.mkdir(name, dir_fd=folder)
 
 
+def remove(path: Path, handle: FolderHandle | None = None) -> None:
+    """Removes a file, a folder or a link, which is not followed, if it exists. Raises `OSError`."""
+    with suppress(FileNotFoundError):
+        (remove_folder if path.is_dir() and not path.is_symlink() else remove_file)(path, handle)
+
+
 def discard(folder: Path, handle: FolderHandle | None = None) -> None:
-    """Removes a folder if it exists; renamed first, so that it never looks complete when half of it is gone."""
+    """Removes a folder if it exists; renamed first, so that it never looks complete when half of it is gone.
+
+    Raises `OSError` where it cannot be renamed.
+    """
     aside = folder.with_name(f"{folder.name}.old.tmp")
     with suppress(FileNotFoundError):
+        # A folder is not renamed to a link, nor to a folder that holds files.
+        remove(aside, handle)
         rename(folder, aside, handle)
         with suppress(OSError):
             remove_folder(aside, handle)
@@ -93,10 +104,12 @@ def remove_parts(folder: Path, handle: FolderHandle | None = None) -> None:
             remove_file(path, handle)
 
 
-def write_synced(path: Path, data: bytes) -> None:
-    """Writes a file in place and syncs it."""
-    path.write_bytes(data)
-    sync(path)
+def write_synced(path: Path, data: bytes, handle: FolderHandle | None = None) -> None:
+    """Writes a file in place and syncs it. Raises `OSError`."""
+    with open_file(path, "wb", handle) as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def sync(path: Path) -> None:
@@ -124,7 +137,9 @@ def translated_errors(path: Path, part: Path | None = None, handle: FolderHandle
             if handle is None or handle.is_in_place:
                 shutil.rmtree(part, ignore_errors=True)
         elif part is not None:
-            part.unlink(missing_ok=True)
+            # The first failure is the one to report.
+            with suppress(OSError):
+                remove_file(part, handle)
         if isinstance(error, (DiskFull, Unreadable)) or not isinstance(error, OSError):
             raise
         check_in_place(handle)
@@ -136,6 +151,18 @@ def translated_errors(path: Path, part: Path | None = None, handle: FolderHandle
                 path=str(path),
             ) from error
         raise not_written(path, error) from error
+
+
+@contextmanager
+def removing(path: Path, handle: FolderHandle | None = None) -> Iterator[None]:
+    """Raises a failed removal of `path` as `Unreadable`; calls within a folder that is open name no folder."""
+    try:
+        yield
+    except OSError as error:
+        check_in_place(handle)
+        fact = f"cannot remove {str(path)!r}: {error.strerror or error}"
+        fix = "make it and its folder writable (chmod u+w; chattr -i), and run the same command again"
+        raise Unreadable(fact, where=str(path.parent), fix=fix, path=str(path)) from error
 
 
 @contextmanager

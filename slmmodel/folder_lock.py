@@ -27,15 +27,21 @@ _HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 
 
 def check_regular(path: Path) -> None:
-    """Raises `Unreadable` for a link, a pipe or a device in the place of a file that is written.
+    """Raises `Unreadable` for a folder, a link, a pipe or a device in the place of a file that is written.
 
     A file that does not exist is sound.
     """
     with suppress(FileNotFoundError, NotADirectoryError):
-        if not stat.S_ISREG(path.lstat().st_mode):
-            kind = "a symbolic link" if path.is_symlink() else "no regular file"
+        mode = path.lstat().st_mode
+        if not stat.S_ISREG(mode):
+            is_folder = stat.S_ISDIR(mode)
+            kind = "no regular file but a folder" if is_folder else "no regular file"
+            remedy = f"mv {shlex.quote(str(path))} elsewhere, and run the same command again"
             raise Unreadable(
-                f"{path.name} is {kind}", where=str(path), fix="remove it; it is made again", path=str(path)
+                f"{path.name} is {'a symbolic link' if stat.S_ISLNK(mode) else kind}",
+                where=str(path),
+                fix=remedy if is_folder else "remove it; it is made again",
+                path=str(path),
             )
 
 
@@ -66,6 +72,8 @@ def not_written(path: Path, error: OSError) -> Unreadable:
     fix = (
         f"raise the limit on {limit}, and run the same command again; it continues"
         if limit
+        else "make it and its folder writable (chmod u+w; chattr -i), or name a writable folder"
+        if error.errno in (errno.EPERM, errno.EACCES)
         else "name a writable folder"
     )
     fact = f"cannot write {str(path)!r}: {error.strerror or error}"

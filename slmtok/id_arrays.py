@@ -181,7 +181,10 @@ def _check_array(ids: object, call: str) -> None:
     if dtype is None or 0 in shape:
         return
     name = str(dtype).removeprefix("torch.")
-    if name == "bool":
+    # pandas and polars name the type by words of their own.
+    if name.lower() in ("bool", "boolean") or (
+        name == "object" and shape and bool in map(type, as_list(cast("Any", ids)))
+    ):
         raise WrongType("ids are integers, and these are bool: a mask", fix=_MASK_FIX)
     _refuse_floats(ids, call)
     if not shape:
@@ -330,7 +333,7 @@ def as_rows(batch: Ragged | Iterable[Any], n_vocab: int | None = None) -> tuple[
     import numpy as np
 
     if isinstance(batch, Ragged):
-        return batch.ids, batch.offsets
+        return check_row(batch.ids), batch.offsets
     if isinstance(batch, (*_TEXT, Mapping)) or not isinstance(batch, Iterable) or _columns(batch):
         fix = _call_with_ids(batch) or (_TEXT_FIX if isinstance(batch, Mapping) else "tok.decode(ids)")
         raise WrongType(f"decode_batch takes many id sequences, not {type(batch).__name__}", fix=fix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
 from slmmodel.cli.certificates import envelope_of
 from slmmodel.cli.open_by_path import RunContext
 from slmmodel.errors import Unreadable
-from slmmodel.folder_lock import check_folder, check_in_place
+from slmmodel.files import make_folder, open_file, translated_errors, write_file
+from slmmodel.folder_lock import FolderHandle, check_folder, check_in_place
 from slmtok import atomic, schema
 from slmtok.atomic import check_outputs
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, note, print_rows, settings
@@ -124,11 +126,31 @@ def write_result(run: RunFolder, name: str, data: bytes, output: str | None, *, 
         atomic.write(Path(output), data, force=True)
         return output
     target = run.path / EVALUATIONS / name
-    target.parent.mkdir(exist_ok=True)
-    if target.exists() and not settings().quiet and not _adds_to(data, target.read_bytes()):
+    atomic.remove_stale(target)
+    try:
+        with translated_errors(target.parent, handle=run.handle), suppress(FileExistsError):
+            make_folder(target.parent, run.handle)
+        earlier = _earlier_result(target, run.handle)
+        write_file(target, data, run.handle, atomic.temporary_path(target))
+    except Unreadable as error:
+        if run.handle is None or run.handle.is_in_place:
+            error.fix = f"{option} FILE, in another folder"
+        raise
+    check_in_place(run.handle)
+    if earlier is not None and not settings().quiet and not _adds_to(data, earlier):
         note(f"{target} had another result, which is replaced; {option} FILE keeps both")
-    atomic.write(target, data, force=True)
     return str(target)
+
+
+def _earlier_result(path: Path, handle: FolderHandle | None) -> bytes | None:
+    """The bytes of the result that a new one replaces; empty where it is not readable, None where there is none."""
+    try:
+        with open_file(path, "rb", handle) as file:
+            return bytes(file.read())
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return b""
 
 
 def _adds_to(data: bytes, earlier: bytes) -> bool:

@@ -73,7 +73,9 @@ class Heartbeat:
             self._content = {**self._content, "ended": reason}
             self._write()
             if reason in FINAL_REASONS:
-                remove_file(self._path, self._handle)
+                # It must not fail a run that has finished.
+                with suppress(OSError):
+                    remove_file(self._path, self._handle)
 
     def _beat(self) -> None:
         while not self._stopped.wait(INTERVAL):
@@ -103,7 +105,8 @@ def remove_traces(run: RunFolder) -> None:
     if any(name in (FILE, LOCK) or name.endswith(".part") for name in names) and not is_locked(run.path):
         with locked(run.path):
             run.remove_leftovers()
-            (run.path / FILE).unlink(missing_ok=True)
+            with suppress(OSError):
+                remove_file(run.path / FILE)
 
 
 def read_heartbeat(folder: Path) -> dict[str, Any] | None:

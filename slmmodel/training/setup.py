@@ -132,13 +132,15 @@ def locate_run(
 
     A budget among the settings is that of the fix for a finished run, which then is trained longer, unless other
     settings or the data differ from those of the run.
-    Raises `OutputExists`, also for a finished run, and what `RunFolder.open` raises.
+    Raises `OutputExists`, also for a finished run, `Unreadable` for a folder in the place of a file, and what
+    `RunFolder.open` raises.
     """
     check_utf8(path)
     run = RunFolder(path)
     if not run.exists() and not run.is_version_1():
         run.refuse_other_content()
         return run
+    run.check_entries()
     if force:
         return run
     run = RunFolder.open(path, allow_mismatch=allow_mismatch)

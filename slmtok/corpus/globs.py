@@ -1,8 +1,8 @@
-"""Globs over the paths of a corpus, matched in time linear in the length of the path.
+"""Globs over the paths of a corpus, matched without exponential backtracking.
 
-`*` and `?` stay within a folder, `**` crosses folders, `[...]` is a set of characters. A glob matches a path, or the
-end of one from a folder on: `*.min.js` matches in every folder, `src/**/*.py` below any `src`. A leading `/` anchors it
-at the start of the path.
+`*` and `?` stay within a folder, `**` crosses folders, `[...]` is a set of characters. `**/` at the start of a name
+matches no folder, too. A glob matches a path, or the end of one from a folder on: `*.min.js` matches in every folder,
+`src/**/*.py` below any `src`. A leading `/` anchors it at the start of the path.
 """
 
 from __future__ import annotations
@@ -10,101 +10,65 @@ from __future__ import annotations
 import os
 import re
 from functools import lru_cache
-from typing import TypeAlias
+from itertools import count
 
-_Item: TypeAlias = "str | re.Pattern[str]"
-_FOLDERS = "**/"
-"""No folder or any number of them."""
-_CROSSING, _STAR = "**", "*"
-_REPEATED = (_FOLDERS, _CROSSING, _STAR)
-_NOT_SLASH = re.compile(r"[^/]")
-_MAX_TRANSITIONS = 1 << 16
+_FOLDERS, _CROSSING, _STAR = "**/", "**", "*"
+_TOKEN = re.compile(r"(?<![^/])\*\*/|\*\*+|\[(?:[!^].|[^!^])[^]]*\]|.", re.DOTALL)
+_SHORTEST = {"": "", _FOLDERS: "(?:.*?/)??", _CROSSING: ".*?"}
+_LONGEST = {"": "", _FOLDERS: "(?:.*/)?", _CROSSING: ".*"}
 
 
 def matches(path: str, glob: str) -> bool:
     """Whether `glob` matches `path`, or the end of it from one of its folders on."""
-    return _automaton(glob).matches(path.replace(os.sep, "/").removeprefix("./"))
+    return _compile(glob).fullmatch(path.replace(os.sep, "/").removeprefix("./")) is not None
 
 
 @lru_cache(maxsize=256)
-def _automaton(glob: str) -> _Automaton:
-    items = _parse(glob.removeprefix("./"))
-    return _Automaton(items if glob.startswith("/") else [_FOLDERS, *items])
+def _compile(glob: str) -> re.Pattern[str]:
+    """The regex of a glob.
 
-
-class _Automaton:
-    """A deterministic automaton whose transitions are computed at first use.
-
-    A state is the set of the items that can come next; the number of items stands for the end of the glob.
+    Between two `**`, and between two `*` of a name, the match that ends first is as good as any, so each is an atomic
+    group, which is never matched in another way. What follows the last `**` or `*` ends where the path or name ends.
     """
-
-    def __init__(self, items: list[_Item]) -> None:
-        self._items = items
-        self._start = frozenset(self._entered(0))
-        self._transitions: dict[tuple[frozenset[int], str], frozenset[int]] = {}
-
-    def matches(self, path: str) -> bool:
-        """Whether the glob matches the whole path."""
-        state, transitions = self._start, self._transitions
-        for char in path:
-            following = transitions.get((state, char))
-            if following is None:
-                if len(transitions) >= _MAX_TRANSITIONS:
-                    transitions.clear()
-                following = transitions[state, char] = self._next(state, char)
-            state = following
-        return len(self._items) in state
-
-    def _entered(self, index: int) -> list[int]:
-        """The items that can come next where item `index` begins: it, and those behind items that match nothing."""
-        last = index
-        while last < len(self._items) and self._items[last] in _REPEATED:
-            last += 1
-        return list(range(index, last + 1))
-
-    def _next(self, state: frozenset[int], char: str) -> frozenset[int]:
-        following: set[int] = set()
-        for index in state - {len(self._items)}:
-            item = self._items[index]
-            if item == _FOLDERS:
-                # Within a folder the item cannot end: it ends behind a slash.
-                following.add(index)
-                following.update(self._entered(index + 1) if char == "/" else ())
-            elif item == _CROSSING or (item == _STAR and char != "/"):
-                following.update(self._entered(index))
-            elif item != _STAR and (item == char if isinstance(item, str) else item.fullmatch(char)):
-                following.update(self._entered(index + 1))
-        return frozenset(following)
-
-
-def _parse(glob: str) -> list[_Item]:
-    items: list[_Item] = []
-    at = 0
-    while at < len(glob):
-        repeated = next((item for item in _REPEATED if glob.startswith(item, at)), None)
-        end = _set_end(glob, at)
-        if repeated:
-            items.append(repeated)
-            at += len(repeated)
-        elif glob[at] == "?":
-            items.append(_NOT_SLASH)
-            at += 1
+    # Parts begin at each `**`; a part has names, and a name the regexes between its stars.
+    parts, gaps, numbers = [[[""]]], [""], count()
+    for token in _TOKEN.findall(("" if glob.startswith("/") else _FOLDERS) + glob.removeprefix("./")):
+        if token.startswith(_CROSSING):
+            gaps.append(token if token == _FOLDERS else _CROSSING)
+            parts.append([[""]])
+        elif token == "/":
+            parts[-1].append([""])
+        elif token == _STAR:
+            parts[-1][-1].append("")
         else:
-            items.append(_set(glob[at + 1 : end]) if end else glob[at])
-            at = end + 1 if end else at + 1
-    return items
+            parts[-1][-1][-1] += _character(token)
+
+    def atomic(regex: str) -> str:
+        # Python 3.10 has no atomic groups; a lookahead is one.
+        name = f"g{next(numbers)}"
+        return regex and f"(?=(?P<{name}>{regex}))(?P={name})"
+
+    def name_regex(between: list[str], *, to_end: bool) -> str:
+        first, *others = between
+        last = f"[^/]*{others.pop()}" if others and to_end else ""
+        return first + "".join(atomic(f"[^/]*?{each}") for each in others) + last
+
+    def part_regex(names: list[list[str]], *, to_end: bool) -> str:
+        return "/".join([*(name_regex(each, to_end=True) for each in names[:-1]), name_regex(names[-1], to_end=to_end)])
+
+    last, gap = part_regex(parts.pop(), to_end=True), _LONGEST[gaps.pop()]
+    before = (atomic(_SHORTEST[gap] + part_regex(part, to_end=False)) for gap, part in zip(gaps, parts, strict=True))
+    return re.compile("".join(before) + gap + last, re.DOTALL)
 
 
-def _set_end(glob: str, at: int) -> int:
-    """Index of the `]` that ends the set of characters at `at`, 0 if none begins there. A leading `]` belongs to it."""
-    if glob[at] != "[":
-        return 0
-    first = at + 2 if glob[at + 1 : at + 2] in ("!", "^") else at + 1
-    return max(glob.find("]", first + 1), 0)
-
-
-def _set(inside: str) -> re.Pattern[str]:
-    negated = inside[:1] in ("!", "^")
-    body = inside[1:] if negated else inside
-    body = re.sub(r"([\\\[\]^&~|])", r"\\\1", body)
-    return re.compile(f"(?!/)[{'^' if negated else ''}{body}]", re.DOTALL)
+def _character(token: str) -> str:
+    """The regex of one character of a name."""
+    if token == "?":
+        return "[^/]"
+    if len(token) == 1:
+        return re.escape(token)
+    sign = "^" if token[1] in "!^" else ""
+    # A range that runs backwards has no characters.
+    ranges = re.sub("(.)-(.)", lambda each: each[0] if each[1] <= each[2] else "", token[1 + len(sign) : -1])
+    body = re.sub(r"([\\\[\]^&~|])", r"\\\1", ranges)
+    return f"(?!/)[{sign}{body}]" if body else "[^/]" if sign else "(?!)"

@@ -191,6 +191,31 @@ def test_a_masked_array_is_refused(tok, call) -> None:
     assert tok.decode(ids.compressed())
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda tok, ids: tok.decode(ids),
+        lambda tok, ids: tok.decode_bytes(ids, skip_special=True),
+        lambda tok, ids: tok.decode_segments(ids),
+        lambda tok, ids: tok.decode_batch([ids]),
+        lambda tok, ids: tok.decode_batch(slmtok.Ragged(ids, np.array([0, len(ids)]))),
+        lambda tok, ids: tok.decode(pytest.importorskip("pandas").Series(ids)),
+    ],
+)
+@pytest.mark.parametrize("ids", [[True, 5], [5, True], [5] * 100 + [False]], ids=["first", "second", "last"])
+def test_bools_in_an_array_of_objects_are_refused(tok, call, ids) -> None:
+    """The engine takes a bool as the id 0 or 1."""
+    with pytest.raises(errors.WrongType, match="these are bool: a mask"):
+        call(tok, np.array(ids, dtype=object))
+    assert tok.decode(np.array([100, 101], dtype=object)) == tok.decode([100, 101])
+
+
+def test_a_nullable_mask_is_refused(tok) -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(errors.WrongType, match="these are bool: a mask"):
+        tok.decode(pandas.Series([True, False], dtype="boolean"))
+
+
 def test_error_handlers_of_decoding(tok) -> None:
     for wrong in ("bogus", 5, None):
         for call in (tok.decode, tok.decode_batch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -116,13 +117,13 @@ def test_a_crash_during_saving_leaves_an_intact_checkpoint(settings, whole, tmp_
     for crash in (3, 9, 14, 22):
         count = 0
 
-        def failing(target, data, at=crash):
+        def failing(target, data, handle, at=crash):
             nonlocal count
             count += 1
             if count == at:
                 target.write_bytes(data[: len(data) // 2])
                 raise KeyboardInterrupt
-            real(target, data)
+            real(target, data, handle)
 
         monkeypatch.setattr(files, "write_synced", failing)
         with suppress(KeyboardInterrupt, OutputExists):
@@ -396,6 +397,67 @@ def test_a_branch_waits_for_no_pipe_and_copies_the_files_of_the_checkpoint_alone
     with pytest.raises(Unreadable, match=r"metrics.jsonl is (a symbolic link|no regular file)"):
         branch(path, 10, tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("name", ["heartbeat.json", "README.md", "result.json"])
+@pytest.mark.parametrize("force", [False, True])
+def test_a_folder_in_the_place_of_a_file_is_found_before_the_training(stopped, whole, tmp_path, name, force):
+    settings, origin, _ = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+    (path / name).unlink(missing_ok=True)
+    (path / name).mkdir()
+    (path / name / "notes").write_text("precious")
+    before = _tree(path)
+    with pytest.raises(Unreadable, match=f"{name} is no regular file but a folder") as caught:
+        train(settings, output=path, force=force)
+    assert f"mv {path / name} elsewhere" in str(caught.value)
+    assert _tree(path) == before
+    (path / name).rename(tmp_path / "elsewhere")
+    train(settings, output=path, force=force)
+    assert small.weights(path) == small.weights(whole)
+
+
+def test_a_heartbeat_that_cannot_be_removed_fails_no_finished_run(stopped, tmp_path):
+    settings, origin, expected = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+
+    def spoil(stage, done, total, text):
+        if stage == "training" and done == 11:
+            (path / "heartbeat.json").unlink(missing_ok=True)
+            (path / "heartbeat.json").mkdir(exist_ok=True)
+
+    train(settings, output=path, report=spoil)
+    assert _facts(path)[0] == expected[0]
+
+
+def test_folders_named_like_checkpoints_are_left_alone(stopped, tmp_path):
+    settings, origin, expected = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+    checkpoints = RunFolder(path).checkpoints
+    names = ["step-3990", "step-4000", "step-0005", f"step-{'9' * 200}"]
+    for name in names:
+        (checkpoints.folder / name).mkdir()
+        (checkpoints.folder / name / "notes").write_text("precious")
+    sums = f"{hashlib.sha256(b'precious').hexdigest()}  notes\n"
+    (checkpoints.folder / "step-4000" / "SHA256SUMS").write_text(sums)
+    assert (checkpoints.list(), checkpoints.newest()) == ([5, 10], 10)
+    with pytest.raises(MissingInput, match=r"step-3990 is no checkpoint: it has no train_state\.json"):
+        RunFolder(path).checkpoint(3990)
+    assert train(settings, output=path).resumed_from == 10
+    assert _facts(path)[0] == expected[0]
+    assert all((checkpoints.folder / name / "notes").read_text() == "precious" for name in names)
+
+
+def test_weights_of_a_checkpoint_under_the_name_of_another_are_refused(stopped, tmp_path):
+    _, origin, _ = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+    shutil.copytree(path / "checkpoints" / "step-5", path / "checkpoints" / "step-3990")
+    with pytest.raises(CorruptFile, match="step-3990 is not a checkpoint of this run: its state is that of step 5"):
+        RunFolder.open(path).model()
 
 
 LINKED = {"checkpoints": "checkpoints", "a step": "checkpoints/step-10", "a later step": "checkpoints/step-15"}

@@ -9,6 +9,7 @@ import shutil
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import small
@@ -16,9 +17,10 @@ import torch
 
 from slmmodel import files
 from slmmodel.checkpoint import RunFolder, Snapshot
+from slmmodel.cli.result_files import write_result
 from slmmodel.distributed import World
 from slmmodel.errors import DiskFull, Unreadable
-from slmmodel.folder_lock import locked
+from slmmodel.folder_lock import FolderHandle, locked
 from slmmodel.trainer import train
 from slmmodel.training.heartbeat import Heartbeat
 from slmmodel.training.metrics import MetricsFile, restore_lines
@@ -62,7 +64,7 @@ def test_a_failed_write_ends_the_run_and_leaves_nothing_partial(data, tmp_path, 
             monkeypatch.setattr("slmmodel.files.write_synced", no_space)
         return write(snapshot, cancelled)
 
-    def no_space(path, data):
+    def no_space(path, data, handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
@@ -112,6 +114,46 @@ def _write_all(path, locked_now=lambda: None):
         beat.end("finished")
 
 
+@pytest.mark.parametrize("kind", ["a link", "a file", "a folder with files"])
+def test_a_folder_is_removed_whatever_has_the_name_that_it_gets_first(tmp_path, kind):
+    aside, other = tmp_path / "step-5.old.tmp", tmp_path / "other"
+    for folder in (tmp_path / "step-5", other, *([aside] if "folder" in kind else [])):
+        folder.mkdir()
+        (folder / "file").write_text("precious")
+    if kind == "a link":
+        aside.symlink_to(other)
+    elif kind == "a file":
+        aside.write_text("")
+    files.discard(tmp_path / "step-5")
+    assert [path.name for path in tmp_path.iterdir()] == ["other"] and (other / "file").exists()
+
+
+@pytest.mark.parametrize("locked_name", ["step-1", "config.yaml"])
+def test_what_cannot_be_removed_is_named_with_its_folder(tmp_path, monkeypatch, locked_name):
+    """As a file or folder is after `chattr +i`."""
+    _write_all(tmp_path / "run")
+    real_rename, real_unlink = os.replace, os.unlink
+
+    def refuse(real):
+        def call(path, *more, **options):
+            if Path(path).name == locked_name:
+                raise PermissionError(errno.EPERM, "Operation not permitted", Path(path).name)
+            return real(path, *more, **options)
+
+        return call
+
+    run, tensors = RunFolder(tmp_path / "run"), {"model": {"weight": torch.zeros(3)}}
+    with locked(run.path) as run.handle:
+        run.checkpoints.handle = run.handle
+        for step in (1, 2):
+            run.checkpoints.snapshot(step, tensors, {"step": step}, World()).write(threading.Event())
+        monkeypatch.setattr(os, "replace", refuse(real_rename))
+        monkeypatch.setattr(os, "unlink", refuse(real_unlink))
+        with pytest.raises(Unreadable, match=f"cannot remove '.*/run/.*{locked_name}': Operation not") as caught:
+            run.checkpoints.prune(1) if locked_name == "step-1" else run.remove()
+    assert "chattr -i" in str(caught.value) and Path(caught.value.fields["path"]).exists()
+
+
 _at_event = None
 
 
@@ -120,11 +162,56 @@ def _hook(event, arguments):
         _at_event()
 
 
-@pytest.mark.skipif(os.mkdir not in os.supports_dir_fd, reason="no folder is kept open")
+def _tree(folder):
+    return {path.relative_to(folder): path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+
+
+def _check_every_moment(folder, monkeypatch, older, other, write):
+    """`write(path, begin)` writes into a copy of the run `older`, and calls `begin` once it holds the folder.
+
+    `other` takes the place just before the n-th call that opens, lists, renames or removes something, and must stay
+    as it is. Gives the number of these calls.
+    """
+    whole, path, theirs = folder / "whole", folder / "run", _tree(other)
+    shutil.copytree(older, whole)
+    write(whole, lambda: None)
+
+    def pass_moment():
+        nonlocal passed
+        passed += 1
+        if passed == replaced_at:
+            monkeypatch.setattr(sys.modules[__name__], "_at_event", None)
+            path.rename(folder / "moved")
+            shutil.copytree(other, path)
+
+    sys.addaudithook(_hook)
+    monkeypatch.setattr(files, "sync", lambda path: None)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    passed, replaced_at, moments = 0, -1, 1
+    while replaced_at < moments:
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(folder / "moved", ignore_errors=True)
+        shutil.copytree(older, path)
+        passed = 0
+        with suppress(Unreadable):
+            write(path, lambda: monkeypatch.setattr(sys.modules[__name__], "_at_event", pass_moment))
+        monkeypatch.setattr(sys.modules[__name__], "_at_event", None)
+        if replaced_at == -1:
+            assert _tree(path) == _tree(whole)
+            moments = passed
+        else:
+            assert _tree(path) == theirs, replaced_at
+        replaced_at = max(replaced_at, 0) + 1
+    return moments
+
+
+needs_open_folder = pytest.mark.skipif(os.mkdir not in os.supports_dir_fd, reason="no folder is kept open")
+
+
+@needs_open_folder
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="folders are removed by their path")
 def test_nothing_is_written_into_another_run_that_takes_the_place_at_any_moment(tmp_path, monkeypatch):
-    """The other run takes the place just before the n-th call that opens, lists, renames or removes something."""
-    older, other, whole, path = (tmp_path / name for name in ("older", "other", "whole", "run"))
+    older, other = (tmp_path / name for name in ("older", "other"))
     for folder in (older, other):
         folder.mkdir()
         _write_all(folder)
@@ -134,35 +221,26 @@ def test_nothing_is_written_into_another_run_that_takes_the_place_at_any_moment(
             (other / "checkpoints" / name / "model.safetensors").write_bytes(b"theirs")
     for name in ("heartbeat.json", "metrics.jsonl", "config.yaml", ".result.json.1.part"):
         (other / name).write_bytes(b"theirs")
-    shutil.copytree(older, whole)
-    _write_all(whole)
+    assert _check_every_moment(tmp_path, monkeypatch, older, other, _write_all) > 100
 
-    def tree(folder):
-        return {path.relative_to(folder): path.is_file() and path.read_bytes() for path in folder.rglob("*")}
 
-    def pass_moment():
-        nonlocal passed
-        passed += 1
-        if passed == replaced_at:
-            monkeypatch.setattr(sys.modules[__name__], "_at_event", None)
-            path.rename(tmp_path / "moved")
-            shutil.copytree(other, path)
+@needs_open_folder
+@pytest.mark.parametrize("theirs", [(), ("eval",)], ids=["without results", "with results"])
+@pytest.mark.parametrize("earlier", [(), ("eval",)], ids=["first result", "another result"])
+def test_no_result_is_written_into_another_run_that_takes_the_place_at_any_moment(
+    tmp_path, monkeypatch, theirs, earlier
+):
+    older, other = tmp_path / "older", tmp_path / "other"
+    for folder, evaluated in ((older, earlier), (other, theirs)):
+        folder.mkdir()
+        for name in evaluated:
+            (folder / name).mkdir()
+            (folder / name / "val.json").write_bytes(b"theirs")
 
-    sys.addaudithook(_hook)
-    monkeypatch.setattr(files, "sync", lambda path: None)
-    passed, replaced_at, moments, theirs = 0, -1, 1, tree(other)
-    while replaced_at < moments:
-        shutil.rmtree(path, ignore_errors=True)
-        shutil.rmtree(tmp_path / "moved", ignore_errors=True)
-        shutil.copytree(older, path)
-        passed = 0
-        with suppress(Unreadable):
-            _write_all(path, lambda: monkeypatch.setattr(sys.modules[__name__], "_at_event", pass_moment))
-        monkeypatch.setattr(sys.modules[__name__], "_at_event", None)
-        if replaced_at == -1:
-            assert tree(path) == tree(whole)
-            moments = passed
-        else:
-            assert tree(path) == theirs, replaced_at
-        replaced_at = max(replaced_at, 0) + 1
-    assert moments > 100
+    def write(path, begin):
+        run = RunFolder(path)
+        run.handle = FolderHandle(path)
+        begin()
+        write_result(run, "val.json", b"ours", None, option="-o")
+
+    assert _check_every_moment(tmp_path, monkeypatch, older, other, write) > 5

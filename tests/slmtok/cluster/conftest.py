@@ -11,6 +11,33 @@ from typing import Any
 import pytest
 
 MEMORY = 80 << 20
+PATIENCE = {
+    # A node that answers late counts as dead after 5 checks, and its tasks as failed: on a busy machine it is alive.
+    "RAY_health_check_failure_threshold": "100",
+    # Workers are killed where other processes fill the memory of the machine.
+    "RAY_memory_monitor_refresh_ms": "0",
+}
+"""Settings of Ray, whose own are for machines that run nothing else."""
+STARTS = 3
+"""Attempts to start the cluster: Ray waits 30 s for a node, and no setting makes it wait longer."""
+
+
+def start(head: dict[str, Any]) -> Any:
+    """A cluster of two nodes."""
+    from ray.cluster_utils import Cluster
+
+    for attempt in range(1, STARTS + 1):
+        nodes = Cluster()
+        try:
+            nodes.add_node(**head)
+            nodes.add_node(num_cpus=2, object_store_memory=MEMORY)
+            return nodes
+        except Exception as error:
+            # Ray raises the class itself.
+            nodes.shutdown()
+            if attempt == STARTS or "timed out during startup" not in str(error):
+                raise
+    return None
 
 
 @pytest.fixture(scope="session")
@@ -19,17 +46,16 @@ def cluster() -> Iterator[Any]:
     here = Path(__file__).resolve()
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        for name, value in PATIENCE.items():
+            patch.setenv(name, value)
         # Workers import the package and the tasks of these tests.
         patch.setenv(
             "PYTHONPATH", os.pathsep.join([str(here.parents[3]), str(here.parent), os.environ.get("PYTHONPATH", "")])
         )
         warnings.simplefilter("ignore")
         ray = pytest.importorskip("ray")
-        from ray.cluster_utils import Cluster
-
         head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": MEMORY}
-        nodes = Cluster(initialize_head=True, head_node_args=head)
-        nodes.add_node(num_cpus=2, object_store_memory=MEMORY)
+        nodes = start(head)
         ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
         try:
             yield ray
