@@ -8,12 +8,17 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 from forked_commands import forked_commands
+from hypothesis import settings
 from pytest_socket import disable_socket, enable_socket
 from shared_data import shared_folder
 
 # OpenMP reads it when torch is imported. Its threads then wait without spinning: on a busy machine a spinning one takes
 # the core that the other needs.
 os.environ["OMP_WAIT_POLICY"] = "passive"
+
+# An example that takes long on a busy machine is no fault.
+settings.register_profile("slmtok", deadline=None)
+settings.load_profile("slmtok")
 
 
 @pytest.hookimpl(tryfirst=True)

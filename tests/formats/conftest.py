@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("fuzz", max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
+settings.register_profile("fuzz", max_examples=20_000, suppress_health_check=list(HealthCheck))

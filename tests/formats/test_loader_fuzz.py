@@ -33,7 +33,7 @@ from slmtok.tokenizer_file import TAIL, Golden, TokenizerFile
 from slmtok.vocabulary import MAX_IDS, PatternSpec, Vocabulary
 
 pytestmark = pytest.mark.timeout(280)
-unhurried = settings(deadline=None, suppress_health_check=list(HealthCheck))
+unhurried = settings(suppress_health_check=list(HealthCheck))
 
 SAMPLES = {name: tokenizer.to_bytes() for name, tokenizer in samples().items()}
 LETTERS = st.characters(codec=None, categories=("Lu", "Ll", "Lo", "Nd", "Zs", "Po", "Cs", "Cc"))

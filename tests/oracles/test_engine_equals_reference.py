@@ -37,21 +37,21 @@ def test_the_named_regexes_are_the_same(pattern):
     assert _engine.Pattern(pattern).regex == reference.PATTERNS[pattern]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(words | rough, st.sampled_from(PATTERNS))
 def test_splitting(text, pattern):
     ends = _engine.Pattern(pattern).split(text).tolist()
     assert [text[a:b] for a, b in pairwise(ends)] == reference.split(text, pattern)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(documents, st.sampled_from(PATTERNS), st.sampled_from([1, 2, 7]))
 def test_counting(texts, pattern, threads):
     want = reference.count(texts, pattern)
     assert engine_counts(texts, pattern, threads).items() == sorted(want.items())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     documents,
     words | rough,
@@ -75,7 +75,7 @@ def test_training_and_encoding(texts, text, pattern, tie_break, min_count, max_t
         assert encoder.decode_bytes(ids) == reference.decode(ids, want) == one
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.dictionaries(st.text(alphabet="ab", min_size=1, max_size=15).map(str.encode), st.integers(1, 2**40), min_size=1)
 )

@@ -57,7 +57,7 @@ def test_all_short_texts_under_all_short_merge_lists() -> None:
 letters = st.text(alphabet="ab c'1é的\n", max_size=40).map(str.encode)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(letters, min_size=1, max_size=5),
     st.sampled_from(["slm", "gpt2", "whole"]),

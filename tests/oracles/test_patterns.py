@@ -106,7 +106,7 @@ PARTS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(parts=st.lists(PARTS, max_size=24))
 def test_broken_text_is_cut_as_by_regex(parts):
     data = b"".join(parts)

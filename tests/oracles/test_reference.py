@@ -68,7 +68,7 @@ def test_pieces_joined_are_the_text(text, pattern):
     assert b"" not in pieces
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(small_counts, st.sampled_from(TIE_BREAKS), st.integers(1, 3), st.sampled_from([0, 0, 2, 3, 5]))
 def test_training_equals_the_second_implementation(counts, tie_break, min_count, max_bytes):
     merges = reference.train(counts, 25, tie_break=tie_break, min_count=min_count, max_token_bytes=max_bytes)
@@ -80,7 +80,7 @@ def test_training_equals_the_second_implementation(counts, tie_break, min_count,
         assert [token[id] for id in ids] == naive_bpe.encode(piece, got)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(any_bytes, max_size=4), any_bytes, st.sampled_from(list(reference.PATTERNS)), st.sampled_from(TIE_BREAKS)
 )

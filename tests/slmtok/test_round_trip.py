@@ -37,7 +37,7 @@ def tokenizer(scheme: str, pattern: str | None) -> slmtok.Tokenizer:
 
 
 @pytest.mark.parametrize(("scheme", "pattern"), CASES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=NASTY)
 def test_round_trip(scheme: str, pattern: str | None, data: bytes) -> None:
     tok = tokenizer(scheme, pattern)

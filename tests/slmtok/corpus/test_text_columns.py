@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from slmtok import errors
@@ -58,7 +58,6 @@ def both(read: Callable[[], Any]) -> tuple[Any, Any]:
         return by_column, read()
 
 
-@settings(deadline=None)
 @given(
     st.lists(TEXTS, min_size=1, max_size=3),
     st.sampled_from(KINDS),
