@@ -76,6 +76,12 @@ def value_after(flags: Sequence[str], words: Iterable[str]) -> str | None:
     return next((value for flag, value in pairwise(words) if flag in flags), None)
 
 
+def without_options(words: Iterable[str], flags: Collection[str]) -> list[str]:
+    """The words without these options and the value behind each; a word that begins with a dash is no value."""
+    kept = (each for before, each in pairwise(["", *words]) if before not in flags or each.startswith("-"))
+    return [each for each in kept if each.partition("=")[0] not in flags]
+
+
 def example_words(command: click.Command | None) -> list[str]:
     """The example of a command, word by word."""
     return shlex.split(getattr(command, "example", None) or "")
@@ -331,11 +337,16 @@ def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:
     return command_line(ctx, [tokenizers[0], *rest])
 
 
-def _values(ctx: click.Context) -> Iterator[tuple[bool, str]]:
-    """Each value of an argument or option but the output, and whether its place is that of a tokenizer."""
+def text_values(ctx: click.Context) -> Iterator[tuple[click.Parameter, str]]:
+    """Each parameter but the output, with each text that is its value."""
     for param in ctx.command.params:
         value = ctx.params.get(param.name or "")
         if param.name != "output":
             for each in value if isinstance(value, tuple) else (value,):
                 if isinstance(each, str):
-                    yield _TOKENIZER in str(param.metavar), each
+                    yield param, each
+
+
+def _values(ctx: click.Context) -> list[tuple[bool, str]]:
+    """As `text_values`, with whether the place of the value is that of a tokenizer."""
+    return [(_TOKENIZER in str(param.metavar), value) for param, value in text_values(ctx)]

@@ -202,13 +202,8 @@ def _text(result: Mapping[str, Any], found: Comparison) -> str:
     )
 
 
-def _size_or_name(value: str | None, arguments: Sequence[str]) -> str:
-    """The option for an argument too many."""
-    return f"{'--bytes' if (value or '')[:1].isdigit() else '-o'} {value}"
-
-
 _SAMPLE_HABITS: dict[str, Habit] = {
-    EXTRA: _size_or_name,
+    EXTRA: lambda value, arguments: f"{'--bytes' if (value or '')[:1].isdigit() else '-o'} {value}",
     **dict.fromkeys(("--size", "--max-bytes", "--n-bytes"), instead("--bytes {}", "1MB")),
     **dict.fromkeys(("-n", "--docs", "--stories"), instead("--bytes 1MB, about 1,000 stories", "N")),
 }

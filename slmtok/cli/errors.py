@@ -93,9 +93,9 @@ def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
     from slmtok.options import flag_of
 
     flag, value = flag_of(setting.name.rpartition(".")[2]), setting.value
+    text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
     if "." in setting.name and flag not in flags:
-        listed = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-        return f"--set {shlex.quote(f'{setting.name}={listed}')}" if setting.has_value else setting.name
+        return f"--set {shlex.quote(f'{setting.name}={text}')}" if setting.has_value else setting.name
     if value is False:
         return f"--no-{flag[2:]}"
     if value is True or not setting.has_value:
@@ -104,7 +104,6 @@ def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
         return " ".join(f"{flag} {shlex.quote(f'{name}={each}')}" for name, each in value.items())
     if flag == "--exclude" and isinstance(value, tuple):
         return " ".join(f"{flag} {shlex.quote(glob)}" for glob in value)
-    text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
     if any(char in text for char in "\n\t\r\0"):
         text = escape(text)
     return f"{flag} {shlex.quote(text)}"
@@ -304,7 +303,9 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     """(fact, fix, name) for an option that the command does not have."""
     command, arguments, where = context.command, arguments_of(context), context.command_path
     known = _long_flags(command)
-    if file := next((word for word in arguments if _is_file_with_dash(word, name)), None):
+    # Such as `-v2.txt`, which click reads as `-v`.
+    dashed = (word for word in arguments if word.startswith(name) and not word.startswith("--"))
+    if file := next(filter(os.path.exists, dashed), None):
         words = [f"./{word}" if word == file else word for word in arguments]
         return f"{file!r} begins with a dash, as options do", command_line(context, words), file
     name = _with_one_dash(name, known, arguments) or name
@@ -344,7 +345,7 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
 
 
 def _long_flags(command: click.Command) -> list[str]:
-    """The long flags of a command. Two dashes, which all names share, would make any two of the short ones alike."""
+    """The long flags of a command."""
     return [flag for flag in options_by_flag(command) if flag.startswith("--")]
 
 
@@ -366,11 +367,6 @@ def _redirected(flag: str, arguments: Sequence[str], where: str, known: Sequence
     form = next((each for each in ("--json", "--html") if target.endswith(f".{each[2:]}") and each in known), None)
     words += [form] if form and form not in words else []
     return f"{where} {shlex.join(words)} > {shlex.quote(target)}"
-
-
-def _is_file_with_dash(word: str, option: str) -> bool:
-    """Whether an argument that click read as `option` is the name of a file: `-v` for `-v2.txt`."""
-    return word.startswith(option) and not word.startswith("--") and os.path.exists(word)  # noqa: PTH110
 
 
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
@@ -464,6 +460,7 @@ def _are_foreign(context: click.Context) -> bool:
 def _near_option(flag: str, known: Sequence[str]) -> str | None:
     """The option among the known ones that an unknown one misspells or begins; None without one."""
     begun = [name for name in known if name.startswith(flag) and len(flag) > _MIN_PREFIX]
+    # The dashes, which all names share, would make any two short ones near to each other.
     is_short = len(flag.lstrip("-")) <= _SHORT_NAME
     return begun[0] if len(begun) == 1 else None if is_short else suggestion(flag, known)
 

@@ -87,7 +87,7 @@ def _refuse_file_of_json(ctx: click.Context, args: Sequence[str]) -> None:
         return
     name, rest = args[at], [*args[:at], *args[at + 1 :]]
     given = positional(ctx)
-    if name not in given or not _is_complete(ctx, len(given) - 1):
+    if name not in given or len(given) <= sum(param.required for param in positional_params(ctx.command)):
         return
     exists = os.path.exists(name)  # noqa: PTH110
     may_be_corpus = takes_corpus(ctx.command)
@@ -126,11 +126,6 @@ def _is_misspelt(name: str) -> bool:
     with suppress(OSError):
         return bool(get_close_matches(Path(name).name, os.listdir(Path(name).parent), n=1, cutoff=0.85))  # noqa: PTH208
     return False
-
-
-def _is_complete(ctx: click.Context, n_given: int) -> bool:
-    """Whether so many arguments are enough for the command."""
-    return n_given >= sum(param.required for param in positional_params(ctx.command))
 
 
 def _is_result_of(ctx: click.Context, name: str) -> bool:

@@ -27,6 +27,7 @@ from slmtok.cli.arguments import (
     positional_in,
     positional_params,
     stands_for_path,
+    text_values,
 )
 from slmtok.cli.misread import read_arguments
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
@@ -141,7 +142,7 @@ def choice(*names: str, foreign: Mapping[str, str] | None = None) -> Parsed:
     return Parsed(parse)
 
 
-def complete_value(param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_value(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completions of a value: the names in the placeholder of `param`, else files where it stands for a path."""
     from click.shell_completion import CompletionItem
 
@@ -163,32 +164,20 @@ class Option(click.Option):
         self.panel = panel
         self.needed_without = needed_without
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """As `complete_value`."""
-        return complete_value(self, incomplete)
-
-
-class Argument(click.Argument):
-    """A click argument with completions."""
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """As `complete_value`."""
-        return complete_value(self, incomplete)
-
 
 def option(*names: str, choices: Iterable[str] = (), **attributes: Any) -> Decorator:
-    """`click.option`, with a heading (`panel`), and with the names that it takes (`choices`)."""
+    """`click.option`, with completions, a heading (`panel`), and the names that it takes (`choices`)."""
     # click takes an explicit default of None for a value, also of a required option.
     if attributes.get("default") in (None, (), {}) and not attributes.get("is_flag"):
         attributes.pop("default", None)
     if choices := tuple(choices):
         attributes |= {"type": choice(*choices), "metavar": "|".join(choices)}
-    return click.option(*names, **{"cls": Option, **attributes})
+    return click.option(*names, **{"cls": Option, "shell_complete": complete_value, **attributes})
 
 
 def argument(name: str, **attributes: Any) -> Decorator:
     """`click.argument`, with completions."""
-    return click.argument(name, **{"cls": Argument, **attributes})
+    return click.argument(name, shell_complete=complete_value, **attributes)
 
 
 class _Group(NamedTuple):
@@ -249,7 +238,7 @@ class Command(click.Command):
             outcome: Outcome = ctx.invoke(self.callback, **given)
             if isinstance(ctx.obj, Settings) and outcome.code in (DONE, ANSWER_NO):
                 ctx.obj.written = self._written(ctx)
-            noted = (*ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx, outcome.result))
+            noted = (*ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx))
             return outcome._replace(warnings=(*outcome.warnings, *noted)) if noted else outcome
         except SlmtokError as error:
             name_swap(error, ctx)
@@ -263,7 +252,7 @@ class Command(click.Command):
         values = [each for name in names for each in (_outputs(ctx) if name == "output" else [ctx.params.get(name)])]
         return tuple(value for value in values if isinstance(value, str) and os.path.exists(value))  # noqa: PTH110
 
-    def _note_on_stdout(self, ctx: click.Context, result: Mapping[str, Any]) -> tuple[str, ...]:
+    def _note_on_stdout(self, ctx: click.Context) -> tuple[str, ...]:
         """A warning that a file has the output, if it was not named and stdout is sent to another file."""
         is_summary = isinstance(ctx.obj, Settings) and not ctx.obj.as_json and not ctx.params.get("dry_run")
         output = next((param for param in self.params if param.name == "output"), None)
@@ -295,12 +284,9 @@ class Command(click.Command):
 
     def _refuse_stdout(self, ctx: click.Context) -> None:
         """Raises `OptionError` for an input that is stdout itself, which the shell empties before a command runs."""
-        for param in self.params:
-            value = ctx.params.get(param.name or "")
-            names = (value if isinstance(value, tuple) else (value,)) if param.name != "output" else ()
-            for name in names:
-                if isinstance(name, str) and stands_for_path(param):
-                    refuse_stdout(name, command_line(ctx, arguments_of(ctx)))
+        for param, name in text_values(ctx):
+            if stands_for_path(param):
+                refuse_stdout(name, command_line(ctx, arguments_of(ctx)))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options under their headings."""
@@ -488,7 +474,7 @@ class _TokenizerOption(Option):
         return super().handle_parse_result(ctx, values, args)
 
 
-class _TokenizerArgument(Argument):
+class _TokenizerArgument(click.Argument):
     """TOK as the first positional argument. Values of the hidden option `-t` are put before those that were given.
 
     Where all arguments are tokenizers, they keep the order of the command line.
