@@ -295,12 +295,16 @@ class TrainJob:
         if not has_counts:
             return count_corpus(list(self.corpus), self.options, progress)
         counts = PretokenCounts.load(*files)
-        self._check_counts(counts)
+        self._check_counts(counts, files[0])
         return counts
 
-    def _check_counts(self, counts: PretokenCounts) -> None:
-        """Raises `OptionError` for options of reading, and for another scheme or pattern than that of the counts."""
+    def _check_counts(self, counts: PretokenCounts, file: str) -> None:
+        """Raises `OptionError` for options of reading, and for another scheme or pattern than that of the counts.
+
+        file: the first with these counts.
+        """
         from slmtok._engine import Pattern
+        from slmtok.files import free_name
 
         refuse_reading(self.options)
         if self.options.scheme != counts.scheme:
@@ -312,9 +316,7 @@ class TrainJob:
         given = self.options.pattern and Pattern(self.options.pattern)
         if given and given.regex != counts.native.pattern.regex:
             asked = shlex.quote(pattern_text(given))
-            path = Path(self.corpus[0])
-            names = (str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in count(2))
-            other = shlex.quote(next(name for name in names if not Path(name).exists()))
+            other = shlex.quote(free_name(file))
             raise OptionError(
                 f"the counts have pattern {pattern_text(counts.native.pattern)!r}, and --pattern is {asked}",
                 fix=f"leave --pattern out, or count again: slmtok count CORPUS --pattern {asked} -o {other}",
