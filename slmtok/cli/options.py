@@ -221,12 +221,11 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Builds the option objects, then calls the function."""
         given = dict(ctx.params)
-        quiet = given.pop("quiet")
-        if isinstance(ctx.obj, Settings):
-            ctx.obj.quiet = quiet
-            if ctx.obj.as_json and given.get("output") == "-":
-                fix = "-o FILE, or leave --json out"
-                raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
+        settings: Settings = ctx.obj
+        settings.quiet = given.pop("quiet")
+        if settings.as_json and given.get("output") == "-":
+            fix = "-o FILE, or leave --json out"
+            raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
         self._refuse_empty_names(ctx)
         self._refuse_stdout(ctx)
         for group in self.groups:
@@ -236,8 +235,8 @@ class Command(click.Command):
         assert self.callback is not None
         try:
             outcome: Outcome = ctx.invoke(self.callback, **given)
-            if isinstance(ctx.obj, Settings) and outcome.code in (DONE, ANSWER_NO):
-                ctx.obj.written = self._written(ctx)
+            if outcome.code in (DONE, ANSWER_NO):
+                settings.written = self._written(ctx)
             noted = (*ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx))
             return outcome._replace(warnings=(*outcome.warnings, *noted)) if noted else outcome
         except SlmtokError as error:
@@ -254,12 +253,9 @@ class Command(click.Command):
 
     def _note_on_stdout(self, ctx: click.Context) -> tuple[str, ...]:
         """A warning that a file has the output, if it was not named and stdout is sent to another file."""
-        is_summary = isinstance(ctx.obj, Settings) and not ctx.obj.as_json and not ctx.params.get("dry_run")
-        output = next((param for param in self.params if param.name == "output"), None)
-        if output is None or not is_summary or kind_of_stream(sys.stdout) != "file":
-            return ()
         value, source = ctx.params.get("output"), ctx.get_parameter_source("output")
-        if not isinstance(value, str) or value == "-" or source is not click.core.ParameterSource.DEFAULT:
+        is_file = isinstance(value, str) and value != "-" and source is click.core.ParameterSource.DEFAULT
+        if not is_file or ctx.obj.as_json or ctx.params.get("dry_run") or kind_of_stream(sys.stdout) != "file":
             return ()
         outputs = _outputs(ctx)
         if len(outputs) > 1:
