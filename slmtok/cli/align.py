@@ -66,16 +66,20 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
     _refuse_runs(a, b, on)
     first, second = read_losses(a), read_losses(b)
     texts = (document.text for document in read_documents(text_files(on, read), read))
-    found, mapped = Alignment(), _Kept(MAX_MAP_BYTES if output is not None else -1)
+    found, mapped = Alignment(), list[list[Segment]]()
+    room = MAX_MAP_BYTES if output is not None else -1
     with Progress() as progress:
         for document in align_losses(first, second, _counted(texts, progress)):
             found.documents += 1
-            mapped.add(document)
+            if room >= 0:
+                # The last one may go beyond the limit.
+                mapped.append(document)
+                room -= sum(len(segment.text) for segment in document)
             for segment in document:
                 found.add(segment)
     if output is not None:
         with writing(output, force=force) as file:
-            file.write(loss_map(mapped.documents, a, b).encode())
+            file.write(loss_map(mapped, a, b).encode())
     result = _result(found, first, second, top) | ({"path": output} if output else {})
     return Outcome(result, lambda: write_text(_table(result)))
 
@@ -103,20 +107,6 @@ def _counted(texts: Iterable[bytes], progress: Report) -> Iterator[bytes]:
         yield text
         done += len(text)
         progress("align", done, 0)
-
-
-class _Kept:
-    """The first documents, up to the one that goes beyond `limit` bytes."""
-
-    def __init__(self, limit: int) -> None:
-        self.documents: list[list[Segment]] = []
-        self._room = limit
-
-    def add(self, document: list[Segment]) -> None:
-        """Keeps the document while there is room."""
-        if self._room >= 0:
-            self.documents.append(document)
-            self._room -= sum(len(segment.text) for segment in document)
 
 
 def _result(found: Alignment, a: Losses, b: Losses, top: int) -> dict[str, Any]:

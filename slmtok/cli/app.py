@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from slmtok.cli import errors, streams
+from slmtok.cli.arguments import options_by_flag
 from slmtok.cli.errors import ErrorPolicy
 from slmtok.cli.output import (
     DONE,
@@ -185,7 +186,7 @@ class App(NamedTuple):
         """The flags of a command; none where it is unknown, or its import was what failed."""
         module, _, attribute = self.commands[name].place.partition(":") if name in self.commands else ("", "", "")
         command = getattr(sys.modules.get(module), attribute or "?", None)
-        return frozenset(flag for param in getattr(command, "params", ()) for flag in param.opts)
+        return frozenset(options_by_flag(command) if command is not None else ())
 
     def _write_envelope(self, command: str, **content: Any) -> None:
         write_text(shown_json(encode_envelope(f"{self.name}.{command}/1", self.versions(), **content)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +21,10 @@ from slmtok.specials import FIRST_LEARNED
 _TOKENIZER = "TOK"
 OUTPUT_FLAGS = ("-o", "--output")
 VOCAB_FLAGS = ("--vocab", "--vocab-size")
+EACH = ", and a command for each other value"
+"""What becomes of a list where one value is taken."""
+_PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
+"""Words of placeholders that stand for files or folders."""
 
 
 def parameter_name(param: click.Parameter | None) -> str:
@@ -36,9 +41,45 @@ def arguments_of(ctx: click.Context | None) -> list[str]:
     return [] if ctx is None else list(ctx.meta.get("arguments", ()))
 
 
+def options_by_flag(command: click.Command) -> dict[str, click.Option]:
+    """The options of a command, each under all of its flags."""
+    return {flag: param for param in command.params if isinstance(param, click.Option) for flag in param.opts}
+
+
+def positional_params(command: click.Command) -> list[click.Argument]:
+    """The positional arguments that a command takes."""
+    return [param for param in command.params if isinstance(param, click.Argument)]
+
+
+def takes_corpus(command: click.Command) -> bool:
+    """Whether a command has the argument CORPUS... ."""
+    return any(place.name == "corpus" for place in positional_params(command))
+
+
+def placeholder_words(param: click.Parameter) -> list[str]:
+    """The words in the placeholder of a parameter."""
+    return re.findall(r"[\w-]+", str(param.metavar or ""))
+
+
+def stands_for_path(param: click.Parameter) -> bool:
+    """Whether the placeholder of a parameter is that of a file or folder."""
+    return not _PATHS.isdisjoint(placeholder_words(param))
+
+
+def names_input(param: click.Parameter) -> bool:
+    """Whether a value is the name of a file or folder; TEXT may be text itself, but for `--on`."""
+    return param.name == "on" or (stands_for_path(param) and "TEXT" not in placeholder_words(param))
+
+
 def value_after(flags: Sequence[str], words: Iterable[str]) -> str | None:
     """The word that follows one of these flags; None without one."""
     return next((value for flag, value in pairwise(words) if flag in flags), None)
+
+
+def without_options(words: Iterable[str], flags: Collection[str]) -> list[str]:
+    """The words without these options and the value behind each; a word that begins with a dash is no value."""
+    kept = (each for before, each in pairwise(["", *words]) if before not in flags or each.startswith("-"))
+    return [each for each in kept if each.partition("=")[0] not in flags]
 
 
 def example_words(command: click.Command | None) -> list[str]:
@@ -63,6 +104,11 @@ def command_line(ctx: click.Context, arguments: Iterable[str]) -> str:
     return shlex.join([*ctx.command_path.split(), *arguments])
 
 
+def line_without(left_out: Collection[str | None], ctx: click.Context, *more: str) -> str:
+    """The command as it was given without some words, and with more of them at its end."""
+    return command_line(ctx, [*(each for each in arguments_of(ctx) if each not in left_out), *more])
+
+
 def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     """Changes the fix of an error about a file to the command line with that file in its right place.
 
@@ -79,7 +125,7 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
         return
     if error.fix and error.fix.endswith(" | slmtok ..."):
         records = ["--format", "jsonl"] if error.fields.get("records") else []
-        command = command_line(ctx, [*ctx.meta["arguments"], *records])
+        command = command_line(ctx, [*arguments_of(ctx), *records])
         error.fix = error.fix.replace("slmtok ...", command)
         return
     if error.fix and (call := TRAIN_OWN_CALL.search(error.fix)):
@@ -158,7 +204,7 @@ def _on_text(path: str, ctx: click.Context) -> str | None:
     from slmtok.file_content import HEAD_BYTES, content_of
     from slmtok.files import read_file
 
-    on = next((param for param in ctx.command.params if "--on" in param.opts), None)
+    on = options_by_flag(ctx.command).get("--on")
     tokenizers = [value for is_place, value in _values(ctx) if is_place]
     is_given = on is not None and bool(ctx.params.get(on.name or ""))
     if on is None or (is_given and not on.multiple) or path not in tokenizers or not os.path.isfile(path):  # noqa: PTH113
@@ -171,14 +217,13 @@ def _on_text(path: str, ctx: click.Context) -> str | None:
         return None
     # A command of two tokenizers lacks one then.
     takes_any = any(param.nargs == -1 for param in ctx.command.params)
-    rest = [each for each in ctx.meta["arguments"] if each != path]
     if takes_any and len(tokenizers) > 1:
-        return command_line(ctx, [*rest, "--on", path])
+        return line_without([path], ctx, "--on", path)
     other = tokenizer_beside(next((each for each in tokenizers if each != path), path))
     if not takes_any and other is None:
         given = shlex.join(each for each in tokenizers if each != path)
         return f"slmtok eval {given} --on {shlex.quote(path)} measures one tokenizer; {ctx.command_path} compares two"
-    return command_line(ctx, [*rest, other or "TOK", "--on", path])
+    return line_without([path], ctx, other or "TOK", "--on", path)
 
 
 def _exchanged(path: str, ctx: click.Context) -> str | None:
@@ -189,7 +234,7 @@ def _exchanged(path: str, ctx: click.Context) -> str | None:
     misplaced = [value for is_place, value in files if is_place != names_tokenizer(value)]
     if path not in misplaced or len(misplaced) != 2 or len({is_place for is_place, _ in files}) != 2:
         return None
-    arguments: list[str] = ctx.meta["arguments"]
+    arguments = arguments_of(ctx)
     other = dict(zip(misplaced, reversed(misplaced), strict=True))
     if any(arguments.count(name) != 1 for name in misplaced):
         return None
@@ -200,7 +245,7 @@ def with_text_named(option: str, ctx: click.Context) -> str | None:
     """The command line with its one file of text as the value of `option`; None without another input beside it."""
     from slmtok.cli.files import names_tokenizer
 
-    arguments: list[str] = ctx.meta["arguments"]
+    arguments = arguments_of(ctx)
     given = [each for each in arguments if os.path.isfile(each)]  # noqa: PTH113
     texts = [each for each in given if not names_tokenizer(each)]
     if len(texts) != 1 or len(given) + sum(map(is_packed, arguments)) < 2:
@@ -217,7 +262,7 @@ def fitting(arguments: list[str], ctx: click.Context) -> list[str]:
     from slmtok.cli.files import names_tokenizer
 
     given = [each for each in positional(ctx) if each in arguments]
-    taken = [param.nargs for param in ctx.command.params if isinstance(param, click.Argument)]
+    taken = [place.nargs for place in positional_params(ctx.command)]
     if -1 in taken or len(given) <= sum(taken) or not any(map(is_packed, given)):
         return arguments
     return [each for each in arguments if each not in given or not names_tokenizer(each)]
@@ -251,15 +296,15 @@ def is_packed(path: str) -> bool:
 
 def positional(ctx: click.Context) -> list[str]:
     """The arguments that are neither options nor their values, in their order."""
-    values, rest, _ = ctx.command.make_parser(ctx).parse_args(list(ctx.meta["arguments"]))
+    values, rest, _ = ctx.command.make_parser(ctx).parse_args(arguments_of(ctx))
     return positional_in(values, rest, ctx)
 
 
 def positional_in(values: Mapping[str, Any], rest: Sequence[str], ctx: click.Context) -> list[str]:
     """All positional arguments: those that were parsed into `values`, and the `rest`."""
     found: list[str] = []
-    for param in ctx.command.params:
-        value = values.get(param.name or "") if isinstance(param, click.Argument) else None
+    for place in positional_params(ctx.command):
+        value = values.get(place.name or "")
         found += [value] if isinstance(value, str) else value if isinstance(value, (tuple, list)) else ()
     return [each for each in (*found, *rest) if isinstance(each, str)]
 
@@ -270,8 +315,7 @@ def with_output_named(ctx: click.Context) -> str | None:
     An output does not exist yet, other arguments do, and its name ends as that of the example of the command.
     """
     example = value_after(OUTPUT_FLAGS, example_words(ctx.command))
-    arguments: list[str] = ctx.meta["arguments"]
-    given = positional(ctx)
+    arguments, given = arguments_of(ctx), positional(ctx)
     if example is None or len(given) < 2 or any(each.partition("=")[0] in OUTPUT_FLAGS for each in arguments):
         return None
     *inputs, output = given
@@ -279,8 +323,7 @@ def with_output_named(ctx: click.Context) -> str | None:
         return None
     if arguments.count(output) != 1 or not any(map(os.path.exists, inputs)):
         return None
-    rest = [each for each in arguments if each != output]
-    return command_line(ctx, [*rest, "-o", output])
+    return line_without([output], ctx, "-o", output)
 
 
 def folder_for_file(arguments: Sequence[str], name: str, ours: str) -> str:
@@ -296,7 +339,7 @@ def with_other_tokenizer(name: str, ctx: click.Context) -> str | None:
     """The command line with a second tokenizer, the first other one beside the given one; None for other parameters."""
     from slmtok.cli.files import names_tokenizer
 
-    arguments: list[str] = ctx.meta["arguments"]
+    arguments = arguments_of(ctx)
     given = next((each for each in arguments if names_tokenizer(each)), None) if name == _TOKENIZER else None
     if given is None:
         return None
@@ -319,22 +362,25 @@ def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:
     """The command line with its one tokenizer as the first argument, if a message of click is about that."""
     from slmtok.cli.files import names_tokenizer
 
-    arguments: list[str] = ctx.meta["arguments"]
+    arguments = arguments_of(ctx)
     tokenizers = [each for each in arguments if names_tokenizer(each)]
-    first = next((param for param in ctx.command.params if isinstance(param, click.Argument)), None)
-    if first is None or _TOKENIZER not in str(first.metavar):
-        return None
-    if len(tokenizers) != 1 or not message.endswith(f"not {tokenizers[0]!r}"):
+    takes_first = any(_TOKENIZER in str(place.metavar) for place in positional_params(ctx.command)[:1])
+    if not takes_first or len(tokenizers) != 1 or not message.endswith(f"not {tokenizers[0]!r}"):
         return None
     rest = [each for each in arguments if each != tokenizers[0]]
     return command_line(ctx, [tokenizers[0], *rest])
 
 
-def _values(ctx: click.Context) -> Iterator[tuple[bool, str]]:
-    """Each value of an argument or option but the output, and whether its place is that of a tokenizer."""
+def text_values(ctx: click.Context) -> Iterator[tuple[click.Parameter, str]]:
+    """Each parameter but the output, with each text that is its value."""
     for param in ctx.command.params:
         value = ctx.params.get(param.name or "")
         if param.name != "output":
             for each in value if isinstance(value, tuple) else (value,):
                 if isinstance(each, str):
-                    yield _TOKENIZER in str(param.metavar), each
+                    yield param, each
+
+
+def _values(ctx: click.Context) -> list[tuple[bool, str]]:
+    """As `text_values`, with whether the place of the value is that of a tokenizer."""
+    return [(_TOKENIZER in str(param.metavar), value) for param, value in text_values(ctx)]

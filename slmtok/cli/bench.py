@@ -202,11 +202,6 @@ def _text(result: Mapping[str, Any], found: Comparison) -> str:
     )
 
 
-def _size_or_name(value: str | None, arguments: Sequence[str]) -> str:
-    """The option for an argument too many."""
-    return f"{'--bytes' if (value or '')[:1].isdigit() else '-o'} {value}"
-
-
 _STORY_BYTES = 1100
 """Mean size of a story."""
 _MIN_STORIES = 5
@@ -222,7 +217,7 @@ def _size_of(value: str | None, arguments: Sequence[str]) -> str:
 
 _NUMBERS_OF_STORIES = ("-n", "--docs", "--max-docs", "--num-docs", "--n-docs", "--stories", "--num-stories", "--count")
 _SAMPLE_HABITS: dict[str, Habit] = {
-    EXTRA: _size_or_name,
+    EXTRA: lambda value, arguments: f"{'--bytes' if (value or '')[:1].isdigit() else '-o'} {value}",
     **dict.fromkeys(("--size", "--max-bytes", "--n-bytes"), instead("--bytes {}", "1MB")),
     **dict.fromkeys(_NUMBERS_OF_STORIES, _size_of),
 }

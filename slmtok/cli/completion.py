@@ -39,7 +39,7 @@ def _completion(program: str) -> Command:
     def print_script(shell: str | None) -> Outcome:
         from click.shell_completion import get_completion_class
 
-        shell = _known_shell(shell, program) if shell else _own_shell(program)
+        shell = _shell(shell, program)
         context = click.get_current_context()
         completer = get_completion_class(shell)
         assert completer is not None
@@ -57,33 +57,22 @@ def _install_line(program: str) -> str:
     return f"printf '%s\\n' {shlex.quote(line)} >> ~/.bashrc"
 
 
-def _known_shell(name: str, program: str) -> str:
-    """The name of a shell. Raises `OptionError` for one without completion."""
-    if name in SHELLS:
-        return name
+def _shell(name: str | None, program: str) -> str:
+    """The shell with this name, or that of $SHELL. Raises `OptionError` for one without completion."""
+    path = os.environ.get("SHELL", "")
+    shell = name or PurePath(path).name
+    if shell in SHELLS:
+        return shell
+    known = ", ".join(SHELLS)
+    if not name:
+        fact = f"no shell was named, and $SHELL is {repr(path) if path else 'not set'}"
+        raise OptionError(fact, limit=known, fix=f"name it: {program} completion bash", option="shell")
     meant = _OTHER_NAMES.get(name.lower()) or suggestion(name.lower(), SHELLS)
     fix = f"{program} completion {meant}" if meant else "go without it: --help shows commands and options"
-    raise OptionError(
-        f"there is no completion for the shell {name!r}",
-        limit=f"one of {', '.join(SHELLS)}",
-        fix=_install_line(program) if name.lower() in ("install", "enable", "setup") else fix,
-        option="shell",
-    )
-
-
-def _own_shell(program: str) -> str:
-    """The shell of $SHELL. Raises `OptionError` where there is none, or another one."""
-    path = os.environ.get("SHELL", "")
-    name = PurePath(path).name
-    if name not in SHELLS:
-        fact = f"$SHELL is {path!r}" if path else "$SHELL is not set"
-        raise OptionError(
-            f"no shell was named, and {fact}",
-            limit=", ".join(SHELLS),
-            fix=f"name it: {program} completion bash",
-            option="shell",
-        )
-    return name
+    if name.lower() in ("install", "enable", "setup"):
+        fix = _install_line(program)
+    fact = f"there is no completion for the shell {name!r}"
+    raise OptionError(fact, limit=f"one of {known}", fix=fix, option="shell")
 
 
 completion = _completion("slmtok")

@@ -84,7 +84,7 @@ def decode(
     slmtok decode DATA --docs 3:5 shows packed documents, with the tokenizer in the folder. On a terminal, control
     characters are escaped; a file or pipe gets the text as it is.
     """
-    _refuse_other_kinds(source, tokenizer, input_format)
+    _refuse_other_kinds(source, input_format)
     may_be_packed = input_format == "auto" and not id_files.has_offsets(source)
     data = packed.open_data(source) if may_be_packed else None
     name = _tokenizer_name(tokenizer, source, data, docs, split)
@@ -127,13 +127,17 @@ def decode(
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
 
 
+def _blocks(data: bytes, errors: str) -> Iterator[str]:
+    """The text of bytes, a block at a time."""
+    decoder = codecs.getincrementaldecoder("utf-8")(errors)
+    for start in range(0, len(data), _BLOCK_BYTES):
+        block = data[start : start + _BLOCK_BYTES]
+        yield decoder.decode(block, final=start + len(block) == len(data))
+
+
 def _on_terminal(documents: Iterable[bytes]) -> Iterator[bytes]:
     """The bytes of documents as a terminal shows them: what could drive it, and what is not UTF-8, is escaped."""
-    for data in documents:
-        decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
-        for start in range(0, len(data), _BLOCK_BYTES):
-            block = data[start : start + _BLOCK_BYTES]
-            yield shown(decoder.decode(block, final=start + len(block) == len(data))).encode()
+    return (shown(text).encode() for data in documents for text in _blocks(data, "backslashreplace"))
 
 
 def _without_offsets(source: str, input_format: str) -> tuple[str, ...]:
@@ -163,7 +167,7 @@ def _held(texts: Iterable[bytes], source: str) -> list[str]:
     return held
 
 
-def _refuse_other_kinds(source: str, tokenizer: str | None, input_format: str) -> None:
+def _refuse_other_kinds(source: str, input_format: str) -> None:
     """Raises `MissingInput` for ids where a file is expected, `OptionError` for a file of another kind."""
     if _IDS.fullmatch(source) and not Path(source).exists():
         fix = "for ids: " + piped(" ".join(re.findall(r"\d+", source)), "decode", arguments_of_command(), [source])
@@ -200,19 +204,18 @@ def _tokenizer_name(
     Raises `OptionError` where there is none, and for `--docs` or `--split` of ids that have neither; `MissingInput`
     where the source does not exist.
     """
-    if data is None and (split is not None or (docs is not None and not id_files.has_offsets(source))):
-        if source != STDIO and not Path(source).exists():
-            raise missing_input(source)
+    found = name or (data and data.tokenizer)
+    is_part = data is None and (split is not None or (docs is not None and not id_files.has_offsets(source)))
+    if (is_part or found is None) and source != STDIO and not Path(source).exists():
+        raise missing_input(source)
+    if is_part:
         raise OptionError(
             f"--docs and --split need packed data, and {source!r} is not",
             limit="folders of slmtok pack; token files of nanoGPT, llama2.c, llm.c or numpy under their usual names",
             fix="slmtok decode DATA --docs 3:5",
             option="docs",
         )
-    found = name or (data and data.tokenizer)
     if found is None:
-        if source != STDIO and not Path(source).exists():
-            raise missing_input(source)
         raise OptionError(
             "--tokenizer is missing",
             where=f"{source}, which another program wrote" if data else "slmtok decode",
@@ -243,15 +246,13 @@ def _to_text(data: bytes, errors: str, where: str) -> bytes:
     """The bytes to write: unchanged where they are UTF-8, else as `errors` says."""
     if errors == "keep":
         return data
-    decoder, parts, end = codecs.getincrementaldecoder("utf-8")(errors), [], 0
+    parts: list[bytes] = []
     try:
-        while end < len(data):
-            block = data[end : end + _BLOCK_BYTES]
-            end += len(block)
-            parts.append(decoder.decode(block, final=end == len(data)).encode())
+        for text in _blocks(data, errors):
+            parts.append(text.encode())
     except UnicodeDecodeError as error:
-        # The object is the block, after the bytes of a character that began in the block before.
-        position = end - len(error.object) + error.start
+        # The object begins behind the characters that were decoded.
+        position = sum(map(len, parts)) + error.start
         raise InvalidText(
             f"the decoded bytes are not UTF-8 (byte 0x{data[position]:02X} at {position})",
             where=where,

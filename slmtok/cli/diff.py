@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from slmtok.cli.file_kinds import are_counts
-from slmtok.cli.files import corpus_files, read_documents, require_bytes
+from slmtok.cli.files import are_counts, corpus_files, read_documents, require_bytes
 from slmtok.cli.options import (
     INTEGER,
     argument,

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 import click
@@ -26,8 +26,13 @@ from slmtok.cli.arguments import (
     command_line,
     example_words,
     fitting,
+    line_without,
+    options_by_flag,
     parameter_name,
     positional,
+    positional_params,
+    stands_for_path,
+    takes_corpus,
     taking_value,
     tokenizer_beside,
     value_after,
@@ -88,9 +93,9 @@ def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
     from slmtok.options import flag_of
 
     flag, value = flag_of(setting.name.rpartition(".")[2]), setting.value
+    text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
     if "." in setting.name and flag not in flags:
-        listed = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-        return f"--set {shlex.quote(f'{setting.name}={listed}')}" if setting.has_value else setting.name
+        return f"--set {shlex.quote(f'{setting.name}={text}')}" if setting.has_value else setting.name
     if value is False:
         return f"--no-{flag[2:]}"
     if value is True or not setting.has_value:
@@ -99,7 +104,6 @@ def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
         return " ".join(f"{flag} {shlex.quote(f'{name}={each}')}" for name, each in value.items())
     if flag == "--exclude" and isinstance(value, tuple):
         return " ".join(f"{flag} {shlex.quote(glob)}" for glob in value)
-    text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
     if any(char in text for char in "\n\t\r\0"):
         text = escape(text)
     return f"{flag} {shlex.quote(text)}"
@@ -147,7 +151,7 @@ def unknown_command(
     names, typed = list(known), name.replace("_", "-")
     place = "slm" if typed in OF_SLM else "slmtok" if elsewhere else program
     if place != program:
-        fix = " ".join([shlex.join([place, typed, *rest]), *_lacking(elsewhere, rest)])
+        fix = " ".join([shlex.join([place, typed, *rest]), *(_lacking(elsewhere, rest) if elsewhere else [])])
         return UnknownName(f"{program} has no command {name!r}; {place} has", fix=fix, name=name)
     if typed == "version" or typed in _HABITS:
         fix = f"{program} --version" if typed == "version" else shlex.join([*_HABITS[typed].split(), *rest])
@@ -163,69 +167,73 @@ def unknown_command(
     )
 
 
-def _lacking(command: click.Command | None, given: Sequence[str]) -> list[str]:
+def _lacking(command: click.Command, given: Sequence[str]) -> list[str]:
     """The options that a command needs and arguments do not give, each with the placeholder of its value.
 
     A tokenizer may also stand as an argument.
     """
-    options = [param for param in command.params if isinstance(param, click.Option)] if command else []
-    needed = [param for param in options if param.required and param.name != "tokenizer"]
-    return [f"{parameter_name(param)} {param.metavar}" for param in needed if not {*param.opts} & {*given}]
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    needed = [option for option in options if option.required and option.name != "tokenizer"]
+    return [f"{parameter_name(option)} {option.metavar}" for option in needed if not {*option.opts} & {*given}]
 
 
 def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     """A usage error of click with the four parts; `called` is the program with its first argument."""
-    context = getattr(error, "ctx", None)
-    command = context.command if context is not None else None
-    where = context.command_path if context is not None else called
+    context: click.Context | None = getattr(error, "ctx", None)
     message = error.message.rstrip(".")
-    fact, fix, name = message[:1].lower() + message[1:], f"{where} --help", ""
+    fact, name = message[:1].lower() + message[1:], ""
+    if context is None:
+        return OptionError(fact, where=called, fix=f"{called} --help", option=name)
+    where = context.command_path
+    fix = f"{where} --help"
     if isinstance(error, click.NoSuchOption):
-        fact, fix, name = _unknown_option(error, where, command)
+        fact, fix, name = _unknown_option(error.option_name, context)
+    elif isinstance(error, click.MissingParameter):
+        name = parameter_name(error.param)
+        fact, missing_fix = _missing_parameter(name, error.param, context)
+        fix = missing_fix or fix
     elif isinstance(error, click.BadParameter):
+        from slmtok.cli.wrong_values import valid_value
+
         name = parameter_name(error.param)
         fact = f"{name} {error.message}"
-        if isinstance(error, click.MissingParameter):
-            fact, missing_fix = _missing_parameter(name, error)
-            fix = missing_fix or fix
-        elif numbers := getattr(error.__cause__, "numbers", ()):
+        if numbers := getattr(error.__cause__, "numbers", ()):
             fix = ", or ".join(f"{name} {number}" for number in numbers)
         else:
-            from slmtok.cli.wrong_values import valid_value
-
-            swapped = with_tokenizer_first(context, error.message) if context else None
-            fix = swapped or valid_value(name, error, command) or fix
-            if context is not None and not name.startswith("-"):
+            fix = with_tokenizer_first(context, error.message) or valid_value(name, error, context) or fix
+            if not name.startswith("-"):
                 fix = re.sub(f"^{re.escape(name)} ", f"{where} ", fix)
-    elif (found := _EXTRA.fullmatch(message)) and command:
-        habit = getattr(command, "habits", {}).get(EXTRA)
+    elif found := _EXTRA.fullmatch(message):
         # An argument may hold spaces.
         extra = next((each for each in arguments_of(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
-        is_folder = os.path.isdir(extra)  # noqa: PTH112
-        if repeated := _repeated(extra, command, arguments_of(context)):
-            fix = repeated
-        elif context is not None and (each := _for_each_run(context)):
-            fix = each
-        elif habit and (used := habit(extra, arguments_of(context))):
-            from slmtok.cli.files import names_tokenizer
-
-            option = used.partition(" ")[0]
-            is_named = option.startswith("-") and names_tokenizer(extra)
-            swapped = with_text_named(option, context) if context and is_named else None
-            fix = swapped or _use(used)
-        elif context is not None and (sentence := _with_quotes(context)):
-            fix = sentence
-        elif _takes_text_on(command) and not is_folder:
-            fix = _named_by_on(extra, where, context)
-        elif context is not None:
-            taken = " ".join(str(param.metavar) for param in command.params if isinstance(param, click.Argument))
-            fix = f"leave one out: {where} takes {taken} and options" if taken else f"{where} takes options alone"
+        fix = _without_extra(extra, context)
     return OptionError(fact, where=where, fix=fix, option=name)
+
+
+def _without_extra(extra: str, context: click.Context) -> str:
+    """The remedy for an argument too many."""
+    from slmtok.cli.files import names_tokenizer
+
+    command, where = context.command, context.command_path
+    if fix := _repeated(extra, context) or _for_each_run(context):
+        return fix
+    habit = getattr(command, "habits", {}).get(EXTRA)
+    if habit and (used := habit(extra, arguments_of(context))):
+        option: str = used.partition(" ")[0]
+        is_named = option.startswith("-") and names_tokenizer(extra)
+        return (with_text_named(option, context) if is_named else None) or _use(used)
+    if sentence := _with_quotes(context):
+        return sentence
+    if _takes_text_on(command) and not os.path.isdir(extra):  # noqa: PTH112
+        return _named_by_on(extra, context)
+    taken = " ".join(str(param.metavar) for param in positional_params(command))
+    return f"leave one out: {where} takes {taken} and options" if taken else f"{where} takes options alone"
 
 
 def _takes_text_on(command: click.Command) -> bool:
     """Whether a command has the option --on for text; that of `slm info` takes a device."""
-    return any("--on" in param.opts and "DEVICE" not in str(param.metavar) for param in command.params)
+    on = options_by_flag(command).get("--on")
+    return on is not None and "DEVICE" not in str(on.metavar)
 
 
 def _for_each_run(context: click.Context) -> str | None:
@@ -259,87 +267,86 @@ def _for_each_run(context: click.Context) -> str | None:
 
 def _with_quotes(context: click.Context) -> str | None:
     """The command line with its last words as one text; None for a command whose last argument is no text."""
-    places = [param for param in context.command.params if isinstance(param, click.Argument)]
-    if not places or "TEXT" not in str(places[-1].metavar) or places[-1].nargs == -1:
+    taken = positional_params(context.command)
+    if not taken or "TEXT" not in str(taken[-1].metavar) or taken[-1].nargs == -1:
         return None
-    words = positional(context)
-    text = words[len(places) - 1 :]
-    rest = [each for each in arguments_of(context) if each not in text]
-    return command_line(context, [*rest, " ".join(text)])
+    text = positional(context)[len(taken) - 1 :]
+    return line_without(text, context, " ".join(text))
 
 
-def _repeated(extra: str, command: click.Command, arguments: Sequence[str]) -> str | None:
+def _repeated(extra: str, context: click.Context) -> str | None:
     """The option once for each of its values, for an argument too many that follows them; None for another one."""
-    start = [*arguments].index(extra) - 2 if extra in arguments else -1
+    arguments = arguments_of(context)
+    start = arguments.index(extra) - 2 if extra in arguments else -1
     flag = arguments[start] if start >= 0 else ""
+    option = options_by_flag(context.command).get(flag)
     # Words behind `--set` have habits of their own; behind `-t TOK` is an argument.
-    if flag in ("--set", "-t", "--tokenizer") or not any(
-        flag in param.opts and getattr(param, "multiple", False) for param in command.params
-    ):
+    if option is None or not option.multiple or flag in ("--set", "-t", "--tokenizer"):
         return None
-    end = next((at for at in range(start + 1, len(arguments)) if arguments[at].startswith("-")), len(arguments))
-    return " ".join(f"{flag} {shlex.quote(word)}" for word in arguments[start + 1 : end])
+    values = takewhile(lambda word: not word.startswith("-"), arguments[start + 1 :])
+    return " ".join(f"{flag} {shlex.quote(word)}" for word in values)
 
 
-def _named_by_on(extra: str, where: str, context: click.Context | None) -> str:
+def _named_by_on(extra: str, context: click.Context) -> str:
     """The remedy for an argument too many of a command with `--on`: the text there, or one tokenizer of two."""
     from slmtok.cli.files import names_tokenizer
 
-    if names_tokenizer(extra):
-        places = [param for param in context.command.params if "TOK" in str(param.metavar)] if context else []
-        if len(places) > 1:
-            return f"leave one out: {where} compares two tokenizers; slmtok eval and slmtok show take several"
-        return f"leave one out: {where} takes one tokenizer, and packed data have theirs"
-    return f"the text is named by --on {shlex.quote(extra)}"
+    if not names_tokenizer(extra):
+        return f"the text is named by --on {shlex.quote(extra)}"
+    where = context.command_path
+    if sum("TOK" in str(param.metavar) for param in context.command.params) > 1:
+        return f"leave one out: {where} compares two tokenizers; slmtok eval and slmtok show take several"
+    return f"leave one out: {where} takes one tokenizer, and packed data have theirs"
 
 
-def _unknown_option(error: click.NoSuchOption, where: str, command: click.Command | None) -> tuple[str, str, str]:
+def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     """(fact, fix, name) for an option that the command does not have."""
-    context = error.ctx
-    known = [option for param in command.params for option in param.opts if option[:2] == "--"] if command else []
-    if file := next((word for word in arguments_of(context) if _is_file_with_dash(word, error.option_name)), None):
-        words = [f"./{word}" if word == file else word for word in arguments_of(context)]
-        return f"{file!r} begins with a dash, as options do", shlex.join([*where.split(), *words]), file
-    name = _with_one_dash(error.option_name, known, context) or error.option_name
-    # The dashes, which all names share, would make any two of these near to each other.
-    is_short = len(name.lstrip("-")) <= _SHORT_NAME
-    habit, meant = _habit(command, name), None if is_short else suggestion(name, known)
-    begun = [option for option in known if option.startswith(name) and len(name) > _MIN_PREFIX]
-    meant = f"-{name}" if f"-{name}" in known else begun[0] if len(begun) == 1 else meant or _without_verb(name, known)
-    fact = f"unknown option {name!r}" + (f"; did you mean {meant!r}?" if meant and not habit else "")
-    arguments = arguments_of(context)
-    value = _value_of(name, arguments)
-    taking = taking_value(value, command, arguments) if value and command and not meant else None
-    means = f"{parameter_name(taking)} {shlex.quote(value or '')}" if taking else None
-    if meant and context is not None:
-        means = _with_value(meant, value, context)
-    fix = f"use {means}" if means else f"{where} --help"
-    foreign = _foreign_option(name, value, command)
+    command, arguments, where = context.command, arguments_of(context), context.command_path
+    known = _long_flags(command)
+    # Such as `-v2.txt`, which click reads as `-v`.
+    dashed = (word for word in arguments if word.startswith(name) and not word.startswith("--"))
+    if file := next(filter(os.path.exists, dashed), None):
+        words = [f"./{word}" if word == file else word for word in arguments]
+        return f"{file!r} begins with a dash, as options do", command_line(context, words), file
+    name = _with_one_dash(name, known, arguments) or name
+    habit, value, bare = _habit(command, name), _value_of(name, arguments), _without_verb(name, known)
+    meant = f"-{name}" if f"-{name}" in known else _near_option(name, known) or bare
+    fact, fix = f"unknown option {name!r}", f"{where} --help"
+    if meant:
+        fix = f"use {_with_value(meant, value, context)}"
+    elif value and (taking := taking_value(value, command, arguments)):
+        fix = f"use {parameter_name(taking)} {shlex.quote(value)}"
     if line := _translated(context):
-        absent = "".join(f"; {remark}" for remark in _absent(command, arguments))
-        kind = "options of another tool" if _are_foreign(command, arguments) else "unknown options"
-        fact, fix = f"{kind}: {', '.join(_unknown(command, arguments))}{absent}", line
-    elif name in _CORPUS_OPTIONS and _takes_corpus(command):
-        fact, fix = f"unknown option {name!r}", _translated(context, least=1) or fix
+        remedies = (_remedy(flag, _value_of(flag, arguments), context) for flag in _unknown(context))
+        absent = "".join(f"; {found}" for text in remedies for found in re.findall("slmtok has no .*", text))
+        kind = "options of another tool" if _are_foreign(context) else "unknown options"
+        fact, fix = f"{kind}: {', '.join(_unknown(context))}{absent}", line
+    elif name in _CORPUS_OPTIONS and takes_corpus(command):
+        fix = _translated(context, least=1) or fix
     elif habit:
         fix = _use(habit(value, arguments))
-    elif foreign:
-        fact, fix = f"unknown option {name!r}", foreign
-    elif name in OUTPUT_FLAGS and context is not None:
-        fact, fix = f"unknown option {name!r}: the result goes to stdout", _redirected(name, arguments, where, known)
-    elif (others := _commands_with(name, context)) and not _without_verb(name, known):
+    elif foreign := _foreign_option(name, value, command):
+        fix = foreign
+    elif name in OUTPUT_FLAGS:
+        fact, fix = f"{fact}: the result goes to stdout", _redirected(name, arguments, where, known)
+    elif (others := _commands_with(name, context)) and not bare:
         more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
-        shown = ", ".join([*others][:_MAX_SHOWN_COMMANDS])
-        value = _value_of(name, arguments) if not all(others.values()) else None
-        given = name if value is None else f"{name} {shlex.quote(value)}"
+        listed = ", ".join([*others][:_MAX_SHOWN_COMMANDS])
+        given = name if value is None or all(others.values()) else f"{name} {shlex.quote(value)}"
         ours = ", ".join(option for option in known if name[:2] == "--" and option.endswith(name[1:]))
         has = f"; {where} has {ours}" if ours else ""
-        fact, fix = f"unknown option {name!r}", f"leave out {given}: {name} belongs to {shown}{more}{has}"
-    elif isinstance(command, click.Group) and name == "-v":
-        fix = f"{where} --version"
-    elif isinstance(command, click.Group) and not meant:
+        fix = f"leave out {given}: {name} belongs to {listed}{more}{has}"
+    elif isinstance(command, click.Group) and not meant and name != "-v":
         fact, fix = f"{name!r} stands before the command", f"put options after it: {where} COMMAND {name}"
+    else:
+        fact += f"; did you mean {meant!r}?" if meant else ""
+        fix = f"{where} --version" if isinstance(command, click.Group) and name == "-v" else fix
     return fact, fix, name
+
+
+def _long_flags(command: click.Command) -> list[str]:
+    """The long flags of a command."""
+    return [flag for flag in options_by_flag(command) if flag.startswith("--")]
 
 
 _VERB = re.compile("--(?:add|use|with|include|set)-(.+?)(?:-token)?")
@@ -362,11 +369,6 @@ def _redirected(flag: str, arguments: Sequence[str], where: str, known: Sequence
     return f"{where} {shlex.join(words)} > {shlex.quote(target)}"
 
 
-def _is_file_with_dash(word: str, option: str) -> bool:
-    """Whether an argument that click read as `option` is the name of a file: `-v` for `-v2.txt`."""
-    return word.startswith(option) and not word.startswith("--") and os.path.exists(word)  # noqa: PTH110
-
-
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 
 
@@ -378,26 +380,21 @@ def _use(text: str) -> str:
     return text if is_command else f"use {text}"
 
 
-def _habit(command: click.Command | None, flag: str) -> Callable[[str | None, Sequence[str]], str] | None:
+def _habit(command: click.Command, flag: str) -> Callable[[str | None, Sequence[str]], str] | None:
     """What stands for an option of another tool; that of `--lr` also for `--optim.lr`, with a section."""
     habits, name = getattr(command, "habits", {}), flag.replace("_", "-")
     return habits.get(name) or (habits.get(f"--{name.rpartition('.')[2]}") if "." in name else None)
 
 
-def _unknown(command: click.Command | None, arguments: Sequence[str]) -> list[str]:
+def _unknown(context: click.Context) -> list[str]:
     """The long options among the arguments that the command does not have, without values."""
-    known = {flag for param in command.params for flag in (*param.opts, *param.secondary_opts)} if command else ()
-    words = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
+    known = {flag for param in context.command.params for flag in (*param.opts, *param.secondary_opts)}
+    words = [argument.partition("=")[0] for argument in arguments_of(context) if argument.startswith("--")]
     return [word for word in words if word != "--" and word.replace("_", "-") not in known]
 
 
 _CORPUS_OPTIONS = ("--input", "--files", "--file", "--dataset", "--data", "--texts", "--corpus")
 """Options of other trainers whose value is the argument CORPUS... here."""
-
-
-def _takes_corpus(command: click.Command | None) -> bool:
-    """Whether a command has the argument CORPUS... ."""
-    return command is not None and any(param.name == "corpus" and param.nargs == -1 for param in command.params)
 
 
 def _corpus_words(option: str, value: str | None) -> list[str]:
@@ -414,69 +411,64 @@ _FIRST = re.compile("[,:;] ")
 """Ends the options of a remedy, before what it says of them."""
 
 
-def _translated(context: click.Context | None, *, least: int = 2) -> str | None:
+def _translated(context: click.Context, *, least: int = 2) -> str | None:
     """The command line with options of other tools replaced by ours, or left out where we need none.
 
     None for fewer than `least` of them, where one message does, and with one that has no equivalent.
     """
-    if context is None:
-        return None
     command, arguments, where = context.command, arguments_of(context), context.command_path
-    unknown, whole = _unknown(command, arguments), getattr(command, "habits", {}).get(WHOLE)
+    unknown, whole = _unknown(context), getattr(command, "habits", {}).get(WHOLE)
     if len(unknown) < (1 if whole else least):
         return None
-    words, rest = where.split(), enumerate(arguments)
+    words: list[str] = []
+    rest = enumerate(arguments)
     for at, word in rest:
         flag, equals, _ = word.partition("=")
         if flag not in unknown:
             words.append(word)
             continue
-        value, near = _value_of(flag, arguments[at:]), _near_option(flag, context)
-        habit = _habit(command, flag)
-        ours = _use(habit(value, arguments)) if habit else _foreign_option(flag, value, command) or ""
-        if not ours and near:
-            ours = f"use {_with_value(near, value, context)}"
+        value, near = _value_of(flag, arguments[at:]), _near_option(flag, _long_flags(command))
+        ours = _remedy(flag, value, context) or (f"use {_with_value(near, value, context)}" if near else "")
         # Behind a flag stands an argument.
         if value is not None and not equals and ours != f"use {near}":
             next(rest)
-        if flag in _CORPUS_OPTIONS and _takes_corpus(command):
+        if flag in _CORPUS_OPTIONS and takes_corpus(command):
             words += _corpus_words(flag, value)
             continue
         argument = ours.partition(f": {where} ")[2]
         if argument or ours.startswith("use -"):
             # Two options of another tool may name one argument.
-            is_named = argument in map(shlex.quote, words[len(where.split()) :])
+            is_named = argument in map(shlex.quote, words)
             words += [] if is_named else shlex.split(argument or _FIRST.split(ours.removeprefix("use "))[0])
         elif not ours.startswith("leave it out") or len(unknown) < least:
             # What a single option is left out for is said.
             return None
-    line: str = whole(None, words[len(where.split()) :]) if whole else shlex.join(words)
+    line: str = whole(None, words) if whole else command_line(context, words)
     return line
 
 
-def _are_foreign(command: click.Command | None, arguments: Sequence[str]) -> bool:
+def _are_foreign(context: click.Context) -> bool:
     """Whether each unknown option is known from another tool, and none is a misspelt one of ours."""
     return all(
-        _habit(command, flag)
-        or _foreign_option(flag, None, command)
-        or (flag in _CORPUS_OPTIONS and _takes_corpus(command))
-        for flag in _unknown(command, arguments)
+        _habit(context.command, flag)
+        or _foreign_option(flag, None, context.command)
+        or (flag in _CORPUS_OPTIONS and takes_corpus(context.command))
+        for flag in _unknown(context)
     )
 
 
-def _near_option(flag: str, context: click.Context) -> str | None:
-    """The option of the command that an unknown one misspells or begins; None without one."""
-    known = [name for param in context.command.params for name in param.opts if name[:2] == "--"]
+def _near_option(flag: str, known: Sequence[str]) -> str | None:
+    """The option among the known ones that an unknown one misspells or begins; None without one."""
     begun = [name for name in known if name.startswith(flag) and len(flag) > _MIN_PREFIX]
+    # The dashes, which all names share, would make any two short ones near to each other.
     is_short = len(flag.lstrip("-")) <= _SHORT_NAME
     return begun[0] if len(begun) == 1 else None if is_short else suggestion(flag, known)
 
 
 def _with_value(option: str, value: str | None, context: click.Context) -> str:
     """An option with the value of the misspelt one, or with the one that this means; a flag alone."""
-    command = context.command
-    param = next(each for each in command.params if option in each.opts)
-    if getattr(param, "is_flag", False):
+    param = options_by_flag(context.command)[option]
+    if param.is_flag:
         return option
     if value is None:
         return f"{option} {param.metavar or 'VALUE'}"
@@ -486,26 +478,23 @@ def _with_value(option: str, value: str | None, context: click.Context) -> str:
     except click.BadParameter as error:
         from slmtok.cli.wrong_values import valid_value
 
-        meant = valid_value(option, error, command)
+        meant = valid_value(option, error, context)
     # Behind a comma stands that it is an example, or a second one.
     return meant if meant and ", " not in meant else f"{option} {shlex.quote(value)}"
 
 
-def _absent(command: click.Command | None, arguments: Sequence[str]) -> list[str]:
-    """What options of other tools ask for and slmtok lacks, as far as their remedies say so."""
-    found = []
-    for flag in _unknown(command, arguments):
-        habit, value = _habit(command, flag), _value_of(flag, arguments)
-        remedy = habit(value, arguments) if habit else _foreign_option(flag, value, command) or ""
-        found += re.findall("slmtok has no .*", remedy)
-    return found
+def _remedy(flag: str, value: str | None, context: click.Context) -> str:
+    """What stands for an option of another tool; "" for other names."""
+    if habit := _habit(context.command, flag):
+        return _use(habit(value, arguments_of(context)))
+    return _foreign_option(flag, value, context.command) or ""
 
 
-def _foreign_option(name: str, value: str | None, command: click.Command | None) -> str | None:
+def _foreign_option(name: str, value: str | None, command: click.Command) -> str | None:
     """The remedy for an option of another library; None for other names."""
     from slmtok.foreign_options import foreign_option
 
-    options = {param.name for param in command.params} if command is not None else ()
+    options = {param.name for param in command.params}
     _, fix = foreign_option(name.lstrip("-").replace("-", "_"), value, options)
     text = None if fix is None else render(fix, flag_naming).replace(", --", " --")
     if text and value and name.endswith("dir") and text.startswith("--output "):
@@ -513,7 +502,7 @@ def _foreign_option(name: str, value: str | None, command: click.Command | None)
     return f"use {text}" if text and text.startswith("-") else text
 
 
-def _file_in(folder: str, command: click.Command | None) -> str:
+def _file_in(folder: str, command: click.Command) -> str:
     """The remedy for the folder of an output; a file in it, named as in the example, where a file is written."""
     example = value_after(OUTPUT_FLAGS, example_words(command)) or "out.txt"
     if "." not in example:
@@ -522,74 +511,64 @@ def _file_in(folder: str, command: click.Command | None) -> str:
     return f"use -o {shlex.quote(os.path.join(folder, example))}{made}"  # noqa: PTH118
 
 
-def _commands_with(name: str, context: click.Context | None) -> dict[str, bool]:
+def _commands_with(name: str, context: click.Context) -> dict[str, bool]:
     """The other commands of the program that have an option of this name, and whether it is without a value there."""
-    group = None if context is None or context.parent is None else context.parent.command
-    if not isinstance(group, click.Group) or context is None or context.parent is None:
+    parent = context.parent
+    if parent is None or not isinstance(parent.command, click.Group):
         return {}
-    loaded = ((each, group.get_command(context.parent, each)) for each in group.list_commands(context.parent))
-    options = ((each, one) for each, command in loaded if command for one in command.params if name in one.opts)
-    program = context.parent.command_path
-    return {f"{program} {each}": bool(getattr(one, "is_flag", False)) for each, one in options}
+    loaded = ((each, parent.command.get_command(parent, each)) for each in parent.command.list_commands(parent))
+    options = ((each, options_by_flag(command).get(name)) for each, command in loaded if command)
+    return {f"{parent.command_path} {each}": option.is_flag for each, option in options if option}
 
 
-def _with_one_dash(letter: str, known: Sequence[str], context: click.Context | None) -> str | None:
+def _with_one_dash(letter: str, known: Sequence[str], arguments: Sequence[str]) -> str | None:
     """The argument that is a long option with one dash, such as `-vocab`, which click reads as `-v -o ...`."""
-    words = (argument.partition("=")[0] for argument in arguments_of(context))
+    words = (argument.partition("=")[0] for argument in arguments)
     return next((word for word in words if word.startswith(letter) and f"-{word}" in known), None)
 
 
-def _missing_parameter(name: str, error: click.MissingParameter) -> tuple[str, str | None]:
+def _missing_parameter(name: str, param: click.Parameter | None, context: click.Context) -> tuple[str, str | None]:
     """(fact, fix) for the parameter `name`, which is required; the fix uses what was given."""
     from slmtok.cli.files import names_tokenizer
     from slmtok.cli.options import INTEGER
 
-    fact, context = f"{name} is missing", error.ctx
-    if context is None:
-        return fact, None
+    fact, given, is_place = f"{name} is missing", arguments_of(context), isinstance(param, click.Argument)
     if name == "--on" and (absent := _absent_tokenizer(context)):
         return f"{fact}, and {absent.fact}", absent.fix
     taken = context.params.get("tokenizer")
-    if isinstance(taken, str) and names_tokenizer(taken) and name != "TOK" and isinstance(error.param, click.Argument):
+    if isinstance(taken, str) and names_tokenizer(taken) and name != "TOK" and is_place:
         fact += f": {taken!r} is a tokenizer"
     if name.startswith("RUN") and isinstance(taken, str) and _is_text(taken):
         fact += f": {taken!r} is text, and -t names a tokenizer"
-        rest = [
-            each for each in arguments_of(context) if each not in (taken, "-t", "--tokenizer", f"--tokenizer={taken}")
-        ]
+        rest = [each for each in given if each not in (taken, "-t", "--tokenizer", f"--tokenizer={taken}")]
         if "DATA" in name:
             return fact, command_line(context, [taken, "-t", tokenizer_beside(taken) or "TOK", *rest])
-        on = ["--on", taken] if any("--on" in param.opts for param in context.command.params) else []
+        on = ["--on", taken] if "--on" in options_by_flag(context.command) else []
         return fact, command_line(context, [*_with_run(rest, None), *on])
-    if name.startswith("RUN") and arguments_of(context):
-        return fact, command_line(context, _with_run(arguments_of(context), taken))
+    if name.startswith("RUN") and given:
+        return fact, command_line(context, _with_run(given, taken))
     if name.startswith("CORPUS") and streams.kind_of_stream(sys.stdin) == "pipe":
-        return f"{fact}, and text is piped in", command_line(context, ["-", *arguments_of(context)])
-    listed = str(getattr(error.param, "metavar", None) or "").split("|")
-    if isinstance(error.param, click.Option) and (
-        choice := next((w for w in positional(context) if w in listed), None)
-    ):
-        words = [each for each in arguments_of(context) if each != choice]
-        return fact, command_line(context, [*words, name, choice, *_other_required(error.param, context)])
+        return f"{fact}, and text is piped in", command_line(context, ["-", *given])
+    listed = str(getattr(param, "metavar", None) or "").split("|")
+    value = None if is_place else next((word for word in positional(context) if word in listed), None)
     number = next(filter(str.isdecimal, positional(context)), None)
-    if getattr(error.param, "type", None) is INTEGER and number and arguments_of(context).count(number) == 1:
-        words = [each for each in arguments_of(context) if each != number]
-        return fact, command_line(context, [*words, name, number, *_other_required(error.param, context)])
-    named = with_other_tokenizer(name, context)
+    if value is None and getattr(param, "type", None) is INTEGER and number and given.count(number) == 1:
+        value = number
+    if value is not None:
+        return fact, line_without([value], context, name, value, *_other_required(param, context))
     if name == "--on":
         named = with_text_named(name, context) or _with_tokenizer_beside(context)
-    named = with_output_named(context) if name == "--output" else named
+    else:
+        named = with_output_named(context) if name == "--output" else with_other_tokenizer(name, context)
     example = getattr(context.command, "example", None)
-    named = named or (_completed(name, error.param, context, example) if example else None)
-    if isinstance(error.param, click.Argument):
-        return fact, named or _with_placeholders(error.param, context)
-    return fact, named or example
+    named = named or (_completed(name, param, context, example) if example else None)
+    return fact, named or (_with_placeholders(param, context) if isinstance(param, click.Argument) else example)
 
 
 def _with_placeholders(param: click.Argument, context: click.Context) -> str:
     """The command as given, with placeholders for the arguments from `param` on."""
-    places = [each for each in context.command.params if isinstance(each, click.Argument) and each.required]
-    lacking = [str(each.metavar).removesuffix("...").partition("|")[0] for each in places[places.index(param) :]]
+    required = [each for each in positional_params(context.command) if each.required]
+    lacking = [str(each.metavar).removesuffix("...").partition("|")[0] for each in required[required.index(param) :]]
     words = arguments_of(context)
     given = [each for each in positional(context) if each in words]
     says_what = any(word.startswith("-") and word.partition("=")[0] not in OUTPUT_FLAGS for word in words)
@@ -630,7 +609,6 @@ def _other_required(param: click.Parameter | None, context: click.Context, *, is
 
 def _free(option: Sequence[str], param: click.Parameter | None) -> list[str]:
     """An option of the example with an output that does not exist, or an input that does, else its placeholder."""
-    from slmtok.cli.options import stands_for_path
     from slmtok.files import free_name
 
     flag, value = option
@@ -647,8 +625,7 @@ def _with_tokenizer_beside(context: click.Context) -> str | None:
     files = [each for each in arguments_of(context) if os.path.isfile(each)]  # noqa: PTH113
     if len(files) != 1 or not _is_text(files[0]):
         return None
-    rest = [each for each in arguments_of(context) if each != files[0]]
-    return command_line(context, [*rest, tokenizer_beside(files[0]) or "TOK", "--on", files[0]])
+    return line_without(files, context, tokenizer_beside(files[0]) or "TOK", "--on", files[0])
 
 
 def _is_text(path: str) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok.analysis.exposure import DEFAULT_BELOW
 from slmtok.analysis.exposure import exposure as measure
-from slmtok.cli.arguments import is_packed, value_after
+from slmtok.cli.arguments import is_packed, value_after, without_options
 from slmtok.cli.files import STDIO, check_output, names_tokenizer, writing
 from slmtok.cli.options import FLOAT, INTEGER, Parsed, argument, command, option, output_options, parse_integer
 from slmtok.cli.output import Outcome, counted, print_rows, table, write_text
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from slmtok.shards import Shards
 
 
+_TEXT_FLAGS = ("--on", "--text", "--corpus")
+
+
 def _parse_updates(text: str) -> int:
     """A number of updates. Raises `ValueError`."""
     try:
@@ -36,9 +38,7 @@ def _parse_updates(text: str) -> int:
 def _of_text(value: str | None, arguments: Sequence[str]) -> str:
     """What takes the place of `--on TEXT`: packing the text with the tokenizer that stands in the place of the data."""
     text = shlex.quote(value or "CORPUS")
-    named = ("--on", "--text", "--corpus")
-    words = [each for before, each in pairwise(["", *arguments]) if each not in named and each != value]
-    words = [each for each in words if each.partition("=")[0] not in named]
+    words = [each for each in without_options(arguments, _TEXT_FLAGS) if each != value]
     if any(is_packed(word) for word in words):
         return "leave --on out: the text is that of the packed data"
     tokenizer = next(filter(names_tokenizer, words), None)
@@ -51,15 +51,15 @@ def _of_text(value: str | None, arguments: Sequence[str]) -> str:
 
 def _of_tokenizer(value: str | None, arguments: Sequence[str]) -> str:
     """What takes the place of `-t TOK`: nothing for packed data; a text is packed with it."""
-    words = [each for before, each in pairwise(["", *arguments]) if before not in ("-t", "--tokenizer")]
+    words = without_options(arguments, ("-t", "--tokenizer"))
     text = value_after(("--on",), arguments) or next((each for each in words if Path(each).is_file()), None)
     if value is None or text is None or any(is_packed(word) for word in words):
         return "leave it out: packed data have their tokenizer"
-    return _of_text(text, [each for each in arguments if each != text])
+    return _of_text(text, arguments)
 
 
 _HABITS = {
-    **dict.fromkeys(("--on", "--text", "--corpus"), _of_text),
+    **dict.fromkeys(_TEXT_FLAGS, _of_text),
     **dict.fromkeys(("-t", "--tokenizer"), _of_tokenizer),
 }
 

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import click
 
 from slmtok import atomic
-from slmtok.cli.file_kinds import counts_among
 from slmtok.cli.output import Outcome, Row, counted, print_rows
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import OptionError, Setting
-from slmtok.file_kinds import TOKENIZER, kind_of_file
+from slmtok.file_kinds import COUNTS, TOKENIZER, kind_of_file
 from slmtok.files import free_name
 from slmtok.opening import TIKTOKEN, public_encoding
 from slmtok.sizes import format_bytes
@@ -256,6 +255,42 @@ def again_with(options: str) -> str:
     given = context.params if context else {}
     is_written = "force" in given and given.get("output") not in (None, STDIO)
     return f"run it again with {options}{' --force' if is_written else ''}"
+
+
+def counts_among(paths: Sequence[str]) -> list[str]:
+    """The counts files among the sources of a corpus.
+
+    Opening each of a million small files would be slow: only the first is checked, the others by name.
+    """
+    has_counts = bool(paths) and kind_of_file(paths[0]) == COUNTS
+    checked = [path for path in paths if has_counts or path is paths[0] or path.endswith(".counts")]
+    return [path for path in checked if kind_of_file(path) == COUNTS]
+
+
+def refuse_reading(options: CountOptions) -> None:
+    """Raises `OptionError` for an option of reading together with counts, whose text was read before."""
+    from slmtok.options import ReadOptions, changed_options, option_specs
+
+    if changed := changed_options(options, [name for name, _, _ in option_specs(ReadOptions)]):
+        raise OptionError(
+            (Setting(changed[0], getattr(options, changed[0])), " has no effect on counts, whose text was read before"),
+            limit="options of reading belong to slmtok count",
+            fix="leave it out",
+            option=changed[0],
+        )
+
+
+def are_counts(paths: Sequence[str]) -> bool:
+    """Whether the sources of a corpus are counts files. Raises `OptionError` for counts and text together."""
+    counts = counts_among(paths)
+    if counts and len(counts) < len(paths):
+        raise OptionError(
+            f"{counts[0]} is a counts file, and other files of the corpus are text",
+            limit="counts, or text",
+            fix="count the text first: slmtok count CORPUS -o more.counts",
+            option="corpus",
+        )
+    return bool(counts)
 
 
 def text_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:

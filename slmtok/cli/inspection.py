@@ -80,19 +80,16 @@ def guess(file: str) -> tuple[str, str]:
     """What a file of an unknown kind is, as far as its beginning says, and the command that reads it."""
     head = read_file(file, HEAD_BYTES) if Path(file).is_file() else b""
     name = shlex.quote(file)
-    if head.startswith(b"\x93NUMPY"):
-        return "a numpy array, ", f"slmtok decode {name} -t TOK, where it holds ids"
-    if head.startswith(b'{"ids": ['):
-        return "a list of ids, ", f"slmtok prune TOK --ids {name} -o FILE removes them"
-    if head.lstrip()[:9].lower() == b"<!doctype":
-        return "a page, ", "open it in a browser"
-    if b"__metadata__" in head and b"slm-losses" in head:
-        return "losses of slm eval, ", f"slm compare {name} OTHER"
-    if file.endswith(".safetensors"):
-        return (
-            "weights of a model, ",
-            "slm info RUN describes the run that they belong to",
-        )
+    is_losses = b"__metadata__" in head and b"slm-losses" in head
+    for is_found, what, reader in (
+        (head.startswith(b"\x93NUMPY"), "a numpy array, ", f"slmtok decode {name} -t TOK, where it holds ids"),
+        (head.startswith(b'{"ids": ['), "a list of ids, ", f"slmtok prune TOK --ids {name} -o FILE removes them"),
+        (head.lstrip()[:9].lower() == b"<!doctype", "a page, ", "open it in a browser"),
+        (is_losses, "losses of slm eval, ", f"slm compare {name} OTHER"),
+        (file.endswith(".safetensors"), "weights of a model, ", "slm info RUN describes the run that they belong to"),
+    ):
+        if is_found:
+            return what, reader
     fix = "slmtok train writes a tokenizer file, slmtok vocab --metadata a vocab.json"
     run = next((str(folder) for folder in Path(file).parents if file_kinds.is_run(folder)), None)
     if run is not None:

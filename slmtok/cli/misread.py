@@ -1,18 +1,34 @@
-"""Words that would be read as something else than they mean: outputs as inputs, two numbers as one."""
+"""Words that would be read as something else than they mean: outputs as inputs, two numbers as one, lists as files.
+
+Each `_refuse` raises `OptionError` with the command line that was meant.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, takewhile
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
-from slmtok.cli.arguments import command_line, positional
+from slmtok.cli.arguments import (
+    EACH,
+    arguments_of,
+    command_line,
+    names_input,
+    options_by_flag,
+    parameter_name,
+    positional,
+    positional_params,
+    takes_corpus,
+)
 from slmtok.errors import OptionError
 from slmtok.files import free_name, read_file
 
@@ -25,10 +41,42 @@ _LENGTH = re.compile(
 )
 """Options for lengths and sizes that are hundreds or few thousands."""
 _TWO = re.compile(r"(\d{2,3}),(\d{3})", re.ASCII)
+_YES_OR_NO = re.compile(r"true|yes|on|1|(false|no|off|0)|[<\[].*[>\]]", re.IGNORECASE)
+"""Values of other tools for a flag, such as the spelling of a special token; the group is a no."""
+_FIRST_PART, _LAST_PART = re.compile(r"\d+(\.\d+)?", re.ASCII), re.compile(r"\d{3}", re.ASCII)
+_UNIT = re.compile(r"([kmgt]i?)?b|[kmgt%]", re.IGNORECASE)
+_LISTED = re.compile(r"\d[\d.]*([kmgKMG]?[bB]?|%)", re.ASCII)
+"""A number in a list."""
 
 
-def refuse_file_of_json(ctx: click.Context, args: Sequence[str]) -> None:
-    """Raises `OptionError` for `--json FILE`, as other tools take the name of an output: it would be an input here.
+def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
+    """The arguments as they are parsed, also in `ctx.meta["arguments"]`: `-o=FILE` and `run,run2` are two each.
+
+    Raises `OptionError` for words that would be read as something else than they mean.
+    """
+    args = ctx.meta["arguments"] = _divide_short(ctx, args)
+    if takes_corpus(ctx.command):
+        _refuse_assignment(ctx, args)
+    _refuse_file_of_json(ctx, args)
+    _refuse_two_lengths(ctx, args)
+    _refuse_divided_list(ctx, args)
+    args = ctx.meta["arguments"] = _divide_names(ctx, args)
+    _refuse_divided_number(ctx, args)
+    _refuse_option_after_dashes(ctx, args)
+    _refuse_value_of_flag(ctx, args)
+    _refuse_repeated(ctx)
+    return list(args)
+
+
+def _refuse(
+    fact: str, ctx: click.Context, option: str, words: Sequence[str], more: str = "", limit: str | None = None
+) -> NoReturn:
+    """Raises the error for a command line with `words` in the place of the given ones, and `more` behind the line."""
+    raise OptionError(fact, where=ctx.command_path, limit=limit, fix=command_line(ctx, words) + more, option=option)
+
+
+def _refuse_file_of_json(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `--json FILE`, as other tools take the name of an output: it would be an input here.
 
     A file that exists may be an input, and one that does not a misspelt one, where no other argument is given.
     """
@@ -39,16 +87,16 @@ def refuse_file_of_json(ctx: click.Context, args: Sequence[str]) -> None:
         return
     name, rest = args[at], [*args[:at], *args[at + 1 :]]
     given = positional(ctx)
-    if name not in given or not _is_complete(ctx, len(given) - 1):
+    if name not in given or len(given) <= sum(param.required for param in positional_params(ctx.command)):
         return
     exists = os.path.exists(name)  # noqa: PTH110
-    takes_corpus = any(param.name == "corpus" for param in ctx.command.params)
-    places = [param.nargs for param in ctx.command.params if isinstance(param, click.Argument)]
-    is_extra = -1 not in places and len(given) > sum(places)
-    if takes_corpus and not name.endswith(".json"):
+    may_be_corpus = takes_corpus(ctx.command)
+    taken = [param.nargs for param in positional_params(ctx.command)]
+    is_extra = -1 not in taken and len(given) > sum(taken)
+    if may_be_corpus and not name.endswith(".json"):
         # Texts and records of the corpus.
         return
-    if exists and (names_tokenizer(name) or not (is_extra or takes_corpus or _is_result_of(ctx, name))):
+    if exists and (names_tokenizer(name) or not (is_extra or may_be_corpus or _is_result_of(ctx, name))):
         return
     if not exists and len(given) == 1 and _is_misspelt(name):
         return
@@ -56,7 +104,7 @@ def refuse_file_of_json(ctx: click.Context, args: Sequence[str]) -> None:
     folder = str(Path(name).parent)
     made = "" if os.path.isdir(folder) else f"mkdir -p {shlex.quote(folder)} && "  # noqa: PTH112
     fact = f"--json takes no value, and {name!r} after it is " + ("an argument" if exists else "no file")
-    as_input = f"; to read {name}, name it before --json" if exists and takes_corpus and not is_extra else ""
+    as_input = f"; to read {name}, name it before --json" if exists and may_be_corpus and not is_extra else ""
     raise OptionError(
         fact,
         where=ctx.command_path,
@@ -80,20 +128,15 @@ def _is_misspelt(name: str) -> bool:
     return False
 
 
-def _is_complete(ctx: click.Context, n_given: int) -> bool:
-    """Whether so many arguments are enough for the command."""
-    return n_given >= sum(param.required for param in ctx.command.params if isinstance(param, click.Argument))
-
-
 def _is_result_of(ctx: click.Context, name: str) -> bool:
     """Whether a file has an earlier result of this very command."""
     found = _SCHEMA.match(read_file(name, _HEAD_BYTES)) if os.path.isfile(name) else None  # noqa: PTH113
     return found is not None and f"{found[1].decode()} {found[2].decode()}" == ctx.command_path
 
 
-def refuse_two_lengths(ctx: click.Context, args: Sequence[str]) -> None:
-    """Raises `OptionError` for `--seq-len 64,128`, which is written like the number 64,128, a length that none has."""
-    metavars = {flag: str(param.metavar or "") for param in ctx.command.params for flag in param.opts}
+def _refuse_two_lengths(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `--seq-len 64,128`, which is written like the number 64,128, a length that none has."""
+    metavars = _metavars(ctx)
     for flag, name, value in _settings(args):
         found = _TWO.fullmatch(value)
         if (
@@ -127,3 +170,162 @@ def _settings(args: Sequence[str]) -> Iterator[tuple[str, str, str]]:
             yield flag, name, value
         else:
             yield flag, flag.lstrip("-"), value
+
+
+def _metavars(ctx: click.Context) -> dict[str, str]:
+    """The placeholder of each option, under each of its flags."""
+    return {flag: str(option.metavar or "") for flag, option in options_by_flag(ctx.command).items()}
+
+
+def _divide_short(ctx: click.Context, args: Sequence[str]) -> list[str]:
+    """The arguments with `-o=FILE` as two, as after a long option: click takes `=FILE` as the value."""
+    taking = {flag for flag, option in options_by_flag(ctx.command).items() if not option.is_flag}
+    divided: list[str] = []
+    for at, (before, word) in enumerate(pairwise(["", *args])):
+        flag, equals, value = word.partition("=")
+        is_option = equals and len(flag) == len("-o") and flag in taking and before not in taking
+        divided += [flag, value] if is_option and "--" not in args[:at] else [word]
+    return divided
+
+
+def _refuse_assignment(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `vocab=500`, as other tools take options, which would be a file of the corpus."""
+    flags, kept = options_by_flag(ctx.command), list[str]()
+    wrong: list[tuple[str, str]] = []
+    for before, word in pairwise(["", *args]):
+        name, equals, value = word.partition("=")
+        flag = f"--{name.replace('_', '-')}"
+        is_option = equals and flag in flags and not before.startswith("-") and not os.path.exists(word)  # noqa: PTH110
+        wrong += [(word, flag)] if is_option else []
+        kept += [flag, value] if is_option else [word]
+    if wrong:
+        word, flag = wrong[0]
+        _refuse(f"{word!r} is neither a file nor an option", ctx, flag, kept)
+
+
+def _refuse_divided_number(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `--bytes 2 MB` and `--vocab 32 000`, whose second word would be an argument."""
+    flags, kept = options_by_flag(ctx.command), list(args)
+    wrong: list[str] = []
+    # From the end, so that places before stay.
+    for at, (flag, number, rest) in reversed([*enumerate(zip(args, args[1:], args[2:], strict=False), 1)]):
+        is_thousands = _LAST_PART.fullmatch(rest) and (len(number) < 3 or rest == "000")
+        is_rest = _UNIT.fullmatch(rest) or (takes_corpus(ctx.command) and is_thousands)
+        if flag in flags and _FIRST_PART.fullmatch(number) and is_rest and not os.path.exists(rest):  # noqa: PTH110
+            kept[at : at + 2] = [number + rest]
+            wrong = [flag, number, rest]
+    if wrong:
+        _refuse(f"{' '.join(wrong)}: the number has a space in it", ctx, wrong[0], kept)
+
+
+def _refuse_divided_list(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `--vocabs 300 600`, whose second word would be an argument: a list has commas."""
+    options, metavars = options_by_flag(ctx.command), _metavars(ctx)
+    names = {flag: metavar.split("|") for flag, metavar in metavars.items() if "|" in metavar}
+    # `--vocabs=300 600` as `--vocabs 300 600`.
+    may_list = {flag for flag, metavar in metavars.items() if re.search("[,|]", metavar)}
+    args = [part for word in args for part in (word.split("=", 1) if word.partition("=")[0] in may_list else [word])]
+    for at, (flag, first) in enumerate(pairwise(args)):
+        rest = args[at + 2 :]
+        more = list(takewhile(names.get(flag, []).__contains__, rest))
+        if first in names.get(flag, ()) and more and not any(map(os.path.exists, more)):
+            also = ["--also", ",".join(more)] if "--also" in options else []
+            fact = f"{' '.join([flag, first, *more])}: {flag} takes one value"
+            _refuse(fact, ctx, flag, [*args[: at + 2], *also, *rest[len(more) :]], "" if also else EACH)
+        if not ("," in metavars.get(flag, "") or metavars.get(flag) == "IDS") or first.startswith("-"):
+            continue
+        if more := list(takewhile(partial(_is_listed, options[flag]), rest)):
+            is_one = "is one word" if metavars[flag] == "IDS" else "has commas, and no spaces"
+            listed = [",".join(each.strip(",") for each in [first, *more])]
+            if "=" in first:
+                # A name with a regex, which may have commas.
+                listed = [part for each in [first, *more] for part in (flag, each)][1:]
+            fact = f"{' '.join([flag, first, *more])}: a list {is_one}"
+            _refuse(fact, ctx, flag, [*args[: at + 1], *listed, *rest[len(more) :]])
+
+
+def _is_listed(option: click.Option, word: str) -> bool:
+    """Whether a word is an item of the list that an option takes: a number, or a name that its help has; no file."""
+    known = re.findall(r"[\w:.%-]*\w%?", f"{option.help or ''},{option.show_default}")
+    word = word.strip(",")
+    is_number = "NAME" not in str(option.metavar) and _LISTED.fullmatch(word) is not None
+    return (is_number or word in known) and not os.path.exists(word)  # noqa: PTH110
+
+
+def _divide_names(ctx: click.Context, args: Sequence[str]) -> list[str]:
+    """The arguments with `run,run2` as two, which is one too many for a command that takes one file.
+
+    Refuses `a.txt,b.txt` where each may be an argument of its own, or an option.
+    """
+    options, taken = options_by_flag(ctx.command), [param.nargs for param in positional_params(ctx.command)]
+    given: list[str] = []
+    wrong: list[tuple[str, str, int]] = []
+    for before, word in pairwise(["", *args]):
+        option = options.get(before)
+        flag = before if option and not option.is_flag else ""
+        names = _joined_names(word) if not flag or (option and option.multiple) else []
+        given += [part for each in names or [word] for part in ((flag, each) if flag else (each,))][bool(flag) :]
+        wrong += [(flag, word, len(names))] if names else []
+    if not any(flag for flag, _, _ in wrong) and taken in ([], [1]):
+        return given
+    if wrong:
+        flag, word, number = next((each for each in wrong if each[0]), wrong[0])
+        limit = f"{flag} before each name" if flag else "each name is an argument"
+        _refuse(f"{word!r} is {number} names in one", ctx, flag, given, limit=limit)
+    return given
+
+
+def _joined_names(word: str) -> list[str]:
+    """The files that a word such as `a.txt,b.txt` names with commas; nothing for a word that is a file, or none."""
+    names = [part.strip() for part in word.split(",")]
+    is_list = len(names) > 1 and all(map(os.path.exists, names)) and not os.path.exists(word)  # noqa: PTH110
+    return names if is_list else []
+
+
+def _refuse_option_after_dashes(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses an option after `--`, where click takes it for a file."""
+    at = args.index("--") if "--" in args else len(args)
+    before, after = args[:at], args[at + 1 :]
+    flags = options_by_flag(ctx.command)
+    index = next((i for i, word in enumerate(after) if word.partition("=")[0] in flags), None)
+    if index is not None and not os.path.exists(after[index]):  # noqa: PTH110
+        fact = f"the option {after[index]} stands behind --, where every word is a file"
+        _refuse(fact, ctx, "--", [*before, *after[index:], "--", *after[:index]])
+
+
+def _refuse_value_of_flag(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `--force true` and `--bos=false`, as other tools take flags.
+
+    The word behind a flag is an argument where the command takes text, and where it is a file.
+    """
+    takes_text = not all(map(names_input, positional_params(ctx.command)))
+    options = [param for param in options_by_flag(ctx.command).values() if param.is_flag]
+    flags = {flag: param for param in options for flag in (*param.opts, *param.secondary_opts)}
+    kept: list[str] = []
+    wrong: list[tuple[str, str]] = []
+    words = iter(pairwise([*args, ""]))
+    for word, following in words:
+        flag, equals, value = word.partition("=")
+        value = value if equals else following
+        found = _YES_OR_NO.fullmatch(value)
+        is_other = found is None or takes_text or os.path.exists(value)  # noqa: PTH110
+        if flag not in flags or (not equals and is_other):
+            kept.append(word)
+            continue
+        on, off = flags[flag].opts, flags[flag].secondary_opts
+        kept += [flag] if found is None or not found[1] else (off if flag in on else on)[:1]
+        wrong.append((flag, f"{flag} alone" + (f", or {off[0]}" if off and flag in on else ", or without it")))
+        if not equals:
+            next(words)
+    if wrong:
+        flag, limit = wrong[0]
+        _refuse(f"{flag} is given a value", ctx, flag, kept, limit=limit)
+
+
+def _refuse_repeated(ctx: click.Context) -> None:
+    """Refuses an option with one value that is given twice: click would take the last."""
+    _, _, given = ctx.command.make_parser(ctx).parse_args(arguments_of(ctx))
+    for param, times in Counter(given).items():
+        if times > 1 and isinstance(param, click.Option) and not (param.multiple or param.is_flag):
+            fact = f"{parameter_name(param)} is given {times} times"
+            raise OptionError(fact, where=ctx.command_path, limit="once", fix="keep one", option=param.name)

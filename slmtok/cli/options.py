@@ -11,16 +11,24 @@ import os
 import re
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property, partial
-from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import click
 
-from slmtok.cli.arguments import arguments_of, command_line, name_swap, parameter_name, positional_in
-from slmtok.cli.misread import refuse_file_of_json, refuse_two_lengths
+from slmtok.cli.arguments import (
+    arguments_of,
+    command_line,
+    name_swap,
+    names_input,
+    parameter_name,
+    placeholder_words,
+    positional_in,
+    positional_params,
+    stands_for_path,
+    text_values,
+)
+from slmtok.cli.misread import read_arguments
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Settings
 from slmtok.cli.streams import kind_of_stream, refuse_stdout
 from slmtok.errors import OptionError, SlmtokError
@@ -37,13 +45,7 @@ OUTPUT = "Output"
 MAX_HELP_COLUMNS = 100
 QUIET = "Print no progress, no notes and no summary of what was written; results stay."
 TOKENIZER = "a tokenizer file, a folder with one, or tiktoken:NAME"
-_PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
-"""Words of placeholders that stand for files or folders."""
 _THOUSAND_SUFFIX = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)[kK]", re.ASCII)
-
-
-_YES_OR_NO = re.compile(r"true|yes|on|1|(false|no|off|0)|[<\[].*[>\]]", re.IGNORECASE)
-"""Values of other tools for a flag, such as the spelling of a special token; the group is a no."""
 
 
 class AmbiguousError(ValueError):
@@ -143,28 +145,16 @@ def choice(*names: str, foreign: Mapping[str, str] | None = None) -> Parsed:
     return Parsed(lambda text: parse_choice(text, names, foreign))
 
 
-def complete_value(param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_value(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completions of a value: the names in the placeholder of `param`, else files where it stands for a path."""
     from click.shell_completion import CompletionItem
 
-    names = [CompletionItem(word) for word in _words(param) if word.islower() and word.startswith(incomplete)]
+    names = [
+        CompletionItem(word) for word in placeholder_words(param) if word.islower() and word.startswith(incomplete)
+    ]
     if not stands_for_path(param) or (incomplete and names):
         return names
     return [CompletionItem(incomplete, type="file")]
-
-
-def _words(param: click.Parameter) -> list[str]:
-    return re.findall(r"[\w-]+", str(param.metavar or ""))
-
-
-def stands_for_path(param: click.Parameter) -> bool:
-    """Whether the placeholder of a parameter is that of a file or folder."""
-    return not _PATHS.isdisjoint(_words(param))
-
-
-def _names_input(param: click.Parameter) -> bool:
-    """Whether a value is the name of a file or folder; TEXT may be text itself, but for `--on`."""
-    return param.name == "on" or (stands_for_path(param) and "TEXT" not in _words(param))
 
 
 class Option(click.Option):
@@ -177,32 +167,20 @@ class Option(click.Option):
         self.panel = panel
         self.needed_without = needed_without
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """As `complete_value`."""
-        return complete_value(self, incomplete)
-
-
-class Argument(click.Argument):
-    """A click argument with completions."""
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """As `complete_value`."""
-        return complete_value(self, incomplete)
-
 
 def option(*names: str, choices: Iterable[str] = (), **attributes: Any) -> Decorator:
-    """`click.option`, with a heading (`panel`), and with the names that it takes (`choices`)."""
+    """`click.option`, with completions, a heading (`panel`), and the names that it takes (`choices`)."""
     # click takes an explicit default of None for a value, also of a required option.
     if attributes.get("default") in (None, (), {}) and not attributes.get("is_flag"):
         attributes.pop("default", None)
     if choices := tuple(choices):
         attributes |= {"type": choice(*choices), "metavar": "|".join(choices)}
-    return click.option(*names, **{"cls": Option, **attributes})
+    return click.option(*names, **{"cls": Option, "shell_complete": complete_value, **attributes})
 
 
 def argument(name: str, **attributes: Any) -> Decorator:
     """`click.argument`, with completions."""
-    return click.argument(name, **{"cls": Argument, **attributes})
+    return click.argument(name, shell_complete=complete_value, **attributes)
 
 
 class _Group(NamedTuple):
@@ -227,27 +205,6 @@ _THREADS = ("--num-proc", "--num-workers", "--workers", "--jobs")
 _NO_THREADS = "leave it out: the command has no choice of threads"
 
 
-_FIRST_PART, _LAST_PART = re.compile(r"\d+(\.\d+)?", re.ASCII), re.compile(r"\d{3}", re.ASCII)
-_LISTED = re.compile(r"\d[\d.]*([kmgKMG]?[bB]?|%)", re.ASCII)
-"""A number in a list."""
-_UNIT = re.compile(r"([kmgt]i?)?b|[kmgt%]", re.IGNORECASE)
-
-
-def _is_listed(param: click.Parameter, word: str) -> bool:
-    """Whether a word is an item of the list that an option takes: a number, or a name that its help has; no file."""
-    known = re.findall(r"[\w:.%-]*\w%?", f"{getattr(param, 'help', '')},{getattr(param, 'show_default', '')}")
-    word = word.strip(",")
-    is_number = "NAME" not in str(param.metavar) and _LISTED.fullmatch(word) is not None
-    return (is_number or word in known) and not os.path.exists(word)  # noqa: PTH110
-
-
-def _joined_names(word: str) -> list[str]:
-    """The files that a word such as `a.txt,b.txt` names with commas; nothing for a word that is a file, or none."""
-    names = [part.strip() for part in word.split(",")]
-    is_list = len(names) > 1 and all(map(os.path.exists, names)) and not os.path.exists(word)  # noqa: PTH110
-    return names if is_list else []
-
-
 class Command(click.Command):
     """A click command some of whose options make up objects, with options grouped by headings in its help."""
 
@@ -261,215 +218,17 @@ class Command(click.Command):
         self.groups: list[_Group] = getattr(self.callback, "__option_groups__", [])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keeps the arguments as they were given in `ctx.meta["arguments"]`, `-o=FILE` as `-o FILE`."""
-        args = self._divide_short(args)
-        ctx.meta["arguments"] = list(args)
-        if any(param.name == "corpus" for param in self.params):
-            self._refuse_assignment(ctx, args)
-        refuse_file_of_json(ctx, args)
-        refuse_two_lengths(ctx, args)
-        self._refuse_divided_list(ctx, args)
-        args = self._divide_names(ctx, args)
-        self._refuse_divided_number(ctx, args)
-        self._refuse_option_after_dashes(ctx, args)
-        self._refuse_value_of_flag(ctx, args)
-        self._refuse_repeated(ctx)
-        return super().parse_args(ctx, args)
-
-    @cached_property
-    def _flags(self) -> set[str]:
-        """The flags of all options."""
-        return {flag for param in self.params if isinstance(param, click.Option) for flag in param.opts}
-
-    def _divide_short(self, args: list[str]) -> list[str]:
-        """The arguments with `-o=FILE` as two, as after a long option: click takes `=FILE` as the value."""
-        options = [param for param in self.params if isinstance(param, click.Option) and not param.is_flag]
-        taking = {flag for param in options for flag in param.opts}
-        divided: list[str] = []
-        for at, (before, word) in enumerate(pairwise(["", *args])):
-            flag, equals, value = word.partition("=")
-            is_option = equals and len(flag) == len("-o") and flag in taking and before not in taking
-            divided += [flag, value] if is_option and "--" not in args[:at] else [word]
-        return divided
-
-    def _refuse_assignment(self, ctx: click.Context, args: list[str]) -> None:
-        """Raises `OptionError` for `vocab=500`, as other tools take options, which would be a file of the corpus."""
-        wrong: list[str] = []
-        kept: list[str] = []
-        for before, word in pairwise(["", *args]):
-            name, equals, value = word.partition("=")
-            flag = f"--{name.replace('_', '-')}"
-            is_option = equals and flag in self._flags and not before.startswith("-") and not os.path.exists(word)  # noqa: PTH110
-            wrong += [word] if is_option else []
-            kept += [flag, value] if is_option else [word]
-        if wrong:
-            raise OptionError(
-                f"{wrong[0]!r} is neither a file nor an option",
-                where=ctx.command_path,
-                fix=command_line(ctx, kept),
-                option=f"--{wrong[0].partition('=')[0].replace('_', '-')}",
-            )
-
-    def _refuse_divided_number(self, ctx: click.Context, args: list[str]) -> None:
-        """Raises `OptionError` for `--bytes 2 MB` and `--vocab 32 000`, whose second word would be an argument."""
-        takes_corpus = any(param.name == "corpus" for param in self.params)
-        wrong: list[str] = []
-        kept = list(args)
-        # From the end, so that places before stay.
-        for at, (flag, number, rest) in reversed([*enumerate(zip(args, args[1:], args[2:], strict=False), 1)]):
-            is_thousands = _LAST_PART.fullmatch(rest) and (len(number) < 3 or rest == "000")
-            is_rest = _UNIT.fullmatch(rest) or (takes_corpus and is_thousands)
-            if flag in self._flags and _FIRST_PART.fullmatch(number) and is_rest and not os.path.exists(rest):  # noqa: PTH110
-                kept[at : at + 2] = [number + rest]
-                wrong = [flag, number, rest]
-        if wrong:
-            raise OptionError(
-                f"{' '.join(wrong)}: the number has a space in it",
-                where=ctx.command_path,
-                fix=command_line(ctx, kept),
-                option=wrong[0],
-            )
-
-    def _refuse_divided_list(self, ctx: click.Context, args: list[str]) -> None:
-        """Raises `OptionError` for `--vocabs 300 600`, whose second word would be an argument: a list has commas."""
-        metavars = {flag: str(param.metavar or "") for param in self.params for flag in param.opts}
-        lists = {f: p for p in self.params for f in p.opts if "," in metavars[f] or metavars[f] == "IDS"}
-        # `--vocabs=300 600` as `--vocabs 300 600`.
-        listing = {flag for flag, metavar in metavars.items() if re.search("[,|]", metavar)}
-        parts = [word.split("=", 1) if word.partition("=")[0] in listing else [word] for word in args]
-        args = [part for words in parts for part in words]
-        names = {
-            flag: str(param.metavar).split("|")
-            for param in self.params
-            if isinstance(param, click.Option) and "|" in str(param.metavar or "")
-            for flag in param.opts
-        }
-        for at, (flag, first) in enumerate(pairwise(args)):
-            more = list(takewhile(names.get(flag, []).__contains__, args[at + 2 :]))
-            if first in names.get(flag, ()) and more and not any(map(os.path.exists, more)):
-                also = ["--also", ",".join(more)] if "--also" in self._flags else []
-                each = "" if also else ", and a command for each other value"
-                raise OptionError(
-                    f"{' '.join([flag, first, *more])}: {flag} takes one value",
-                    where=ctx.command_path,
-                    fix=command_line(ctx, [*args[: at + 2], *also, *args[at + 2 + len(more) :]]) + each,
-                    option=flag,
-                )
-            if flag not in lists or first.startswith("-"):
-                continue
-            rest = takewhile(partial(_is_listed, lists[flag]), args[at + 2 :])
-            if more := list(rest):
-                is_one = "is one word" if metavars[flag] == "IDS" else "has commas, and no spaces"
-                listed = [",".join(each.strip(",") for each in [first, *more])]
-                if "=" in first:
-                    # A name with a regex, which may have commas.
-                    listed = [part for each in [first, *more] for part in (flag, each)][1:]
-                raise OptionError(
-                    f"{' '.join([flag, first, *more])}: a list {is_one}",
-                    where=ctx.command_path,
-                    fix=command_line(ctx, [*args[: at + 1], *listed, *args[at + 2 + len(more) :]]),
-                    option=flag,
-                )
-
-    def _divide_names(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments with `run,run2` as two, which is one too many for a command that takes one file.
-
-        Raises `OptionError` for `a.txt,b.txt` where each may be an argument of its own, or an option.
-        """
-        options = {flag: param for param in self.params if isinstance(param, click.Option) for flag in param.opts}
-        places = [param for param in self.params if isinstance(param, click.Argument)]
-        takes_several = len(places) > 1 or any(param.nargs == -1 for param in places)
-        given: list[str] = []
-        wrong: list[tuple[str, str, int]] = []
-        for flag, word in pairwise(["", *args]):
-            param = options.get(flag)
-            takes_value = param is not None and not param.is_flag
-            names = [] if takes_value and param and not param.multiple else _joined_names(word)
-            given += [name for each in names for name in ((flag, each) if takes_value else (each,))][takes_value:]
-            given += [] if names else [word]
-            wrong += [(flag if takes_value else "", word, len(names))] if names else []
-        if not wrong:
-            return args
-        flag, word, number = next((each for each in wrong if each[0]), wrong[0])
-        if not (flag or takes_several):
-            ctx.meta["arguments"] = list(given)
-            return given
-        raise OptionError(
-            f"{word!r} is {number} names in one",
-            where=ctx.command_path,
-            limit=f"{flag} before each name" if flag else "each name is an argument",
-            fix=command_line(ctx, given),
-            option=flag,
-        )
-
-    def _refuse_option_after_dashes(self, ctx: click.Context, args: list[str]) -> None:
-        """Raises `OptionError` for an option after `--`, where click takes it for a file."""
-        at = args.index("--") if "--" in args else len(args)
-        before, after = args[:at], args[at + 1 :]
-        index = next((i for i, word in enumerate(after) if word.partition("=")[0] in self._flags), None)
-        if index is not None and not os.path.exists(after[index]):  # noqa: PTH110
-            raise OptionError(
-                f"the option {after[index]} stands behind --, where every word is a file",
-                where=ctx.command_path,
-                fix=command_line(ctx, [*before, *after[index:], "--", *after[:index]]),
-                option="--",
-            )
-
-    def _refuse_value_of_flag(self, ctx: click.Context, args: list[str]) -> None:
-        """Raises `OptionError` for `--force true` and `--bos=false`, as other tools take flags.
-
-        The word behind a flag is an argument where the command takes text, and where it is a file.
-        """
-        takes_text = any(isinstance(param, click.Argument) and not _names_input(param) for param in self.params)
-        flags = {
-            flag: (param.opts, param.secondary_opts)
-            for param in self.params
-            if isinstance(param, click.Option) and param.is_flag
-            for flag in (*param.opts, *param.secondary_opts)
-        }
-        kept: list[str] = []
-        wrong: list[tuple[str, str]] = []
-        words = iter(pairwise([*args, ""]))
-        for word, following in words:
-            flag, equals, value = word.partition("=")
-            value = value if equals else following
-            found = _YES_OR_NO.fullmatch(value)
-            is_other = found is None or takes_text or os.path.exists(value)  # noqa: PTH110
-            if flag not in flags or (not equals and is_other):
-                kept.append(word)
-                continue
-            on, off = flags[flag]
-            kept += [flag] if found is None or not found[1] else (off if flag in on else on)[:1]
-            wrong.append((flag, f"{flag} alone" + (f", or {off[0]}" if off and flag in on else ", or without it")))
-            if not equals:
-                next(words)
-        if wrong:
-            flag, limit = wrong[0]
-            raise OptionError(
-                f"{flag} is given a value",
-                where=ctx.command_path,
-                limit=limit,
-                fix=command_line(ctx, kept),
-                option=flag,
-            )
-
-    def _refuse_repeated(self, ctx: click.Context) -> None:
-        """Raises `OptionError` for an option with one value that is given twice: click would take the last."""
-        _, _, given = self.make_parser(ctx).parse_args(list(ctx.meta["arguments"]))
-        for param, times in Counter(given).items():
-            if times > 1 and isinstance(param, click.Option) and not (param.multiple or param.is_flag):
-                fact = f"{parameter_name(param)} is given {times} times"
-                raise OptionError(fact, where=ctx.command_path, limit="once", fix="keep one", option=param.name)
+        """As `read_arguments` reads them."""
+        return super().parse_args(ctx, read_arguments(ctx, args))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Builds the option objects, then calls the function."""
         given = dict(ctx.params)
-        quiet = given.pop("quiet")
-        if isinstance(ctx.obj, Settings):
-            ctx.obj.quiet = quiet
-            if ctx.obj.as_json and given.get("output") == "-":
-                fix = "-o FILE, or leave --json out"
-                raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
+        settings: Settings = ctx.obj
+        settings.quiet = given.pop("quiet")
+        if settings.as_json and given.get("output") == "-":
+            fix = "-o FILE, or leave --json out"
+            raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
         self._refuse_empty_names(ctx)
         self._refuse_stdout(ctx)
         for group in self.groups:
@@ -479,9 +238,9 @@ class Command(click.Command):
         assert self.callback is not None
         try:
             outcome: Outcome = ctx.invoke(self.callback, **given)
-            if isinstance(ctx.obj, Settings) and outcome.code in (DONE, ANSWER_NO):
-                ctx.obj.written = self._written(ctx)
-            noted = (*ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx, outcome.result))
+            if outcome.code in (DONE, ANSWER_NO):
+                settings.written = self._written(ctx)
+            noted = (*ctx.meta.get("warnings", ()), *self._note_on_stdout(ctx))
             return outcome._replace(warnings=(*outcome.warnings, *noted)) if noted else outcome
         except SlmtokError as error:
             name_swap(error, ctx)
@@ -495,14 +254,11 @@ class Command(click.Command):
         values = [each for name in names for each in (_outputs(ctx) if name == "output" else [ctx.params.get(name)])]
         return tuple(value for value in values if isinstance(value, str) and os.path.exists(value))  # noqa: PTH110
 
-    def _note_on_stdout(self, ctx: click.Context, result: Mapping[str, Any]) -> tuple[str, ...]:
+    def _note_on_stdout(self, ctx: click.Context) -> tuple[str, ...]:
         """A warning that a file has the output, if it was not named and stdout is sent to another file."""
-        is_summary = isinstance(ctx.obj, Settings) and not ctx.obj.as_json and not ctx.params.get("dry_run")
-        output = next((param for param in self.params if param.name == "output"), None)
-        if output is None or not is_summary or kind_of_stream(sys.stdout) != "file":
-            return ()
         value, source = ctx.params.get("output"), ctx.get_parameter_source("output")
-        if not isinstance(value, str) or value == "-" or source is not click.core.ParameterSource.DEFAULT:
+        is_file = isinstance(value, str) and value != "-" and source is click.core.ParameterSource.DEFAULT
+        if not is_file or ctx.obj.as_json or ctx.params.get("dry_run") or kind_of_stream(sys.stdout) != "file":
             return ()
         outputs = _outputs(ctx)
         if len(outputs) > 1:
@@ -514,7 +270,7 @@ class Command(click.Command):
         """Raises `OptionError` for a file without a name, which Python would take for the working folder."""
         for param in self.params:
             value = ctx.params.get(param.name or "")
-            if "" not in (value if isinstance(value, tuple) else (value,)) or not _names_input(param):
+            if "" not in (value if isinstance(value, tuple) else (value,)) or not names_input(param):
                 continue
             if ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.DEFAULT:
                 continue
@@ -527,12 +283,9 @@ class Command(click.Command):
 
     def _refuse_stdout(self, ctx: click.Context) -> None:
         """Raises `OptionError` for an input that is stdout itself, which the shell empties before a command runs."""
-        for param in self.params:
-            value = ctx.params.get(param.name or "")
-            names = (value if isinstance(value, tuple) else (value,)) if param.name != "output" else ()
-            for name in names:
-                if isinstance(name, str) and stands_for_path(param):
-                    refuse_stdout(name, command_line(ctx, ctx.meta["arguments"]))
+        for param, name in text_values(ctx):
+            if stands_for_path(param):
+                refuse_stdout(name, command_line(ctx, arguments_of(ctx)))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options under their headings."""
@@ -574,12 +327,7 @@ def command(
         hidden: dict[str, Any] = {"is_flag": True, "expose_value": False, "panel": OUTPUT}
         made.params += [
             Option(["--json"], help="Print one JSON object on stdout instead of a table.", **hidden),
-            Option(
-                ["--quiet", "-q"],
-                is_flag=True,
-                panel=OUTPUT,
-                help="Print no progress, no notes and no summary of what was written; results stay.",
-            ),
+            Option(["--quiet", "-q"], help=QUIET, is_flag=True, panel=OUTPUT),
             Option(["--traceback"], help="With an error, print the Python traceback.", **hidden),
         ]
         return made
@@ -725,7 +473,7 @@ class _TokenizerOption(Option):
         return super().handle_parse_result(ctx, values, args)
 
 
-class _TokenizerArgument(Argument):
+class _TokenizerArgument(click.Argument):
     """TOK as the first positional argument. Values of the hidden option `-t` are put before those that were given.
 
     Where all arguments are tokenizers, they keep the order of the command line.
@@ -736,8 +484,7 @@ class _TokenizerArgument(Argument):
     ) -> tuple[Any, list[str]]:
         if named := opts.get(_NAMED):
             given = [*named, *positional_in(opts, args, ctx)]
-            placeholders = [str(param.metavar) for param in ctx.command.params if isinstance(param, click.Argument)]
-            if all("TOK" in placeholder for placeholder in placeholders):
+            if all("TOK" in str(param.metavar) for param in positional_params(ctx.command)):
                 given = in_given_order(ctx, given)
             _assign(ctx, opts, given, args)
         return super().handle_parse_result(ctx, opts, args)
@@ -748,7 +495,7 @@ _NAMED = "named_tokenizers"
 
 def in_given_order(ctx: click.Context, values: Iterable[str]) -> list[str]:
     """Values of arguments and of `-t` in the order of the command line; click gives arguments after options."""
-    arguments: list[str] = ctx.meta["arguments"]
+    arguments = arguments_of(ctx)
 
     def place(value: str) -> int:
         spellings = (value, f"-t{value}", f"--tokenizer={value}")
@@ -760,12 +507,11 @@ def in_given_order(ctx: click.Context, values: Iterable[str]) -> list[str]:
 def _assign(ctx: click.Context, opts: Any, given: Sequence[str], rest: list[str]) -> None:
     """Parses positional arguments into `opts` again; only the last argument of a command takes several."""
     left = list(given)
-    for param in ctx.command.params:
-        if isinstance(param, click.Argument):
-            opts.pop(param.name, None)
-            if left:
-                opts[param.name] = left.pop(0) if param.nargs == 1 else tuple(left)
-                left = left if param.nargs == 1 else []
+    for param in positional_params(ctx.command):
+        opts.pop(param.name, None)
+        if left:
+            opts[param.name] = left.pop(0) if param.nargs == 1 else tuple(left)
+            left = left if param.nargs == 1 else []
     rest[:] = left
 
 

@@ -193,25 +193,15 @@ def print_rows(rows: Iterable[Row], *, title: str = "", stream: TextIO | None = 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> str:
     """A plain table: the columns in `left` aligned left, the others right. A row of one cell is a heading line."""
     from rich.cells import cell_len
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-    for number in range(len(head)):
-        grid.add_column(justify="left" if number in left else "right", no_wrap=True)
-    cells = [[printable(cell) for cell in row] for row in [head, *rows]]
+    cells = [[printable(cell).replace("\n", "\\n").expandtabs() for cell in row] for row in [head, *rows]]
+    widths = [max(map(cell_len, column)) for column in zip(*(row for row in cells if len(row) > 1), strict=True)]
+    lines = []
     for row in cells:
-        grid.add_row(*map(Text, row if len(row) > 1 else []))
-    widest = sum(max(map(cell_len, column)) + 2 for column in zip(*(row for row in cells if len(row) > 1), strict=True))
-    console = Console(width=widest + 1, color_system=None, force_terminal=False, legacy_windows=False)
-    with console.capture() as captured:
-        console.print(grid)
-    lines = captured.get().splitlines()
-    return (
-        "\n".join(row[0] if len(row) == 1 else f"  {line}".rstrip() for row, line in zip(cells, lines, strict=True))
-        + "\n"
-    )
+        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=False)]
+        padded = (cell + gaps[n] if n in left else gaps[n] + cell for n, cell in enumerate(row))
+        lines.append(row[0] if len(row) == 1 else f"  {'  '.join(padded)}".rstrip())
+    return "\n".join(lines) + "\n"
 
 
 def in_time(seconds: float) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from slmtok.cli.arguments import command_line, is_packed
+from slmtok.cli.arguments import arguments_of, command_line, is_packed, options_by_flag
 from slmtok.cli.files import document_range, names_tokenizer
 from slmtok.cli.options import is_given
 from slmtok.cli.output import Row, counted
@@ -65,7 +65,8 @@ def open_data(path: str) -> Data | None:
             else f"copy the whole folder of {folder.name}, and name it",
             path=path,
         )
-    if not any((folder / name).exists() for name in (MANIFEST, PLAN, JOURNAL)):
+    is_ours = any((folder / name).exists() for name in (MANIFEST, PLAN, JOURNAL))
+    if not is_ours:
         found = open_token_files(path) if folder.is_dir() or folder.is_file() else None
         if found is not None or not folder.is_dir():
             return found
@@ -82,7 +83,7 @@ def open_data(path: str) -> Data | None:
                 fix=fix.format(quote(str(folder)), free_name("tok.json")),
                 path=path,
             )
-    if not any((folder / name).exists() for name in (MANIFEST, PLAN, JOURNAL)):
+    if not is_ours:
         raise _no_data(folder)
     return open_shards(path)
 
@@ -92,9 +93,12 @@ def _with_split(path: str, shard: Path) -> str | None:
     context = click.get_current_context(silent=True)
     if context is None or not shard.name.startswith("val-"):
         return None
-    arguments: list[str] = context.meta["arguments"]
-    has_split = any("--split" in param.opts for param in context.command.params)
-    if not has_split or arguments.count(path) != 1 or any(each.startswith("--split") for each in arguments):
+    arguments = arguments_of(context)
+    if (
+        "--split" not in options_by_flag(context.command)
+        or arguments.count(path) != 1
+        or any(each.startswith("--split") for each in arguments)
+    ):
         return None
     named = [str(shard.parent) if each == path else each for each in arguments]
     return command_line(context, [*named, "--split", "val"])

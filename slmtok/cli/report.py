@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import __version__
-from slmtok.cli.file_kinds import are_counts
 from slmtok.cli.files import (
+    are_counts,
     check_is_page_name,
     check_opens,
     check_output,

@@ -93,15 +93,15 @@ def is_result(path: str) -> bool:
 
 def read_findings(paths: list[str]) -> Findings:
     """The results in these files. Raises `OptionError` for files of another kind, `CorruptFile`, `MissingInput`."""
-    found = Findings({}, {}, {})
+    found: dict[str, dict[str, dict[str, Any]]] = {"evals": {}, "diffs": {}, "audits": {}}
     for path in paths:
         name = schema_of(read_head(path))
         if name == "audit":
-            found = _with(found, "audits", path, load_certificate(path))
+            found["audits"][path] = load_certificate(path)
         elif name in _RESULTS:
             kind = "evals" if name == "slmtok.eval/1" else "diffs"
             fix = f"run {name.partition('/')[0].replace('.', ' ')} --json again"
-            found = _with(found, kind, path, read_printed(path, _RESULTS[name], fix))
+            found[kind][path] = read_printed(path, _RESULTS[name], fix)
         else:
             raise OptionError(
                 f"a report does not show {path}, {f'a result of {name}' if name else 'which is no result'}",
@@ -110,11 +110,7 @@ def read_findings(paths: list[str]) -> Findings:
                 option="with",
                 path=path,
             )
-    return found
-
-
-def _with(found: Findings, kind: str, path: str, content: dict[str, Any]) -> Findings:
-    return Findings(**{**vars(found), kind: {**getattr(found, kind), path: content}})
+    return Findings(**found)
 
 
 def read_printed(path: str, check: Check, fix: str) -> dict[str, Any]:

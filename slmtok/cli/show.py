@@ -10,10 +10,8 @@ from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-import click
-
 from slmtok.analysis.token_classes import text_of
-from slmtok.cli.options import TOKENIZER, argument, command, in_given_order, option
+from slmtok.cli.options import TOKENIZER, argument, command, option
 from slmtok.cli.output import Outcome, has_colour, settings, styled, write_text
 from slmtok.cli.text_argument import notes_on_text, read_text, split_arguments, text_last
 from slmtok.errors import OptionError
@@ -91,7 +89,6 @@ def show(items: tuple[str, ...], more: tuple[str, ...], ids: bool, show_bytes: b
     slmtok show "Once upon a time"             the four schemes, trained on generated stories
     """
     names, text = split_arguments(items, more)
-    names = in_given_order(click.get_current_context(), names)
     data = read_text(text, DEFAULT_TEXT, MAX_TEXT_BYTES)
     if len(data) > MAX_TEXT_BYTES:
         raise OptionError(
@@ -165,16 +162,6 @@ def _compare(found: Sequence[Segmentation], size: int, width: int) -> str:
 # byte that is not UTF-8 is drawn as `⟨ff⟩`. A line feed is shown and then followed by one.
 
 
-@dataclass(frozen=True)
-class _Glyph:
-    """One character, or one byte that belongs to none; `start` and `stop` are bytes of the text."""
-
-    start: int
-    stop: int
-    data: bytes
-    is_valid: bool
-
-
 def draw(tokens: Sequence[bytes], *, colour: bool) -> str:
     """The text of these tokens with their boundaries."""
     boundaries = set(list(accumulate(map(len, tokens)))[:-1])
@@ -196,36 +183,24 @@ def draw(tokens: Sequence[bytes], *, colour: bool) -> str:
 
 def _spans(text: bytes, boundaries: set[int], *, colour: bool) -> Iterator[tuple[int, str]]:
     """(number of the token, what is drawn); a line feed after its sign belongs to no token."""
-    token = 0
-    for glyph in _glyphs(text):
-        token += glyph.start in boundaries
-        inner = [at - glyph.start for at in range(glyph.start + 1, glyph.stop) if at in boundaries]
-        if not glyph.is_valid:
-            yield token, f"{OPEN}{glyph.data.hex()}{CLOSE}"
-        elif inner:
-            yield token, f"{_character(glyph, colour=colour)}{OPEN}"
-            for index, (start, stop) in enumerate(pairwise([0, *inner, len(glyph.data)])):
-                yield token + index, glyph.data[start:stop].hex()
-            token += len(inner)
-            yield token, CLOSE
-        else:
-            yield token, _character(glyph, colour=colour)
-        if glyph.data == b"\n":
-            yield _NO_TOKEN, "\n"
-
-
-def _glyphs(text: bytes) -> Iterator[_Glyph]:
-    start = 0
+    token = start = 0
     for char in text.decode("utf-8", "surrogateescape"):
         data = char.encode("utf-8", "surrogateescape")
-        yield _Glyph(start, start + len(data), data, not "\udc80" <= char <= "\udcff")
+        token += start in boundaries
+        inner = [at for at in range(1, len(data)) if start + at in boundaries]
         start += len(data)
-
-
-def _character(glyph: _Glyph, *, colour: bool) -> str:
-    """What is drawn for a whole character."""
-    word = escape_token(glyph.data)
-    return " " if colour and word == SPACE else _ESCAPED_MARKS.get(word, word)
+        if "\udc80" <= char <= "\udcff":
+            yield token, f"{OPEN}{data.hex()}{CLOSE}"
+            continue
+        word = escape_token(data)
+        yield token, (" " if colour and word == SPACE else _ESCAPED_MARKS.get(word, word)) + (OPEN if inner else "")
+        if inner:
+            for index, (begin, end) in enumerate(pairwise([0, *inner, len(data)])):
+                yield token + index, data[begin:end].hex()
+            token += len(inner)
+            yield token, CLOSE
+        if data == b"\n":
+            yield _NO_TOKEN, "\n"
 
 
 def grid(columns: Sequence[Sequence[str]], width: int) -> str:

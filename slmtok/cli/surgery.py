@@ -17,14 +17,15 @@ import slmtok
 from slmtok import atomic
 from slmtok.cli.arguments import VOCAB_FLAGS, is_packed, refuse_list, value_after
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import (
     VOCAB_PLACEHOLDER,
     add_notes,
+    are_counts,
     check_is_file,
     check_output,
     corpus_files,
     names_tokenizer,
+    refuse_reading,
     with_spill_dir,
 )
 from slmtok.cli.options import (
@@ -357,7 +358,8 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
         # Here it is the command line that is wrong, not a file.
         error.fields["option"] = "special"
         if isinstance(sound := error.fields.get("spellings"), dict):
-            line = _set_special_line(tokenizer, sound, output, force=force)
+            pairs = [f"{role}={text}" for role, text in sound.items()]
+            line = shlex.join(["slmtok", "set-special", tokenizer, *pairs, "-o", output, *["--force"] * force])
             error.fix = line if {*sound} == {*names} else _without_alias(names, before.specials, line) or line
         raise
     vocabulary = before.vocabulary.with_specials(specials)
@@ -376,9 +378,3 @@ def _without_alias(names: Mapping[str, str], specials: Specials, line: str) -> s
         return None
     of_hf = f"in Hugging Face, as_hf(tok, pad={other!r}) pads with {other}"
     return f"leave pad out: {names['pad']} is the spelling of {other}; {of_hf}; to change both: {line}"
-
-
-def _set_special_line(tokenizer: str, spellings: Mapping[str, str], output: str, *, force: bool) -> str:
-    """The command line with these spellings."""
-    pairs = [f"{role}={text}" for role, text in spellings.items()]
-    return shlex.join(["slmtok", "set-special", tokenizer, *pairs, "-o", output, *["--force"] * force])

@@ -7,14 +7,13 @@ import re
 import shlex
 import sys
 from collections.abc import Collection, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import click
 
-from slmtok.cli.arguments import command_line
+from slmtok.cli.arguments import command_line, without_options
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
-from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command
+from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command, in_given_order
 from slmtok.cli.streams import kind_of_stream
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
@@ -30,7 +29,7 @@ _MAX_PIPED = 60
 
 
 def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str], str | None]:
-    """(tokenizers, text): arguments that name tokenizers, before the text or after it; one more is the text."""
+    """(tokenizers in the given order, text): arguments before the text or after it name tokenizers; one is the text."""
     names, rest = list(more), list(items)
     while rest and (is_tokenizer(rest[0]) or names_tokenizer(rest[0]) or _is_folder(rest[0])):
         names.append(rest.pop(0))
@@ -49,7 +48,7 @@ def split_arguments(items: Sequence[str], more: Sequence[str]) -> tuple[list[str
             if names and not Path(rest[0]).suffix
             else "check the name, or put quotes around the text",
         )
-    return names, rest[0] if rest else None
+    return in_given_order(click.get_current_context(), names), rest[0] if rest else None
 
 
 def _one_text(words: Sequence[str]) -> str:
@@ -102,8 +101,7 @@ def piped(text: str, command: str, arguments: Sequence[str], words: Collection[s
 
     `words` are the arguments that give the text, for which - stands; without them, it is the value of an option.
     """
-    kept = [each for before, each in pairwise(["", *arguments]) if before not in _TEXT_OPTIONS or each[:1] == "-"]
-    kept = [each for each in kept if each not in words and each.partition("=")[0] not in _TEXT_OPTIONS]
+    kept = [each for each in without_options(arguments, _TEXT_OPTIONS) if each not in words]
     at = min((at for at, each in enumerate(arguments) if each in words), default=0)
     if not any(each.startswith(("-t", "--tokenizer")) or names_tokenizer(each) for each in kept):
         kept += ["-t", "tok.json"]
@@ -116,14 +114,8 @@ def text_last(command: str) -> dict[str, Habit]:
     """What stands for `--text TEXT` of other tools in a command whose last argument is the text: the whole line."""
 
     def line(value: str | None, arguments: Sequence[str]) -> str:
-        words, rest = command.split(), iter(arguments)
-        for word in rest:
-            flag, equals, _ = word.partition("=")
-            if flag not in _TEXT_OPTIONS:
-                words.append(word)
-            elif not equals and value is not None:
-                next(rest)
-        return shlex.join([*words, "some text" if value is None else value])
+        words = without_options(arguments, _TEXT_OPTIONS)
+        return shlex.join([*command.split(), *words, "some text" if value is None else value])
 
     return dict.fromkeys(_TEXT_OPTIONS, line)
 

@@ -7,8 +7,7 @@ import sys
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count, pairwise
@@ -22,14 +21,15 @@ from slmtok.background import in_background
 from slmtok.checks import check_recorded_names
 from slmtok.cli.arguments import VOCAB_FLAGS, command_line, refuse_list, with_output_named
 from slmtok.cli.errors import flag_naming
-from slmtok.cli.file_kinds import are_counts, refuse_reading
 from slmtok.cli.files import (
     STDIO,
+    are_counts,
     check_output,
     corpus_files,
     dry_run_outcome,
     known_size,
     output_per_size,
+    refuse_reading,
     with_spill_dir,
     writing,
 )
@@ -251,7 +251,10 @@ class TrainJob:
             before = {path: last_write(path) for path in watched}
             counts = self._counts(files, has_counts, progress)
             check_unchanged(before)
-            with self._output_set() as written:
+            # The first tokenizer is renamed last.
+            made = [] if self.output == STDIO else [*self.outputs, *self.locks]
+            made += [] if self.save_counts is None else [self.save_counts]
+            with atomic.output_set(*made, force=self.force) as written:
                 if self.save_counts is not None:
                     # Learning merges may fail, and counting again takes longest.
                     counts.save(written.temporary[-1], force=True)
@@ -264,7 +267,10 @@ class TrainJob:
     def _learn(
         self, counts: PretokenCounts, locked: list[str], progress: Progress
     ) -> tuple[list[Trained], Mapping[str, Any]]:
-        """The tokenizer of each size, and the description of the files `locked` for its lock."""
+        """The tokenizer of each size, and the description of the files `locked` for its lock.
+
+        Where learning merges fails, notes how to go on without the text.
+        """
         from slmtok.training import train_counts
         from slmtok.training.lock import describe_inputs
 
@@ -272,22 +278,10 @@ class TrainJob:
             note_merge_memory(counts)
         options = replace(self.options, scheme=counts.scheme)
         runs = [replace(options, vocab_size=size) for size in self.sizes]
-        # The digests of the inputs are computed while merges are learned.
-        corpus_description = in_background(partial(describe_inputs, locked, self.output))
-        with self._noting_kept_counts(progress), corpus_description as corpus:
-            return train_counts(counts, runs, progress), corpus()
-
-    def _output_set(self) -> AbstractContextManager[atomic.OutputSet]:
-        """All outputs together; the first tokenizer is renamed last."""
-        made = [] if self.output == STDIO else [*self.outputs, *self.locks]
-        made += [] if self.save_counts is None else [self.save_counts]
-        return atomic.output_set(*made, force=self.force)
-
-    @contextmanager
-    def _noting_kept_counts(self, progress: Progress) -> Iterator[None]:
-        """Where learning merges fails, notes how to go on without the text."""
         try:
-            yield
+            # The digests of the inputs are computed while merges are learned.
+            with in_background(partial(describe_inputs, locked, self.output)) as corpus:
+                return train_counts(counts, runs, progress), corpus()
         except BaseException:
             if self.save_counts is not None:
                 progress.stop()
@@ -301,12 +295,16 @@ class TrainJob:
         if not has_counts:
             return count_corpus(list(self.corpus), self.options, progress)
         counts = PretokenCounts.load(*files)
-        self._check_counts(counts)
+        self._check_counts(counts, files[0])
         return counts
 
-    def _check_counts(self, counts: PretokenCounts) -> None:
-        """Raises `OptionError` for options of reading, and for another scheme or pattern than that of the counts."""
+    def _check_counts(self, counts: PretokenCounts, file: str) -> None:
+        """Raises `OptionError` for options of reading, and for another scheme or pattern than that of the counts.
+
+        file: the first with these counts.
+        """
         from slmtok._engine import Pattern
+        from slmtok.files import free_name
 
         refuse_reading(self.options)
         if self.options.scheme != counts.scheme:
@@ -318,9 +316,7 @@ class TrainJob:
         given = self.options.pattern and Pattern(self.options.pattern)
         if given and given.regex != counts.native.pattern.regex:
             asked = shlex.quote(pattern_text(given))
-            path = Path(self.corpus[0])
-            names = (str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in count(2))
-            other = shlex.quote(next(name for name in names if not Path(name).exists()))
+            other = shlex.quote(free_name(file))
             raise OptionError(
                 f"the counts have pattern {pattern_text(counts.native.pattern)!r}, and --pattern is {asked}",
                 fix=f"leave --pattern out, or count again: slmtok count CORPUS --pattern {asked} -o {other}",

@@ -5,10 +5,8 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-import click
-
 from slmtok.cli.files import STDIO, check_is_page_name, check_opens, check_output, short_names, write_page
-from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, in_given_order, option, output_options
+from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.text_argument import notes_on_text, read_text, split_arguments, text_last
 from slmtok.errors import InvalidText, OptionError
@@ -34,7 +32,6 @@ def view(items: tuple[str, ...], more: tuple[str, ...], opens: bool, output: str
     from slmtok.pages.view_page import view as make_page
 
     names, text = split_arguments(items, more)
-    names = in_given_order(click.get_current_context(), names)
     if not names:
         raise OptionError(
             "no tokenizer is named" if text is None else f"{text!r} is a text, and no tokenizer is named",

@@ -73,14 +73,12 @@ def _listed(value: str | None, arguments: Sequence[str]) -> str:
     return f"--grep {shlex.quote(re.escape(value))}"
 
 
-def _first(value: str | None, arguments: Sequence[str]) -> str:
-    """The command that shows the beginning of the list."""
-    return f"leave it out: the list is long, and slmtok vocab ... | head -n {value or '20'} shows its beginning"
-
-
 _HABITS: dict[str, Habit] = {
     EXTRA: _listed,
-    **dict.fromkeys(("--limit", "--top", "--head", "--max", "--first", "-n"), _first),
+    **dict.fromkeys(
+        ("--limit", "--top", "--head", "--max", "--first", "-n"),
+        instead("leave it out: the list is long, and slmtok vocab ... | head -n {} shows its beginning", "20"),
+    ),
     **dict.fromkeys(("--search", "--filter", "--find", "--contains", "--match"), instead("--grep {}", "the")),
     **dict.fromkeys(("--id", "--ids"), _decoded),
     **dict.fromkeys(("--token", "--tokens", "--token-id"), _listed),

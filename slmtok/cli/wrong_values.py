@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from slmtok.cli.arguments import (
+    EACH,
     OUTPUT_FLAGS,
     arguments_of,
     command_line,
     example_words,
     folder_for_file,
+    options_by_flag,
     parameter_name,
     positional,
+    positional_params,
     value_after,
 )
 from slmtok.errors import SlmtokError, suggestion
@@ -42,7 +45,7 @@ _PAIR = re.compile(r"takes (\S+=\S+), not ")
 _SHARE = re.compile(r"(\d*\.?\d+)(%?)", re.ASCII)
 
 
-def valid_value(name: str, error: click.BadParameter, command: click.Command | None) -> str | None:
+def valid_value(name: str, error: click.BadParameter, context: click.Context) -> str | None:
     """The option with a value that it takes: the one that was meant, or the example or bound in the message.
 
     A name that another option of the command takes leads to that option.
@@ -50,58 +53,54 @@ def valid_value(name: str, error: click.BadParameter, command: click.Command | N
     from slmtok.cli.options import UnknownChoiceError, WrongValueError
 
     if isinstance(error.__cause__, UnknownChoiceError):
-        return _choice_meant(name, error, error.__cause__, command)
+        return _choice_meant(name, error.param, error.__cause__, context)
+    command, param = context.command, error.param
     value = error.value if isinstance(error, WrongValueError) else ""
-    if value and (share := _share_meant(name, error, value, command)):
+    if value and (share := _share_meant(name, value, context)):
         return share
-    if value and name.startswith("-") and (one := _one_of_list(name, error, value)):
+    if value and name.startswith("-") and (one := _one_of_list(name, param, value, context)):
         return one
     if name == "--threads":
         return "--threads 0, which is all"
-    if value and "ROLE=SPELLING" in str(getattr(error.param, "metavar", "")):
-        return _spellings_in_pairs(name, value, error.ctx)
+    if value and "ROLE=SPELLING" in str(getattr(param, "metavar", "")):
+        return _spellings_in_pairs(name, value, context)
     if pair := _PAIR.match(error.message):
         return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
     if number := _thousands(value):
         return f"{name} {number}"
     if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
         return f"{name} {whole[1]}"
-    if getattr(error.param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
+    if getattr(param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
     size = ""
-    if value[-1:].isalpha() and parse_size(value) and _has_option(command, "--max-bytes"):
+    if value[-1:].isalpha() and parse_size(value) and "--max-bytes" in options_by_flag(command):
         size = f"; --max-bytes {shlex.quote(value)} limits the text that is read"
     found = _EXAMPLE.search(error.message)
     if found and found[1]:
         return f"{name} {found[1]}" if found[2] else f"{name} {found[1]}, for instance{size}"
-    defaults = (getattr(error.param, "default", None), getattr(error.param, "show_default", None))
+    defaults = (getattr(param, "default", None), getattr(param, "show_default", None))
     default = next((str(each) for each in defaults if _NUMBER.fullmatch(str(each))), None)
     if default and name.startswith("--"):
         return f"{name} {default}, as without it" + (f"; at least {found[3]}" if found else "")
-    if found and isinstance(described := getattr(error.param, "show_default", None), str):
+    if found and isinstance(described := defaults[1], str):
         return f"leave out {name}: its default is {described}; at least {found[3]}"
     if found:
         return f"{name} {found[3]}"
     words = example_words(command)
-    flags = error.param.opts if isinstance(error.param, click.Option) else []
+    flags = param.opts if isinstance(param, click.Option) else []
     example = next((value for flag, value in pairwise(words) if flag in flags and _NUMBER.fullmatch(value)), None)
     return f"{name} {example}, for instance{size}" if example else None
 
 
-EACH = ", and a command for each other value"
-"""What becomes of a list where one value is taken."""
-
-
-def _one_of_list(name: str, error: click.BadParameter, value: str) -> str | None:
+def _one_of_list(name: str, param: click.Parameter | None, value: str, context: click.Context) -> str | None:
     """The option for a number with a decimal comma, or for the first of several values; None for other values.
 
     An option that may be repeated takes each, and a number of seeds is that of the list.
     """
-    param = error.param
 
     def takes(text: str) -> bool:
         try:
-            return param is not None and bool(text) and (param.type.convert(text, param, error.ctx), True)[1]
+            return param is not None and bool(text) and (param.type.convert(text, param, context), True)[1]
         except (click.BadParameter, SlmtokError):
             return False
 
@@ -123,94 +122,88 @@ def _one_of_list(name: str, error: click.BadParameter, value: str) -> str | None
 _DECIMAL_COMMA = re.compile(r"\d+,\d+ ?[a-zA-Z%]*", re.ASCII)
 
 
-def _has_option(command: click.Command | None, flag: str) -> bool:
-    return command is not None and any(flag in param.opts for param in command.params)
-
-
-def _choice_meant(
-    name: str, error: click.BadParameter, wrong: UnknownChoiceError, command: click.Command | None
-) -> str:
+def _choice_meant(name: str, param: click.Parameter | None, wrong: UnknownChoiceError, context: click.Context) -> str:
     """The option with the name of the list that was meant; with each of them where none is near."""
     from slmtok.foreign_options import nearest_name, nearest_remark
 
+    options = options_by_flag(context.command)
     parts = [part.strip() for part in wrong.value.split(",")]
     if len(parts) > 1 and {*parts} <= {*wrong.names}:
-        if getattr(error.param, "multiple", False):
+        if getattr(param, "multiple", False):
             return " ".join(f"{name} {part}" for part in parts)
-        return f"{name} {parts[0]}" + (f" --also {','.join(parts[1:])}" if _has_option(command, "--also") else EACH)
+        return f"{name} {parts[0]}" + (f" --also {','.join(parts[1:])}" if "--also" in options else EACH)
     if wrong.meant in wrong.names:
         return f"{name} {wrong.meant}"
-    named = command.params if command and wrong.value else []
     others = [
-        param
-        for param in named
-        if wrong.value in str(param.metavar or "").split("|")
+        each
+        for each in (context.command.params if wrong.value else ())
+        if wrong.value in str(each.metavar or "").split("|")
         # The format of a corpus is not one of ids.
-        and not (name.endswith("-format") and parameter_name(param) == "--format")
+        and not (name.endswith("-format") and parameter_name(each) == "--format")
     ]
     if others and not suggestion(wrong.value, wrong.names, cutoff=0.85):
         return f"{parameter_name(others[0])} {wrong.value}"
-    if wrong.value and _has_option(command, f"--{wrong.value}"):
+    if wrong.value and f"--{wrong.value}" in options:
         return f"--{wrong.value} in its place"
     if foreign := nearest_name(wrong.value, wrong.names):
-        program = "slmtok" if error.ctx is None else error.ctx.find_root().command_path
-        folder = folder_for_file(arguments_of(error.ctx), wrong.value, foreign)
-        return f"{name} {foreign}{folder}{nearest_remark(wrong.value, foreign, program)}"
+        folder = folder_for_file(arguments_of(context), wrong.value, foreign)
+        return f"{name} {foreign}{folder}{nearest_remark(wrong.value, foreign, context.find_root().command_path)}"
     if meant := closest(wrong.value, wrong.names):
         return f"{name} {meant}"
     return ", or ".join(f"{name} {each}" for each in wrong.names)
 
 
-def _spellings_in_pairs(name: str, value: str, ctx: click.Context | None) -> str:
+def _spellings_in_pairs(name: str, value: str, context: click.Context) -> str:
     """Every value of the option `name` as `ROLE=SPELLING`; the command line where that is an argument, the last one."""
-    arguments = arguments_of(ctx)
-    if ctx is None or name.startswith("-"):
-        flags = next((param.opts for param in ctx.command.params if name in param.opts), [name]) if ctx else [name]
+    arguments = arguments_of(context)
+    if name.startswith("-"):
+        flags = next((param.opts for param in context.command.params if name in param.opts), [name])
         joined = [word.partition("=")[2] for word in arguments if word.partition("=")[0] in flags and "=" in word]
         given = [word for flag, word in pairwise(arguments) if flag in flags] + joined
         pairs = pairs_meant(given if value in given else [value])
         return " ".join(f"{name} {shlex.quote(f'{role}={text}')}" for role, text in pairs.items())
     if value.endswith(".json") or os.path.isfile(value):  # noqa: PTH113
-        return _with_file_as_output(value, ctx)
-    n_before = sum(param.nargs for param in ctx.command.params if isinstance(param, click.Argument) and param.nargs > 0)
-    given = positional(ctx)[n_before:]
+        return _with_file_as_output(value, context)
+    n_before = sum(param.nargs for param in positional_params(context.command) if param.nargs > 0)
+    given = positional(context)[n_before:]
     words = [each for each in arguments if each not in given]
     pairs = pairs_meant(given if value in given else [value])
     at = arguments.index(given[0]) if value in given else len(words)
-    return _with_output(ctx, [*words[:at], *(f"{role}={text}" for role, text in pairs.items()), *words[at:]])
+    return _with_output(context, [*words[:at], *(f"{role}={text}" for role, text in pairs.items()), *words[at:]])
 
 
-def _with_file_as_output(file: str, ctx: click.Context) -> str:
+def _with_file_as_output(file: str, context: click.Context) -> str:
     """The command line without a file in the place of a pair, which is its output unless that is given."""
-    words = arguments_of(ctx)
+    words = arguments_of(context)
     at = len(words) - 1 - words[::-1].index(file)
-    has_pair = any("=" in each for each in positional(ctx))
-    words[at : at + 1] = [] if has_pair else [next(each for each in example_words(ctx.command) if "=" in each)]
-    return _with_output(ctx, words, file)
+    has_pair = any("=" in each for each in positional(context))
+    words[at : at + 1] = [] if has_pair else [next(each for each in example_words(context.command) if "=" in each)]
+    return _with_output(context, words, file)
 
 
-def _with_output(ctx: click.Context, words: list[str], output: str | None = None) -> str:
+def _with_output(context: click.Context, words: list[str], output: str | None = None) -> str:
     """The command line with an output, by default that of the example, unless one is given."""
     if not any(each.partition("=")[0] in OUTPUT_FLAGS for each in words):
-        output = output or value_after(OUTPUT_FLAGS, example_words(ctx.command))
+        output = output or value_after(OUTPUT_FLAGS, example_words(context.command))
         words = [*words, "-o", free_name(output)] if output else words
-    return command_line(ctx, words)
+    return command_line(context, words)
 
 
-def _share_meant(name: str, error: click.BadParameter, value: str, command: click.Command | None) -> str | None:
+def _share_meant(name: str, value: str, context: click.Context) -> str | None:
     """The remedy for a share in the place of a number: of ids, of probability or of the documents. Else None."""
     from slmtok.cli.files import names_tokenizer
     from slmtok.opening import load
 
-    found = _SHARE.fullmatch(value)
+    found, options = _SHARE.fullmatch(value), options_by_flag(context.command)
     share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
-    if name == "--top-k" and 0 < share < 1 and _has_option(command, "--top-p"):
+    if not 0 < share < 1:
+        return None
+    if name == "--top-k" and "--top-p" in options:
         return f"--top-p {share:g}"
-    is_limit = name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens")
-    if is_limit and 0 < share < 1 and _has_option(command, "--sample"):
+    if name in ("--max-bytes", "--max-docs", "--max-chars", "--max-tokens") and "--sample" in options:
         return f"--sample {value}, a share of the documents"
-    given = next((each for each in arguments_of(error.ctx) if names_tokenizer(each)), None)
-    if name not in ("--keep", "--vocab") or given is None or not 0 < share < 1:
+    given = next((each for each in arguments_of(context) if names_tokenizer(each)), None)
+    if name not in ("--keep", "--vocab") or given is None:
         return None
     try:
         n_vocab = load(given).n_vocab

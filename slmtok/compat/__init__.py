@@ -69,16 +69,11 @@ def __getattr__(name: str) -> object:
 
     if name in _MODULES:
         return import_module(f"slmtok.compat.{name}")
-    holders = [] if name.startswith("_") else [each for each in _MODULES if name in _names_of(each)]
+    public = () if name.startswith("_") else _MODULES
+    holders = [each for each in public if name in import_module(f"slmtok.compat.{each}").__all__]
     fix = " or ".join(f"from slmtok.compat.{each} import {name}" for each in holders)
     if name.endswith(("Tokenizer", "TokenizerFast")) and not holders:
         fix = "slmtok.compat.as_hf(slmtok.load('tok.json')), which has the names of transformers"
     if fix:
         raise ImportError(f"slmtok.compat has no {name!r}\n  fix:   {fix}", name=name)
     raise AttributeError(f"module 'slmtok.compat' has no attribute {name!r}; its modules are {', '.join(_MODULES)}")
-
-
-def _names_of(module: str) -> list[str]:
-    from importlib import import_module
-
-    return list(import_module(f"slmtok.compat.{module}").__all__)

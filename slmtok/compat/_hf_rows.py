@@ -16,6 +16,7 @@ from slmtok.calls import warn_caller
 from slmtok.checks import ALL_TEXTS, check_int, is_missing, refuse_masked, refuse_table, type_shown
 from slmtok.errors import OptionError, WrongType
 from slmtok.foreign_options import closest, nearest_name
+from slmtok.id_arrays import byte_spans
 from slmtok.record_texts import map_call, texts_in
 
 if TYPE_CHECKING:
@@ -172,18 +173,8 @@ def spans(length: int, size: int, stride: int, side: str) -> list[Span]:
     if size == 0:
         return [(0, 0), (0, length)]
     check_stride(stride, size)
-    found: list[Span] = []
-    for step in range(0, length, size - stride):
-        if side == "right":
-            span = (step, min(step + size, length))
-            last = span[1] == length
-        else:
-            span = (max(length - step - size, 0), length - step)
-            last = span[0] == 0
-        found.append(span)
-        if last:
-            break
-    return found
+    found = [(start, min(start + size, length)) for start in range(0, length - stride, size - stride)]
+    return found if side == "right" else [(length - stop, length - start) for start, stop in found]
 
 
 def windows(
@@ -291,7 +282,9 @@ class Side:
 
     def offsets(self, sample: int, span: Span) -> list[tuple[int, int]]:
         """The characters of each id of a span, as (start, end)."""
-        return self._spans(sample)[span[0] : span[1]]
+        lengths = self._tokenizer.byte_lengths()
+        found = [each for text, ids in self._parts_of(sample) for each in character_spans(text, ids, lengths)]
+        return found[span[0] : span[1]]
 
     def words(self, sample: int, span: Span) -> list[int]:
         """The word of each id of a span: its index in the list of words, or in the pieces of the split pattern."""
@@ -305,14 +298,10 @@ class Side:
     def _pieces(self, text: str, ids: list[int]) -> list[int]:
         import numpy as np
 
-        ends = np.cumsum(self._tokenizer.byte_lengths()[np.asarray(ids, dtype=np.int64)], dtype=np.int64)
+        ends = byte_spans(np.asarray(ids, dtype=np.uint32), self._tokenizer.byte_lengths())[:, 1]
         bounds = self._tokenizer._encoder.pattern.split(text).astype(np.int64)
         found: list[int] = (np.searchsorted(bounds, ends) - 1).tolist()
         return found
-
-    def _spans(self, sample: int) -> list[tuple[int, int]]:
-        lengths = self._tokenizer.byte_lengths()
-        return [span for text, ids in self._parts_of(sample) for span in character_spans(text, ids, lengths)]
 
     def _parts_of(self, sample: int) -> list[tuple[str, list[int]]]:
         """(text, ids) of each part of a text."""
@@ -329,28 +318,18 @@ def character_spans(text: str, ids: Sequence[int], byte_lengths: Any) -> list[tu
     """The characters of which each id has bytes, as (start, end): the offsets of `tokenizers`."""
     import numpy as np
 
-    if not ids:
-        return []
-    ends = np.cumsum(byte_lengths[np.asarray(ids)], dtype=np.int64)
-    starts = ends - byte_lengths[np.asarray(ids)]
+    starts, ends = byte_spans(np.asarray(ids, dtype=np.uint32), byte_lengths).T
     if not text.isascii():
         begun = np.cumsum((np.frombuffer(text.encode(), dtype=np.uint8) & 0xC0) != 0x80)
         starts, ends = begun[starts] - 1, begun[ends - 1]
     return list(zip(starts.tolist(), ends.tolist(), strict=True))
 
 
-@dataclass(frozen=True)
-class Row:
-    """One row: the index of its text in the batch, and its window."""
-
-    sample: int
-    window: Window
-
-
 class Rows:
     """The rows of a batch, and their columns."""
 
-    def __init__(self, first: Side, second: Side | None, rows: list[Row], frame: Frame) -> None:
+    def __init__(self, first: Side, second: Side | None, rows: list[tuple[int, Window]], frame: Frame) -> None:
+        """rows: of each, the index of its text in the batch, and its window."""
         self._sides = (first,) if second is None else (first, second)
         self._rows = rows
         self._frame = frame
@@ -364,12 +343,12 @@ class Rows:
         self, index: int, inner: Callable[[int, Side, int, Span], list[Any]], outer: Callable[[int], Any]
     ) -> list[Any]:
         """A value for each id of a row: those of `inner` for the ids of a text, `outer` for special tokens."""
-        row = self._rows[index]
+        sample, window = self._rows[index]
         values: list[Any] = []
         for which, side in enumerate(self._sides):
-            span = row.window[which]
+            span = window[which]
             if span is not None:
-                part = self._frame.around(inner(which, side, row.sample, span), outer)
+                part = self._frame.around(inner(which, side, sample, span), outer)
                 values = part if not which else values + part
         return values
 
@@ -389,13 +368,13 @@ class Rows:
         """0 for the first text and its special tokens, 1 for the second."""
         extra = self._frame.size
         return [
-            [which for which, span in enumerate(row.window) if span for _ in range(span[1] - span[0] + extra)]
-            for row in self._rows
+            [which for which, span in enumerate(window) if span for _ in range(span[1] - span[0] + extra)]
+            for _, window in self._rows
         ]
 
     def samples(self) -> list[int]:
         """The index of the text of each row."""
-        return [row.sample for row in self._rows]
+        return [sample for sample, _ in self._rows]
 
 
 class Alignment:
@@ -449,7 +428,7 @@ def make_rows(tokenizer: Tokenizer, inputs: Inputs, plan: Plan, frame: Frame, *,
             cutters[text is not None](first.length(sample), None if text is None else second.length(sample))
             for sample, text in enumerate(inputs.second)
         ]
-    rows = [Row(sample, window) for sample, cuts in enumerate(found) for window in (cuts if overflow else cuts[:1])]
+    rows = [(sample, window) for sample, cuts in enumerate(found) for window in (cuts if overflow else cuts[:1])]
     return Rows(first, second, rows, frame)
 
 
@@ -468,8 +447,7 @@ def _cutter(plan: Plan, frame: Frame, *, pair: bool) -> Callable[[int, int | Non
     room = plan.max_length - added
     if plan.stride:
         check_stride(plan.stride, plan.max_length - frame.size)
-    cut = partial(windows, room=room, strategy=plan.truncation, stride=plan.stride, side=plan.truncation_side)
-    return lambda first, second: cut(first, second)
+    return partial(windows, room=room, strategy=plan.truncation, stride=plan.stride, side=plan.truncation_side)
 
 
 Text: TypeAlias = "str | list[str]"
@@ -609,7 +587,8 @@ def chunk_rows(ragged: Ragged, length: int, *, min_fill: float, stride: int, con
     least = Fraction(min_fill) * length
     rows: list[list[int]] = []
     dropped = 0
-    for ids in _sequences(ragged, concatenate):
+    for document in [ragged.ids] if concatenate else ragged:
+        ids = document.tolist()
         for start in range(0, max(len(ids) - stride, 1), length - stride):
             row = ids[start : start + length]
             if len(row) >= least and row:
@@ -619,22 +598,12 @@ def chunk_rows(ragged: Ragged, length: int, *, min_fill: float, stride: int, con
     return Chunks(rows, dropped, any(len(row) < length for row in rows))
 
 
-def _sequences(ragged: Ragged, concatenate: bool) -> Iterable[list[int]]:
-    return [ragged.ids.tolist()] if concatenate else (document.tolist() for document in ragged)
-
-
 PADDING_VALUES = {"attention_mask": 0, "token_type_ids": 0, "special_tokens_mask": 1, "offset_mapping": (0, 0)}
 """The padding value of each column; `input_ids` take the pad id."""
 
 
-def _target_length(lengths: Sequence[int], plan: Plan) -> int:
-    """The length to which rows are padded; longer rows are unchanged."""
-    width = plan.max_length if plan.padding == "max_length" and plan.max_length is not None else max(lengths, default=0)
-    return -(-width // plan.multiple) * plan.multiple if plan.multiple else width
-
-
 def _pad(column: Sequence[Sequence[Any]], width: int, fill: Any, side: str) -> list[Sequence[Any]]:
-    """Each row padded to `width`."""
+    """Each row padded to `width`; longer rows are unchanged."""
     if side == "left":
         return [[*[fill] * (width - len(row)), *row] if len(row) < width else row for row in column]
     return [[*row, *[fill] * (width - len(row))] if len(row) < width else row for row in column]
@@ -656,7 +625,8 @@ def pad_columns(
             fix="as_hf(tok, pad='eos')",
             option="padding",
         )
-    width = _target_length([len(row) for row in columns["input_ids"]], plan)
+    length = plan.max_length if plan.padding == "max_length" else None
+    width = _round_up(max(map(len, columns["input_ids"]), default=0) if length is None else length, plan.multiple)
     fills = {**PADDING_VALUES, "input_ids": pad_id, **(extra_values or {})}
     return {
         name: _pad(column, width, fills[name], plan.padding_side) if name in fills else column

@@ -437,9 +437,9 @@ class HFTokenizer(metaclass=_NamesRefused):
 
     def _frame(self, add_special_tokens: bool, add_eos: bool | None) -> Frame:
         if not add_special_tokens:
-            return Frame(eos=self._eos() if add_eos else None)
+            return Frame(eos=self._tok.specials["eos"] if add_eos else None)
         wanted = self._settings.add_eos if add_eos is None else add_eos
-        return Frame(self.bos_token_id, self._eos() if wanted else None)
+        return Frame(self.bos_token_id, self._tok.specials["eos"] if wanted else None)
 
     def _saved_settings(self) -> dict[str, Any]:
         """The settings in `tokenizer_config.json`."""
@@ -452,9 +452,6 @@ class HFTokenizer(metaclass=_NamesRefused):
             **({} if self.pad_token is None else {"pad_token": self.pad_token}),
             **({} if limit == UNLIMITED else {"model_max_length": limit}),
         }
-
-    def _eos(self) -> int:
-        return self._tok.specials["eos"]
 
     def _warn_of_eos(self, texts: Sequence[Any]) -> None:
         """Warns once of texts that spell `eos`, as `eos_token.join(texts)` does."""
@@ -575,9 +572,6 @@ class HFTokenizer(metaclass=_NamesRefused):
 
     # --- special tokens ---
 
-    def _special(self, role: str) -> tuple[int, str] | None:
-        return self._special_tokens.get(role)
-
     @cached_property
     def _special_tokens(self) -> dict[str, tuple[int, str]]:
         """Id and spelling by role."""
@@ -600,8 +594,8 @@ class HFTokenizer(metaclass=_NamesRefused):
     @property
     def special_tokens_map(self) -> dict[str, str]:
         """Attribute name (`bos_token`, ...) -> spelling."""
-        found = {f"{role}_token": self._special(role) for role in (*_ROLES, "pad")}
-        return {name: special[1] for name, special in found.items() if special is not None}
+        found = self._special_tokens
+        return {f"{role}_token": found[role][1] for role in (*_ROLES, "pad") if role in found}
 
     @property
     def all_special_ids(self) -> list[int]:
@@ -671,12 +665,10 @@ def _by_role(role: str) -> None:
     """Adds the properties `<role>_token` and `<role>_token_id`, which are None without such a special token."""
 
     def text(self: HFTokenizer) -> str | None:
-        found = self._special(role)
-        return None if found is None else found[1]
+        return self._special_tokens.get(role, (None, None))[1]
 
     def number(self: HFTokenizer) -> int | None:
-        found = self._special(role)
-        return None if found is None else found[0]
+        return self._special_tokens.get(role, (None, None))[0]
 
     text.__doc__ = f"The spelling of the special token with the role `{role}`, or None."
     number.__doc__ = f"The id of the special token with the role `{role}`, or None."

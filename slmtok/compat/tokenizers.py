@@ -28,6 +28,7 @@ from slmtok.notebook import html_tokens
 from slmtok.tokenizer import Tokenizer as _Tokenizer
 
 if TYPE_CHECKING:
+    from slmtok.compat.hf import HFTokenizer
     from slmtok.id_arrays import StreamDecoder
 
 __all__ = ["ByteLevelBPETokenizer", "DecodeStream", "Encoding"]
@@ -83,7 +84,7 @@ class ByteLevelBPETokenizer:
         if more or unknown or not (tokenizer is None or isinstance(tokenizer, _Tokenizer)):
             raise _not_wrapped(tokenizer, more, unknown)
         self._tokenizer = tokenizer
-        self._view: Any = None
+        self._view: HFTokenizer | None = None
 
     def __getattr__(self, name: str) -> NoReturn:
         hint = "; slmtok.compat.as_hf(x.tokenizer)(texts, padding=True, truncation=True, max_length=512) pads and cuts"
@@ -138,12 +139,11 @@ class ByteLevelBPETokenizer:
         try:
             self._train(paths, vocab_size, min_frequency, special_tokens, max_token_length)
         except MissingInput as error:
-            given = {"min_frequency": min_frequency, "special_tokens": special_tokens}
-            given["max_token_length"] = max_token_length
-            defaults = {"min_frequency": 2, "special_tokens": (), "max_token_length": None}
-            more = {name: value for name, value in given.items() if value != defaults[name]}
+            given: dict[str, Any] = {"min_frequency": min_frequency} if min_frequency != 2 else {}
+            given |= {"special_tokens": special_tokens} if special_tokens != () else {}
+            given |= {"max_token_length": max_token_length} if max_token_length is not None else {}
             texts = Expression("[text]" if isinstance(files, str) else "texts")
-            call = call_text("train_from_iterator", [texts], {"vocab_size": vocab_size, **more})
+            call = call_text("train_from_iterator", [texts], {"vocab_size": vocab_size, **given})
             fix = f"{call}, if they are texts; else check the names"
             mention_texts(error, paths, fix, fix)
             raise
@@ -244,24 +244,22 @@ class ByteLevelBPETokenizer:
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
 
     @property
-    def _hf(self) -> Any:
+    def _hf(self) -> HFTokenizer:
         if self._view is None or self._view.tokenizer is not self.tokenizer:
             self._view = as_hf(self.tokenizer)
         return self._view
 
     def token_to_id(self, token: str) -> int | None:
         """The id of a name; None for an unknown name."""
-        found: int | None = self._hf.token_to_id(token)
-        return found
+        return self._hf.token_to_id(token)
 
     def id_to_token(self, id: int) -> str | None:
         """The name of an id; None for an unknown id."""
-        found: str | None = self._hf.id_to_token(id)
-        return found
+        return self._hf.id_to_token(id)
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Name -> id."""
-        return dict(self._hf.get_vocab())
+        return self._hf.get_vocab()
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         """The number of ids, special tokens included."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -125,8 +125,10 @@ class Encoding:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._origin is not None:
-            return _unpickle_view, self._origin
-        return _unpickle, (self._name, self._pat_str, self._ranks, self._specials)
+            tokenizer, spell, name = self._origin
+            return partial(from_tokenizer, spell=spell, name=name), (tokenizer,)
+        ranks, specials = self._ranks, self._specials
+        return partial(Encoding, pat_str=self._pat_str, mergeable_ranks=ranks, special_tokens=specials), (self._name,)
 
     # --- encoding ---
 
@@ -376,14 +378,6 @@ def from_tokenizer(
         roles={text: role for role in specials for text in [specials.text(role)]},
         origin=(tokenizer, dict(spell or {}), name),
     )
-
-
-def _unpickle_view(tokenizer: Tokenizer, spell: Mapping[str, str], name: str | None) -> Encoding:
-    return from_tokenizer(tokenizer, spell=spell, name=name)
-
-
-def _unpickle(name: str, pat_str: str, ranks: dict[bytes, int], specials: dict[str, int]) -> Encoding:
-    return Encoding(name, pat_str=pat_str, mergeable_ranks=ranks, special_tokens=specials)
 
 
 def get_encoding(encoding_name: str) -> Encoding:

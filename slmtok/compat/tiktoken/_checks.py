@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -58,11 +58,16 @@ def check_num_threads(value: int) -> int:
     return min(check_int("num_threads", value, 1, 10**100), U32)
 
 
+def _check_several(values: object, fact: str, fix: str) -> Iterable[object]:
+    """`values`, if they are several and no single text. Raises `WrongType`."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise WrongType(f"{fact}, not {type(values).__name__}", fix=fix)
+    return values
+
+
 def as_batch(texts: Collection[str]) -> list[str]:
     """A batch as a list. Raises `WrongType`, also for a single `str`."""
-    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-        raise WrongType(f"a batch must be a list of str, not {type(texts).__name__}", fix="encode_batch([text])")
-    return list(map(check_str, texts))
+    return list(map(check_str, _check_several(texts, "a batch must be a list of str", "encode_batch([text])")))
 
 
 def encode_repaired(encode: Callable[[str], _Result], text: str) -> _Result:
@@ -84,12 +89,9 @@ class IdOverflow(UnknownId, OverflowError):  # noqa: N818 (named as the others a
 
 def as_ids(tokens: object) -> list[int]:
     """One sequence of ids as a list. Raises `WrongType`."""
-    if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Iterable):
-        raise WrongType(
-            f"ids must be a sequence of int, not {type(tokens).__name__}", fix="enc.decode([id]) for one id"
-        )
+    several = _check_several(tokens, "ids must be a sequence of int", "enc.decode([id]) for one id")
     refuse_masked(tokens)
-    numbers: Any = tokens.tolist() if hasattr(tokens, "tolist") else list(tokens)
+    numbers: Any = tokens.tolist() if hasattr(tokens, "tolist") else list(several)
     refuse_mask(numbers)
     try:
         return list(map(index, numbers))
@@ -101,11 +103,8 @@ def as_id_rows(batch: object) -> tuple[list[int], NDArray[np.int64]]:
     """(all ids, offsets) of a batch. Raises `WrongType`."""
     import numpy as np
 
-    if isinstance(batch, (str, bytes)) or not isinstance(batch, Iterable):
-        raise WrongType(
-            f"a batch must be a sequence of id sequences, not {type(batch).__name__}", fix="enc.decode_batch([ids])"
-        )
-    lists = [as_ids(tokens) for tokens in batch]
+    rows = _check_several(batch, "a batch must be a sequence of id sequences", "enc.decode_batch([ids])")
+    lists = list(map(as_ids, rows))
     offsets = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum([len(ids) for ids in lists], out=offsets[1:])
     return list(chain.from_iterable(lists)), offsets
@@ -272,22 +271,13 @@ def _number(value: object, what: str, kind: type[SlmtokError], fix: str) -> int:
     return number
 
 
-# One character of `bytes.decode("utf-8", "replace")`: a well-formed sequence, its longest valid prefix, a stray
-# byte. The range of the second byte depends on the first (The Unicode Standard, table 3-7).
-_CHARACTER = re.compile(
-    rb"[\x00-\x7f]"
-    rb"|[\xc2-\xdf][\x80-\xbf]?"
-    rb"|(?:\xe0(?=[\xa0-\xbf])|[\xe1-\xec\xee\xef](?=[\x80-\xbf])|\xed(?=[\x80-\x9f]))[\x80-\xbf]{1,2}"
-    rb"|(?:\xf0(?=[\x90-\xbf])|[\xf1-\xf3](?=[\x80-\xbf])|\xf4(?=[\x80-\x8f]))[\x80-\xbf]{1,3}"
-    rb"|[\x80-\xff]"
-)
-
-
 def character_starts(tokens: Sequence[bytes]) -> list[int]:
-    """The index of the first character of each token."""
-    starts = [match.start() for match in _CHARACTER.finditer(b"".join(tokens))]
-    found, position = [], 0
+    """The index of the first character of each token in `bytes.decode("utf-8", "replace")` of all."""
+    n_characters = len(b"".join(tokens).decode("utf-8", "replace"))
+    decoder, found, n_complete = getincrementaldecoder("utf-8")("replace"), [], 0
     for token in tokens:
-        found.append(max(0, bisect_right(starts, position) - 1) if token else len(starts))
-        position += len(token)
+        # The first byte may continue the character that the bytes before have begun.
+        begun = decoder.getstate()[0] + token[:1]
+        found.append(n_complete + len(begun.decode("utf-8", "replace")) - 1 if token else n_characters)
+        n_complete += len(decoder.decode(token))
     return found

@@ -287,3 +287,12 @@ def test_info_and_verify_know_counts_and_locks(slmtok, corpus):
     data = Path("c.counts").read_bytes()
     Path("c.counts").write_bytes(data[:-1])
     assert slmtok("verify", "c.counts").code == 3
+
+
+def test_counts_with_another_pattern_name_a_file_beside_the_first(slmtok, folder):
+    """A glob or a folder of counts is no name for new counts."""
+    for number in (0, 1):
+        assert slmtok("count", f"texts/{number}.txt", "-o", f"part-{number}.counts", "-q").code == 0
+    ran = slmtok("train", "part-*.counts", "--vocab", 400, "--pattern", "gpt2")
+    assert ran.code == 2
+    assert ran.err.rstrip().endswith("count again: slmtok count CORPUS --pattern gpt2 -o part-0-2.counts")

@@ -263,3 +263,12 @@ def test_times_for_people():
         "99.9 s",
         "3 min 20 s",
     ]
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\nb", "a\u2028b", "今天", "\x1b[2J"])
+def test_a_table_holds_any_name(name):
+    """A cell stays whole and in its line, whatever a file is called."""
+    head, row = output.table(["", "ids"], [[name, "12"]]).strip("\n").split("\n")
+    shown = output.printable(name).replace("\n", "\\n").expandtabs()
+    assert row.startswith(f"  {shown}")
+    assert (head[-3:], row[-2:]) == ("ids", "12")
