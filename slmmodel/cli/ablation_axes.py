@@ -47,59 +47,46 @@ class Axis(NamedTuple):
     """What the values of an axis are, and the arm of each."""
 
     expects: str
-    is_value: Callable[[str], bool]
     example: str
     """values, separated by commas"""
-    recipe: Callable[[str], Recipe]
+    recipe: Callable[[str], Recipe | None]
+    """None for a word that is no value"""
 
 
-def _documents(value: str) -> int | None:
-    """A number of documents above 1, such as 500 or 20k; None for other words."""
-    found = re.fullmatch(r"(\d+)([kM]?)", value)
+def _of_pattern(value: str) -> Recipe | None:
+    from slmtok.patterns import pattern_names
+
+    name, _, regex = value.partition("=")
+    is_pattern = value in pattern_names() or re.fullmatch(r"[A-Za-z0-9_-]+=.+", value, re.DOTALL)
+    return Recipe(name, {"pattern": regex or name}) if is_pattern else None
+
+
+def _of_size(value: str) -> Recipe | None:
+    """A number of documents above 1, such as 500 or 20k, or a share of them."""
+    found, share = re.fullmatch(r"(\d+)([kM]?)", value), parse_share(value)
     number = int(found[1]) * {"": 1, "k": 10**3, "M": 10**6}[found[2]] if found else 0
-    return number if number > 1 else None
-
-
-def _is_size(value: str) -> bool:
-    share = parse_share(value)
-    return _documents(value) is not None or (share is not None and 0 < share <= 1)
-
-
-def _of_size(value: str) -> Recipe:
-    if (number := _documents(value)) is not None:
+    if number > 1:
         return Recipe(f"data-{value}", documents=number)
-    return Recipe(f"data-{value.replace('%', 'pct')}", share=parse_share(value) or 1.0)
+    return Recipe(f"data-{value.replace('%', 'pct')}", share=share) if share and 0 < share <= 1 else None
 
 
-def _is_inference(value: str) -> bool:
-    return value in ("merges", "longest", "dropout") or dropout_rate(value) is not None
-
-
-def _of_inference(value: str) -> Recipe:
+def _of_inference(value: str) -> Recipe | None:
+    if value not in ("merges", "longest", "dropout") and dropout_rate(value) is None:
+        return None
     rule = check_inference("inference", value)
     return Recipe(rule.replace(":", "-"), inference=rule)
 
 
-def _is_pattern(value: str) -> bool:
-    from slmtok.patterns import pattern_names
-
-    return value in pattern_names() or re.fullmatch(r"[A-Za-z0-9_-]+=.+", value, re.DOTALL) is not None
-
-
-def _of_pattern(value: str) -> Recipe:
-    name, _, regex = value.partition("=")
-    return Recipe(name, {"pattern": regex or name})
-
-
 AXES = {
-    "vocabs": Axis("numbers of ids", str.isdecimal, "1024,2048,4096",
-                   lambda value: Recipe(f"vocab-{value}", {"vocab_size": int(value)})),
-    "patterns": Axis("names of patterns, or NAME=REGEX", _is_pattern, "slm,gpt2,o200k", _of_pattern),
-    "schemes": Axis("bpe, word and char", ("bpe", "word", "char").__contains__, "bpe,word,char",
-                    lambda value: Recipe(value, {"scheme": value}, fits_text=value != "bpe")),
-    "data_sizes": Axis("shares or numbers of training documents", _is_size, "1%,10%,100%", _of_size),
-    "inference": Axis("merges, longest and dropout:P, with P above 0 and up to 1", _is_inference,
-                      "merges,longest,dropout", _of_inference),
+    "vocabs": Axis("numbers of ids", "1024,2048,4096", lambda value:
+                   Recipe(f"vocab-{value}", {"vocab_size": int(value)}) if value.isdecimal() else None),
+    "patterns": Axis("names of patterns, or NAME=REGEX", "slm,gpt2,o200k", _of_pattern),
+    "schemes": Axis("bpe, word and char", "bpe,word,char", lambda value:
+                    Recipe(value, {"scheme": value}, fits_text=value != "bpe")
+                    if value in ("bpe", "word", "char") else None),
+    "data_sizes": Axis("shares or numbers of training documents", "1%,10%,100%", _of_size),
+    "inference": Axis("merges, longest and dropout:P, with P above 0 and up to 1", "merges,longest,dropout",
+                      _of_inference),
 }  # fmt: skip
 
 
@@ -168,8 +155,9 @@ def _no_share(recipe: Recipe, documents: Iterable[bytes]) -> OptionError:
 def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
     """The recipes of an axis. Raises `OptionError` for a value that it does not take."""
     flag, kind = f"--{axis.replace('_', '-')}", AXES[axis]
-    wrong = next((value for value in values if not kind.is_value(value)), None)
-    recipes = [kind.recipe(value) for value in values] if wrong is None else []
+    found = [kind.recipe(value) for value in values]
+    wrong = next((value for value, recipe in zip(values, found, strict=True) if recipe is None), None)
+    recipes = [recipe for recipe in found if recipe is not None]
     if wrong is not None or len({recipe.name for recipe in recipes}) < len(values) or len(values) < 2:
         fact = f"{flag} {','.join(values)}" + (
             f": {wrong!r} is not one of {kind.expects}"
@@ -181,12 +169,12 @@ def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
         counts = [parse_count(value) for value in values] if axis == "vocabs" and len(set(values)) > 1 else [None]
         example = kind.example if None in counts else ",".join(map(str, counts))
         if axis == "patterns" and all(
-            named := [value if _is_pattern(value) else pattern_meant(value) for value in values]
+            named := [value if _of_pattern(value) else pattern_meant(value) for value in values]
         ):
             example = ",".join(map(str, named if len(named) > 1 else dict.fromkeys([*named, *kind.example.split(",")])))
         elif axis == "vocabs" and len(values) == 1 and values[0].isdecimal():
             example = f"{values[0]},{2 * int(values[0])}"
-        elif wrong is not None and all(kind.is_value(one) for one in ",".join(map(listed, values)).split(",")):
+        elif wrong is not None and all(kind.recipe(one) for one in ",".join(map(listed, values)).split(",")):
             example = ",".join(map(listed, values))
         raise OptionError(fact, limit="different values, separated by commas", fix=f"{flag} {example}", option=axis)
     return recipes

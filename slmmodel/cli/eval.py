@@ -221,7 +221,8 @@ def _certified_name(run: RunFolder, source: TokenSource, on: str | None, split: 
     """What the documents are called in the name of a certificate; "" for those of the run, unless they have changed."""
     if on is not None:
         return "stdin" if on == STDIN else Path(on).stem if Path(on).is_file() else Path(on).name
-    if isinstance(run.config["data"]["train"], str) and _is_changed(run, source, split):
+    recorded_digest = run.fingerprint.get("data" if split == "train" else "val")
+    if isinstance(run.config["data"]["train"], str) and recorded_digest not in (None, source.digest):
         note_of_command(f"the data of the run have changed since training: {source_name(run)}")
         return Path(source_name(run)).stem
     return ""
@@ -231,12 +232,6 @@ def source_name(run: RunFolder) -> str:
     """The path of the validation documents of a run."""
     data = run.config["data"]
     return str(data["train"] if data.get("val", "auto") in ("auto", "none") else data["val"])
-
-
-def _is_changed(run: RunFolder, source: TokenSource, split: str | None) -> bool:
-    """Whether the documents of a run are others than in training."""
-    recorded = run.fingerprint.get("data" if split == "train" else "val")
-    return recorded is not None and recorded != source.digest
 
 
 def _named_run(run: str | None, check: str | None, tokenizer: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -266,18 +266,18 @@ def _cell(context: RunContext, tasks: Sequence[Task], length: int, depth: float,
 
     text = context.need_text("slm passkey")
     contains = exact = correct = 0
-    for batch in _batches(tasks, length):
+    size = max(1, MAX_BATCH_IDS // length)
+    for batch in (tasks[first : first + size] for first in range(0, len(tasks), size)):
         for task, found in zip(batch, _recall(context, batch, max_new), strict=True):
             is_in, is_first = scores(task, text.data(found.generated).decode("utf-8", "replace"))
             contains, exact, correct = contains + is_in, exact + is_first, correct + found.n_correct
-    n, first = len(tasks), tasks[0]
-    low, high = wilson(exact, n)
+    first = tasks[0]
     return {
         "length": length,
         "depth": depth,
-        "samples": n,
+        "samples": len(tasks),
         "exact": exact,
-        "interval": [low, high],
+        "interval": list(wilson(exact, len(tasks))),
         "contains": contains,
         "answer_ids_correct": correct,
         "answer_ids": sum(len(task.answer) for task in tasks),
@@ -295,12 +295,6 @@ def _recall(context: RunContext, tasks: Sequence[Task], max_new: int) -> list[Re
     # Behind the end of its document a model writes the next one, whose digits are no part of the answer.
     stop_ids = special_ids(context.vocab)["stop_ids"]
     return recall(context.model, prompts, answers, max_new_tokens=max_new, stop_ids=stop_ids)
-
-
-def _batches(tasks: Sequence[Task], length: int) -> Iterator[Sequence[Task]]:
-    size = max(1, MAX_BATCH_IDS // length)
-    for first in range(0, len(tasks), size):
-        yield tasks[first : first + size]
 
 
 def _share(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -323,9 +317,8 @@ def _by_distance(cells: Sequence[Mapping[str, Any]], segment: int) -> list[dict[
 def _checked(path: str, stated: Mapping[str, Any], computed: Mapping[str, Any]) -> Outcome:
     """Compares a stated result with one that was just computed."""
     wrong = [name for name in ("model", "tokenizer", "settings", "template") if stated.get(name) != computed[name]]
-    for ours in computed["cells"]:
-        if ours not in stated["cells"]:
-            wrong.append(f"length {ours['length']}, depth {ours['depth']:g}")
+    others = (cell for cell in computed["cells"] if cell not in stated["cells"])
+    wrong += [f"length {cell['length']}, depth {cell['depth']:g}" for cell in others]
     return proof(path, wrong, [("differs", "\n".join(wrong))])
 
 

@@ -201,11 +201,6 @@ def _tokenized(text: str) -> str:
     return shlex.join([*command, text, "-t", tokenizer_near(text), *rest])
 
 
-def _has_stages(given: Settings) -> bool:
-    """Whether the data change during training."""
-    return "data.stages" in given and bool(given["data.stages"].value)
-
-
 def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions) -> RunData | None:
     """What the settings train on: text, several sources read together (a mixture), or generated tasks (passkeys).
 
