@@ -81,13 +81,6 @@ def _prepare(command: str) -> None:
     slmtok.cli.prepare(command)
 
 
-def _import_error(error: Exception) -> Exception | None:
-    """The error for a package of the extra `model` that is missing, or a torch that cannot be imported."""
-    if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
-        return missing_package("slm", *(_missing() or [_PACKAGES[error.name]]))
-    return _torch_error(error)
-
-
 def _memory_error(error: Exception) -> Exception | None:
     """The error for a `RuntimeError` by which torch says that the system gives no memory."""
     if "torch" not in sys.modules or not isinstance(error, RuntimeError):
@@ -106,8 +99,12 @@ def _memory_error(error: Exception) -> Exception | None:
 _LIMITS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE)
 
 
-def _torch_error(error: Exception) -> Exception | None:
-    """The error for a torch that cannot be imported: incomplete, or without one of its libraries."""
+def _import_error(error: Exception) -> Exception | None:
+    """The error for a package of the extra `model` that is missing, or a torch that cannot be imported: incomplete, or
+    without one of its libraries.
+    """
+    if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
+        return missing_package("slm", *(_missing() or [_PACKAGES[error.name]]))
     if "torch" in sys.modules or not isinstance(error, (ImportError, OSError)):
         return None
     # A full disk or a limit is no fault of torch; the runtime names it.

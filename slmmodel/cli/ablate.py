@@ -213,11 +213,11 @@ def _settings(preset: str | None, budget: str | None, sets: Sequence[str], *, cp
 
 def _write_page(folder: Path) -> str | None:
     """Writes the page of the ablation; None, with a note, where a package that it needs is not installed."""
-    from slmmodel.cli.report import write_report
+    from slmmodel.cli.report import make_page
     from slmtok.errors import MissingExtra
 
     try:
-        write_report([str(folder)], str(folder / files.PAGE))
+        make_page([str(folder)])[0].save(str(folder / files.PAGE), force=True)
     except MissingExtra as error:
         note_of_command(f"no {files.PAGE}: {error.fact}; {error.fix}")
         return None

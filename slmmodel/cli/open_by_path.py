@@ -102,13 +102,6 @@ def note_unfinished(run: RunFolder, step: int | None, progress: Progress) -> Non
     progress.line(f"note: {str(run.path)!r} has not finished: the weights are those of step {newest}{damaged}")
 
 
-def open_assistant(path: str, context: RunContext, device: str) -> Model:
-    """The model of a run that assists another. Raises what `open_run` raises, and `Mismatch` for another tokenizer."""
-    assistant = open_run(path, device=device)
-    assistant.vocab.require_same(context.vocab, "the assistant", path)
-    return assistant.model
-
-
 _FILE_PREFIX = re.compile("^(@|file:(//)?)", re.IGNORECASE)
 """Of a prompt that other tools read from a file."""
 

@@ -83,11 +83,6 @@ def report(
     return write_page(page.html, output, force=force, opens=opens, warnings=warnings, subjects=list(subjects))
 
 
-def write_report(subjects: Sequence[str], output: str) -> None:
-    """Writes the page of runs and ablations, also over an older one. Raises what `make_page` raises."""
-    make_page(subjects)[0].save(output, force=True)
-
-
 def make_page(
     subjects: Sequence[str],
     *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ IDENTITY = {
     "tokenizer": schema.digest,
 }
 """What `identity` gives, besides the path."""
-PROBE, PROMPT_SHEET = "probe", "prompts"
+PASSKEY, PROBE, PROMPT_SHEET = "passkey", "probe", "prompts"
 MAX_PROBE_DIGITS = 9
 _PROBE = schema.table(
     {
@@ -77,7 +78,42 @@ _PROMPTS = schema.table(
         ),
     }
 )
-_PAYLOADS = {PROBE: _PROBE, PROMPT_SHEET: _PROMPTS}
+_RIGHT = {
+    "exact": schema.integer(),
+    "samples": schema.integer(1),
+    "interval": schema.array(schema.number, length=2),
+}
+_CELL = {
+    "length": schema.integer(1),
+    "depth": schema.number,
+    **_RIGHT,
+    **dict.fromkeys(("contains", "answer_ids_correct", "answer_ids", "prompt_ids", "prompt_bytes"), schema.integer()),
+    "needle_ids": schema.array(schema.integer(), length=2),
+}
+_PASSKEY = schema.table(
+    {
+        **IDENTITY,
+        "settings": schema.table(
+            {
+                "lengths": schema.array(schema.integer(1)),
+                "depths": schema.array(schema.number),
+                "samples": schema.integer(1),
+                "digits": schema.integer(2, 9),
+                "seed": schema.integer(),
+                "max_new": schema.integer(),
+                "ignore_memory": schema.boolean,
+            }
+        ),
+        "template": schema.table(dict.fromkeys(("intro", "filler", "needle", "question", "answer"), schema.text)),
+        "digits_as_ids": schema.array(schema.text),
+        "chance": schema.number,
+        "trained_on_passkeys": schema.number,
+        "cells": schema.array(schema.table(_CELL)),
+        "by_length": schema.array(schema.table({"length": schema.integer(1), **_RIGHT})),
+    },
+    {"by_segments_between": schema.array(schema.table({"segments": schema.integer(), **_RIGHT}))},
+)
+_PAYLOADS = {PASSKEY: _PASSKEY, PROBE: _PROBE, PROMPT_SHEET: _PROMPTS}
 
 
 def check_result(run: RunFolder, name: str = "result.json", *, option: str) -> None:
@@ -142,15 +178,21 @@ def _adds_to(data: bytes, earlier: bytes) -> bool:
 
 
 def load_result(path: str, kind: str) -> dict[str, Any]:
-    """The result of `slm probe` or `slm prompts` in a file. Raises what `load_payload` raises."""
+    """The result of `slm passkey`, `slm probe` or `slm prompts` in a file. Raises what `load_payload` raises."""
     found = load_payload(path, kind, _PAYLOADS[kind], allow_floats=True)
+    faults: list[str] = []
+    if kind == PASSKEY:
+        measured = {(cell["length"], cell["depth"]) for cell in found["cells"]}
+        for length, depth in product(found["settings"]["lengths"], found["settings"]["depths"]):
+            if (length, depth) not in measured:
+                faults.append(f"the cell of length {length:,} and depth {depth:g} % is missing")
     for line in found.get("sheet", ()):
         # A page draws one continuation of each prompt.
         if not len(line["continuations"]) == len(line["lengths"]) == len(found["prompts"]):
-            fault = (
-                f"{line['method']!r} has {len(line['continuations'])} continuations of {len(found['prompts'])} prompts"
-            )
-            raise corrupt(path, kind, FaultError(fault), "restore the file, or run slm prompts again")
+            n_texts, n_prompts = len(line["continuations"]), len(found["prompts"])
+            faults.append(f"{line['method']!r} has {n_texts} continuations of {n_prompts} prompts")
+    if faults:
+        raise corrupt(path, kind, FaultError(faults[0]), f"restore the file, or run slm {kind} again")
     return found
 
 
