@@ -18,7 +18,6 @@ from click.core import ParameterSource
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
 from slmmodel.checks import missing_path
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
-from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.open_by_path import (
     check_distinct,
     check_written,
@@ -33,8 +32,8 @@ from slmmodel.cli.open_by_path import (
 )
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
-from slmmodel.cli.recorded import begun_stages, open_split_of_mixture, steps_trained, training_data
-from slmmodel.cli.result_files import check_result, proof, write_result
+from slmmodel.cli.recorded import begun_stages, open_mixture_of, split_of_mixture, steps_trained, training_data
+from slmmodel.cli.result_files import check_result, load_certificate, proof, to_envelope, write_result
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Mismatch, MissingInput, OptionError
@@ -179,8 +178,7 @@ def eval(
         return _check(folder, check, lambda stated: documents(split or stated), scoring)
     outputs = {"losses": losses, "certificate": certificate, "exposure": exposure}
     _check_outputs(folder, [tokenizer, on], outputs, force=force)
-    _check_exposure(exposure)
-    met = None if exposure is None else _trained_on(folder, tokenizer)
+    met = _trained_on(folder, tokenizer, exposure)
     source = documents(split)
     name = _certified_name(folder, source, on, split)
     of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None
@@ -346,9 +344,9 @@ def open_documents(
 
     path, wanted = (on, split) if on is not None else DataConfig.model_validate(run.config["data"]).scored(split)
     if path is None:
-        mixed = open_split_of_mixture(run, wanted or "val")
+        mixed = open_mixture_of(run)
         assert mixed is not None
-        return mixed
+        return split_of_mixture(run, mixed, wanted or "val")
     if on is None and path in ("", STDIN):
         where = "stdin" if path else "texts in memory"
         raise MissingInput(
@@ -441,16 +439,17 @@ def _breakdown(run: RunFolder, source: TokenSource, scores: Scores) -> dict[str,
     return breakdown.tables(scores, source, counts, worst=True)
 
 
-def _check_exposure(path: str | None) -> None:
-    """Raises `OptionError` for --below without --exposure, and for stdout as its file."""
-    if path is None and is_given("below"):
-        raise OptionError("--below has no effect without --exposure", fix="add --exposure FILE", option="below")
-    if path == STDIN:
+def _trained_on(run: RunFolder, tokenizer: str | None, exposure: str | None) -> RunData | None:
+    """The training data of a run, for --exposure; None without it.
+
+    Raises `OptionError` where they are not there any more, for --below without --exposure, and for stdout as its file.
+    """
+    if exposure is None:
+        if is_given("below"):
+            raise OptionError("--below has no effect without --exposure", fix="add --exposure FILE", option="below")
+        return None
+    if exposure == STDIN:
         raise OptionError("--exposure - names no file", fix="--exposure dead.json", option="exposure")
-
-
-def _trained_on(run: RunFolder, tokenizer: str | None) -> RunData:
-    """The training data of a run. Raises `OptionError` where they are not there any more."""
     path = run.config["data"]["train"]
     try:
         if path not in ("", STDIN):

@@ -1,4 +1,7 @@
-"""Files of what was measured of a run: `RUN/eval/NAME.json`, envelopes with the digests of weights and tokenizer."""
+"""Files of what was measured of a run: `RUN/eval/NAME.json`, envelopes with the digests of weights and tokenizer.
+
+Certificates of `slm eval` (docs/formats/certificate.md), and results of `slm passkey`, `slm probe` and `slm prompts`.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
-from slmmodel.cli.certificates import envelope_of
 from slmmodel.cli.open_by_path import RunContext
 from slmmodel.errors import Unreadable
 from slmmodel.folder_lock import check_folder, check_in_place
+from slmmodel.versions import package_version
 from slmtok import atomic, schema
 from slmtok.atomic import check_outputs
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, note, print_rows, settings
-from slmtok.envelope import load_payload
+from slmtok.envelope import BASELINES, Envelope, load_payload
 from slmtok.errors import SlmtokError
 from slmtok.json_files import corrupt
 from slmtok.strict_json import FaultError
@@ -26,8 +29,52 @@ IDENTITY = {
     "tokenizer": schema.digest,
 }
 """What `identity` gives, besides the path."""
-PASSKEY, PROBE, PROMPT_SHEET = "passkey", "probe", "prompts"
+CERTIFICATE, PASSKEY, PROBE, PROMPT_SHEET = "certificate", "passkey", "probe", "prompts"
 MAX_PROBE_DIGITS = 9
+_NUMBER, _TEXT = schema.nullable(schema.number), schema.nullable(schema.text)
+_CERTIFICATE = schema.table(
+    {
+        "bpb_total": _NUMBER,
+        "bpb_content": _NUMBER,
+        "interval": schema.nullable(
+            schema.table(
+                {
+                    **dict.fromkeys(("low", "high", "level"), _NUMBER),
+                    **dict.fromkeys(("unit", "of", "method"), schema.text),
+                    "n_units": schema.integer(),
+                }
+            )
+        ),
+        "sums": schema.table(
+            {
+                **dict.fromkeys(("documents", "bytes", "targets", "content_targets"), schema.integer()),
+                **dict.fromkeys(("nats_content", "nats_special"), _NUMBER),
+            }
+        ),
+        "conversions": schema.mapping(schema.nullable(schema.finite)),
+        "model": schema.table({"weights": schema.digest, "arch": schema.text}),
+        "tokenizer": schema.table({"fingerprint": schema.digest, "file": schema.nullable(schema.digest)}),
+        "documents": schema.table(
+            {
+                "digest": schema.nullable(schema.text),
+                "data": schema.nullable(schema.text),
+                "split": schema.text,
+                "frame": _TEXT,
+                "bytes_from": schema.choice("source", "derived"),
+            }
+        ),
+        "scoring": schema.table(
+            {
+                "seq_len": schema.either("an integer or 'unlimited'", schema.integer(1), schema.choice("unlimited")),
+                "stride": schema.nullable(schema.integer(1)),
+                "positions": schema.text,
+                "precision": schema.choice("fp32", "bf16", "fp16"),
+            }
+        ),
+        "versions": schema.mapping(schema.text),
+    },
+    {"baselines": schema.nullable(BASELINES), "breakdown": schema.mapping(schema.array(schema.mapping(schema.plain)))},
+)
 _PROBE = schema.table(
     {
         **IDENTITY,
@@ -114,6 +161,32 @@ _PASSKEY = schema.table(
     {"by_segments_between": schema.array(schema.table({"segments": schema.integer(), **_RIGHT}))},
 )
 _PAYLOADS = {PASSKEY: _PASSKEY, PROBE: _PROBE, PROMPT_SHEET: _PROMPTS}
+
+
+def load_certificate(path: str) -> dict[str, Any]:
+    """The payload of a certificate. Raises `CorruptFile`, `UnsupportedVersion`, `MissingInput`, `Unreadable`."""
+    return load_payload(path, CERTIFICATE, _CERTIFICATE, allow_floats=True)
+
+
+def format_bits(value: float | None) -> str:
+    """Bits per byte of a certificate, whose null stands for a number that is not finite."""
+    return "not finite" if value is None else f"{value:.4f}"
+
+
+def to_envelope(payload: dict[str, Any]) -> Envelope:
+    """The file of a certificate."""
+    inputs = {
+        "weights": payload["model"].get("weights"),
+        "tokenizer": payload["tokenizer"].get("fingerprint"),
+        "documents": payload["documents"].get("digest"),
+        "data": payload["documents"].get("data"),
+    }
+    return envelope_of(CERTIFICATE, inputs, payload)
+
+
+def envelope_of(kind: str, inputs: dict[str, Any], payload: dict[str, Any]) -> Envelope:
+    """A file of this package, in the form that all results share. Numbers that are not finite become null."""
+    return Envelope(kind, inputs, finite(payload), f"slmmodel {package_version()}")
 
 
 def check_result(run: RunFolder, name: str = "result.json", *, option: str) -> None:

@@ -9,8 +9,15 @@ from typing import Any
 
 from slmmodel.checkpoint import EVALUATIONS
 from slmmodel.cli.baselines import best_ngram
-from slmmodel.cli.certificates import format_bits, load_certificate
-from slmmodel.cli.result_files import PASSKEY, PROBE, PROMPT_SHEET, load_result, measure_rows
+from slmmodel.cli.result_files import (
+    PASSKEY,
+    PROBE,
+    PROMPT_SHEET,
+    format_bits,
+    load_certificate,
+    load_result,
+    measure_rows,
+)
 from slmmodel.cli.run_sections import Subject
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.files import reading

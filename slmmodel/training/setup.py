@@ -280,13 +280,6 @@ _ACTS_WITH: dict[str, tuple[str, Callable[[RunConfig, RunData], bool]]] = {
 """Settings that act with others alone: with what, and whether a run has it."""
 
 
-def _notes_on_idle(settings: Settings, config: RunConfig, data: RunData) -> list[str]:
-    """Remarks on settings that cannot act in this run; not on those of a file, which may list all."""
-    given = [name for name, setting in settings.items() if name in _ACTS_WITH and ", line " not in setting.where]
-    idle = [name for name in given if not _ACTS_WITH[name][1](config, data)]
-    return [f"{name} has no effect: it acts only with {_ACTS_WITH[name][0]}" for name in idle]
-
-
 def _notes_on_state(config: RunConfig) -> list[str]:
     """A remark on truncated BPTT of a model that has nothing to carry from step to step."""
     pack, model = config.data.pack, config.architecture
@@ -309,7 +302,12 @@ def configure(
     """
     config, notes = resolve(settings, data.vocab, data.n_train_ids, device.type)
     notes += notes_on_time(settings)
-    notes += _notes_on_idle(settings, config, data) + _notes_on_state(config) if config_before is None else []
+    if config_before is None:
+        # A file may list settings that cannot act in this run.
+        given = (name for name, setting in settings.items() if name in _ACTS_WITH and ", line " not in setting.where)
+        idle = (name for name in given if not _ACTS_WITH[name][1](config, data))
+        notes += [f"{name} has no effect: it acts only with {_ACTS_WITH[name][0]}" for name in idle]
+        notes += _notes_on_state(config)
     check_trackers(config.run.track)
     optim.check(config.optim)
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):
