@@ -208,9 +208,14 @@ def _check_outputs(
     trained = run.config["data"]["train"]
     sources = [trained] if isinstance(trained, str) else [source.get("path") for source in trained]
     check_distinct(**outputs)
-    _refuse_certificate_name(run, losses=outputs["losses"], exposure=outputs["exposure"])
-    for name, path in outputs.items():
-        check_written(path, name, [run.path, *inputs, *(sources if inputs[-1] is None else [])], force=force)
+    for name in ("losses", "exposure"):
+        path = Path(outputs[name] or name)
+        if path.resolve().suffix == ".json" and path.resolve().parent == (run.path / EVALUATIONS).resolve():
+            # Certificates of the run are written there.
+            fix = f"--{name} {path.with_suffix(f'.{name}')}"
+            raise OptionError(f"--{name} {outputs[name]!r} has the name of a certificate", fix=fix, option=name)
+    for name, output in outputs.items():
+        check_written(output, name, [run.path, *inputs, *(sources if inputs[-1] is None else [])], force=force)
     if outputs["certificate"] is None:
         check_result(run, option="--certificate")
 
@@ -247,15 +252,6 @@ def _named_run(run: str | None, check: str | None, tokenizer: str | None) -> str
     fix = "slm eval RUN" + ("" if check is None else f" --check {shlex.quote(check)}")
     fix += f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else ""
     raise OptionError(fact, fix=fix, option="run")
-
-
-def _refuse_certificate_name(run: RunFolder, **outputs: str | None) -> None:
-    """Raises `OptionError` for another output at a path where certificates of the run are written."""
-    for name, output in outputs.items():
-        path = Path(output or name).resolve()
-        if path.suffix == ".json" and path.parent == (run.path / "eval").resolve():
-            fix = f"--{name} {Path(str(output)).with_suffix(f'.{name}')}"
-            raise OptionError(f"--{name} {output!r} has the name of a certificate", fix=fix, option=name)
 
 
 def _check_windows(run: RunFolder, seq_len: int | None, seq_bytes: int | None, stride: int | None) -> None:

@@ -398,6 +398,7 @@ def test_minimal_pairs(folder, slm):
     assert batched.json["result"]["groups"] == groups
     for content, says in [
         ("", "p.jsonl has no pairs"),
+        ("{}\n", "fields: none"),
         ("{", "a line is not JSON"),
         ('{"sentence_good": "x"}', "a pair has no text 'sentence_bad'"),
         (json.dumps({"sentence_good": "x " * 600, "sentence_bad": "y"}), "a sentence has"),
