@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 
 
-def package_version(name: str = "slmtok") -> str:
-    """The version of an installed distribution; `unknown` where it is not installed."""
+def package_version(name: str = "slmtok", absent: str = "unknown") -> str:
+    """The version of an installed distribution; `absent` where it is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version(name)
     except PackageNotFoundError:
-        return "unknown"
+        return absent
 
 
 def versions() -> dict[str, str]:

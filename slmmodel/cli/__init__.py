@@ -82,13 +82,6 @@ def _prepare(command: str) -> None:
     slmtok.cli.prepare(command)
 
 
-def _import_error(error: Exception) -> Exception | None:
-    """The error for a package of the extra `model` that is missing, or a torch that cannot be imported."""
-    if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
-        return missing_package("slm", *(_missing() or [_PACKAGES[error.name]]))
-    return _library_too_large(error) or _torch_error(error)
-
-
 _NO_ADDRESS_SPACE = re.compile(
     r"\S+\.so\S*: (failed to map segment from shared object|cannot allocate memory(?! in static TLS)).*", re.I
 )
@@ -139,8 +132,14 @@ def _memory_error(error: Exception) -> Exception | None:
 _LIMITS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE)
 
 
-def _torch_error(error: Exception) -> Exception | None:
-    """The error for a torch that cannot be imported: incomplete, or without one of its libraries."""
+def _import_error(error: Exception) -> Exception | None:
+    """The error for a package of the extra `model` that is missing, or a torch that cannot be imported: incomplete, or
+    without one of its libraries.
+    """
+    if isinstance(error, ModuleNotFoundError) and error.name in _PACKAGES:
+        return missing_package("slm", *(_missing() or [_PACKAGES[error.name]]))
+    if too_large := _library_too_large(error):
+        return too_large
     if "torch" in sys.modules or not isinstance(error, (ImportError, OSError)):
         return None
     # A full disk or a limit is no fault of torch; the runtime names it.

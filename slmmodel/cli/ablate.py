@@ -233,11 +233,11 @@ def _settings(preset: str | None, budget: str | None, sets: Sequence[str], *, cp
 
 def _write_page(folder: Path) -> str | None:
     """Writes the page of the ablation; None, with a note, where a package that it needs is not installed."""
-    from slmmodel.cli.report import write_report
+    from slmmodel.cli.report import make_page
     from slmtok.errors import MissingExtra
 
     try:
-        write_report([str(folder)], str(folder / files.PAGE))
+        make_page([str(folder)])[0].save(str(folder / files.PAGE), force=True)
     except MissingExtra as error:
         note_of_command(f"no {files.PAGE}: {error.fact}; {error.fix}")
         return None
@@ -331,7 +331,7 @@ def _check_arms(
         if is_text(path):
             raise _not_packed(path, data)
     if given:
-        from slmmodel.cli.ablation_axes import parse_values
+        from slmmodel.cli.ablation_arms import parse_values
 
         parse_values(*given[0])
     return given[0] if given else None
@@ -356,23 +356,22 @@ def _text_arms(
 ) -> list[TextArm]:
     """The names of the arms, their tokenizers, and how these cut text."""
     import slmtok
-    from slmmodel.cli import ablation_axes
-    from slmmodel.cli.ablation_arms import TextArm, unique_names
+    from slmmodel.cli.ablation_arms import Recipe, TextArm, parse_values, train_tokenizers, unique_names
     from slmtok.opening import load
 
-    def train(recipes: Sequence[ablation_axes.Recipe]) -> list[Tokenizer]:
-        return ablation_axes.train_tokenizers(recipes, text, folder, read, val=val, vocab=vocab)
+    def train(recipes: Sequence[Recipe]) -> list[Tokenizer]:
+        return train_tokenizers(recipes, text, folder, read, val=val, vocab=vocab)
 
     if axis is None:
         names = unique_names([Path(name).name.removesuffix(".json") for name in files])
         return [TextArm(name, load(file)) for name, file in zip(names, files, strict=True)]
-    recipes = ablation_axes.parse_values(*axis)
+    recipes = parse_values(*axis)
     if axis[0] == "vocabs":
         largest = max(recipes, key=lambda recipe: int(recipe.options["vocab_size"]))
         whole = load(files[0]) if files else train([largest])[0]
         tokenizers = [slmtok.slice(whole, int(size)) for size in axis[1]]
     elif axis[0] == "inference":
-        tokenizers = [load(files[0]) if files else train([ablation_axes.Recipe("shared")])[0]] * len(recipes)
+        tokenizers = [load(files[0]) if files else train([Recipe("shared")])[0]] * len(recipes)
     else:
         tokenizers = train(recipes)
     return [TextArm(each.name, tok, each.inference) for each, tok in zip(recipes, tokenizers, strict=True)]

@@ -1,20 +1,29 @@
-"""The arms of an ablation: packed folders, or text that is packed with each tokenizer."""
+"""The arms of an ablation: packed folders, or text that is packed with each tokenizer; arms along an axis.
+
+Those differ in one thing, `AXES` by their option: tokenizers, or how one of them cuts text. Tokenizers are trained on
+the training documents alone. To add an axis, write its line in `AXES` and its option.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slmmodel.ablation.arms import Arm
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli.reading import to_record
-from slmmodel.cli.text import no_validation
+from slmmodel.cli.text import no_validation, too_small, training_documents
 from slmmodel.data import open_data
 from slmmodel.errors import OptionError
+from slmmodel.sizes import listed, parse_count, parse_share
 from slmtok.cli.progress import Progress
+from slmtok.option_values import check_inference, dropout_rate
+from slmtok.patterns import pattern_meant
 
 if TYPE_CHECKING:
     from slmtok import Tokenizer
@@ -105,3 +114,165 @@ def text_record(text: Sequence[str], read: ReadOptions) -> dict[str, Any]:
             "an ablation reads its text several times, and stdin only once", fix="--text FILE", option="text"
         )
     return {"files": sources(found, source_names(found)), **to_record(read)}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the tokenizer of an arm is trained, and how it cuts text."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """of `slmtok.train`"""
+    share: float = 1.0
+    """of the training documents"""
+    documents: int | None = None
+    """their number, instead of a share"""
+    fits_text: bool = False
+    """whether it may have fewer ids, where the text supports no more"""
+    inference: str = "merges"
+    """that of `slmtok.options.PackOptions`"""
+
+
+class Axis(NamedTuple):
+    """What the values of an axis are, and the arm of each."""
+
+    expects: str
+    example: str
+    """values, separated by commas"""
+    recipe: Callable[[str], Recipe | None]
+    """None for a word that is no value"""
+
+
+def _of_pattern(value: str) -> Recipe | None:
+    from slmtok.patterns import pattern_names
+
+    name, _, regex = value.partition("=")
+    is_pattern = value in pattern_names() or re.fullmatch(r"[A-Za-z0-9_-]+=.+", value, re.DOTALL)
+    return Recipe(name, {"pattern": regex or name}) if is_pattern else None
+
+
+def _of_size(value: str) -> Recipe | None:
+    """A number of documents above 1, such as 500 or 20k, or a share of them."""
+    found, share = re.fullmatch(r"(\d+)([kM]?)", value), parse_share(value)
+    number = int(found[1]) * {"": 1, "k": 10**3, "M": 10**6}[found[2]] if found else 0
+    if number > 1:
+        return Recipe(f"data-{value}", documents=number)
+    return Recipe(f"data-{value.replace('%', 'pct')}", share=share) if share and 0 < share <= 1 else None
+
+
+def _of_inference(value: str) -> Recipe | None:
+    if value not in ("merges", "longest", "dropout") and dropout_rate(value) is None:
+        return None
+    rule = check_inference("inference", value)
+    return Recipe(rule.replace(":", "-"), inference=rule)
+
+
+AXES = {
+    "vocabs": Axis("numbers of ids", "1024,2048,4096", lambda value:
+                   Recipe(f"vocab-{value}", {"vocab_size": int(value)}) if value.isdecimal() else None),
+    "patterns": Axis("names of patterns, or NAME=REGEX", "slm,gpt2,o200k", _of_pattern),
+    "schemes": Axis("bpe, word and char", "bpe,word,char", lambda value:
+                    Recipe(value, {"scheme": value}, fits_text=value != "bpe")
+                    if value in ("bpe", "word", "char") else None),
+    "data_sizes": Axis("shares or numbers of training documents", "1%,10%,100%", _of_size),
+    "inference": Axis("merges, longest and dropout:P, with P above 0 and up to 1", "merges,longest,dropout",
+                      _of_inference),
+}  # fmt: skip
+
+
+def train_tokenizers(
+    recipes: Sequence[Recipe], text: Sequence[str], folder: Path, read: ReadOptions, *, val: str, vocab: int
+) -> list[Tokenizer]:
+    """Trains the tokenizer of each recipe, or finds it below `folder`. Raises what training raises.
+
+    Raises `OptionError` where the text supports fewer ids.
+    """
+    import slmtok
+    from slmtok.errors import CorpusTooSmall
+    from slmtok.options import PackOptions
+
+    record = text_record(text, read)
+    places = [folder / files.TOKENIZERS / f"{each.name}-{_digest(record, val, vocab, each)}.json" for each in recipes]
+    if not all(place.exists() for place in places):
+        (folder / files.TOKENIZERS).mkdir(parents=True, exist_ok=True)
+        options = PackOptions(**{**vars(read), "val": val})
+        with training_documents(list(text), folder / files.TOKENIZERS, options) as documents:
+            counted = any(each.documents is not None for each in recipes)
+            available = sum(1 for _ in documents()) if counted else 0
+            for given, place in zip(recipes, places, strict=True):
+                recipe = given if given.documents is None else _as_share(given, available)
+                chosen = {"vocab_size": vocab, **recipe.options}
+                try:
+                    tok = slmtok.train(slmtok.Texts(_part(documents(), recipe.share)), **chosen)
+                except CorpusTooSmall as error:
+                    size = sum(map(len, _part(documents(), recipe.share)))
+                    if not size and any(documents()):
+                        raise OptionError(
+                            f"--data-sizes {recipe.share * 100:.10g}% has no document: "
+                            f"there are {sum(1 for _ in documents()):,} for training",
+                            limit="a document or more for each share",
+                            fix="a larger share, or --separator, which makes documents of one file",
+                            option="data_sizes",
+                        ) from None
+                    if not size:
+                        raise no_training_text(text, val) from None
+                    if not recipe.fits_text or "supported" not in error.fields:
+                        flag = "--vocabs" if "vocab_size" in recipe.options else "--vocab"
+                        raise too_small(error, chosen["vocab_size"], ", ".join(text), size, flag) from None
+                    chosen["vocab_size"] = error.fields["supported"]
+                    tok = slmtok.train(slmtok.Texts(_part(documents(), recipe.share)), **chosen)
+                tok.save(place, force=True)
+    return [slmtok.load(place) for place in places]
+
+
+def _as_share(recipe: Recipe, available: int) -> Recipe:
+    """A recipe of a number of documents as one of a share. Raises `OptionError` where there are fewer."""
+    assert recipe.documents is not None
+    if recipe.documents > available:
+        raise OptionError(
+            f"--data-sizes {recipe.documents:,}: the text has {available:,} documents for training",
+            limit="at most as many",
+            fix=f"--data-sizes {max(1, available // 10)},{available}, or more text",
+            option="data_sizes",
+        )
+    return replace(recipe, share=recipe.documents / available)
+
+
+def parse_values(axis: str, values: Sequence[str]) -> list[Recipe]:
+    """The recipes of an axis. Raises `OptionError` for a value that it does not take."""
+    flag, kind = f"--{axis.replace('_', '-')}", AXES[axis]
+    found = [kind.recipe(value) for value in values]
+    wrong = next((value for value, recipe in zip(values, found, strict=True) if recipe is None), None)
+    recipes = [recipe for recipe in found if recipe is not None]
+    if wrong is not None or len({recipe.name for recipe in recipes}) < len(values) or len(values) < 2:
+        fact = f"{flag} {','.join(values)}" + (
+            f": {wrong!r} is not one of {kind.expects}"
+            if wrong is not None
+            else " is one arm, and an ablation compares two or more"
+            if len(values) < 2
+            else " repeats an arm"
+        )
+        counts = [parse_count(value) for value in values] if axis == "vocabs" and len(set(values)) > 1 else [None]
+        example = kind.example if None in counts else ",".join(map(str, counts))
+        if axis == "patterns" and all(
+            named := [value if _of_pattern(value) else pattern_meant(value) for value in values]
+        ):
+            example = ",".join(map(str, named if len(named) > 1 else dict.fromkeys([*named, *kind.example.split(",")])))
+        elif axis == "vocabs" and len(values) == 1 and values[0].isdecimal():
+            example = f"{values[0]},{2 * int(values[0])}"
+        elif wrong is not None and all(kind.recipe(one) for one in ",".join(map(listed, values)).split(",")):
+            example = ",".join(map(listed, values))
+        raise OptionError(fact, limit="different values, separated by commas", fix=f"{flag} {example}", option=axis)
+    return recipes
+
+
+def _part(documents: Iterator[bytes], share: float) -> Iterator[bytes]:
+    """This share of the documents, evenly spread; a larger share that is a multiple contains a smaller one."""
+    for index, document in enumerate(documents):
+        if int((index + 1) * share + 1e-9) > int(index * share + 1e-9):
+            yield document
+
+
+def _digest(record: Mapping[str, Any], val: str, vocab: int, recipe: Recipe) -> str:
+    content = [record, val, vocab, recipe.name, dict(recipe.options), recipe.share]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]

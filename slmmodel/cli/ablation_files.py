@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from slmmodel.checkpoint import to_json
-from slmmodel.cli.certificates import envelope_of
+from slmmodel.cli.result_files import envelope_of
 from slmmodel.errors import OutputExists
 from slmmodel.files import remove_parts, write_file
 from slmmodel.folder_lock import LOCK as FOLDER_LOCK

@@ -20,8 +20,8 @@ from slmmodel.ablation.runs import RunPlan
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli.baselines import text_baselines
-from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.open_by_path import note_of_command
+from slmmodel.cli.result_files import load_certificate, to_envelope
 from slmmodel.cli.text import Text
 from slmmodel.cli.train import TrainProgress
 from slmmodel.config import Settings

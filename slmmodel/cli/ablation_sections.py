@@ -88,7 +88,9 @@ def ablation_sections(path: str, number: int) -> list[Section]:
     try:
         for key, check in _KEYS.items():
             check(found[key], key)
-        _check_curves(found)
+        for curve in (curve for view in found["views"] for curve in view["curves"]):
+            if len({len(curve[name]) for name in ("bpb", *_QUANTITIES)}) > 1:
+                raise FaultError(f"a curve of {curve['arm']} has lists of different lengths")
     except FaultError as fault:
         raise corrupt(file, "ablation", fault, "restore the file, or run slm ablate again") from None
     parts = {
@@ -114,13 +116,6 @@ def guessing(arm: Mapping[str, Any]) -> str:
     """What is said of an arm with runs that learned nothing."""
     runs = f"{arm['no_better_than_guessing']} of {counted(len(arm['runs']), 'run')} of {arm['name']}"
     return f"{runs} score no better than a uniform guess: they diverged, or learned nothing."
-
-
-def _check_curves(found: Mapping[str, Any]) -> None:
-    """Raises `FaultError` for a curve whose lists differ in length."""
-    for curve in (curve for view in found["views"] for curve in view["curves"]):
-        if len({len(curve[name]) for name in ("bpb", *_QUANTITIES)}) > 1:
-            raise FaultError(f"a curve of {curve['arm']} has lists of different lengths")
 
 
 def _verdicts(found: Mapping[str, Any]) -> Iterator[Block]:

@@ -246,20 +246,13 @@ def _option_lines(section: str, values: Mapping[str, Any], full: bool) -> Iterat
         if part == "budget" and inner:
             text += f" Such as {BUDGET_EXAMPLES[name]}."
         yield _line(1 + len(inner), name, table.get(name), text)
-    if section == "data":
-        yield from _mapping_lines(values)
-        if full:
-            yield from _strategy_lines()
-
-
-def _mapping_lines(values: Mapping[str, Any]) -> Iterator[str]:
-    """Options of the packing strategy and of reading text, where some are given."""
-    for part in ("options", "read"):
-        if values.get(part):
+    # Options of the packing strategy and of reading text, where some are given.
+    for part in ("options", "read") if section == "data" else ():
+        if given := values.get(part):
             yield f"  {part}:\n"
-            yield from (
-                f"    {name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in values[part].items()
-            )
+            yield from (f"    {name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in given.items())
+    if section == "data" and full:
+        yield from _strategy_lines()
 
 
 def _strategy_lines() -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import click
 
 from slmmodel.checkpoint import METRICS, RunFolder
-from slmmodel.cli.certificates import format_bits
+from slmmodel.cli.result_files import format_bits
 from slmmodel.cli.run_argument import check_runs, refuse_output
 from slmmodel.errors import MissingInput, OptionError, missing_package
 from slmmodel.training.summary import summary_of

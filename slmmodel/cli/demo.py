@@ -118,7 +118,11 @@ def demo(
     """
     kind = STORIES if text is None else ONE_TEXT
     if tokenizer is not None and text is None:
-        raise _text_is_missing(tokenizer)
+        given = [word for word in without(("-t", "--tokenizer"), arguments_of_command()) if word != tokenizer]
+        fact, words = f"TEXT is missing: {tokenizer!r} is a tokenizer", ["TEXT", "-t", tokenizer]
+        if is_text_for_tokenizer(tokenizer):
+            fact, words = f"TEXT is missing, and --tokenizer {tokenizer!r} is text, not a tokenizer", [tokenizer]
+        raise OptionError(fact, fix=shlex.join(["slm", "demo", *words, *given]), option="text")
     refuse_list(arguments_of_command(), lambda sizes: f"--vocab {sizes[0]}, and a demo for each other size")
     if tokenizer is not None and vocab is not None:
         raise OptionError("--tokenizer has its own ids, and --vocab is given", fix="leave one out", option="vocab")
@@ -126,16 +130,6 @@ def demo(
         read = ReadOptions(format="text", separator=BLANK_LINE)
     kind = kind._replace(preset=preset or kind.preset, vocab=vocab or kind.vocab)
     return DemoJob(text, Path(output), kind, read, tokenizer, **options).run()
-
-
-def _text_is_missing(tokenizer: str) -> OptionError:
-    """The error for a tokenizer without a text, and for a text in its place."""
-    given = [word for word in without(("-t", "--tokenizer"), arguments_of_command()) if word != tokenizer]
-    if is_text_for_tokenizer(tokenizer):
-        fact, words = f"TEXT is missing, and --tokenizer {tokenizer!r} is text, not a tokenizer", [tokenizer]
-    else:
-        fact, words = f"TEXT is missing: {tokenizer!r} is a tokenizer", ["TEXT", "-t", tokenizer]
-    return OptionError(fact, fix=shlex.join(["slm", "demo", *words, *given]), option="text")
 
 
 @dataclass(frozen=True)

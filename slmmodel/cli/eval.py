@@ -18,7 +18,6 @@ from click.core import ParameterSource
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
 from slmmodel.checks import missing_path
 from slmmodel.cli.baselines import baseline_lines, best_ngram, text_baselines
-from slmmodel.cli.certificates import load_certificate, to_envelope
 from slmmodel.cli.open_by_path import (
     check_distinct,
     check_written,
@@ -33,8 +32,8 @@ from slmmodel.cli.open_by_path import (
 )
 from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
-from slmmodel.cli.recorded import begun_stages, open_split_of_mixture, steps_trained, training_data
-from slmmodel.cli.result_files import check_result, proof, write_result
+from slmmodel.cli.recorded import begun_stages, open_mixture_of, split_of_mixture, steps_trained, training_data
+from slmmodel.cli.result_files import check_result, load_certificate, proof, to_envelope, write_result
 from slmmodel.cli.run_argument import run_argument_of
 from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Mismatch, MissingInput, OptionError
@@ -179,8 +178,7 @@ def eval(
         return _check(folder, check, lambda stated: documents(split or stated), scoring)
     outputs = {"losses": losses, "certificate": certificate, "exposure": exposure}
     _check_outputs(folder, [tokenizer, on], outputs, force=force)
-    _check_exposure(exposure)
-    met = None if exposure is None else _trained_on(folder, tokenizer)
+    met = _trained_on(folder, tokenizer, exposure)
     source = documents(split)
     name = _certified_name(folder, source, on, split)
     of_step = scoring["step"] if scoring["step"] != folder.result.get("step") else None
@@ -210,9 +208,14 @@ def _check_outputs(
     trained = run.config["data"]["train"]
     sources = [trained] if isinstance(trained, str) else [source.get("path") for source in trained]
     check_distinct(**outputs)
-    _refuse_certificate_name(run, losses=outputs["losses"], exposure=outputs["exposure"])
-    for name, path in outputs.items():
-        check_written(path, name, [run.path, *inputs, *(sources if inputs[-1] is None else [])], force=force)
+    for name in ("losses", "exposure"):
+        path = Path(outputs[name] or name)
+        if path.resolve().suffix == ".json" and path.resolve().parent == (run.path / EVALUATIONS).resolve():
+            # Certificates of the run are written there.
+            fix = f"--{name} {path.with_suffix(f'.{name}')}"
+            raise OptionError(f"--{name} {outputs[name]!r} has the name of a certificate", fix=fix, option=name)
+    for name, output in outputs.items():
+        check_written(output, name, [run.path, *inputs, *(sources if inputs[-1] is None else [])], force=force)
     if outputs["certificate"] is None:
         check_result(run, option="--certificate")
 
@@ -221,7 +224,8 @@ def _certified_name(run: RunFolder, source: TokenSource, on: str | None, split: 
     """What the documents are called in the name of a certificate; "" for those of the run, unless they have changed."""
     if on is not None:
         return "stdin" if on == STDIN else Path(on).stem if Path(on).is_file() else Path(on).name
-    if isinstance(run.config["data"]["train"], str) and _is_changed(run, source, split):
+    recorded_digest = run.fingerprint.get("data" if split == "train" else "val")
+    if isinstance(run.config["data"]["train"], str) and recorded_digest not in (None, source.digest):
         note_of_command(f"the data of the run have changed since training: {source_name(run)}")
         return Path(source_name(run)).stem
     return ""
@@ -231,12 +235,6 @@ def source_name(run: RunFolder) -> str:
     """The path of the validation documents of a run."""
     data = run.config["data"]
     return str(data["train"] if data.get("val", "auto") in ("auto", "none") else data["val"])
-
-
-def _is_changed(run: RunFolder, source: TokenSource, split: str | None) -> bool:
-    """Whether the documents of a run are others than in training."""
-    recorded = run.fingerprint.get("data" if split == "train" else "val")
-    return recorded is not None and recorded != source.digest
 
 
 def _named_run(run: str | None, check: str | None, tokenizer: str | None) -> str:
@@ -254,15 +252,6 @@ def _named_run(run: str | None, check: str | None, tokenizer: str | None) -> str
     fix = "slm eval RUN" + ("" if check is None else f" --check {shlex.quote(check)}")
     fix += f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else ""
     raise OptionError(fact, fix=fix, option="run")
-
-
-def _refuse_certificate_name(run: RunFolder, **outputs: str | None) -> None:
-    """Raises `OptionError` for another output at a path where certificates of the run are written."""
-    for name, output in outputs.items():
-        path = Path(output or name).resolve()
-        if path.suffix == ".json" and path.parent == (run.path / "eval").resolve():
-            fix = f"--{name} {Path(str(output)).with_suffix(f'.{name}')}"
-            raise OptionError(f"--{name} {output!r} has the name of a certificate", fix=fix, option=name)
 
 
 def _check_windows(run: RunFolder, seq_len: int | None, seq_bytes: int | None, stride: int | None) -> None:
@@ -351,9 +340,9 @@ def open_documents(
 
     path, wanted = (on, split) if on is not None else DataConfig.model_validate(run.config["data"]).scored(split)
     if path is None:
-        mixed = open_split_of_mixture(run, wanted or "val")
+        mixed = open_mixture_of(run)
         assert mixed is not None
-        return mixed
+        return split_of_mixture(run, mixed, wanted or "val")
     if on is None and path in ("", STDIN):
         where = "stdin" if path else "texts in memory"
         raise MissingInput(
@@ -446,16 +435,17 @@ def _breakdown(run: RunFolder, source: TokenSource, scores: Scores) -> dict[str,
     return breakdown.tables(scores, source, counts, worst=True)
 
 
-def _check_exposure(path: str | None) -> None:
-    """Raises `OptionError` for --below without --exposure, and for stdout as its file."""
-    if path is None and is_given("below"):
-        raise OptionError("--below has no effect without --exposure", fix="add --exposure FILE", option="below")
-    if path == STDIN:
+def _trained_on(run: RunFolder, tokenizer: str | None, exposure: str | None) -> RunData | None:
+    """The training data of a run, for --exposure; None without it.
+
+    Raises `OptionError` where they are not there any more, for --below without --exposure, and for stdout as its file.
+    """
+    if exposure is None:
+        if is_given("below"):
+            raise OptionError("--below has no effect without --exposure", fix="add --exposure FILE", option="below")
+        return None
+    if exposure == STDIN:
         raise OptionError("--exposure - names no file", fix="--exposure dead.json", option="exposure")
-
-
-def _trained_on(run: RunFolder, tokenizer: str | None) -> RunData:
-    """The training data of a run. Raises `OptionError` where they are not there any more."""
     path = run.config["data"]["train"]
     try:
         if path not in ("", STDIN):

@@ -8,7 +8,6 @@ import shlex
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,14 @@ import click
 
 from slmmodel.checkpoint import RunFolder, read_train_state, runs_in, verify_sums
 from slmmodel.checks import missing_path
-from slmmodel.cli.certificates import load_certificate
 from slmmodel.cli.curves import read_curve, result_rows
 from slmmodel.cli.open_by_path import load_torch
+from slmmodel.cli.result_files import load_certificate
 from slmmodel.cli.text import Text
 from slmmodel.errors import MissingInput, OptionError, SlmmodelError, suggestion
 from slmmodel.hardware import refuse_type_of_device
 from slmmodel.sizes import format_bytes, format_time
+from slmmodel.versions import package_version
 from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import argument, arguments_of_command, command, option
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
@@ -352,11 +352,7 @@ def _machine() -> dict[str, Any]:
     from slmmodel.training.microbatch import UNKNOWN_MEMORY, free_memory
 
     found: dict[str, Any] = {"python": ".".join(map(str, sys.version_info[:3]))}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
+    found |= {name: package_version(name, "not installed") for name in _PACKAGES}
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     capability = torch.backends.cpu.get_cpu_capability()
     found["cpu"] = f"{cores} cores, torch uses {torch.get_num_threads()} threads, {capability}"

@@ -102,13 +102,6 @@ def note_unfinished(run: RunFolder, step: int | None, progress: Progress) -> Non
     progress.line(f"note: {str(run.path)!r} has not finished: the weights are those of step {newest}{damaged}")
 
 
-def open_assistant(path: str, context: RunContext, device: str) -> Model:
-    """The model of a run that assists another. Raises what `open_run` raises, and `Mismatch` for another tokenizer."""
-    assistant = open_run(path, device=device)
-    assistant.vocab.require_same(context.vocab, "the assistant", path)
-    return assistant.model
-
-
 _FILE_PREFIX = re.compile("^(@|file:(//)?)", re.IGNORECASE)
 """Of a prompt that other tools read from a file."""
 
@@ -227,7 +220,8 @@ def check_written(path: str | None, option: str, inputs: Iterable[str | Path | N
     files: list[Path] = []
     for place in (Path(each) for each in inputs if each):
         inside = place.rglob("*") if place.is_dir() else [place]
-        files += (file for file in inside if file.is_file() and not _is_made_again(file))
+        kept = (file for file in inside if file.parent.name != EVALUATIONS and file.suffix != ".html")
+        files += filter(Path.is_file, kept)
     check_outputs(path, inputs=files, force=force, option=option)
 
 
@@ -255,10 +249,6 @@ def check_distinct(**outputs: str | None) -> None:
     for option, path in outputs.items():
         if path is not None and (first := files.setdefault(Path(path).resolve(), option)) != option:
             raise OptionError(f"--{first} and --{option} are both {path!r}", fix=f"another --{option}", option=option)
-
-
-def _is_made_again(file: Path) -> bool:
-    return file.parent.name == EVALUATIONS or file.suffix == ".html"
 
 
 def is_text_for_tokenizer(path: str) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,7 +68,7 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
             for row, value in zip(rows, sequence_nats(context.model, [documents[row] for row in rows]), strict=True):
                 nats[row] = value
             progress("scoring", first + len(rows), len(order))
-    points = [_points(nats[2 * index], nats[2 * index + 1]) for index in range(len(listed))]
+    points = [_points(*pair) for pair in zip(nats[::2], nats[1::2], strict=True)]
     groups = {"all": list(range(len(listed)))}
     if by is not None:
         for index, pair in enumerate(listed):
@@ -88,20 +88,13 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
     return Outcome({"path": run, "file": file, "groups": result}, lambda: write_text(table(head, rows_shown)))
 
 
-@contextmanager
-def _lines_of(file: str) -> Iterator[Iterator[bytes]]:
-    with opened(file) as stream:
-        yield bounded_lines(stream, file)
-
-
 def read_pairs(file: str, good: str, bad: str, by: str | None) -> list[Pair]:
     """The pairs of a JSON Lines file. Raises `CorruptFile` with the line, `MissingInput` for a file without any."""
     found = []
-    with nullcontext(stdin_lines()) if file == STDIN else _lines_of(file) as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            found.append(_pair(line, good, bad, by, f"{file}, line {number}"))
+    with nullcontext() if file == STDIN else opened(file) as stream:
+        for number, line in enumerate(stdin_lines() if stream is None else bounded_lines(stream, file), 1):
+            if line.strip():
+                found.append(_pair(line, good, bad, by, f"{file}, line {number}"))
     if not found:
         raise MissingInput(f"{file} has no pairs", where=file, fix="write a line of JSON for each pair", path=file)
     return found
@@ -117,24 +110,21 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
         raise CorruptFile(f"a line is not JSON: {error}", where=where, fix=fix) from None
     if isinstance(record, list):
         raise _array(where)
+    record = record if isinstance(record, dict) else {}
     names = [good, bad] if by is None else [good, bad, by]
-    missing = [name for name in names if not isinstance(record, dict) or not isinstance(record.get(name), str)]
-    if missing and isinstance(record, dict) and missing[0] in record:
+    missing = [name for name in names if not isinstance(record.get(name), str)]
+    if missing and missing[0] in record:
         fact = f"the field {missing[0]!r} of a pair is {type(record[missing[0]]).__name__}, not text"
         raise CorruptFile(fact, where=where, fix="write the sentence in quotes, or leave the line out")
     if missing:
         fix = "name the fields with --good, --bad and --by"
-        named = (
-            [[field for field in record if word in field] for word in ("good", "bad")]
-            if isinstance(record, dict)
-            else []
-        )
-        if named and all(len(fields) == 1 for fields in named) and by not in missing:
+        named = [[field for field in record if word in field] for word in ("good", "bad")]
+        if all(len(fields) == 1 for fields in named) and by not in missing:
             fix = shlex.join(["--good", *named[0], "--bad", *named[1]])
         raise CorruptFile(
             f"a pair has no text {missing[0]!r}",
             where=where,
-            limit=f"fields: {', '.join(record) if isinstance(record, dict) else 'none'}",
+            limit=f"fields: {', '.join(record) or 'none'}",
             fix=fix,
         )
     if record[good] == record[bad]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from slmmodel.cli.curves import check_figure, save_figure
@@ -20,25 +19,20 @@ from slmmodel.cli.options import (
     run_argument,
     run_as_argument,
 )
-from slmmodel.cli.result_files import IDENTITY, check_result, identity, proof, save
+from slmmodel.cli.result_files import PASSKEY, check_result, identity, load_result, proof, save
 from slmmodel.data_config import DataConfig
 from slmmodel.errors import InvalidInput, OptionError
 from slmmodel.folder_lock import check_in_place
 from slmmodel.sizes import format_bytes
-from slmtok import schema
 from slmtok.cli.options import OUTPUT, AmbiguousError, command, option
 from slmtok.cli.output import Outcome, print_rows, table, write_text
 from slmtok.cli.progress import Progress
-from slmtok.envelope import load_payload
-from slmtok.json_files import corrupt
-from slmtok.strict_json import FaultError
 
 if TYPE_CHECKING:
     from slmmodel.cli.passkey_text import Task, Template
     from slmmodel.evaluation.retrieval import Recall
     from slmmodel.models.config import ModelConfig
 
-KIND = "passkey"
 MAX_BATCH_IDS = 1 << 16
 """Ids of prompts that are read at once."""
 SHADES = " ░▒▓█"
@@ -113,7 +107,7 @@ def passkey(
         raise OptionError(fact, limit="2 to 9", fix="--digits 5", option="digits")
     opening = {name: options.pop(name) for name in OPENING}
     sentences = load_template(template) if template else Template()
-    stated = None if check is None else load_result(check)
+    stated = None if check is None else load_result(check, PASSKEY)
     if stated is not None:
         options, sentences = dict(stated["settings"]), Template(**stated["template"])
     context = open_run(run, **opening)
@@ -124,59 +118,11 @@ def passkey(
     check_in_place(context.run.handle)
     if check is not None and stated is not None:
         return _checked(check, stated, result)
-    written = {"result": save(context.run, KIND, result, output=output, name=name)}
+    written = {"result": save(context.run, PASSKEY, result, output=output, name=name)}
     if plot is not None:
         draw_heat_map(result, plot, force=force)
         written["plot"] = plot
     return Outcome({**result, "written": written}, lambda: _show(result, written), warnings=warnings)
-
-
-_SHARE = {
-    "exact": schema.integer(),
-    "samples": schema.integer(1),
-    "interval": schema.array(schema.number, length=2),
-}
-_CELL = {
-    "length": schema.integer(1),
-    "depth": schema.number,
-    **_SHARE,
-    **dict.fromkeys(("contains", "answer_ids_correct", "answer_ids", "prompt_ids", "prompt_bytes"), schema.integer()),
-    "needle_ids": schema.array(schema.integer(), length=2),
-}
-_PAYLOAD = schema.table(
-    {
-        **IDENTITY,
-        "settings": schema.table(
-            {
-                "lengths": schema.array(schema.integer(1)),
-                "depths": schema.array(schema.number),
-                "samples": schema.integer(1),
-                "digits": schema.integer(2, 9),
-                "seed": schema.integer(),
-                "max_new": schema.integer(),
-                "ignore_memory": schema.boolean,
-            }
-        ),
-        "template": schema.table(dict.fromkeys(("intro", "filler", "needle", "question", "answer"), schema.text)),
-        "digits_as_ids": schema.array(schema.text),
-        "chance": schema.number,
-        "trained_on_passkeys": schema.number,
-        "cells": schema.array(schema.table(_CELL)),
-        "by_length": schema.array(schema.table({"length": schema.integer(1), **_SHARE})),
-    },
-    {"by_segments_between": schema.array(schema.table({"segments": schema.integer(), **_SHARE}))},
-)
-
-
-def load_result(path: str) -> dict[str, Any]:
-    """The payload of a result. Raises `CorruptFile`, `UnsupportedVersion`, `MissingInput`, `Unreadable`."""
-    found = load_payload(path, KIND, _PAYLOAD, allow_floats=True)
-    measured = {(cell["length"], cell["depth"]) for cell in found["cells"]}
-    for length, depth in product(found["settings"]["lengths"], found["settings"]["depths"]):
-        if (length, depth) not in measured:
-            fault = FaultError(f"the cell of length {length:,} and depth {depth:g} % is missing")
-            raise corrupt(path, KIND, fault, "restore the file, or run slm passkey again")
-    return found
 
 
 def _check_task(config: ModelConfig, least: int) -> None:
@@ -266,18 +212,18 @@ def _cell(context: RunContext, tasks: Sequence[Task], length: int, depth: float,
 
     text = context.need_text("slm passkey")
     contains = exact = correct = 0
-    for batch in _batches(tasks, length):
+    size = max(1, MAX_BATCH_IDS // length)
+    for batch in (tasks[first : first + size] for first in range(0, len(tasks), size)):
         for task, found in zip(batch, _recall(context, batch, max_new), strict=True):
             is_in, is_first = scores(task, text.data(found.generated).decode("utf-8", "replace"))
             contains, exact, correct = contains + is_in, exact + is_first, correct + found.n_correct
-    n, first = len(tasks), tasks[0]
-    low, high = wilson(exact, n)
+    first = tasks[0]
     return {
         "length": length,
         "depth": depth,
-        "samples": n,
+        "samples": len(tasks),
         "exact": exact,
-        "interval": [low, high],
+        "interval": list(wilson(exact, len(tasks))),
         "contains": contains,
         "answer_ids_correct": correct,
         "answer_ids": sum(len(task.answer) for task in tasks),
@@ -295,12 +241,6 @@ def _recall(context: RunContext, tasks: Sequence[Task], max_new: int) -> list[Re
     # Behind the end of its document a model writes the next one, whose digits are no part of the answer.
     stop_ids = special_ids(context.vocab)["stop_ids"]
     return recall(context.model, prompts, answers, max_new_tokens=max_new, stop_ids=stop_ids)
-
-
-def _batches(tasks: Sequence[Task], length: int) -> Iterator[Sequence[Task]]:
-    size = max(1, MAX_BATCH_IDS // length)
-    for first in range(0, len(tasks), size):
-        yield tasks[first : first + size]
 
 
 def _share(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -323,9 +263,8 @@ def _by_distance(cells: Sequence[Mapping[str, Any]], segment: int) -> list[dict[
 def _checked(path: str, stated: Mapping[str, Any], computed: Mapping[str, Any]) -> Outcome:
     """Compares a stated result with one that was just computed."""
     wrong = [name for name in ("model", "tokenizer", "settings", "template") if stated.get(name) != computed[name]]
-    for ours in computed["cells"]:
-        if ours not in stated["cells"]:
-            wrong.append(f"length {ours['length']}, depth {ours['depth']:g}")
+    others = (cell for cell in computed["cells"] if cell not in stated["cells"])
+    wrong += [f"length {cell['length']}, depth {cell['depth']:g}" for cell in others]
     return proof(path, wrong, [("differs", "\n".join(wrong))])
 
 

@@ -1,4 +1,4 @@
-"""Texts of the passkey task: a number hidden in filler sentences, and a question for it at the end.
+"""The passkey task: a number hidden in filler sentences, a question for it at the end; and tasks as training data.
 
 The task is that of Mohtashami and Jaggi (2023, arXiv 2305.16300), with the sentences of arXiv 2404.07143. Numbers of
 evaluation and of training are disjoint.
@@ -15,15 +15,21 @@ from typing import NamedTuple
 import numpy as np
 
 from slmmodel.cli.text import Text
+from slmmodel.data.mixture import Generated
+from slmmodel.data.packing import Ints
+from slmmodel.data.source import Delimiters, Shard
+from slmmodel.data_config import DataSource
 from slmmodel.errors import InvalidConfig, InvalidInput, unknown_name
 from slmmodel.json_files import FaultError
+from slmmodel.sizes import ceil_div
 from slmtok.files import read_limited
 from slmtok.specials import has_lone_surrogate
 
 KEY = "{key}"
 KEY_CLASSES = 7
 """Numbers that are multiples of it are for evaluation, the others for training."""
-MIN_DIGITS, MAX_DIGITS = 2, 9
+MAX_DISTINCT = 20_000
+"""Different documents in a block of training data; a larger share repeats them."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -182,3 +188,52 @@ def scores(task: Task, generated: str) -> tuple[bool, bool]:
     """Whether the generated text contains the number, and whether its first run of digits is the number."""
     digits = re.search(r"\d+", generated)
     return task.key in generated, digits is not None and digits[0] == task.key
+
+
+# The source `passkey: SHARE` of `data.train`.
+
+
+def passkeys(text: Text, source: DataSource, seq_len: int, seed: str, delimiters: Delimiters) -> Generated:
+    """The passkey documents of a source: at most `seq_len` ids, delimiters included, as a share of those of each block.
+
+    Raises `InvalidConfig` for a template that is none.
+    """
+    template = load_template(source.template) if source.template else None
+    maker, answers = TaskMaker(text, [], template, digits=source.digits), source.loss_on == "answer"
+
+    def make(block: int, n_ids: int) -> Shard:
+        shard, unscored = _shard(maker, seq_len, f"{seed}/{block}", n_ids, delimiters)
+        return shard._replace(unscored=unscored) if answers else shard
+
+    assert source.passkey is not None
+    identity = (maker.template, maker.digits, seq_len, seed, *["answer"] * answers)
+    return Generated(source.name, source.passkey, make, repr(identity))
+
+
+def _shard(maker: TaskMaker, seq_len: int, seed: str, n_ids: int, delimiters: Delimiters) -> tuple[Shard, Ints]:
+    """Documents with `n_ids` ids or a few more, and the inputs of each whose target is before the answer.
+
+    The documents repeat after `MAX_DISTINCT`.
+    """
+    before = [delimiters.opening] * delimiters.stores_opening
+    after = [delimiters.closing] * delimiters.stores_closing
+    documents: list[list[int]] = []
+    nbytes: list[int] = []
+    unscored: list[int] = []
+    total = 0
+    for task in training_tasks(maker, seq_len - 2, seed):
+        if total >= n_ids or len(documents) == MAX_DISTINCT:
+            break
+        documents.append([*before, *task.prompt, *task.answer, *after])
+        nbytes.append(len((task.text + maker.answer_text(task.key)).encode()))
+        # The opening id is an input too, and the last id of the prompt has the first of the answer as its target.
+        unscored.append(len(task.prompt))
+        total += len(documents[-1]) + delimiters.added
+    lengths = np.array([len(document) for document in documents], dtype=np.int64)
+    stops = np.cumsum(lengths)
+    # Repeated where all distinct documents are fewer ids than asked.
+    count = len(lengths) if total >= n_ids else ceil_div(n_ids * len(lengths), total)
+    order = np.arange(count) % max(len(lengths), 1)
+    ids = np.fromiter((id for document in documents for id in document), dtype=np.uint32, count=int(lengths.sum()))
+    shard = Shard(ids, (stops - lengths)[order], stops[order], np.array(nbytes, dtype=np.int64)[order])
+    return shard, np.array(unscored, dtype=np.int64)[order]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_file_of_run
 from slmmodel.cli.options import COUNT, COUNT_HABITS, OPENING, POSITIVE, opening_options, run_argument, run_as_argument
-from slmmodel.cli.probe_tasks import TASKS, Question
 from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, check_result, checked, identity, load_result, save
 from slmmodel.errors import InvalidInput, OptionError, UnknownName
 from slmmodel.folder_lock import check_in_place
@@ -22,13 +21,57 @@ MAX_SCORED = 64
 """Questions that are answered at once."""
 _TRIES = 10_000
 """Draws in a row without a new question, after which a task has no more."""
+_CONSONANTS, _VOWELS = "bcdfghjklmnprstvwz", "aeiou"
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+class Question(NamedTuple):
+    """A prompt, and the answer that follows it up to the end of its line."""
+
+    prompt: str
+    answer: str
 
 
-NAMES = Parsed(_names, expects=f"names such as {','.join(TASKS)}")
+def _word(random: Random) -> str:
+    return "".join(random.choice(_CONSONANTS) + random.choice(_VOWELS) for _ in range(random.randint(2, 4)))
+
+
+def _copy(random: Random, digits: int) -> Question:
+    words = " ".join(_word(random) for _ in range(3))
+    return Question(f"copy: {words} ->", f" {words}\n")
+
+
+def _reverse(random: Random, digits: int) -> Question:
+    word = _word(random)
+    return Question(f"reverse: {word} ->", f" {word[::-1]}\n")
+
+
+def _addition(random: Random, digits: int) -> Question:
+    a, b = (random.randrange(10 ** (digits - 1), 10**digits) for _ in range(2))
+    return Question(f"{a}+{b}=", f"{a + b}\n")
+
+
+def _brackets(random: Random, digits: int) -> Question:
+    """Opening and closing brackets, of which as many close as are open; how many are open at the end?"""
+    depth, text = 0, ""
+    for _ in range(random.randint(6, 14)):
+        closes = depth > 0 and random.random() < 0.45
+        text, depth = text + (")" if closes else "("), depth + (-1 if closes else 1)
+    return Question(f"depth: {text} ->", f" {depth}\n")
+
+
+TASKS: dict[str, Callable[[Random, int], Question]] = {
+    "copy": _copy,
+    "reverse": _reverse,
+    "addition": _addition,
+    "brackets": _brackets,
+}
+"""To add a task, write its function of random numbers and the number of digits, and its line."""
+
+
+NAMES = Parsed(
+    lambda text: tuple(dict.fromkeys(name.strip() for name in text.split(","))),
+    expects=f"names such as {','.join(TASKS)}",
+)
 
 
 @command(
@@ -85,15 +128,11 @@ _LIKE = {
 """Other words for tasks."""
 
 
-def _task_meant(name: str) -> str | None:
-    """The task of this name, or like it."""
-    return name if name in TASKS else _LIKE.get(name) or next(iter(get_close_matches(name, TASKS, 1)), None)
-
-
 def _check(options: Mapping[str, Any]) -> None:
     if unknown := [name for name in options["tasks"] if name not in TASKS]:
         # All tasks are meant where none is known.
-        meant = {name: _task_meant(name) for name in options["tasks"]}
+        near = {name: next(iter(get_close_matches(name, TASKS, 1)), None) for name in options["tasks"]}
+        meant = {name: name if name in TASKS else _LIKE.get(name) or like for name, like in near.items()}
         kept = dict.fromkeys(filter(None, meant.values())) or TASKS
         lost = [name for name, task in meant.items() if task is None]
         remark = f"; nothing is like {', '.join(lost)}" if lost else ""

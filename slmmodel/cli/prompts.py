@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -62,20 +63,8 @@ MAX_OVERLAP_IDS = 1 << 25
 _BLOCK_IDS = 1 << 20
 
 
-class Measure(NamedTuple):
-    """A share over all continuations, as counts of each: its numerator and denominator."""
-
-    name: str
-    counts: Callable[[Sequence[int]], tuple[int, int]]
-
-
-def _measures() -> list[Measure]:
-    from slmmodel.evaluation.probing import distinct, repeated
-
-    several = [Measure(f"distinct_{n}", lambda ids, n=n: distinct(ids, n)) for n in (1, 2, 3)]  # type: ignore[misc]
-    return [*several, Measure("repeated_4", repeated)]
-
-
+Counts: TypeAlias = "Callable[[Sequence[int]], tuple[int, int]]"
+"""Of a share over all continuations, numerator and denominator in each."""
 _FILE_FLAGS = ("--prompts", "--file", "--prompt-file", "--input-file")
 _PROMPT_FLAGS = ("--prompt", "-p", *_FILE_FLAGS)
 _LENGTHS = ("--max-new-tokens", "--max-tokens", "--max-length")
@@ -148,7 +137,7 @@ def measure(
     context: RunContext, step: int | None = None, *, max_new: int, seed: int
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The prompt sheet as a table, and warnings. Raises `InvalidInput` for prompts that the model cannot read."""
-    from slmmodel.evaluation.probing import OVERLAP_IDS, distinct, found_in, ngrams
+    from slmmodel.evaluation.probing import OVERLAP_IDS, distinct, found_in, ngrams, repeated
     from slmmodel.run import opening_ids
 
     text, opening = context.need_text("slm prompts"), opening_ids(context.vocab)
@@ -157,7 +146,8 @@ def measure(
     found = {method: _continue(context, method, asked, max_new, seed) for method in METHODS}
     runs = {run for rows in found.values() for ids in rows for run in ngrams(ids, OVERLAP_IDS)}
     searched, warnings = 0, tuple[str, ...]()
-    measures = _measures()
+    measures: dict[str, Counts] = {f"distinct_{n}": partial(distinct, n=n) for n in (1, 2, 3)}
+    measures["repeated_4"] = repeated
     try:
         blocks = _TrainingIds(context)
         seen = found_in(blocks, runs)
@@ -165,15 +155,11 @@ def measure(
     except (SlmmodelError, SlmtokError) as error:
         warnings = (f"no overlap with the training data: they cannot be opened: {error.fact}",)
     else:
-        measures.append(
-            Measure(
-                "overlap_8", lambda ids: (sum(run in seen for run in ngrams(ids, OVERLAP_IDS)), distinct(ids, 8)[1])
-            )
-        )
+        measures["overlap_8"] = lambda ids: (sum(run in seen for run in ngrams(ids, OVERLAP_IDS)), distinct(ids, 8)[1])
     sheet = [
         {
             "method": method,
-            "measures": {one.name: _share([one.counts(ids) for ids in rows]) for one in measures},
+            "measures": {name: _share([counts(ids) for ids in rows]) for name, counts in measures.items()},
             "continuations": [text.data(ids).decode("utf-8", "replace") for ids in rows],
             "lengths": [len(ids) for ids in rows],
         }

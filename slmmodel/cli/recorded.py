@@ -22,11 +22,8 @@ def open_mixture_of(run: RunFolder) -> RunData | None:
     return with_passkeys(open_mixture(found.data, run.tokenizer, reading.recorded(run)), found)
 
 
-def open_split_of_mixture(run: RunFolder, split: str) -> TokenSource | None:
-    """The split `train` or `val` of the mixture of a run; None for a run with one path. Raises `MissingInput`."""
-    data = open_mixture_of(run)
-    if data is None:
-        return None
+def split_of_mixture(run: RunFolder, data: RunData, split: str) -> TokenSource:
+    """The split `train` or `val` of the mixture of a run. Raises `MissingInput`."""
     source = {"train": data.train, "val": data.val}.get(split)
     if source is None:
         raise MissingInput(
@@ -50,15 +47,13 @@ def training_data(run: RunFolder, split: str = "train", tokenizer: str | Path | 
 
     Raises what opening raises, and `Mismatch` for data that were made again with another tokenizer.
     """
-    mixed = open_mixture_of(run)
-    if mixed is not None and split == "train":
-        check_tokenizer(mixed.train, run.vocab, run.path, run.tokenizer)
-        return mixed
-    from slmmodel.cli.open_by_path import open_ids_or_text
+    data = open_mixture_of(run)
+    if data is None:
+        from slmmodel.cli.open_by_path import open_ids_or_text
 
-    source = open_split_of_mixture(run, split)
-    if source is None:
         path, file = str(run.config["data"]["train"]), tokenizer or run.tokenizer
-        source = open_ids_or_text(path, split, run.vocab, file, reading.recorded(run))
-    check_tokenizer(source, run.vocab, run.path, run.tokenizer)
-    return RunData(source, None, run.vocab)
+        data = RunData(open_ids_or_text(path, split, run.vocab, file, reading.recorded(run)), None, run.vocab)
+    elif split != "train":
+        data = RunData(split_of_mixture(run, data, split), None, run.vocab)
+    check_tokenizer(data.train, run.vocab, run.path, run.tokenizer)
+    return data

@@ -83,11 +83,6 @@ def report(
     return write_page(page.html, output, force=force, opens=opens, warnings=warnings, subjects=list(subjects))
 
 
-def write_report(subjects: Sequence[str], output: str) -> None:
-    """Writes the page of runs and ablations, also over an older one. Raises what `make_page` raises."""
-    make_page(subjects)[0].save(output, force=True)
-
-
 def make_page(
     subjects: Sequence[str],
     *,
@@ -100,22 +95,19 @@ def make_page(
 
     Raises what reading the runs raises, and `OptionError` for a page beyond 5 MB.
     """
-    runs = [path for path in subjects if not is_ablation(path)]
+    ablations = [path for path in subjects if is_ablation(path)]
+    runs = [path for path in subjects if path not in ablations]
     labels = short_names([path.rstrip("/") for path in runs])
-    folders = [Path(path) if Path(path).is_dir() else Path(path).parent for path in subjects if is_ablation(path)]
-    ablations = [FolderHandle(folder) for folder in folders if folder.is_dir()]
-    sections = [
-        section
-        for number, path in enumerate(path for path in subjects if is_ablation(path))
-        for section in ablation_sections(path, number)
-    ]
+    folders = [Path(path) if Path(path).is_dir() else Path(path).parent for path in ablations]
+    handles = [FolderHandle(folder) for folder in folders if folder.is_dir()]
+    sections = [section for number, path in enumerate(ablations) for section in ablation_sections(path, number)]
     with Progress() as progress:
         opened = [Subject.open(name, path) for name, path in labels.items()]
         if opened:
             sections += _run_sections(opened, results, on, prompt, device, lambda text: progress(text, 0, 0))
         elif results:
             sections.append(Section("evaluations", "Evaluations", list(result_sections.evaluations([], results))))
-    for handle in (*ablations, *(subject.run.handle for subject in opened)):
+    for handle in (*handles, *(subject.run.handle for subject in opened)):
         check_in_place(handle)
     title = "Ablation report" if not runs else "Run report"
     footer = FOOTER.format("slmmodel", package_version())

@@ -1,23 +1,27 @@
-"""Files of what was measured of a run: `RUN/eval/NAME.json`, envelopes with the digests of weights and tokenizer."""
+"""Files of what was measured of a run: `RUN/eval/NAME.json`, envelopes with the digests of weights and tokenizer.
+
+Certificates of `slm eval` (docs/formats/certificate.md), and results of `slm passkey`, `slm probe` and `slm prompts`.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from slmmodel.checkpoint import EVALUATIONS, RunFolder, weights_digest
-from slmmodel.cli.certificates import envelope_of
 from slmmodel.cli.open_by_path import RunContext
 from slmmodel.errors import Unreadable
 from slmmodel.files import make_folder, open_file, translated_errors, write_file
 from slmmodel.folder_lock import FolderHandle, check_folder, check_in_place
+from slmmodel.versions import package_version
 from slmtok import atomic, schema
 from slmtok.atomic import check_outputs
 from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, finite, note, print_rows, settings
-from slmtok.envelope import load_payload
+from slmtok.envelope import BASELINES, Envelope, load_payload
 from slmtok.errors import SlmtokError
 from slmtok.json_files import corrupt
 from slmtok.strict_json import FaultError
@@ -27,8 +31,52 @@ IDENTITY = {
     "tokenizer": schema.digest,
 }
 """What `identity` gives, besides the path."""
-PROBE, PROMPT_SHEET = "probe", "prompts"
+CERTIFICATE, PASSKEY, PROBE, PROMPT_SHEET = "certificate", "passkey", "probe", "prompts"
 MAX_PROBE_DIGITS = 9
+_NUMBER, _TEXT = schema.nullable(schema.number), schema.nullable(schema.text)
+_CERTIFICATE = schema.table(
+    {
+        "bpb_total": _NUMBER,
+        "bpb_content": _NUMBER,
+        "interval": schema.nullable(
+            schema.table(
+                {
+                    **dict.fromkeys(("low", "high", "level"), _NUMBER),
+                    **dict.fromkeys(("unit", "of", "method"), schema.text),
+                    "n_units": schema.integer(),
+                }
+            )
+        ),
+        "sums": schema.table(
+            {
+                **dict.fromkeys(("documents", "bytes", "targets", "content_targets"), schema.integer()),
+                **dict.fromkeys(("nats_content", "nats_special"), _NUMBER),
+            }
+        ),
+        "conversions": schema.mapping(schema.nullable(schema.finite)),
+        "model": schema.table({"weights": schema.digest, "arch": schema.text}),
+        "tokenizer": schema.table({"fingerprint": schema.digest, "file": schema.nullable(schema.digest)}),
+        "documents": schema.table(
+            {
+                "digest": schema.nullable(schema.text),
+                "data": schema.nullable(schema.text),
+                "split": schema.text,
+                "frame": _TEXT,
+                "bytes_from": schema.choice("source", "derived"),
+            }
+        ),
+        "scoring": schema.table(
+            {
+                "seq_len": schema.either("an integer or 'unlimited'", schema.integer(1), schema.choice("unlimited")),
+                "stride": schema.nullable(schema.integer(1)),
+                "positions": schema.text,
+                "precision": schema.choice("fp32", "bf16", "fp16"),
+            }
+        ),
+        "versions": schema.mapping(schema.text),
+    },
+    {"baselines": schema.nullable(BASELINES), "breakdown": schema.mapping(schema.array(schema.mapping(schema.plain)))},
+)
 _PROBE = schema.table(
     {
         **IDENTITY,
@@ -79,7 +127,68 @@ _PROMPTS = schema.table(
         ),
     }
 )
-_PAYLOADS = {PROBE: _PROBE, PROMPT_SHEET: _PROMPTS}
+_RIGHT = {
+    "exact": schema.integer(),
+    "samples": schema.integer(1),
+    "interval": schema.array(schema.number, length=2),
+}
+_CELL = {
+    "length": schema.integer(1),
+    "depth": schema.number,
+    **_RIGHT,
+    **dict.fromkeys(("contains", "answer_ids_correct", "answer_ids", "prompt_ids", "prompt_bytes"), schema.integer()),
+    "needle_ids": schema.array(schema.integer(), length=2),
+}
+_PASSKEY = schema.table(
+    {
+        **IDENTITY,
+        "settings": schema.table(
+            {
+                "lengths": schema.array(schema.integer(1)),
+                "depths": schema.array(schema.number),
+                "samples": schema.integer(1),
+                "digits": schema.integer(2, 9),
+                "seed": schema.integer(),
+                "max_new": schema.integer(),
+                "ignore_memory": schema.boolean,
+            }
+        ),
+        "template": schema.table(dict.fromkeys(("intro", "filler", "needle", "question", "answer"), schema.text)),
+        "digits_as_ids": schema.array(schema.text),
+        "chance": schema.number,
+        "trained_on_passkeys": schema.number,
+        "cells": schema.array(schema.table(_CELL)),
+        "by_length": schema.array(schema.table({"length": schema.integer(1), **_RIGHT})),
+    },
+    {"by_segments_between": schema.array(schema.table({"segments": schema.integer(), **_RIGHT}))},
+)
+_PAYLOADS = {PASSKEY: _PASSKEY, PROBE: _PROBE, PROMPT_SHEET: _PROMPTS}
+
+
+def load_certificate(path: str) -> dict[str, Any]:
+    """The payload of a certificate. Raises `CorruptFile`, `UnsupportedVersion`, `MissingInput`, `Unreadable`."""
+    return load_payload(path, CERTIFICATE, _CERTIFICATE, allow_floats=True)
+
+
+def format_bits(value: float | None) -> str:
+    """Bits per byte of a certificate, whose null stands for a number that is not finite."""
+    return "not finite" if value is None else f"{value:.4f}"
+
+
+def to_envelope(payload: dict[str, Any]) -> Envelope:
+    """The file of a certificate."""
+    inputs = {
+        "weights": payload["model"].get("weights"),
+        "tokenizer": payload["tokenizer"].get("fingerprint"),
+        "documents": payload["documents"].get("digest"),
+        "data": payload["documents"].get("data"),
+    }
+    return envelope_of(CERTIFICATE, inputs, payload)
+
+
+def envelope_of(kind: str, inputs: dict[str, Any], payload: dict[str, Any]) -> Envelope:
+    """A file of this package, in the form that all results share. Numbers that are not finite become null."""
+    return Envelope(kind, inputs, finite(payload), f"slmmodel {package_version()}")
 
 
 def check_result(run: RunFolder, name: str = "result.json", *, option: str) -> None:
@@ -164,15 +273,21 @@ def _adds_to(data: bytes, earlier: bytes) -> bool:
 
 
 def load_result(path: str, kind: str) -> dict[str, Any]:
-    """The result of `slm probe` or `slm prompts` in a file. Raises what `load_payload` raises."""
+    """The result of `slm passkey`, `slm probe` or `slm prompts` in a file. Raises what `load_payload` raises."""
     found = load_payload(path, kind, _PAYLOADS[kind], allow_floats=True)
+    faults: list[str] = []
+    if kind == PASSKEY:
+        measured = {(cell["length"], cell["depth"]) for cell in found["cells"]}
+        for length, depth in product(found["settings"]["lengths"], found["settings"]["depths"]):
+            if (length, depth) not in measured:
+                faults.append(f"the cell of length {length:,} and depth {depth:g} % is missing")
     for line in found.get("sheet", ()):
         # A page draws one continuation of each prompt.
         if not len(line["continuations"]) == len(line["lengths"]) == len(found["prompts"]):
-            fault = (
-                f"{line['method']!r} has {len(line['continuations'])} continuations of {len(found['prompts'])} prompts"
-            )
-            raise corrupt(path, kind, FaultError(fault), "restore the file, or run slm prompts again")
+            n_texts, n_prompts = len(line["continuations"]), len(found["prompts"])
+            faults.append(f"{line['method']!r} has {n_texts} continuations of {n_prompts} prompts")
+    if faults:
+        raise corrupt(path, kind, FaultError(faults[0]), f"restore the file, or run slm {kind} again")
     return found
 
 

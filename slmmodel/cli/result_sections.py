@@ -9,9 +9,15 @@ from typing import Any
 
 from slmmodel.checkpoint import EVALUATIONS
 from slmmodel.cli.baselines import best_ngram
-from slmmodel.cli.certificates import format_bits, load_certificate
-from slmmodel.cli.passkey import load_result as load_passkey
-from slmmodel.cli.result_files import PROBE, PROMPT_SHEET, load_result, measure_rows
+from slmmodel.cli.result_files import (
+    PASSKEY,
+    PROBE,
+    PROMPT_SHEET,
+    format_bits,
+    load_certificate,
+    load_result,
+    measure_rows,
+)
 from slmmodel.cli.run_sections import Subject
 from slmmodel.errors import OptionError, SlmmodelError
 from slmmodel.files import reading
@@ -131,7 +137,7 @@ def _pairs(name: str, path: str) -> Iterator[Block]:
 
 
 def _passkey(name: str, path: str) -> Iterator[Block]:
-    found = load_passkey(path)
+    found = load_result(path, PASSKEY)
     lengths, depths = found["settings"]["lengths"], found["settings"]["depths"]
     cells = {(cell["length"], cell["depth"]): cell for cell in found["cells"]}
     rows = [[f"{depth:g} %", *(_shown(cells[length, depth]) for length in lengths)] for depth in depths]

@@ -75,19 +75,22 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     # Without torch the packages to install come first.
     ctx.meta["app"].prepare(ctx.info_name)
     folder, given = folder_of(path), RunFolder(Path(path))
-    known, tokenizer = runs_in(folder), _tokenizer_by_place(ctx)
+    known, tokenizer, words = runs_in(folder), ctx.params.get("tokenizer"), ctx.meta["arguments"]
+    # A tokenizer that is an argument, and not the value of -t.
+    by_place = (word for before, word in pairwise(["", *words]) if before not in ("-t", "--tokenizer"))
+    tokenizer = tokenizer if tokenizer in by_place else None
     if _place_in_run(path).enclosing is not None:
         raise given.not_a_run(path, fix=_with_runs(paths, ctx))
     # Of several runs, none is named twice.
-    known = [each for each in known if each not in ctx.meta["arguments"]]
+    known = [each for each in known if each not in words]
     matched = [each for each in known if fnmatch(each, path)]
     if len(matched) > 1 and any(param.nargs == -1 for param in ctx.command.params):
-        words = [name for word in ctx.meta["arguments"] for name in (matched if word == path else [word])]
+        words = [name for word in words for name in (matched if word == path else [word])]
         raise given.not_a_run(path, fix=command_line(ctx, words))
     near = matched[:1] or get_close_matches(path, known, n=1)
     run = near[0] if near else str(folder / "run") if str(folder / "run") in known else next(iter(known), None)
     # A run in another place makes it a wrong command line, not a run that is missing.
-    option = "run" if os.path.exists(path) and run_among(ctx.meta["arguments"]) else None  # noqa: PTH110
+    option = "run" if os.path.exists(path) and run_among(words) else None  # noqa: PTH110
     what = NAMES.get(kind_of_file(path))
     error = given.not_a_run(path, what=what, fix=_meant(path, run, tokenizer, ctx), option=option)
     if tokenizer and not os.path.exists(path):  # noqa: PTH110
@@ -191,13 +194,6 @@ def with_value(flag: str, value: object, arguments: Sequence[str]) -> list[str]:
 def is_last(run: RunFolder, step: int | None) -> bool:
     """Whether a step is the one at which an unfinished run goes on."""
     return step is not None and not run.finished and step == run.checkpoints.newest()
-
-
-def _tokenizer_by_place(ctx: click.Context) -> str | None:
-    """The tokenizer of the command line that is an argument and not the value of -t."""
-    tokenizer, words = ctx.params.get("tokenizer"), ctx.meta["arguments"]
-    given = [word for flag, word in zip(["", *words], words, strict=False) if flag not in ("-t", "--tokenizer")]
-    return tokenizer if tokenizer in given else None
 
 
 def parse_step(text: str) -> int:

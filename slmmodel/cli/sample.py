@@ -17,7 +17,6 @@ from slmmodel.cli.open_by_path import (
     check_prompt,
     load_torch,
     notes_on_prompt,
-    open_assistant,
     open_run,
     prompt_ids,
     prompt_of,
@@ -125,7 +124,9 @@ def sample(run: str, text: str | None, prompt: str | None, ids: str | None, **va
     context = open_run(run, **opening)
     job = SampleJob(context, prompt_ids(context, prompt, ids), _resolved(options, context))
     if options.assistant:
-        outcome = job.assisted(open_assistant(options.assistant, context, opening["device"]))
+        assistant = open_run(options.assistant, device=opening["device"])
+        assistant.vocab.require_same(context.vocab, "the assistant", options.assistant)
+        outcome = job.assisted(assistant.model)
     else:
         outcome = job.draw() if method is None else job.search(method)
     return outcome._replace(warnings=(*notes_on_prompt(prompt), *outcome.warnings))

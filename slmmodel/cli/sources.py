@@ -7,7 +7,7 @@ from pathlib import Path
 
 from slmmodel.cli import reading
 from slmmodel.cli.open_by_path import open_ids_or_text
-from slmmodel.cli.passkey_mix import passkeys
+from slmmodel.cli.passkey_text import passkeys
 from slmmodel.cli.text import Text, is_text, other_tokenizer
 from slmmodel.cli.text_source import Corpus, TextStream
 from slmmodel.config import RunConfig
@@ -28,7 +28,9 @@ def open_mixture(data: DataConfig, tokenizer: str | Path | bytes | None, read: R
     Raises what opening and reading raise, `MissingInput` without a tokenizer, `InvalidConfig` for keys of a source.
     """
     by_stage = data.by_stage()
-    tokenizer = _tokenizer_beside(by_stage[0].sources) if tokenizer is None else tokenizer
+    if tokenizer is None:
+        beside = (Path(each.path) / "tok.json" for each in by_stage[0].sources if each.path and not is_text(each.path))
+        tokenizer = next(filter(Path.is_file, beside), None)
     if tokenizer is None:
         paths = [source.path for source in by_stage[0].sources if source.path]
         fact = f"there is no tokenizer for {paths[0]!r}" if paths else "data.stages without data.train"
@@ -64,11 +66,6 @@ def with_passkeys(data: RunData, config: RunConfig) -> RunData:
 
     stages = tuple(stage._replace(source=mixed(number, stage.source)) for number, stage in enumerate(data.stages))
     return replace(data, train=stages[0].source if stages else mixed(0, data.train), stages=stages)
-
-
-def _tokenizer_beside(sources: tuple[DataSource, ...]) -> Path | None:
-    files = (Path(source.path) / "tok.json" for source in sources if source.path and not is_text(source.path))
-    return next((file for file in files if file.is_file()), None)
 
 
 class _Opened:

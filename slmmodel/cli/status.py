@@ -67,6 +67,8 @@ def status_rows(found: RunStatus) -> list[Row]:
         process = f"{beat['pid']} on {beat.get('host')}, {beat['stage']}"
     of_steps = "" if found.steps is None else f" of {found.steps:,}"
     left = "" if found.seconds_left is None else f", {format_time(found.seconds_left)} left"
+    best = "" if found.best_bpb is None else f"best {found.best_bpb:.4f} at step {found.best_step:,}"
+    norm = _finite(last.get("grad_norm"))
     speed = ""
     if pace is not None:
         speed = f"{format_count(pace.tokens_per_s)} ids/s, {pace.data_wait:.1%} of the time waits for data"
@@ -75,8 +77,8 @@ def status_rows(found: RunStatus) -> list[Row]:
         ("process", process),
         ("step", f"{found.step:,}{of_steps}, {format_time(last.get('seconds', 0.0))} of training{left}"),
         ("loss", _loss(found)),
-        ("validation", _validation(found)),
-        ("gradient", _gradient(found)),
+        ("validation", "" if found.val_bpb is None else f"{found.val_bpb:.4f} bits per byte; {best}"),
+        ("gradient", "" if found.median_grad_norm is None else f"norm {norm}; median {found.median_grad_norm:.3g}"),
         (
             "spikes",
             f"{counted(len(found.spikes), 'spike')}, the last at step {found.spikes[-1]:,}" if found.spikes else "",
@@ -101,17 +103,8 @@ def _loss(found: RunStatus) -> str:
     return f"{text}; {slope} over the last {trend.steps:,} steps"
 
 
-def _validation(found: RunStatus) -> str:
-    if found.val_bpb is None:
-        return ""
-    return f"{found.val_bpb:.4f} bits per byte; best {found.best_bpb:.4f} at step {found.best_step:,}"
-
-
-def _gradient(found: RunStatus) -> str:
-    norm, median = found.last.get("grad_norm"), found.median_grad_norm
-    if median is None:
-        return ""
-    return f"norm {'not finite' if norm is None else f'{norm:.3g}'}; median {median:.3g}"
+def _finite(norm: float | None) -> str:
+    return "not finite" if norm is None else f"{norm:.3g}"
 
 
 def _checkpoint(found: RunStatus) -> str:
@@ -124,8 +117,7 @@ def _checkpoint(found: RunStatus) -> str:
 def _memory_norm(found: RunStatus) -> str:
     if found.memory_norm is None:
         return ""
-    norms = " ".join("not finite" if norm is None else f"{norm:.3g}" for norm in found.memory_norm)
-    return f"norm by layer {norms}, after {counted(found.memory_ids or 0, 'id')}"
+    return f"norm by layer {' '.join(map(_finite, found.memory_norm))}, after {counted(found.memory_ids or 0, 'id')}"
 
 
 def _gates(gates: list[list[float | None]] | None) -> list[str]:

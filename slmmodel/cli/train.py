@@ -209,20 +209,14 @@ def _with_data(data: str, *words: str) -> str:
 def _tokenized(text: str) -> str:
     """The command line with a text as the data, and the tokenizer near it."""
     context = click.get_current_context(silent=True)
-    given: list[str] = [] if context is None else context.meta.get("arguments", [])
     rest: list[str] = []
-    for before, word in pairwise(["", *given]):
+    for before, word in pairwise(["", *arguments_of_command()]):
         if word == text and before in ("-t", "--tokenizer"):
             rest.pop()
         elif word not in (text, f"--tokenizer={text}", f"-t{text}") or before in NAMING:
             rest.append(word)
     command = ["slm", "train"] if context is None else context.command_path.split()
     return shlex.join([*command, text, "-t", tokenizer_near(text), *rest])
-
-
-def _has_stages(given: Settings) -> bool:
-    """Whether the data change during training."""
-    return "data.stages" in given and bool(given["data.stages"].value)
 
 
 def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions) -> RunData | None:
@@ -550,23 +544,22 @@ def _refuse_other_file(config: str) -> None:
 
     The files of a run lie beside its configuration.
     """
-    beside = Path(config).with_name(CONFIG)
-    if Path(config).name != CONFIG and beside.is_file() and beside.with_name(SUMS).is_file():
-        fact, fix = f"{config} is not a configuration: it is a file of a run", f"--config {shlex.quote(str(beside))}"
-        raise OptionError(fact, where="--config", fix=fix, option="config")
     from slmtok.file_kinds import NAMES, is_run, kind_of_file
 
-    if is_run(config):
+    limit, fix, beside = None, "slm config > run.yaml writes one", Path(config).with_name(CONFIG)
+    if Path(config).name != CONFIG and beside.is_file() and beside.with_name(SUMS).is_file():
+        fact, fix = f"{config} is not a configuration: it is a file of a run", f"--config {shlex.quote(str(beside))}"
+    elif is_run(config):
         fact, fix = f"{config!r} is a run, not a configuration", f"--config {shlex.quote(str(Path(config, CONFIG)))}"
-        raise OptionError(fact, where="--config", fix=fix, option="config")
-    if (language := _LANGUAGES.get(Path(config).suffix.lower())) and Path(config).is_file():
+    elif (language := _LANGUAGES.get(Path(config).suffix.lower())) and Path(config).is_file():
         fact = f"{config} is {language}, not a configuration of slm"
         limit = "YAML, whose sections are model, data, optim and run"
-        fix = "slm config > run.yaml writes one; slm train DATA --learning_rate 1e-3 is answered by our setting"
-        raise OptionError(fact, where="--config", limit=limit, fix=fix, option="config")
-    if (kind := kind_of_file(config)) in NAMES:
+        fix += "; slm train DATA --learning_rate 1e-3 is answered by our setting"
+    elif (kind := kind_of_file(config)) in NAMES:
         fact = f"{config} is {NAMES[kind]}, not a configuration"
-        raise OptionError(fact, where="--config", fix="slm config > run.yaml writes one", option="config")
+    else:
+        return
+    raise OptionError(fact, where="--config", limit=limit, fix=fix, option="config")
 
 
 def _train(

@@ -184,7 +184,7 @@ class Loader:
                     groups = self._permuted(packing, groups, epoch, block)
                 indices = packing.sequences_of(groups)
                 n_targets += packing.n_targets(indices)
-                keys.append(_sequence_keys(epoch, block, indices))
+                keys.append(np.column_stack([np.full_like(indices, epoch), np.full_like(indices, block), indices]))
             if taken >= packing.n_groups:
                 block, taken = block + 1, 0
         return GlobalBatch(np.concatenate(keys), n_targets, Cursor(epoch, block, taken))
@@ -267,12 +267,6 @@ class Loader:
     def close(self) -> None:
         """Ends the thread; nothing can be prefetched afterwards."""
         self._pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _sequence_keys(epoch: int, block: int, indices: Ints) -> Ints:
-    keys = np.empty((len(indices), 3), np.int64)
-    keys[:, 0], keys[:, 1], keys[:, 2] = epoch, block, indices
-    return keys
 
 
 def _block_seed(seed: int, block: int) -> int:

@@ -234,7 +234,13 @@ def open_data(train: str, val: str = "auto") -> RunData:
     packing = f"-t {_tokenizer_of(train)}"
     command = f"slmtok pack {text or 'CORPUS'} {packing}{_flags_of(source)}"
     refuse_rule(val, command, train, lambda: source.block(0).n_docs < _FEW_DOCUMENTS)
-    held_out = _open_validation(train, val, packing + _flags_of(source, val))
+    held_out: FileSource | None = None
+    if val not in ("auto", "none"):
+        refuse_split(val, train)
+        held_out = open_val_or_all(val, pack_options=packing + _flags_of(source, val))
+    elif val == "auto":
+        with suppress(NoSuchSplitError):
+            held_out = open_source(train, "val")
     folder = Path(train) if Path(train).is_dir() else Path(train).parent
     tokenizer, vocab = folder / "tok.json", folder / "vocab.json"
     vocab_json = _read(vocab)
@@ -251,16 +257,6 @@ def _read(path: Path) -> bytes | None:
         return path.read_bytes() if path.is_file() else None
     except OSError as error:
         raise unreadable(path, error) from error
-
-
-def _open_validation(train: str, val: str, pack_options: str) -> FileSource | None:
-    """The split `val` of the training data or of other data; of other data without that split, all of them."""
-    if val not in ("auto", "none"):
-        refuse_split(val, train)
-        return open_val_or_all(val, pack_options=pack_options)
-    with suppress(NoSuchSplitError):
-        return None if val == "none" else open_source(train, "val")
-    return None
 
 
 def open_val_or_all(

@@ -178,7 +178,10 @@ class ShardSource(OneBlockSource):
         manifest = read_manifest(folder)
         refuse_link(folder / VOCAB)
         self.split, self.vocab = split, VocabMeta.load(folder / VOCAB)
-        self._check_vocabulary(folder / MANIFEST, manifest)
+        if manifest.n_vocab != self.vocab.n_vocab:
+            fact = f"has n_vocab {manifest.n_vocab}, {VOCAB} has {self.vocab.n_vocab}"
+            raise corrupt(folder / MANIFEST, fact)
+        self._check_fingerprint(folder / MANIFEST, manifest.fingerprint)
         entries = [entry for entry in manifest.shards if entry.split == split]
         if not entries:
             splits = sorted({entry.split for entry in manifest.shards})
@@ -241,11 +244,6 @@ class ShardSource(OneBlockSource):
             raise corrupt(path, f"has nonzero bytes after the header's fields, from byte {_HEADER.size} on")
         self._check_fingerprint(path, header.fingerprint.hex())
         return header
-
-    def _check_vocabulary(self, path: Path, manifest: _Manifest) -> None:
-        if manifest.n_vocab != self.vocab.n_vocab:
-            raise corrupt(path, f"has n_vocab {manifest.n_vocab}, {VOCAB} has {self.vocab.n_vocab}")
-        self._check_fingerprint(path, manifest.fingerprint)
 
     def _check_fingerprint(self, path: Path, fingerprint: str) -> None:
         if fingerprint != self.vocab.fingerprint:

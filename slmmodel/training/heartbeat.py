@@ -81,14 +81,10 @@ class Heartbeat:
         while not self._stopped.wait(INTERVAL):
             self._write()
 
-    @property
-    def _is_in_place(self) -> bool:
-        return self._handle is None or self._handle.is_in_place
-
     def _write(self) -> None:
         """Replaces the file. A full disk or an unreachable file server must not end the training."""
         assert self._path is not None
-        if not self._is_in_place:
+        if self._handle is not None and not self._handle.is_in_place:
             return
         part = self._path.with_name(f".{FILE}.{os.getpid()}.part")
         try:

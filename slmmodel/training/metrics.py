@@ -154,7 +154,8 @@ class Monitor:
         waited: float = 0.0,
     ) -> None:
         """`waited`: as in `line`, when the training begins."""
-        self.metrics, self._state, self._report, self._device = metrics, state, report, device
+        self.metrics, self._state, self._device = metrics, state, device
+        self._report = report or (lambda phase, done, total, text: None)
         self._flops_per_token, self._peak = flops_per_token, _peak_flops(device)
         self._start = time.perf_counter() - state.counters.seconds
         self._first = self._last = state.counters.model_copy()
@@ -210,8 +211,6 @@ class Monitor:
 
     def report(self, result: StepResult, validation: Validation | None) -> None:
         """Reports progress, with the mean speed of this process."""
-        if self._report is None:
-            return
         counters, steps = self._state.counters, self._state.steps
         tokens, n_bytes = self._speed(self._first)
         per_step = (counters.seconds - self._first.seconds) / max(counters.step - self._first.step, 1)
@@ -229,15 +228,13 @@ class Monitor:
 
     def report_validation(self, targets: int) -> None:
         """Reports that a validation goes on, and how many targets it has scored."""
-        if self._report is not None:
-            text = f"{format_count(targets)} ids scored"
-            self._report(VALIDATING, self._state.counters.step, self._state.steps, text)
+        text = f"{format_count(targets)} ids scored"
+        self._report(VALIDATING, self._state.counters.step, self._state.steps, text)
 
     def saved(self, folder: Path) -> None:
         """Reports a checkpoint, with its own step."""
-        if self._report is not None:
-            step = folder.name.removeprefix("step-").removesuffix(BAD)
-            self._report(SAVED, int(step), self._state.steps, str(folder))
+        step = folder.name.removeprefix("step-").removesuffix(BAD)
+        self._report(SAVED, int(step), self._state.steps, str(folder))
 
 
 def _peak_flops(device: torch.device) -> float | None:

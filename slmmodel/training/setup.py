@@ -282,13 +282,6 @@ _ACTS_WITH: dict[str, tuple[str, Callable[[RunConfig, RunData], bool]]] = {
 """Settings that act with others alone: with what, and whether a run has it."""
 
 
-def _notes_on_idle(settings: Settings, config: RunConfig, data: RunData) -> list[str]:
-    """Remarks on settings that cannot act in this run; not on those of a file, which may list all."""
-    given = [name for name, setting in settings.items() if name in _ACTS_WITH and ", line " not in setting.where]
-    idle = [name for name in given if not _ACTS_WITH[name][1](config, data)]
-    return [f"{name} has no effect: it acts only with {_ACTS_WITH[name][0]}" for name in idle]
-
-
 def _notes_on_state(config: RunConfig) -> list[str]:
     """A remark on truncated BPTT of a model that has nothing to carry from step to step."""
     pack, model = config.data.pack, config.architecture
@@ -311,7 +304,12 @@ def configure(
     """
     config, notes = resolve(settings, data.vocab, data.n_train_ids, device.type)
     notes += notes_on_time(settings)
-    notes += _notes_on_idle(settings, config, data) + _notes_on_state(config) if config_before is None else []
+    if config_before is None:
+        # A file may list settings that cannot act in this run.
+        given = (name for name, setting in settings.items() if name in _ACTS_WITH and ", line " not in setting.where)
+        idle = (name for name in given if not _ACTS_WITH[name][1](config, data))
+        notes += [f"{name} has no effect: it acts only with {_ACTS_WITH[name][0]}" for name in idle]
+        notes += _notes_on_state(config)
     check_trackers(config.run.track)
     optim.check(config.optim)
     if config.run.precision == "bf16" and device.type == "cpu" and not has_bf16_matmul("cpu"):
@@ -488,18 +486,6 @@ def _check_data(config: RunConfig, data: RunData, loader: Loader) -> None:
             where=config.data.val if config.data.val != "auto" else data.name,
             fix=(Argument("data.val", "none"), ", or other validation data"),
         )
-    _check_positions(config, loader)
-    if config.run.patience and data.val is None:
-        raise InvalidConfig(
-            f"run.patience {config.run.patience} stops a run by its validation, and nothing is validated",
-            where="data.val none" if config.data.val == "none" else f"{data.name} has no validation documents",
-            fix=(Argument("run.patience", 0), ", or name validation data: ", Argument("data.val", "DATA")),
-            option="run.patience",
-        )
-
-
-def _check_positions(config: RunConfig, loader: Loader) -> None:
-    """Raises `InvalidConfig` where documents are numbered beyond the positions of the model."""
     model, longest = config.architecture, int(loader.document_block(0).lengths().max(initial=0))
     if config.data.positions == "true" and not model.recurrent and longest - 1 > config.seq_len:
         raise InvalidConfig(
@@ -507,6 +493,13 @@ def _check_positions(config: RunConfig, loader: Loader) -> None:
             limit=f"positions below model.seq_len {config.seq_len:,}",
             fix=(Argument("data.positions", "reset"),),
             option="data.positions",
+        )
+    if config.run.patience and data.val is None:
+        raise InvalidConfig(
+            f"run.patience {config.run.patience} stops a run by its validation, and nothing is validated",
+            where="data.val none" if config.data.val == "none" else f"{data.name} has no validation documents",
+            fix=(Argument("run.patience", 0), ", or name validation data: ", Argument("data.val", "DATA")),
+            option="run.patience",
         )
 
 
@@ -604,6 +597,8 @@ def check_fingerprint(run: RunFolder, now: Mapping[str, Any], allowed: Collectio
     Threads are compared on a CPU alone, where they decide the order of sums.
     """
     recorded, notes = run.fingerprint, list[str]()
+    restored: dict[str, str | Argument] = dict.fromkeys(("data", "val"), "name the data of the run")
+    restored["threads"] = Argument("run.threads", recorded.get("threads"))
     for field, (name, differs) in FINGERPRINT_FIELDS.items():
         if recorded.get(field) == now.get(field) or (field == "threads" and now.get("device") != "cpu"):
             continue
@@ -613,18 +608,11 @@ def check_fingerprint(run: RunFolder, now: Mapping[str, Any], allowed: Collectio
                 f"{differs} from the run's: {values[0]} now, {values[1]} recorded",
                 where=str(run.path / checkpoint.FINGERPRINT),
                 limit="a run continues exactly as it began",
-                fix=_fix_of_mismatch(field, name, recorded[field]),
+                fix=(restored.get(field, "restore it"), f", or --allow-mismatch {name}"),
                 field=field,
             )
         notes.append(f"continues with another {name} than it began with")
     return notes
-
-
-def _fix_of_mismatch(field: str, name: str, recorded: object) -> Fix:
-    """How a field gets its recorded value back, or is allowed to differ."""
-    before: dict[str, str | Argument] = dict.fromkeys(("data", "val"), "name the data of the run")
-    before["threads"] = Argument("run.threads", recorded)
-    return (before.get(field, "restore it"), f", or --allow-mismatch {name}")
 
 
 def create_run(run: RunFolder, config: RunConfig, data: RunData, fingerprint: Mapping[str, Any]) -> None:
@@ -685,13 +673,6 @@ def branch(
         return _branch(parent, step, run, settings_of(settings or {}), data, force=force)
 
 
-def _check_left(budget: Budget, counters: Mapping[str, Any], steps: int | None) -> None:
-    """Raises `OptionError` where a checkpoint has spent its budget: the new run would end before its first step."""
-    step = counters["step"]
-    if budget.is_spent(counters) or (steps is not None and step >= steps):
-        raise no_step_left(budget, step)
-
-
 def no_step_left(budget: Budget, step: int) -> OptionError:
     """The error for a budget that a checkpoint has spent."""
     return OptionError(
@@ -712,8 +693,11 @@ def _branch(
     if data is not None:
         config = config.model_copy(update={"data": config.data.model_copy(update={"train": _absolute(data)})})
     state = checkpoint.read_train_state(folder)
-    _check_left(config.run.budget, state["counters"], None if changes else parent.fingerprint.get("steps"))
-    from_checkpoint = {"step": int(state["counters"]["step"]), "weights": checkpoint.weights_digest(folder)}
+    budget, counters, steps = config.run.budget, state["counters"], parent.fingerprint.get("steps")
+    if budget.is_spent(counters) or (not changes and steps is not None and counters["step"] >= steps):
+        # The new run would end before its first step.
+        raise no_step_left(budget, counters["step"])
+    from_checkpoint = {"step": int(counters["step"]), "weights": checkpoint.weights_digest(folder)}
     fingerprint = {**parent.fingerprint, "parent": from_checkpoint, "config": config.digest}
     if run.exists() and not force:
         if all(run.fingerprint.get(name) == fingerprint[name] for name in ("parent", "config")):

@@ -40,7 +40,7 @@ def text_run(tmp_path: Path) -> Path:
 
 
 def test_a_certificate_that_is_proven(slm, run):
-    from slmmodel.cli.certificates import load_certificate, to_envelope
+    from slmmodel.cli.result_files import load_certificate, to_envelope
 
     ran = slm("eval", run, "--json", "--quiet", code=0)
     result = ran.json["result"]

@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 
 import slmtok  # noqa: E402
 from slmmodel.checkpoint import RunFolder  # noqa: E402
-from slmmodel.cli import passkey_mix  # noqa: E402
+from slmmodel.cli import passkey_text  # noqa: E402
 from slmmodel.cli.open_by_path import RunContext  # noqa: E402
 from slmmodel.cli.pairs import _points  # noqa: E402
 from slmmodel.cli.passkey import measure  # noqa: E402
@@ -247,7 +247,7 @@ def mixed(data: RunData, given: float | DataSource) -> Mixture:
     assert data.tokenizer is not None
     source = given if isinstance(given, DataSource) else DataSource(passkey=given)
     return base.with_generated(
-        passkey_mix.passkeys(Text(data.tokenizer, data.vocab), source, 256, "0", base.delimiters)
+        passkey_text.passkeys(Text(data.tokenizer, data.vocab), source, 256, "0", base.delimiters)
     )
 
 
@@ -279,7 +279,7 @@ def test_the_answer_alone_is_scored(folder):
 
 
 def test_documents_repeat_where_the_share_is_large(folder, monkeypatch):
-    monkeypatch.setattr(passkey_mix, "MAX_DISTINCT", 5)
+    monkeypatch.setattr(passkey_text, "MAX_DISTINCT", 5)
     data = open_data(str(folder / "data"))
     block = mixed(data, 0.5).block(0)
     added = block.lengths()[data.train.block(0).n_docs :]
@@ -398,6 +398,7 @@ def test_minimal_pairs(folder, slm):
     assert batched.json["result"]["groups"] == groups
     for content, says in [
         ("", "p.jsonl has no pairs"),
+        ("{}\n", "fields: none"),
         ("{", "a line is not JSON"),
         ('{"sentence_good": "x"}', "a pair has no text 'sentence_bad'"),
         (json.dumps({"sentence_good": "x " * 600, "sentence_bad": "y"}), "a sentence has"),

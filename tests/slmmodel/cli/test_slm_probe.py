@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 import slmtok  # noqa: E402
 from slmmodel.checkpoint import RunFolder  # noqa: E402
 from slmmodel.cli import probe, prompts, result_files, result_sections  # noqa: E402
-from slmmodel.cli.probe_tasks import TASKS  # noqa: E402
+from slmmodel.cli.probe import TASKS  # noqa: E402
 from slmmodel.evaluation.probing import distinct, found_in, ngrams, repeated, train_on_answers  # noqa: E402
 from slmmodel.evaluation.retrieval import recall  # noqa: E402
 from slmtok.pages.sections import Table  # noqa: E402

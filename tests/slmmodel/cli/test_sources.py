@@ -13,6 +13,9 @@ import pytest
 pytest.importorskip("torch")
 
 import slmtok
+from slmmodel.checkpoint import RunFolder
+from slmmodel.cli import recorded, sources
+from slmmodel.cli.sources import open_mixture
 from slmmodel.cli.text import Text
 from slmmodel.cli.text_source import NO_VALIDATION, Corpus, TextStream
 from slmmodel.data import open_source
@@ -152,6 +155,15 @@ def test_two_weighted_sources_train_and_resume_to_the_bit(slm) -> None:
     slm("config", "--check", "run.yaml", code=0)
     refused = slm("resume", "run", "--data", "elsewhere", "--step", 2, "-o", "more", "-q", code=2).err
     assert "below data.train" in refused
+
+
+def test_a_split_of_a_mixture_opens_its_sources_once(slm, monkeypatch: pytest.MonkeyPatch) -> None:
+    slm("train", "--config", config(SOURCES, 1), "-o", "run", "-q", "--no-eval", code=0)
+    opened = []
+    monkeypatch.setattr(sources, "open_mixture", lambda *args: opened.append(open_mixture(*args)) or opened[-1])
+    for split in ("train", "val"):
+        assert recorded.training_data(RunFolder.open("run"), split).train.split == split
+    assert len(opened) == 2
 
 
 def test_another_weight_is_other_data(slm) -> None:
