@@ -36,7 +36,6 @@ EXAMPLES = {
     "n_vocab": "4096",
     "out": "'out'",
     "path": "'tok.json'",
-    "Tokenizer.vocabulary": "slmtok.load('tok.json').vocabulary",
     "pad": "tok.specials.pad",
     "paths": "['a.txt', 'b.txt']",
     "role": "'user'",
@@ -53,6 +52,8 @@ EXAMPLES = {
 
 OF_ROWS = "slmtok.Ragged(np.concatenate(rows), np.cumsum([0, *map(len, rows)])), for rows of ids"
 """The call that makes a `Ragged`."""
+OF_TOKENIZER = "slmtok.train('corpus.txt', vocab_size=8192) makes one, slmtok.load('tok.json') opens one"
+"""The calls that make a `Tokenizer`."""
 _MAX_SHOWN = 60
 """Characters of an argument in a call that an error shows; a longer one is named by what it is."""
 _VARIABLES = {"Tokenizer": "tok", "PretokenCounts": "counts", "Texts": "slmtok.Texts(texts)"}
@@ -192,7 +193,7 @@ def wrong_call(
         if in_memory is not None:
             return in_memory
     if missing:
-        fix = OF_ROWS if name == "Ragged" else example
+        fix = OF_ROWS if name == "Ragged" else OF_TOKENIZER if name == "Tokenizer" else example
         return WrongType(f"{name}() lacks {missing[0]!r}", limit=limit, fix=fix, option=missing[0])
     twice = next((each for each in positional[: len(args)] if each in keywords), None)
     if twice is not None:

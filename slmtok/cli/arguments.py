@@ -277,14 +277,14 @@ def refuse_list(arguments: Sequence[str], fix: Callable[[list[str]], str]) -> No
     for before, value in pairwise(["", *arguments]):
         flag, _, given = value.partition("=") if "=" in value else (before, "", value)
         sizes = given.split(",")
-        if flag in VOCAB_FLAGS and len(sizes) > 1 and _are_sizes(sizes):
+        if flag in VOCAB_FLAGS and len(sizes) > 1 and are_sizes(sizes):
             refuse(sizes, f"--vocab {given} is one number, {int(given.replace(',', '')):,}")
     for flag, first, second in zip(arguments, arguments[1:], arguments[2:], strict=False):
-        if flag in VOCAB_FLAGS and _are_sizes([first, second]) and not os.path.exists(second):  # noqa: PTH110
+        if flag in VOCAB_FLAGS and are_sizes([first, second]) and not os.path.exists(second):  # noqa: PTH110
             refuse([first, second], f"--vocab takes one number, and {second} after it is no file")
 
 
-def _are_sizes(words: Sequence[str]) -> bool:
+def are_sizes(words: Sequence[str]) -> bool:
     """Whether all words are sizes of a vocabulary."""
     return all(map(str.isdecimal, words)) and min(map(int, words)) >= FIRST_LEARNED
 

@@ -19,7 +19,7 @@ import click
 from slmtok import atomic
 from slmtok.background import in_background
 from slmtok.checks import check_recorded_names
-from slmtok.cli.arguments import VOCAB_FLAGS, command_line, refuse_list, with_output_named
+from slmtok.cli.arguments import VOCAB_FLAGS, are_sizes, command_line, positional, refuse_list, with_output_named
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.files import (
     STDIO,
@@ -456,10 +456,15 @@ def _refused(report: TrainReport) -> str:
 
 
 def _with_vocab() -> str:
-    """The command line with a size, and with an output that stands among the corpus named as such."""
+    """The command line with a size, and with an output or a size that stands among the corpus named as such."""
     context = click.get_current_context()
     command = with_output_named(context) or command_line(context, arguments_of_command())
-    return f"{command} --vocab 8192"
+    sizes = (word for word in positional(context) if are_sizes([word]) and not Path(word).exists())
+    if size := next(sizes, None):
+        words = shlex.split(command)
+        words.remove(size)
+        command = shlex.join(words)
+    return f"{command} --vocab {size or 8192}"
 
 
 def print_sizes(paths: Sequence[str], trained: Sequence[Trained]) -> None:

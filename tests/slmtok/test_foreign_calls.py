@@ -31,6 +31,12 @@ def test_a_size_that_is_too_small_names_one_that_works(tok, size):
         assert int(found) >= 272 and "limit: 272 = " in str(caught.value)
 
 
+def test_a_tokenizer_without_a_vocabulary_says_what_makes_one():
+    with pytest.raises(WrongType, match="lacks 'vocabulary'") as caught:
+        slmtok.Tokenizer()
+    assert str(caught.value.fix).startswith("slmtok.train('corpus.txt', vocab_size=8192) makes one")
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])
 def test_numbers_that_are_no_integers_are_no_ids(tok, dtype):
     ids = np.array([300, 301] if dtype != "float16" else [20, 21], dtype=dtype)[None] * 0 + 20

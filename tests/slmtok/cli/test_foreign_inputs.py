@@ -208,6 +208,12 @@ def test_the_size_of_a_slice_is_missing(slmtok, here):
     assert "fix:   slmtok slice tok.json -o small.json --vocab 500" in ran.err
 
 
+def test_a_size_among_the_texts_is_the_size(slmtok, here):
+    assert "fix:   slmtok train a.txt --vocab 300\n" in slmtok("train", "a.txt", "300").err
+    Path("300").write_text("low lower lowest")
+    assert "fix:   slmtok train a.txt 300 --vocab 8192\n" in slmtok("train", "a.txt", "300").err
+
+
 def test_a_field_that_a_later_record_lacks(slmtok, here):
     """The field of that record is not the one of all, so leaving records out is a remedy as well."""
     (here / "mixed.jsonl").write_text('{"text": "a b"}\n{"body": "c"}\n')
