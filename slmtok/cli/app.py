@@ -22,6 +22,7 @@ import click
 
 from slmtok.cli import errors, streams
 from slmtok.cli.arguments import options_by_flag
+from slmtok.cli.checked_fix import check_fix
 from slmtok.cli.errors import ErrorPolicy
 from slmtok.cli.output import (
     DONE,
@@ -139,7 +140,7 @@ class App(NamedTuple):
                 # An import that was interrupted may raise another exception for what it left undone.
                 raise _exception(received[0]) from caught
             name = _name(arguments)
-            return self._fail(caught, name if name in self.commands else "unknown", settings)
+            return self._fail(caught, name if name in self.commands else "unknown", settings, arguments)
 
     def _call(self, arguments: list[str], settings: Settings) -> int:
         """Parses and runs; prints the outcome."""
@@ -160,7 +161,15 @@ class App(NamedTuple):
         except click.ClickException as error:
             raise errors.usage_error(error, f"{self.name} {_name(arguments)}") from error
 
-    def _fail(self, caught: Exception, name: str, settings: Settings) -> int:
+    def _parse(self, arguments: Sequence[str]) -> click.Context:
+        """The context of a command line, parsed and not run."""
+        group = _LazyGroup(self)
+        context = group.make_context(self.name, [*arguments], obj=Settings())
+        name, command, rest = group.resolve_command(context, [*arguments])
+        assert command is not None
+        return command.make_context(name, rest, parent=context)
+
+    def _fail(self, caught: Exception, name: str, settings: Settings, arguments: Sequence[str]) -> int:
         """Prints an error and returns the exit status."""
         is_own = isinstance(caught, self.policy.own)
         error: Any = (
@@ -168,6 +177,7 @@ class App(NamedTuple):
             if is_own
             else self.policy.translate(caught) or errors.system_error(caught, self.package, settings.written)
         )
+        check_fix(error, self.name, arguments, self._parse)
         flags = self._flags(name)
         if not self.reports(errors.error_text(error, flags)):
             return self.policy.exit_status(error)

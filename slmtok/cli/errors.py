@@ -55,7 +55,7 @@ from slmtok.errors import (
 )
 
 _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir|while) ")
-_EXTRA = re.compile(r"Got unexpected extra arguments? \((\S+).*\)")
+EXTRA_ARGUMENT = re.compile(r"[Gg]ot unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
 _SHORT_NAME = 2
 _DATA_SET = re.compile(r"[\w-]+(/[\w.-]+)?", re.ASCII)
@@ -203,7 +203,7 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             fix = with_tokenizer_first(context, error.message) or valid_value(name, error, context) or fix
             if not name.startswith("-"):
                 fix = re.sub(f"^{re.escape(name)} ", f"{where} ", fix)
-    elif found := _EXTRA.fullmatch(message):
+    elif found := EXTRA_ARGUMENT.fullmatch(message):
         # An argument may hold spaces.
         extra = next((each for each in arguments_of(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
         fix = _without_extra(extra, context)

@@ -231,9 +231,7 @@ class Command(click.Command):
             raise OptionError("--json and -o - both write to stdout", fix=fix, option="json")
         self._refuse_empty_names(ctx)
         self._refuse_stdout(ctx)
-        for group in self.groups:
-            values = {name: given.pop(name) for name in group.fields}
-            given[group.keyword] = group.cls(**{name: value for name, value in values.items() if value is not None})
+        given = self.with_objects(given)
         ctx.meta["app"].prepare(ctx.info_name)
         assert self.callback is not None
         try:
@@ -245,6 +243,14 @@ class Command(click.Command):
         except SlmtokError as error:
             name_swap(error, ctx)
             raise
+
+    def with_objects(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of the parameters, those of each group as one object, which raises what is wrong with them."""
+        rest = dict(given)
+        for group in self.groups:
+            values = {name: rest.pop(name) for name in group.fields}
+            rest[group.keyword] = group.cls(**{name: value for name, value in values.items() if value is not None})
+        return rest
 
     def _written(self, ctx: click.Context) -> tuple[str, ...]:
         """The outputs that were named; the command has ended, so they are complete."""

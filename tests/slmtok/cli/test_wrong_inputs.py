@@ -295,7 +295,7 @@ CASES = {
         "fix:   slmtok train --allow-smaller a.txt --vocab 280 --pattern gpt2\n",
     ),
     "encode a.txt -t tok.json --output-fromat npyy -o x.npy": (2, "fix:   use --output-format npy\n"),
-    "train a.txt --vocb 1k --alow-smaller": (2, "fix:   slmtok train a.txt --vocab 1k --allow-smaller\n"),
+    "train a.txt --vocb 1k --alow-smaller": (2, "--vocab 1k --allow-smaller; besides, --vocab takes an integer >= 0"),
     "show tok.json meta-llama/Llama-3.2-1B words": (
         1,
         "fetch the file first: hf download meta-llama/Llama-3.2-1B",

@@ -1,0 +1,123 @@
+"""Checks the command line that an error proposes: the command parses it, and its inputs exist.
+
+A remedy is put together from what was given and what was wrong with that. Where something else is wrong as well,
+whoever pastes it meets the next error; here the line is mended once more, or the remedy says what else is wrong.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import click
+
+from slmtok.cli.arguments import OUTPUT_FLAGS, parameter_name, placeholder_words, stands_for_path, text_values
+from slmtok.cli.errors import EXTRA_ARGUMENT, error_text
+
+Parse: TypeAlias = Callable[[Sequence[str]], click.Context]
+"""Parses the words of a command line without running the command; raises the error that a user would meet."""
+_SEVERAL = re.compile(r"[|&;<>$`\n]|, ")
+"""In several commands, or in prose behind one."""
+_ANSWERED = {"help", "--help", "-h", "--version", "-V"}
+"""Words of a line that prints something while it is parsed."""
+
+
+def check_fix(error: Any, program: str, given: Sequence[str], parse: Parse) -> None:
+    """Changes the fix of an error where it is a command line of `program` that would be refused.
+
+    given: the words of the command line that failed, without the program.
+    """
+    line = getattr(error, "fix", None)
+    words = _words(line, program) if isinstance(line, str) else None
+    if words is None:
+        return
+    kept, fault = _once(words), _fault(words, parse)
+    extra = EXTRA_ARGUMENT.match(fault or "")
+    is_prose = extra is not None and extra[1] not in given
+    if is_prose or (fault is None and kept == words):
+        return
+    for meant in (kept, _with_output(kept, given)):
+        if _fault(meant, parse) is None:
+            error.fix = shlex.join([program, *meant])
+            return
+    if fault is None:
+        return
+    if kept != words:
+        line, fault = shlex.join([program, *kept]), _fault(kept, parse)
+    error.fix = f"{line}; besides, {fault}"
+
+
+def _words(line: str, program: str) -> list[str] | None:
+    """The words of a command line without the program; None for anything else."""
+    if not line.startswith(f"{program} ") or _SEVERAL.search(line):
+        return None
+    with suppress(ValueError):
+        words = shlex.split(line)[1:]
+        return None if not _ANSWERED.isdisjoint(words) else words
+    return None
+
+
+def _fault(words: Sequence[str], parse: Parse) -> str | None:
+    """What is wrong with a command line; None where nothing was found."""
+    from slmtok.cli.options import Command
+
+    try:
+        context = parse(words)
+        if isinstance(context.command, Command):
+            context.command.with_objects(context.params)
+    except click.MissingParameter as error:
+        return f"{parameter_name(error.param)} is missing"
+    except click.BadParameter as error:
+        return f"{parameter_name(error.param)} {error.message}"
+    except click.ClickException as error:
+        return error.message[:1].lower() + error.message[1:].rstrip(".")
+    except click.exceptions.Exit:
+        return None
+    except Exception as error:
+        return error_text(error).splitlines()[0] if hasattr(error, "fact") else str(error)
+    absent = next(_absent(context), None)
+    return None if absent is None else f"there is no file or folder {absent!r}"
+
+
+def _absent(context: click.Context) -> Iterator[str]:
+    """The arguments that stand for an input and name none. The line may have placeholders."""
+    from slmtok.cli.files import names_tokenizer
+
+    for param, value in text_values(context):
+        if not isinstance(param, click.Argument) or not stands_for_path(param):
+            continue
+        words = placeholder_words(param)
+        is_other = value in ("-", *words) or ":" in value or value.isupper() or glob.has_magic(value)
+        if "TEXT" in words or "PRESET" in words or "NEW" in words or is_other:
+            continue
+        if not os.path.exists(value) and not names_tokenizer(value):  # noqa: PTH110
+            yield value
+
+
+def _with_output(words: Sequence[str], given: Sequence[str]) -> list[str]:
+    """The words with the last argument that does not exist as the output, unless one was given."""
+    inputs = [word for word in given if os.path.exists(word)]  # noqa: PTH110
+    absent = [word for word in given if not word.startswith("-") and not os.path.exists(word) and word in words[1:]]  # noqa: PTH110
+    if not absent or not inputs or any(word.partition("=")[0] in OUTPUT_FLAGS for word in given):
+        return [*words]
+    rest = [word for word in words if word != absent[-1]]
+    outputs = [at for at, word in enumerate(rest) if word in OUTPUT_FLAGS]
+    for at in outputs:
+        rest[at + 1] = absent[-1]
+    return rest if outputs else [*rest, "-o", absent[-1]]
+
+
+def _once(words: Sequence[str]) -> list[str]:
+    """The words without an argument that is the value of an option, too, and with the last of several outputs."""
+    values = {value for flag, value in pairwise(words) if flag.startswith("-")}
+    kept = [word for before, word in pairwise(["", *words]) if word not in values or before.startswith("-")]
+    outputs = [at for at, word in enumerate(kept) if word in OUTPUT_FLAGS]
+    for at in reversed(outputs[:-1]):
+        del kept[at : at + 2]
+    return kept
