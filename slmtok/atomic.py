@@ -26,6 +26,7 @@ from pathlib import Path
 
 from slmtok.checks import check_output_name, refuse_home
 from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Setting, SlmtokError, Unreadable, WrongType
+from slmtok.interrupts import at_exit
 
 _SEPARATORS = (os.sep, os.altsep or os.sep)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -36,6 +37,8 @@ REMEDIES = {
 }
 """By the number of an error of the system: what lets an output be written."""
 _Path = str | os.PathLike[str]
+_temporary_folders: set[Path] = set()
+"""Folders for which this process has made temporary names."""
 
 
 @dataclass
@@ -295,6 +298,8 @@ def _file_key(path: _Path) -> tuple[int, int] | None:
 
 def temporary_path(path: Path) -> Path:
     """A new hidden name beside an output; it names this process, so that later ones know whether it still runs."""
+    _temporary_folders.add(path.parent)
+    at_exit.add(remove_own)
     return path.with_name(f".{path.name}.{_owner()}-{os.urandom(4).hex()}.part")
 
 
@@ -324,6 +329,15 @@ def remove_stale(path: Path) -> None:
         with suppress(OSError):
             if not is_shared or entry.lstat().st_uid == user:
                 _remove(entry)
+
+
+def remove_own() -> None:
+    """Removes the temporary files and folders of this process, which ends without its clean-up."""
+    for folder in tuple(_temporary_folders):
+        with suppress(OSError):
+            for entry in folder.iterdir():
+                if f".{_owner()}-" in entry.name and entry.name.endswith(".part"):
+                    _remove(entry)
 
 
 def _remove(entry: Path) -> None:
