@@ -412,7 +412,7 @@ def _translate_error(
     if not isinstance(error, SlmtokError):
         removed = targets.get(str(error.filename)) if error.errno == errno.ENOENT else None
         if removed is not None and removed.parent.is_dir():
-            return _removed(removed, partial=partial)
+            return removed_error(removed, partial=partial)
         return _explain(error, paths[0], partial=partial)
     number, path = error.fields.get("os_error"), str(error.fields.get("path"))
     if not isinstance(error, Unreadable) or not isinstance(number, int):
@@ -426,7 +426,8 @@ def _left(partial: bool) -> str:
     return "some outputs are written; the same command finishes them" if partial else "nothing partial was left"
 
 
-def _removed(path: Path, *, partial: bool) -> SlmtokError:
+def removed_error(path: Path, *, partial: bool = False) -> SlmtokError:
+    """The error for an output whose temporary file or folder is no longer there."""
     return Unreadable(
         f"another program removed the temporary file of {str(path)!r} before it was complete",
         where=f"the folder {str(path.parent)!r}; {_left(partial)}",
