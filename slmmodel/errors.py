@@ -348,6 +348,8 @@ _EXPECTED = {
     "tuple_type": "a list of values",
 }
 """Limits by pydantic's type of error; others keep its message."""
+_INTEGER = re.compile(r"-?\d+$", re.ASCII)
+"""A bound at the end of a limit."""
 _POWER_OF_TEN = re.compile(r"\b1(0{7,})$", re.ASCII)
 """A bound such as 1e30, which pydantic writes with all its zeros."""
 
@@ -371,5 +373,9 @@ def first_fault(error: ValidationError) -> tuple[str, Any, str]:
         at_most = "" if first["ctx"]["field_type"] == "Tuple" else "at most "
         return ".".join(map(str, first["loc"])), value, f"{at_most}{first['ctx']['max_length']} values"
     limit = _EXPECTED.get(first["type"], first["msg"].removeprefix("Value error, ").removeprefix("Input should be "))
+    bound = next((each for key, each in first.get("ctx", {}).items() if key in ("ge", "gt", "le", "lt")), None)
+    if type(bound) is int:
+        # pydantic writes some integers as floats: 2 ** 63 as 9223372036854776000.
+        limit = _INTEGER.sub(str(bound), limit)
     limit = _POWER_OF_TEN.sub(lambda zeros: f"1e{len(zeros[1])}", limit)
     return ".".join(map(str, first["loc"])), value, limit

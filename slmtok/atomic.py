@@ -26,6 +26,7 @@ from pathlib import Path
 
 from slmtok.checks import check_output_name, refuse_home
 from slmtok.errors import DiskFull, MissingInput, OptionError, OutputExists, Setting, SlmtokError, Unreadable, WrongType
+from slmtok.interrupts import at_exit
 
 _SEPARATORS = (os.sep, os.altsep or os.sep)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -36,6 +37,8 @@ REMEDIES = {
 }
 """By the number of an error of the system: what lets an output be written."""
 _Path = str | os.PathLike[str]
+_temporary_folders: set[Path] = set()
+"""Folders for which this process has made temporary names."""
 
 
 @dataclass
@@ -295,8 +298,9 @@ def _file_key(path: _Path) -> tuple[int, int] | None:
 
 def temporary_path(path: Path) -> Path:
     """A new hidden name beside an output; it names this process, so that later ones know whether it still runs."""
-    owner = f"{_machine()}-{os.getpid()}-{_start_time(os.getpid()) or 0}"
-    return path.with_name(f".{path.name}.{owner}-{os.urandom(4).hex()}.part")
+    _temporary_folders.add(path.parent)
+    at_exit.add(remove_own)
+    return path.with_name(f".{path.name}.{_owner()}-{os.urandom(4).hex()}.part")
 
 
 @contextmanager
@@ -323,14 +327,26 @@ def remove_stale(path: Path) -> None:
         is_shared = user is not None and bool(path.parent.stat().st_mode & stat.S_ISVTX)
     for entry in _stale(path, ".part"):
         with suppress(OSError):
-            if is_shared and entry.lstat().st_uid != user:
-                continue
-            if entry.is_dir() and not entry.is_symlink():
-                import shutil  # It loads the modules of archives, and is rarely needed.
+            if not is_shared or entry.lstat().st_uid == user:
+                _remove(entry)
 
-                shutil.rmtree(entry)
-            else:
-                entry.unlink(missing_ok=True)
+
+def remove_own() -> None:
+    """Removes the temporary files and folders of this process, which ends without its clean-up."""
+    for folder in tuple(_temporary_folders):
+        with suppress(OSError):
+            for entry in folder.iterdir():
+                if f".{_owner()}-" in entry.name and entry.name.endswith(".part"):
+                    _remove(entry)
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        import shutil  # It loads the modules of archives, and is rarely needed.
+
+        shutil.rmtree(entry)
+    else:
+        entry.unlink(missing_ok=True)
 
 
 def _stale(path: Path, suffix: str) -> list[Path]:
@@ -344,27 +360,44 @@ def _stale(path: Path, suffix: str) -> list[Path]:
             # Most folders hold none: the pattern, which takes 0.5 ms to compile, is for likely names.
             likely = entry.name.endswith(suffix) and path.name in entry.name
             match = re.fullmatch(r"\.?" + nested + re.escape(suffix), entry.name) if likely else None
-            if match is not None and _start_time(int(match[1])) != match[2]:
+            if match is not None and _has_ended(int(match[1]), match[2]):
                 found.append(entry)
     return found
 
 
+def _owner() -> str:
+    return f"{_machine()}-{os.getpid()}-{_start_time(os.getpid())}"
+
+
 def _machine() -> str:
-    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+    """A digest of the machine's name and of the namespace of process ids, as of a container: a number names one process
+    only within both."""
+    namespace = ""
+    with suppress(OSError):
+        namespace = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 (it is no path)
+    return hashlib.sha256(f"{platform.node()} {namespace}".encode()).hexdigest()[:8]
+
+
+def _has_ended(process: int, start: str) -> bool:
+    """Whether the process that started at `start` has ended; another one may have its number now."""
+    now = _start_time(process)
+    return now is None or (now != start and "0" not in (now, start))
 
 
 def _start_time(process: int) -> str | None:
     """When a process started, in ticks of the system; "0" where the system does not say, None for one that ended."""
     if sys.platform == "linux":
+        # Some users do not see the processes of others in /proc, and a sandbox may have that of another namespace.
         with suppress(OSError, IndexError):
+            if os.readlink("/proc/self") != str(os.getpid()):  # noqa: PTH115
+                return "0"
             # The name of the program, in brackets, may hold anything; the start is the 20th field behind it.
             return Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
-        return None
     with suppress(PermissionError):
         try:
             if os.name == "posix":
                 os.kill(process, 0)
-        except ProcessLookupError:
+        except (ProcessLookupError, OverflowError):
             return None
     return "0"
 
@@ -375,20 +408,38 @@ def _translate_error(
     """An error about a temporary file or the disk as one about the target; None for any other."""
     if not isinstance(error, OSError):
         return None
+    targets = {str(source): target for source, target in zip(temporary, paths, strict=True)}
     if not isinstance(error, SlmtokError):
+        removed = targets.get(str(error.filename)) if error.errno == errno.ENOENT else None
+        if removed is not None and removed.parent.is_dir():
+            return removed_error(removed, partial=partial)
         return _explain(error, paths[0], partial=partial)
     number, path = error.fields.get("os_error"), str(error.fields.get("path"))
     if not isinstance(error, Unreadable) or not isinstance(number, int):
         return None
-    targets = {str(source): target for source, target in zip(temporary, paths, strict=True)}
     if path not in targets and number not in _FULL:
         return None
     return _explain(OSError(number, os.strerror(number)), targets.get(path, paths[0]), partial=partial)
 
 
+def _left(partial: bool) -> str:
+    return "some outputs are written; the same command finishes them" if partial else "nothing partial was left"
+
+
+def removed_error(path: Path, *, partial: bool = False) -> SlmtokError:
+    """The error for an output whose temporary file or folder is no longer there."""
+    return Unreadable(
+        f"another program removed the temporary file of {str(path)!r} before it was complete",
+        where=f"the folder {str(path.parent)!r}; {_left(partial)}",
+        fix="run the same command again, while no program removes files '.*.part' of this folder",
+        path=str(path),
+        os_error=errno.ENOENT,
+    )
+
+
 def _explain(error: OSError, path: Path, *, partial: bool = False) -> SlmtokError:
     """`partial`: some of several outputs are written, and stay."""
-    left = "some outputs are written; the same command finishes them" if partial else "nothing partial was left"
+    left = _left(partial)
     if error.errno in _FULL:
         return DiskFull(
             f"no space left while writing {path.name!r}",

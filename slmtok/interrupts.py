@@ -1,6 +1,7 @@
 """The end of a program by a signal. While a module is imported it ends at once.
 
 An exception would be lost there: some packages catch whatever an import raises, and C++ code ends the process with it.
+No `finally` runs then, so temporary files are removed by `at_exit`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ import atexit
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
 INTERRUPTED, TERMINATED = 130, 143
 _IMPORT = "<frozen importlib._bootstrap>"
+at_exit: set[Callable[[], None]] = set()
+"""Functions that are called before a signal ends the program."""
 
 
 def exit_on_interrupt() -> None:
@@ -41,6 +45,7 @@ def leave(status: int) -> int:
     Gives any other status back.
     """
     if status in (INTERRUPTED, TERMINATED):
+        _clean_up()
         atexit._run_exitfuncs()
         with suppress(OSError, ValueError):
             sys.stderr.flush()
@@ -49,7 +54,13 @@ def leave(status: int) -> int:
     return status
 
 
+def _clean_up() -> None:
+    for call in tuple(at_exit):
+        call()
+
+
 def _exit(number: int, frame: object) -> None:
     is_terminated = number == signal.SIGTERM
+    _clean_up()
     os.write(2, b"terminated\n" if is_terminated else b"interrupted\n")
     os._exit(TERMINATED if is_terminated else INTERRUPTED)

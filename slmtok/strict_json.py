@@ -37,7 +37,8 @@ def parse_object(data: bytes, max_depth: int, *, allow_floats: bool = False) -> 
         )
     except json.JSONDecodeError as error:
         cut = " (truncated?)" if error.pos >= len(text.rstrip()) else ""
-        raise FaultError(f"it is not JSON: {error.msg} at line {error.lineno}, column {error.colno}{cut}") from None
+        fault = error.msg.removesuffix(" at")
+        raise FaultError(f"it is not JSON: {fault} at line {error.lineno}, column {error.colno}{cut}") from None
     except ValueError:
         raise FaultError(
             f"it holds a number of thousands of digits{_key_before(data, _find(data, b'[0-9]{4300}'))}"

@@ -286,6 +286,14 @@ def _exception(number: int) -> BaseException:
     return _Terminated() if number == signal.SIGTERM else KeyboardInterrupt()
 
 
+def _is_stopping() -> bool:
+    """Whether the exception of a signal is handled at present: a second one would cut off the clean-up."""
+    error = sys.exc_info()[1]
+    while error is not None and not isinstance(error, (KeyboardInterrupt, _Terminated)):
+        error = error.__context__
+    return error is not None
+
+
 def _print_traceback() -> None:
     import traceback
 
@@ -294,11 +302,16 @@ def _print_traceback() -> None:
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Raises an exception on Ctrl-C and SIGTERM; gives the signals received. An ignored signal stays ignored."""
+    """Raises an exception on Ctrl-C and SIGTERM; gives the signals received. An ignored signal stays ignored.
+
+    A signal during the clean-up after an earlier one has no effect.
+    """
     received: list[int] = []
     is_program = exits_on_interrupt()
 
     def stop(number: int, frame: FrameType | None) -> None:
+        if _is_stopping():
+            return
         received.append(number)
         if is_program:
             exit_if_importing(number, frame)

@@ -83,7 +83,7 @@ def _decode(line: bytes) -> Any:
     except json.JSONDecodeError as error:
         near = text[max(0, error.pos - 12) : error.pos + 12].strip("\n")
         raise MalformedRecord(
-            f"record is not JSON: {error.msg} at column {error.colno}, near …{near}…",
+            f"record is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}, near …{near}…",
             fix=("repair the line, or ", *SKIP),
         ) from None
     except (ValueError, RecursionError):

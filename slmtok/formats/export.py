@@ -160,7 +160,12 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _move(temporary: Path, place: Path, names: Sequence[str]) -> None:
-    """Moves the folder, or its files into an existing one, whose receipt is deleted first."""
+    """Moves the folder, or its files into an existing one, whose receipt is deleted first.
+
+    Raises `Unreadable` where another program has removed some of the files.
+    """
+    if not all((temporary / name).is_file() for name in names):
+        raise atomic.removed_error(place)
     if not place.exists():
         temporary.rename(place)
         return

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import schema
+from slmtok.background import run_in_thread
 from slmtok.errors import CorruptFile, Inexpressible, Setting, SlmtokError
 from slmtok.formats.base import Encode, Origin, Target, module, refuse_silent_merges
 from slmtok.formats.foreign_files import train_own
@@ -601,7 +602,8 @@ def _check_merges(tokenizer: Tokenizer, merges: Sequence[tuple[bytes, bytes]], s
 def open_tokenizer_json(path: Path) -> Encode:
     """Encodes with a file in `tokenizers`, special tokens treated as text."""
     try:
-        theirs = module("tokenizers").Tokenizer.from_file(str(path))
+        from_file = module("tokenizers").Tokenizer.from_file
+        theirs = run_in_thread(lambda: from_file(str(path)))
     except Exception as error:  # of no class of its own
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise CorruptFile(
@@ -613,10 +615,11 @@ def open_tokenizer_json(path: Path) -> Encode:
     theirs.encode_special_tokens = True
     theirs.no_truncation()
     theirs.no_padding()
+    encode_batch = partial(theirs.encode_batch_fast, add_special_tokens=False)
 
     def encode(texts: Sequence[str]) -> list[list[int]]:
         try:
-            return [found.ids for found in theirs.encode_batch_fast(texts, add_special_tokens=False)]
+            return [found.ids for found in run_in_thread(lambda: encode_batch(texts))]
         except BaseException as error:
             # A panic of its engine, as of a regex that backtracks too long, has a class that Python cannot import.
             if type(error).__name__ != "PanicException":

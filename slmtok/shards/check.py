@@ -47,9 +47,12 @@ def check(path: str | os.PathLike[str], *, deep: bool = False) -> str:
     """One line about valid data. Raises `CorruptShard`, `CorruptFile`, `MissingInput`, each naming file and fault."""
     shards = open_shards(path)
     tokenizer = _load_tokenizer(shards.folder, shards.fingerprint)
+    metadata = vocabulary_metadata(tokenizer)
     for members in shards.shards.values():
         for shard in members:
             _check_shard(shard)
+            _check_delimiters(shard, metadata, shards.manifest["frame"])
+            _check_lengths(shard, metadata)
             if deep:
                 _check_documents(shard, tokenizer, shards.manifest["frame"])
     splits = ", ".join(f"{shards.n_docs(name):,} documents for {name}" for name in shards.splits)
@@ -122,6 +125,40 @@ def _check_shard(shard: Shard) -> None:
         raise corrupt(shard.path("nb"), f"its lengths do not add up to {shard.header.n_bytes:,} bytes")
     if len(shard.ids) and int(shard.ids.max()) >= shard.n_vocab:
         raise corrupt(shard.path("bin"), f"it holds id {int(shard.ids.max())}, n_vocab is {shard.n_vocab}")
+
+
+def _check_delimiters(shard: Shard, metadata: dict[str, Any], frame: str) -> None:
+    """Checks that each document begins and ends with the special tokens that `frame` names."""
+    import numpy as np
+
+    begins, ends = FRAMES[frame]
+    firsts, lasts = shard.offsets[:-1].astype(np.int64), shard.offsets[1:].astype(np.int64) - 1
+    lacks = lasts - firsts + 1 < begins + ends
+    if not lacks.any():
+        lacks |= begins and shard.ids[firsts] != special_id(metadata, "bos")
+        lacks |= ends and shard.ids[lasts] != special_id(metadata, "eos")
+    if lacks.any():
+        fault = f"document {int(lacks.argmax()):,} lacks the delimiters that frame {frame!r} names"
+        raise corrupt(shard.path("bin"), fault)
+
+
+def _check_lengths(shard: Shard, metadata: dict[str, Any]) -> None:
+    """Checks that the ids of each document have its number of raw bytes."""
+    import numpy as np
+
+    lengths = np.asarray(metadata["byte_lengths"], np.int64)
+    offsets = shard.offsets.astype(np.int64)
+    bytes_before = np.zeros(len(offsets), np.int64)
+    done = 0
+    for start in range(0, len(shard.ids), _BLOCK_IDS):
+        sums = done + np.cumsum(lengths[shard.ids[start : start + _BLOCK_IDS]])
+        first, last = np.searchsorted(offsets, (start, start + len(sums)), side="right")
+        bytes_before[first:last] = sums[offsets[first:last] - start - 1]
+        done = int(sums[-1])
+    found = np.diff(bytes_before).astype(np.uint64)
+    for index in np.flatnonzero(found != shard.nbytes)[:1].tolist():
+        fault = f"document {index:,} has {int(found[index]):,} bytes, not {int(shard.nbytes[index]):,}"
+        raise corrupt(shard.path("nb"), fault)
 
 
 def _check_texts(

@@ -23,7 +23,7 @@ SETUP = r"""
 import itertools, os, signal, sys, threading
 import numpy, slmtok
 from slmtok import _engine
-from slmtok.formats import tiktoken
+from slmtok.formats import hf, tiktoken
 from slmtok.specials import default_specials
 from slmtok.tokenizer_file import Golden, TokenizerFile
 from slmtok.vocabulary import PatternSpec, Vocabulary
@@ -105,6 +105,13 @@ while True:
     "load": "save_with_golden(LINEAR, LONG); ready(); slmtok.load('tok.json')",
     "one long piece": "tok = tokenizer('whole'); text = noise(200_000_000); ready(); tok.encode(text)",
     "export to tiktoken": "tok = long_tokens(); ready(); tiktoken.check(tok)",
+    "encode with tokenizers": """
+from pathlib import Path
+Path("hf.json").write_bytes(hf.files(tokenizer("slm"), "hf")["tokenizer.json"])
+encode = hf.open_tokenizer_json(Path("hf.json"))
+ready()
+encode(["xé a" * 20_000_000])
+""",
     "train": "counts = noisy_counts(); ready(); _engine.train(counts, 100_000, min_count=1)",
 }
 """Calls that take minutes."""
@@ -247,6 +254,59 @@ def test_an_import_that_swallows_exceptions_ends(number: signal.Signals, tmp_pat
     out, err = process.communicate(timeout=20)
     word, code = (b"interrupted\n", 130) if number == signal.SIGINT else (b"terminated\n", 143)
     assert (process.returncode, out, err) == (code, b"", word)
+
+
+STOPPED_EXPORT = """
+import os, shutil, sys
+from slmtok.__main__ import main
+from slmtok.formats import export
+
+number, where = int(sys.argv[1]), sys.argv[2]
+
+def stop(*given, **options):
+    os.kill(os.getpid(), number)
+
+def stop_and_remove(*given, **options):
+    stop()
+    remove(*given, **options)
+
+remove = shutil.rmtree
+if where == "removal":
+    shutil.rmtree = stop_and_remove
+export._open = stop if where == "removal" else lambda *given: __import__("stops")
+sys.argv[1:] = ["export", "tok.json", "--output-format", "hf", "-o", "hf"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("where", ["removal", "import"])
+def test_signals_leave_no_temporary_folder(number: signal.Signals, where: str, tmp_path: Path) -> None:
+    """A second signal while the folder is removed, and one inside an import while the folder is there."""
+    (tmp_path / "stops.py").write_text(f"import os; os.kill(os.getpid(), {int(number)})", encoding="utf-8")
+    code = textwrap.dedent(SETUP) + "tokenizer('slm').save('tok.json')\n" + STOPPED_EXPORT
+    ran = subprocess.run([sys.executable, "-c", code, str(int(number)), where], cwd=tmp_path, capture_output=True)
+    word, status = (b"interrupted\n", 130) if number == signal.SIGINT else (b"terminated\n", 143)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (status, b"", word)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["stops.py", "tok.json"]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_later_signal_stops_what_the_first_did_not() -> None:
+    """An exception that is lost, as in a finalizer, or that is handled, as that of an answer of `slm chat`."""
+    code = (
+        "import os, signal, sys\nfrom slmtok.cli import inspection, main\n"
+        "class Lost:\n    def __del__(self):\n        os.kill(os.getpid(), signal.SIGINT)\n"
+        "def stop(**given):\n    Lost()\n"
+        "    try:\n        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    except KeyboardInterrupt:\n        print('first')\n"
+        "    try:\n        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    finally:\n        print('second')\n"
+        "inspection.info.callback = stop\nsys.exit(main(['info', 'x']))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20)
+    assert (ran.returncode, ran.stdout) == (130, "first\nsecond\n"), ran.stderr
 
 
 @pytest.mark.timeout(60)

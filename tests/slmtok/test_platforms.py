@@ -85,6 +85,30 @@ def test_temporary_files_without_proc(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert part.exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="namespaces, and /proc")
+def test_temporary_files_of_processes_that_cannot_be_seen_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of another container with the same name, and where /proc shows no process of another user."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    parts = []
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: ended.pid)
+        parts.append(atomic.temporary_path(tmp_path / "a"))
+        patch.setattr(os, "readlink", {"/proc/self/ns/pid": "pid:[1]", "/proc/self": str(ended.pid)}.__getitem__)
+        parts.append(atomic.temporary_path(tmp_path / "a"))
+    parts.append(atomic.temporary_path(tmp_path / "a"))
+    for part in parts:
+        part.touch()
+
+    def missing(path: Path, *options: object, **keywords: object) -> str:
+        raise FileNotFoundError(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", missing)
+        atomic.remove_stale(tmp_path / "a")
+    assert [part.exists() for part in parts] == [False, True, True]
+
+
 def test_memory_and_processor_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(path: Path, *options: object, **keywords: object) -> str:
         raise FileNotFoundError(path)

@@ -217,6 +217,13 @@ def test_options_out_of_range(options: dict[str, Any]) -> None:
         SamplingOptions(**options)
 
 
+def test_a_limit_is_printed_exactly() -> None:
+    """pydantic writes it as 9223372036854776000, which is larger than the value that is refused."""
+    with pytest.raises(OptionError) as caught:
+        SamplingOptions(seed=1 << 63)
+    assert caught.value.limit == "less than 9223372036854775808"
+
+
 @EVERY
 def test_pick_draws_from_the_probabilities(name: str, options: dict[str, Any]) -> None:
     at, given_logits = context(), logits()

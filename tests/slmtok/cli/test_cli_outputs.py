@@ -115,6 +115,15 @@ def test_the_engines_full_disk_names_the_output(folder, number):
         raise Unreadable("no file of texts", path="a.txt", os_error=errno.EACCES)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be removed")
+def test_a_temporary_file_that_another_program_removed(folder):
+    removed = r"another program removed the temporary file of '.*ids\.bin' before it was complete"
+    with pytest.raises(Unreadable, match=removed) as caught, atomic.outputs(folder / "ids.bin") as (part,):
+        part.touch()
+        part.unlink()
+    assert "nothing partial was left" in caught.value.where and "again" in caught.value.fix
+
+
 class _Full:
     """A stream on a full disk."""
 

@@ -152,6 +152,33 @@ def test_deep_finds_what_digests_cannot(slmtok, lines, tok, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("suffix", "told"),
+    [
+        ("off", "train-00000.bin is not a valid shard: document 0 lacks the delimiters that frame 'bos_eos' names"),
+        ("bin", "train-00000.nb is not a valid shard: document 7 has "),
+        ("nb", "train-00000.nb is not a valid shard: document 0 has "),
+    ],
+)
+def test_documents_with_new_sums_are_compared_with_their_ids(slmtok, lines, tok, tmp_path, suffix, told):
+    """`slm train` refuses such data, or counts wrong bytes for its documents."""
+    slmtok("pack", lines, "-t", tok, "-o", "data", "--val", "none")
+    path, manifest = tmp_path / f"data/train-00000.{suffix}", tmp_path / "data/manifest.json"
+    content, offsets = json.loads(manifest.read_text()), np.fromfile(tmp_path / "data/train-00000.off", "<u8")
+    values = np.fromfile(path, "<u2" if suffix == "bin" else "<u8")
+    if suffix == "off":
+        values[1] += 1
+    elif suffix == "bin":
+        values[2048 + int(offsets[7]) + 3] = 1
+    else:
+        values = values[::-1]
+    values.tofile(path)
+    content["shards"][0]["sha256"][suffix] = hashlib.sha256(path.read_bytes()).hexdigest()
+    manifest.write_text(json.dumps(content))
+    ran = slmtok("verify", "data")
+    assert ran.code == 3 and told in ran.out, ran.out
+
+
+@pytest.mark.parametrize(
     ("at", "value"),
     [(0, 3), (3, 0), (4, "n"), (4, "n + 1"), (5, 2**64 - 1), (-1, 0), (-1, "n - 1"), (-1, "n + 1")],
 )

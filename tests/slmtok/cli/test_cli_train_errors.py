@@ -163,6 +163,14 @@ def test_malformed_jsonl(slmtok):
     )
 
 
+@pytest.mark.parametrize("record", ['{"text": "a\tb"}', '{"text": "a'])
+def test_the_place_of_a_fault_in_json_is_said_once(slmtok, record):
+    Path("b.jsonl").write_text(record + "\n")
+    ran = slmtok("train", "b.jsonl", "--vocab", 300)
+    assert ran.code == 1 and re.search(r"not JSON: (Invalid control character|Unterminated .*) at column \d+,", ran.err)
+    assert "at at" not in ran.err
+
+
 def test_existing_output_is_refused_before_the_work(slmtok, corpus, monkeypatch):
     Path("tok.json").write_text("mine")
 

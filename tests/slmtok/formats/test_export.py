@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,8 +19,18 @@ from story_texts import story_texts
 import slmtok
 from slmtok._engine import pattern_names
 from slmtok.envelope import read_envelope
-from slmtok.errors import Inexpressible, MissingExtra, MissingInput, NotEqual, OptionError, OutputExists, UnknownName
+from slmtok.errors import (
+    Inexpressible,
+    MissingExtra,
+    MissingInput,
+    NotEqual,
+    OptionError,
+    OutputExists,
+    UnknownName,
+    Unreadable,
+)
 from slmtok.formats import base, verification
+from slmtok.formats import export as export_module
 from slmtok.formats.export import RECEIPT, TARGETS, export
 
 pytestmark = pytest.mark.peer
@@ -123,6 +134,23 @@ def test_an_export_removes_the_leftovers_of_a_killed_one(bpe400: slmtok.Tokenize
         [*command[:2], KILLED.replace("export._move = ", "wrong = "), *command[3:]], cwd=work, env=env, check=True
     )
     assert [path.name for path in work.iterdir() if path.name.startswith(".")] == [".mine.other-1-1-0badcafe.part"]
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_an_export_whose_files_were_removed_is_not_published(
+    bpe400: slmtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
+) -> None:
+    def remove(tokenizer: slmtok.Tokenizer, target: object, folder: Path, name: str) -> Callable[[list[str]], Any]:
+        shutil.rmtree(folder)
+        return tokenizer.encode_batch
+
+    if exists:
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / RECEIPT).touch()
+    monkeypatch.setattr(export_module, "_open", remove)
+    with pytest.raises(Unreadable, match="another program removed the temporary file"):
+        export(bpe400, "hf", tmp_path / "out", force=True, effort=verification.Effort(1000, 10, 5000))
+    assert names(tmp_path) == (["out/" + RECEIPT] if exists else []) and not list(tmp_path.glob(".*"))
 
 
 def test_text_that_is_not_there_is_told_before_work(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
