@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import shlex
@@ -27,6 +28,7 @@ from slmmodel.errors import (
     Fix,
     Mismatch,
     MissingInput,
+    NotFinite,
     OutputExists,
     SlmmodelError,
     Unreadable,
@@ -603,7 +605,42 @@ def tensor_files(folder: Path, stem: str) -> list[str]:
 
 
 def read_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
-    """The tensors of `stem` by name, mapped from their files. Raises `CorruptFile`."""
+    """The tensors of `stem` by name, mapped from their files. Raises `CorruptFile`, for weights also `NotFinite`."""
+    tensors = _map_tensors(folder, stem)
+    if stem == MODEL and (name := _not_finite(tensors)):
+        raise NotFinite(
+            f"the weights hold NaN or infinity, in the tensor {name!r}", where=str(folder), fix=_other_weights(folder)
+        )
+    return tensors
+
+
+def _not_finite(tensors: Mapping[str, Tensor]) -> str | None:
+    """The name of the first tensor of a type of weights that holds NaN or infinity."""
+    import torch
+
+    weights = {name: each for name, each in tensors.items() if each.dtype in (torch.float32, torch.float64)}
+    # `aminmax` propagates NaN, and takes no memory.
+    ends = {name: map(float, each.aminmax()) for name, each in weights.items() if each.numel()}
+    return next((name for name, both in ends.items() if not all(map(math.isfinite, both))), None)
+
+
+def _other_weights(folder: Path) -> Fix:
+    """The fix for weights that are not finite: the newest checkpoint of their run that has others."""
+    run = folder.parent.parent if folder.parent.name == CHECKPOINTS else folder
+    saved = RunFolder(run).checkpoints
+    for step in reversed(saved.list()):
+        with suppress(CorruptFile, Unreadable):
+            if verify_sums(saved.path(step)) and _not_finite(_map_tensors(saved.path(step), MODEL)) is None:
+                resumed = f"slm resume {shlex.quote(str(run))} --step {step} -o {new_name(run)}"
+                return (
+                    "read an earlier checkpoint: ",
+                    Argument("step", step),
+                    f"; training goes on from it by {resumed}",
+                )
+    return "train again, with a lower optim.lr: no checkpoint of the run has finite weights"
+
+
+def _map_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

@@ -185,7 +185,7 @@ class OutputExists(SlmmodelError, FileExistsError):
 
 
 class NotFinite(SlmmodelError, ArithmeticError):
-    """Loss or gradient was not finite in three steps in a row, or the loss of scored targets is not a number."""
+    """Loss or gradient was not finite in three steps in a row, or weights, logits or the loss of targets are not."""
 
 
 class OutOfMemory(SlmmodelError, MemoryError):

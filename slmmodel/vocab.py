@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, model_validator
 
@@ -39,6 +39,13 @@ class VocabMeta:
     token_nbytes: NDArray[np.uint32]
     """Bytes of each id: uint32 [n_vocab], read-only; 0 for specials and unused ids."""
     fingerprint: str
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "specials": dict(self.specials)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state["token_nbytes"].flags.writeable = False
+        vars(self).update(state, specials=MappingProxyType(state["specials"]))
 
     def special(self, role: str) -> int:
         """The id of a role. Raises `UnknownName`."""

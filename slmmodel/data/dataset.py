@@ -1,7 +1,7 @@
 """Packed data for other training loops: `ShardDataset` for `torch.utils.data`, and `ShardLoader`, batches in our order.
 
 Both give dictionaries of `input_ids` and `labels`, int64. The sequences are those of `slm train` with the same options.
-Objects are pickled by the path of their data, so workers that are spawned map the files again.
+Objects are pickled by path and digest of their data: spawned workers map the files again, and refuse other data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from slmmodel.data.loader import Cursor, Loader
 from slmmodel.data.opening import open_source
 from slmmodel.data.packing import CHOICES, fix_of_option
 from slmmodel.data.strategies import STRATEGIES
-from slmmodel.errors import Argument, InvalidConfig, OptionError, WrongType, unknown_name
+from slmmodel.errors import Argument, InvalidConfig, Mismatch, OptionError, WrongType, unknown_name
 
 if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
@@ -66,6 +66,8 @@ class _Sequences:
         check_int("seq_len", self.options["seq_len"], 1, example=256)
         check_int("seed", self.options["seed"])
         self._loader: Loader | None = None
+        self._digest: str | None = None
+        """Of the data, in a copy that was unpickled."""
         self.loader  # noqa: B018  (errors of the data come here, not from a worker)
 
     def _refuse_unknown(self, options: Mapping[str, Any]) -> None:
@@ -86,14 +88,30 @@ class _Sequences:
 
     @property
     def loader(self) -> Loader:
-        """The loader of this process."""
+        """The loader of this process. Raises `Mismatch` in a copy that was unpickled, where the data are others now."""
         if self._loader is None:
             source = open_source(self.path, self.split)
+            if self._digest not in (None, source.digest):
+                raise Mismatch(
+                    f"the data at {self.path!r} are not those of the {type(self).__name__} that was pickled",
+                    where=f"split {self.split!r}",
+                    limit=f"digests: {source.digest[:16]}… now, {str(self._digest)[:16]}… when it was made",
+                    fix=f"{self._call()} takes the data that are there now; pack other data into another folder",
+                )
             self._loader = Loader(source, source.vocab, batch_size=self.batch_size, **self.options)
         return self._loader
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_loader": None}
+        digest = self._digest if self._loader is None else self._loader.source.digest
+        return {**self.__dict__, "_loader": None, "_digest": digest}
+
+    def _call(self) -> str:
+        """The call that makes such an object, without options that have their default."""
+        parameters, values = signature(type(self).__init__).parameters, {**self.options, **vars(self)}
+        defaults = {name: each.default for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD}
+        names = [name for name in dict.fromkeys([*defaults, *self.options]) if name in values]
+        given = [f"{name}={values[name]!r}" for name in names if name not in defaults or values[name] != defaults[name]]
+        return f"{type(self).__name__}({', '.join(given)})"
 
     def _tensors(self, batch: Batch) -> dict[str, Tensor]:
         """`input_ids` and `labels` of a batch, int64 [B, T]."""

@@ -12,7 +12,7 @@ import torch
 from slmmodel.errors import InvalidInput
 from slmmodel.evaluation.scoring import negative_log_likelihood
 from slmmodel.models.protocol import Model
-from slmmodel.sampling.prefill import advance, check_prompts, prefill
+from slmmodel.sampling.prefill import advance, check_logits, check_prompts, prefill
 from slmmodel.sizes import Z95
 
 
@@ -87,6 +87,7 @@ def sequence_nats(model: Model, sequences: Sequence[Sequence[int]]) -> list[floa
     with torch.inference_mode():
         logits = model(ids[:, :-1]).logits
         assert logits is not None
+        check_logits(logits)
         nats = negative_log_likelihood(logits, ids[:, 1:])
     return [float(row[: len(ids) - 1].sum()) for row, ids in zip(nats, sequences, strict=True)]
 

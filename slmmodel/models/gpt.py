@@ -124,11 +124,20 @@ class Attention(nn.Module):
         return (self.q_norm(q), self.k_norm(k), v) if self.qk_norm else (q, k, v)
 
 
+def _relu2(x: Tensor) -> Tensor:
+    return F.relu(x).square()
+
+
+def _gelu_tanh(x: Tensor) -> Tensor:
+    return F.gelu(x, approximate="tanh")
+
+
+# A model holds its function, and a lambda cannot be pickled.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "swiglu": F.silu,
-    "relu2": lambda x: F.relu(x).square(),
+    "relu2": _relu2,
     "gelu": F.gelu,
-    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "gelu_tanh": _gelu_tanh,
 }
 
 

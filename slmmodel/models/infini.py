@@ -41,11 +41,21 @@ MAX_PREFILL_SEGMENTS = 16
 NO_DOCUMENT = -1
 """The document of padding, and of an empty memory."""
 
+
+def _hard_sigmoid(beta: Tensor) -> Tensor:
+    return (0.2 * beta + 0.5).clamp(0, 1)
+
+
+def _tanh_abs(beta: Tensor) -> Tensor:
+    return torch.tanh(beta).abs()
+
+
+# A model holds its function, and a lambda cannot be pickled.
 GATE_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
-    "hard_sigmoid": lambda beta: (0.2 * beta + 0.5).clamp(0, 1),
+    "hard_sigmoid": _hard_sigmoid,
     "tanh": torch.tanh,
-    "tanh_abs": lambda beta: torch.tanh(beta).abs(),
+    "tanh_abs": _tanh_abs,
 }
 
 

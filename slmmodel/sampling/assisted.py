@@ -19,7 +19,7 @@ from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import InvalidInput
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import Continuation, SamplingOptions, StepContext, draw, probabilities, uniform
-from slmmodel.sampling.prefill import length_limit, start_context
+from slmmodel.sampling.prefill import check_logits, length_limit, start_context
 
 PROPOSE, ACCEPT, REPLACE = range(3)
 """The three kinds of random numbers of a step."""
@@ -128,6 +128,7 @@ class _Reader:
         hidden = self._model(new, state=self._state, logits="none").hidden
         self._n_read = len(ids)
         logits: Tensor = self._model.unembed(hidden[0, -n:])
+        check_logits(logits)
         return logits
 
     def rewind(self, length: int) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from slmmodel.checks import check_ids, refuse_masked
-from slmmodel.errors import InvalidInput, WrongType
+from slmmodel.errors import Argument, InvalidInput, NotFinite, WrongType
 from slmmodel.models.protocol import Model, State
 from slmmodel.models.rnn import RecurrentState
 from slmmodel.sampling import StepContext
@@ -129,4 +129,12 @@ def read(model: Model, state: State, ids: Tensor, document_ids: Tensor | None = 
     """The logits after the last of ids [B, T], [B, V], and the hidden vectors of all [B, T, d]."""
     out = model(ids, document_ids=document_ids, state=state, logits="last")
     assert out.logits is not None
+    check_logits(out.logits)
     return out.logits[:, 0], out.hidden
+
+
+def check_logits(logits: Tensor) -> None:
+    """Raises `NotFinite` for logits [..., V] without a distribution, from which an id outside of it would be drawn."""
+    if not logits.amax(-1).isfinite().all():
+        fix = ("an earlier checkpoint, by ", Argument("step"), "; or train again with a lower optim.lr")
+        raise NotFinite("the logits of the model are not finite", limit="the largest of each is a number", fix=fix)

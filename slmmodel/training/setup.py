@@ -687,6 +687,7 @@ def _branch(
     parent: RunFolder, step: int | None, run: RunFolder, changes: Settings, data: str | None, *, force: bool
 ) -> RunFolder:
     folder, output = parent.checkpoint(step), run.path
+    checkpoint.read_tensors(folder, checkpoint.MODEL)  # refused before anything is written, with another step
     if run.path.resolve() == parent.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(parent.config, changes)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,15 @@ def test_what_a_run_is(run: Any, folder: Path) -> None:
     assert slmmodel.__version__ == slmtok.__version__
     with pytest.raises(MissingInput, match="not a run folder"):
         slmmodel.load(folder.parent)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda run: pickle.loads(pickle.dumps(run))])
+def test_copies_of_a_run(folder: Path, copied: Any) -> None:
+    """Processes that are spawned get a run as a pickle."""
+    for opened, prompt in ((slmmodel.load(folder, device="cpu"), [1, 100]), (app.load(folder, device="cpu"), "the")):
+        again = copied(opened)
+        assert repr(again) == repr(opened)
+        assert again.generate(prompt, max_new_tokens=5) == opened.generate(prompt, max_new_tokens=5)
 
 
 def test_generated_ids_equal_those_of_the_command(run: Any, folder: Path, slm: Any) -> None:

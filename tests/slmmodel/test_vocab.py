@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,16 @@ def test_sound(tmp_path: Path) -> None:
     assert not info.token_nbytes.flags.writeable
     (tmp_path / "vocab.json").write_text(json.dumps(SOUND))
     assert VocabMeta.load(tmp_path / "vocab.json").fingerprint == info.fingerprint
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda info: pickle.loads(pickle.dumps(info))])
+def test_copies(copied: Callable[[VocabMeta], VocabMeta]) -> None:
+    info, again = parse(), copied(parse())
+    assert again.token_nbytes.tolist() == info.token_nbytes.tolist() and not again.token_nbytes.flags.writeable
+    for name in ("n_vocab", "padded_vocab", "n_special", "fingerprint", "specials"):
+        assert getattr(again, name) == getattr(info, name)
+    with pytest.raises(TypeError):
+        again.specials["bos"] = 1  # type: ignore[index]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,9 @@ def test_scoring_is_refused(slm, tmp_path, data):
 
 def test_weights_that_are_not_finite(slm, tmp_path, data):
     write_run(tmp_path / "run", data, noise=float("nan"))
-    ran = slm("eval", "run")
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("error: the loss of 37 of 37 targets is not a number\n")
-    assert not Path("run/eval").exists()
+    for command in (["eval"], ["sample", "--ids", "1 20"], ["logprobs", "--ids", "1 20"], ["export", "-o", "hf"]):
+        ran = slm(command[0], "run", *command[1:])
+        assert (ran.code, ran.out) == (1, ""), command
+        assert ran.err.startswith("error: the weights hold NaN or infinity, in the tensor 'blocks.0.")
+        assert "no checkpoint of the run has finite weights" in ran.err
+    assert not Path("run/eval").exists() and not Path("hf").exists()

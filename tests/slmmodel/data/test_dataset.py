@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from slmmodel.data import Cursor, Loader, open_source
-from slmmodel.errors import InvalidConfig, MissingInput, OptionError, SlmmodelError, UnknownName, WrongType
+from slmmodel.errors import InvalidConfig, Mismatch, MissingInput, OptionError, SlmmodelError, UnknownName, WrongType
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader  # noqa: E402
@@ -93,6 +94,30 @@ def test_pickles_hold_the_path_and_not_the_data(folder: Path, tmp_path: Path) ->
     assert len(pickle.dumps(dataset)) < 20_000
     again = pickle.loads(pickle.dumps(dataset))
     assert again[5]["input_ids"].tolist() == dataset[5]["input_ids"].tolist() and str(big) in repr(again)
+
+
+@pytest.mark.parametrize("kind", ["packed", "file"])
+def test_pickles_refuse_other_data(tmp_path: Path, kind: str) -> None:
+    """Workers that are spawned anew each epoch would else read the data that replaced those of the data set."""
+    at = tmp_path / "data"
+
+    def write(lengths: list[int]) -> Path:
+        made.write_data(at, {"train": [made.documents(lengths)]})
+        if kind == "packed":
+            return at
+        np.save(at / "ids.npy", np.concatenate(made.documents(lengths)).astype("<u2"))
+        return at / "ids.npy"
+
+    path = write([20, 30])
+    objects = [ShardDataset(path, seq_len=SEQ_LEN, seed=3), ShardLoader(path, seq_len=SEQ_LEN, batch_size=2)]
+    pickles = [pickle.dumps(each) for each in objects]
+    assert [pickle.loads(each).vocab.n_vocab for each in pickles] == [each.vocab.n_vocab for each in objects]
+    shutil.rmtree(at)
+    write([30, 20])
+    for pickled in (*pickles, pickle.dumps(pickle.loads(pickles[0]))):
+        with pytest.raises(Mismatch, match=r"are not those of the Shard.* that was pickled") as caught:
+            next(iter(pickle.loads(pickled)))
+        assert next(iter(eval(str(caught.value.fix).partition(" takes ")[0])))["input_ids"].shape[-1] == SEQ_LEN
 
 
 def test_batches_in_the_order_of_training(folder: Path) -> None:

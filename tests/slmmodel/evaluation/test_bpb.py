@@ -14,7 +14,7 @@ from stub_models import Context, Unigram  # noqa: E402
 
 from slmmodel.data import ArraySource  # noqa: E402
 from slmmodel.data.source import NoSuchBlockError  # noqa: E402
-from slmmodel.errors import BytesDisagree, InvalidConfig  # noqa: E402
+from slmmodel.errors import BytesDisagree, InvalidConfig, NotFinite  # noqa: E402
 from slmmodel.evaluation.scoring import (  # noqa: E402
     score,
     scoring_windows,
@@ -53,6 +53,11 @@ def test_uniform_over_the_bytes_is_exactly_eight() -> None:
     scores = score(Unigram(logits), text_source(b"abc"), byte_vocab(), seq_len=8)
     assert scores.bpb_total == pytest.approx(4 / 3 * math.log2(272), rel=1e-12)
     assert scores.bpb_content == pytest.approx(math.log2(272), rel=1e-12)
+
+
+def test_logits_that_are_not_numbers() -> None:
+    with pytest.raises(NotFinite, match="the loss of 4 of 4 targets is not a number"):
+        score(Unigram(torch.full((272,), math.nan)), text_source(b"abc"), byte_vocab(), seq_len=8)
 
 
 def test_unigram_model_pays_the_entropy() -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
+import slmmodel_tiny as tiny
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from slmmodel.errors import NotFinite
+from slmmodel.evaluation.retrieval import recall, sequence_nats
+from slmmodel.generation import generate
 from slmmodel.models import build, config_from_dict
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import prefill
+from slmmodel.sampling.assisted import assisted
+from slmmodel.sampling.methods import METHODS
 
 SEGMENT = 8
 
@@ -67,3 +74,29 @@ def test_memory_does_not_grow_with_the_prompt(monkeypatch: pytest.MonkeyPatch, p
     with torch.inference_mode(), LargestTensor() as whole:
         prefill.prefill(model, [prompt(1024)], 1)
     assert whole.largest > 4 * largest[0]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_logits_that_are_not_finite(value: float) -> None:
+    """No id is drawn from them: it would be one that the model does not have."""
+    sound, broken = tiny.model("llama"), tiny.model("llama")
+    with torch.no_grad():
+        broken.norm.gain.fill_(value)
+    options = {"max_new_tokens": 4}
+    calls = [
+        lambda: generate(broken, [[1, 2]], max_new_tokens=4),
+        lambda: prefill.next_log_probabilities(broken, [1, 2]),
+        lambda: assisted(sound, broken, [1, 2], tiny.decoding(**options)),
+        lambda: assisted(broken, sound, [1, 2], tiny.decoding(**options)),
+        lambda: recall(broken, [[1, 2]], [[3]], max_new_tokens=2),
+        lambda: sequence_nats(broken, [[1, 2, 3]]),
+        *(
+            lambda changes=changes: METHODS[next(iter(changes))].decode(
+                broken, [1, 2], tiny.decoding(**options, **changes), 1
+            )
+            for changes in ({"beam": 2}, {"beam_sample": 2}, {"contrastive": 0.6}, {"dola": "high"})
+        ),
+    ]
+    for call in calls:
+        with pytest.raises(NotFinite, match="logits of the model are not finite"):
+            call()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import pytest
 import torch
@@ -12,6 +13,8 @@ from torch.nn.functional import cross_entropy
 from slmmodel.errors import UnknownName
 from slmmodel.models import MODELS, arch_of, build, config_from_dict, count
 from slmmodel.models.diagram import diagram
+from slmmodel.models.gpt import ACTIVATIONS
+from slmmodel.models.infini import GATE_FUNCTIONS
 from slmmodel.models.presets import PRESETS, preset
 from slmmodel.optim.optimizer import group_parameters
 
@@ -132,6 +135,20 @@ def test_a_configuration_survives_its_table(name: str) -> None:
     table = chosen.model_dump()
     assert config_from_dict(table) == chosen
     assert all(isinstance(value, (int, float, str, bool, type(None))) for value in table.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        *((name, {}) for name in VARIANTS),
+        *(("gpt2", {"mlp": mlp}) for mlp in ACTIVATIONS),
+        *(("infini", {"gate": gate, "gate_init": "randn"}) for gate in GATE_FUNCTIONS),
+    ],
+)
+def test_pickles(name: str, changes: dict[str, str]) -> None:
+    made, given = model(name, **changes), ids(2, 7)
+    again = pickle.loads(pickle.dumps(made))
+    assert torch.equal(again(given).logits, made(given).logits)
 
 
 def test_names_that_do_not_exist() -> None:

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from slmmodel import checkpoint, files
 from slmmodel.checkpoint import RunFolder
-from slmmodel.errors import CorruptFile, MissingInput, OptionError, OutputExists, SlmmodelError, Unreadable
+from slmmodel.errors import CorruptFile, MissingInput, NotFinite, OptionError, OutputExists, SlmmodelError, Unreadable
 from slmmodel.trainer import branch, train
 from slmmodel.training.step import TrainStep
 
@@ -567,6 +567,25 @@ def test_branches(stopped, tmp_path):
     with pytest.raises(SlmmodelError, match=r"model\.d_model cannot change in a run"):
         branch(origin, 5, tmp_path / "fourth", settings={"model.d_model": 16})
     assert not (tmp_path / "fourth").exists()
+
+
+def test_weights_that_are_not_finite_are_not_trained_on(stopped, tmp_path):
+    settings, origin, _ = stopped
+    path = tmp_path / "run"
+    shutil.copytree(origin, path)
+    newest = path / "checkpoints" / "step-10"
+    tensors = load_file(newest / "model.safetensors")
+    name = min(tensors)
+    tensors[name].view(-1)[0] = float("nan")
+    save_file(tensors, newest / "model.safetensors", {"format": "pt"})
+    (newest / "SHA256SUMS").write_bytes(checkpoint.sums_of(newest, checkpoint.read_sums(newest)))
+    for call in (lambda: train(settings, output=path), lambda: branch(path, 10, tmp_path / "new")):
+        with pytest.raises(NotFinite, match=f"NaN or infinity, in the tensor '{name}'") as caught:
+            call()
+        assert f"--step 5 -o {tmp_path / 'run-2'}" in str(caught.value.fix)
+    assert not (tmp_path / "new").exists()
+    branch(path, 5, tmp_path / "run-2")
+    assert train(settings, output=tmp_path / "run-2").finished
 
 
 def test_weights_of_states_and_of_the_end(whole, stopped):
