@@ -99,6 +99,15 @@ def parse_pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def parse_special(text: str) -> tuple[str, str]:
+    """`ROLE=SPELLING`. Raises `ValueError`, also for two pairs in one: `user=<|user|>,tool=<|tool|>`."""
+    from slmtok.specials import divided_pairs
+
+    if len(divided_pairs(text)) > 1:
+        raise ValueError(f"takes one ROLE=SPELLING, not {text!r}")
+    return parse_pair(text)
+
+
 def collect_lists(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:
     """Pairs as a dict from name to all its values."""
     found: dict[str, list[str]] = {}

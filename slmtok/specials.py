@@ -371,12 +371,22 @@ def _own_pair(text: str) -> str:
     return f"{role}={spelling or (name if name and name != role and '=' not in text else f'<|{role}|>')}"
 
 
+def divided_pairs(text: str) -> list[str]:
+    """The pairs `ROLE=SPELLING` that a text holds with commas between; one for `tool=<tool,name=x>`."""
+    parts = _NEXT_PAIR.split(text) if "=" in text.partition(",")[0] else [text]
+    return parts if all(part.count("<") == part.count(">") for part in parts) else [text]
+
+
+_NEXT_PAIR = re.compile(rf",\s*(?={_ROLE.pattern}=.)")
+
+
 def pairs_meant(texts: Sequence[str]) -> dict[str, str]:
     """Role to spelling for arguments of which some are no pair `ROLE=SPELLING`: a spelling, a role, or both in turn.
 
-    Several spellings with commas between are one argument; `SPELLING=ROLE` is a pair in the wrong order.
+    Several spellings, or pairs, with commas between are one argument; `SPELLING=ROLE` is a pair in the wrong order.
     """
     pairs: list[tuple[str, str]] = []
+    texts = [part for text in texts for part in divided_pairs(text)]
     rest = enumerate(texts)
     for at, text in rest:
         role, _, spelling = text.partition("=")

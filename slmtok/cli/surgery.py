@@ -50,7 +50,7 @@ from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, OptionErro
 from slmtok.files import free_name, read_limited
 from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
-from slmtok.option_values import collect_once, parse_pair
+from slmtok.option_values import collect_once, parse_special
 from slmtok.options import CountOptions, TrainOptions
 from slmtok.specials import SpecialId
 from slmtok.tokenizer import Tokenizer
@@ -343,7 +343,7 @@ def _with_roles(value: str | None, arguments: Sequence[str]) -> str:
          habits=dict.fromkeys(_ROLE_OPTIONS, _with_roles))  # fmt: skip
 @tokenizer_argument()
 @argument("names", metavar="ROLE=SPELLING...", nargs=-1, required=True, help="A role and its spelling.",
-          type=Parsed(parse_pair, expects="ROLE=SPELLING"),
+          type=Parsed(parse_special, expects="ROLE=SPELLING"),
           callback=collector("the command line", collect_once))  # fmt: skip
 @output_options(required=True)
 def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool) -> Outcome:

@@ -214,6 +214,47 @@ def test_a_size_among_the_texts_is_the_size(slmtok, here):
     assert "fix:   slmtok train a.txt 300 --vocab 8192\n" in slmtok("train", "a.txt", "300").err
 
 
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("encode a.txt tok.json a.ids", "slmtok encode a.txt -t tok.json -o a.ids"),
+        ("pack a.txt tok.json new", "slmtok pack a.txt -t tok.json -o new"),
+        ("pack a.txt tok.json a.txt", "slmtok pack a.txt a.txt -t tok.json -o data"),
+        ("set-special tok.json 'user=<|user|>,tool=<|tool|>' -o x.json",
+         "slmtok set-special tok.json 'user=<|user|>' 'tool=<|tool|>' -o x.json"),
+        ("--quiet train a.txt -o x.json --vocab 280", "slmtok train a.txt -o x.json --vocab 280 --quiet"),
+        ("--verbose train a.txt -o x.json --vocab 280", "leave it out: slmtok train a.txt -o x.json --vocab 280"),
+        ("--vocab 280 train a.txt -o x.json", "slmtok train a.txt -o x.json --vocab 280"),
+        ("merge a.counts --min-count 2 -o a.counts", "slmtok merge a.counts --min-count 2 -o a-2.counts"),
+        ("decode --ids 301 302 -t tok.json", "printf %s '301 302' | slmtok decode - -t tok.json"),
+        ("decode --ids=281 -t tok.json", "printf %s 281 | slmtok decode - -t tok.json"),
+        ("decode --ids a.ids -t tok.json", "slmtok decode a.ids -t tok.json"),
+    ],
+)  # fmt: skip
+def test_arguments_in_the_place_of_options(slmtok, here, line, fix):
+    ran = slmtok(*shlex.split(line))
+    assert ran.code == 2 and f"  fix:   {fix}\n" in ran.err, ran.err
+    command = shlex.split(fix.removeprefix("leave it out: "))
+    if command[0] == "slmtok" and command[2] != "a.ids" and command.count("a.txt") < 2:
+        assert slmtok(*command[1:]).code == 0
+
+
+def test_counts_that_are_named_twice_are_named_first(slmtok, here):
+    ran = slmtok("merge", "a.counts", "a.counts")
+    assert "error: a.counts is named twice\n" in ran.err and "or --allow-duplicate to count it each time" in ran.err
+    fix = "fix:   slmtok merge a.counts a.counts --allow-duplicate -o a-2.counts\n"
+    assert fix in slmtok("merge", "a.counts", "a.counts", "--allow-duplicate", "-o", "a.counts").err
+    assert slmtok(*fix.split()[2:]).code == 0
+
+
+@pytest.mark.parametrize("spelling", ["<|tool,name=x|>", "<a>,", ","])
+def test_a_spelling_with_a_comma_is_one(slmtok, here, spelling):
+    assert slmtok("set-special", "tok.json", f"tool={spelling}", "-o", "x.json").code == 0
+    assert package.load("x.json").specials.text("tool") == spelling
+    ran = slmtok("train", "a.txt", "--vocab", "280", "--special", "user=<u>, tool=<t>", "-o", "y.json")
+    assert "fix:   --special 'user=<u>' --special 'tool=<t>'\n" in ran.err
+
+
 def test_a_field_that_a_later_record_lacks(slmtok, here):
     """The field of that record is not the one of all, so leaving records out is a remedy as well."""
     (here / "mixed.jsonl").write_text('{"text": "a b"}\n{"body": "c"}\n')
