@@ -319,10 +319,13 @@ def parse_memory(value: object) -> tuple[int | None, float | None]:
         limit = "less than 8 EiB"
         raise OptionError((Setting("memory", value), " is out of range"), limit=limit, fix=fix, option="memory")
     if size < MIN_MEMORY_BYTES:
+        is_plain = not isinstance(value, str) or value.strip().isdecimal()
+        # 512 is meant as 512MB, and 16 as 16GB.
+        meant = f"{size}{'GB' if size < 100 else 'MB'}" if is_plain and 0 < size < 100_000 else "1GB"
         raise OptionError(
-            (Setting("memory", value), " is too small to count in"),
+            (Setting("memory", value), " is too small to count in", ": a number alone is bytes" if is_plain else ""),
             limit=limit,
-            fix=(Setting("memory", "1GB"),),
+            fix=(Setting("memory", meant),),
             option="memory",
         )
     return size, None

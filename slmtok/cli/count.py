@@ -180,6 +180,6 @@ def _refuse_output(files: Sequence[str], output: str) -> None:
         words = shlex.join(parts) if len(parts) <= _MAX_SHOWN_PARTS else "PARTS"
         fix = f"leave it out of the input: slmtok merge {words} -o {shlex.quote(output)} --force"
     else:
-        words = [*without_options(arguments_of_command(), OUTPUT_FLAGS), "-o", free_name(output)]
-        fix = shlex.join(["slmtok", "merge", *words])
+        given = without_options(arguments_of_command(), OUTPUT_FLAGS)
+        fix = shlex.join(["slmtok", "merge", *given, "-o", free_name(output)])
     raise OptionError(f"output {output!r} is also the input", where=output, fix=fix, option="output")

@@ -347,11 +347,11 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
 def _behind_command(name: str, group: click.Group, context: click.Context) -> str:
     """The remedy for options before the command: the line with them behind it, or without where it has them not."""
     words = list(context.meta.get("words", ()))
-    at = next((at for at, word in enumerate(words) if group.get_command(context, word)), None)
-    if at is None:
+    found = ((at, group.get_command(context, word)) for at, word in enumerate(words))
+    at, command = next(((at, command) for at, command in found if command), (0, None))
+    if command is None:
         return f"put options after it: {context.command_path} COMMAND {name}"
     before, rest = words[:at], words[at + 1 :]
-    command = group.get_command(context, words[at])
     is_known = all(word.partition("=")[0] in options_by_flag(command) for word in before if word.startswith("-"))
     line = command_line(context, [words[at], *rest, *(before if is_known else ())])
     return line if is_known else f"leave it out: {line}"
