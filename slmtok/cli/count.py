@@ -114,7 +114,7 @@ def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output:
         # Other files of a folder are not meant.
         found = [file for file in found if file in files or kind_of_file(file) == COUNTS] or found
     _refuse_tokenizers(found)
-    if not allow_duplicate:
+    if output in found and not allow_duplicate:
         _refuse_repeated(found)
     _refuse_output(found, output)
     shared = overlap(found)
@@ -180,6 +180,6 @@ def _refuse_output(files: Sequence[str], output: str) -> None:
         words = shlex.join(parts) if len(parts) <= _MAX_SHOWN_PARTS else "PARTS"
         fix = f"leave it out of the input: slmtok merge {words} -o {shlex.quote(output)} --force"
     else:
-        given = without_options(arguments_of_command(), OUTPUT_FLAGS)
+        given = [each for each in without_options(arguments_of_command(), OUTPUT_FLAGS) if each != "--force"]
         fix = shlex.join(["slmtok", "merge", *given, "-o", free_name(output)])
     raise OptionError(f"output {output!r} is also the input", where=output, fix=fix, option="output")
