@@ -320,8 +320,8 @@ def parse_memory(value: object) -> tuple[int | None, float | None]:
         raise OptionError((Setting("memory", value), " is out of range"), limit=limit, fix=fix, option="memory")
     if size < MIN_MEMORY_BYTES:
         is_plain = not isinstance(value, str) or value.strip().isdecimal()
-        # 512 is meant as 512MB, and 16 as 16GB.
-        meant = f"{size}{'GB' if size < 100 else 'MB'}" if is_plain and 0 < size < 100_000 else "1GB"
+        # 512 is meant as 512MB.
+        meant = f"{size}MB" if is_plain and MIN_MEMORY_BYTES <= size * 1_000_000 < 1 << 37 else "1GB"
         raise OptionError(
             (Setting("memory", value), " is too small to count in", ": a number alone is bytes" if is_plain else ""),
             limit=limit,

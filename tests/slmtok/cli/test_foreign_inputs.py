@@ -245,7 +245,7 @@ def test_arguments_in_the_place_of_options(slmtok, here, line, fix):
     ("line", "fact", "fix"),
     [
         ("train a.txt --vocab 280 --memory 512 -o x.json", "a number alone is bytes", "--memory 512MB"),
-        ("train a.txt --vocab 280 --memory 16 -o x.json", "a number alone is bytes", "--memory 16GB"),
+        ("train a.txt --vocab 280 --memory 16 -o x.json", "a number alone is bytes", "--memory 1GB"),
         ("train a.txt --vocab 280 --memory 0 -o x.json", "a number alone is bytes", "--memory 1GB"),
         ("extend tok.json '<|user|>' '<|tool|>' --vocab 292 -o x.json", "looks like the spelling of a special token",
          "slmtok set-special tok.json 'user=<|user|>' 'tool=<|tool|>' -o x.json"),
