@@ -155,8 +155,9 @@ def check_text(x: object) -> Text:
     if isinstance(x, os.PathLike):
         raise WrongType(f"{str(x)!r} is a path, not text", fix="read the file, or tok.encode_files([path], out)")
     if isinstance(x, (list, tuple)):
-        fix = "tok.decode(ids)" if are_ids(x) else "tok.encode_batch(texts)"
-        raise not_one_text(x, fix)
+        if are_segments(x):
+            raise not_one_text(x, "tok.encode_segments(parts), for text and specials together")
+        raise not_one_text(x, "tok.decode(ids)" if are_ids(x) else "tok.encode_batch(texts)")
     held = x.tolist() if hasattr(x, "tolist") else None
     if are_texts(held):
         raise not_one_text(x, "tok.encode_batch(texts)")
@@ -251,7 +252,14 @@ def _texts_meant(xs: object, text: object, call: str) -> str:
         return f"give texts; no field of the record is one: {', '.join(map(str, text)) or 'it has none'}"
     if is_missing(text):
         return f"tok.{call}({ALL_TEXTS})"
+    if are_segments(xs):
+        return "tok.encode_segments(parts), for the list of both"
     return f"tok.{call}(arr.to_pylist())" if hasattr(text, "as_py") else "leave it out, or str(it)"
+
+
+def are_segments(x: object) -> bool:
+    """Whether a list of texts also has segments of the module `segments`, which are no text."""
+    return isinstance(x, (list, tuple)) and any(type(each).__name__ in ("Special", "Trusted") for each in x)
 
 
 def are_ids(x: object) -> bool:

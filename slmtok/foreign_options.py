@@ -157,6 +157,23 @@ OF_TIKTOKEN = frozenset(
 """Names of encodings of tiktoken that `as_tiktoken(tok)` has, and a `Tokenizer` has not."""
 
 
+OF_SENTENCEPIECE = frozenset(
+    [
+        *("EncodeAsIds", "EncodeAsPieces", "Encode", "DecodeIds", "DecodePieces", "Decode", "GetPieceSize"),
+        *("PieceToId", "IdToPiece", "encode_as_ids", "encode_as_pieces", "decode_ids", "decode_pieces"),
+        *("piece_to_id", "id_to_piece", "get_piece_size", "piece_size"),
+    ]
+)
+"""Names of processors of SentencePiece that the one of `slmtok.compat.sentencepiece` has, and a `Tokenizer` has not."""
+_TRAIN_TEXTS = "slmtok.train(slmtok.Texts(texts), vocab_size=8192) makes a tokenizer"
+OF_OTHERS = {
+    "vocab": "tok.get_vocab() has it",
+    **dict.fromkeys(("special_tokens", "special_tokens_map"), "tok.specials has them"),
+    **dict.fromkeys(("train_from_iterator", "train_new_from_iterator"), _TRAIN_TEXTS),
+}
+"""Names of other libraries, each with what stands for it here."""
+
+
 def closest(value: object, choices: Iterable[str]) -> str | None:
     """The choice that a value, which must be one of them, is most like: it may be cut short, or misspelt; else None."""
     import difflib
@@ -268,6 +285,8 @@ def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[
         return "val", split_of_share(value)
     if name in VALIDATION_FILES and "val" in options:
         return "val", (Setting("val", f"files:{value or 'val.txt'}"), ", and the file in the corpus too")
+    if name in ("skip_special", "skip_special_tokens") and "rows" in options and value:
+        return None, "[tok.decode(row, skip_special=True) for row in rows]"
     if name == "input_sentence_size" and {"document", "max_docs"} <= {*options}:
         sentences = Setting("max_docs") if value is None else Setting("max_docs", value)
         return "max_docs", (Setting("document", "line"), ", ", sentences)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, final
 
 from slmtok import _engine, atomic
+from slmtok.calls import warn_caller
 from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of
@@ -607,6 +608,9 @@ def text_sources(paths: object) -> list[str]:
         except OSError:
             continue  # The engine reports it.
         if content is None:
+            if name.lower().endswith((".jsonl", ".ndjson")):
+                packed = f"slmtok.pack({name!r}, tok, 'data') encodes the text of its records"
+                warn_caller(f"{name!r} is encoded as it is, JSON included; {packed}")
             continue
         opened = f"open({name!r}, 'rb')"
         if isinstance(content.read_by, Setting) and content.read_by.name == "encoding":

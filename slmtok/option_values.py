@@ -99,6 +99,15 @@ def parse_pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def parse_special(text: str) -> tuple[str, str]:
+    """`ROLE=SPELLING`. Raises `ValueError`, also for two pairs in one: `user=<|user|>,tool=<|tool|>`."""
+    from slmtok.specials import divided_pairs
+
+    if len(divided_pairs(text)) > 1:
+        raise ValueError(f"takes one ROLE=SPELLING, not {text!r}")
+    return parse_pair(text)
+
+
 def collect_lists(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:
     """Pairs as a dict from name to all its values."""
     found: dict[str, list[str]] = {}
@@ -310,10 +319,13 @@ def parse_memory(value: object) -> tuple[int | None, float | None]:
         limit = "less than 8 EiB"
         raise OptionError((Setting("memory", value), " is out of range"), limit=limit, fix=fix, option="memory")
     if size < MIN_MEMORY_BYTES:
+        is_plain = not isinstance(value, str) or value.strip().isdecimal()
+        # 512 is meant as 512MB.
+        meant = f"{size}MB" if is_plain and MIN_MEMORY_BYTES <= size * 1_000_000 < 1 << 37 else "1GB"
         raise OptionError(
-            (Setting("memory", value), " is too small to count in"),
+            (Setting("memory", value), " is too small to count in", ": a number alone is bytes" if is_plain else ""),
             limit=limit,
-            fix=(Setting("memory", "1GB"),),
+            fix=(Setting("memory", meant),),
             option="memory",
         )
     return size, None

@@ -484,7 +484,7 @@ class TrainOptions(CountOptions):
         help="Give a special another spelling, or name a reserved one.",
         group=TRAINING,
         metavar="ROLE=SPELLING",
-        parse=values.parse_pair,
+        parse=values.parse_special,
         collect=values.collect_once,
         check=values.check_special,
         record="never",

@@ -26,6 +26,8 @@ AllowSpecial: TypeAlias = Collection[str]
 """Roles or spellings, or the one word "all"."""
 MAX_SPELLING_CHARS = 1024
 """Characters of the spelling of a special token."""
+SPELLING = re.compile(r"<[^\s<>]+>|\[[A-Z_]+\]")
+"""What the spelling of a special token usually looks like."""
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
@@ -150,6 +152,13 @@ class Specials(Mapping[str, int]):
             known = "" if role.startswith("_") else f"; the roles are {', '.join(self._by_role)}"
             raise AttributeError(f"no special token has the role {role!r}{known}", name=role, obj=self)
         return token.id
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in self.__slots__:
+            spelled = value if isinstance(value, str) else f"<|{name}|>"
+            call = f"tok = tok.with_special({name!r}, {spelled!r})"
+            raise AttributeError(f"specials are immutable; {call} makes a tokenizer with this spelling")
+        super().__setattr__(name, value)
 
     def __contains__(self, role: object) -> bool:
         return isinstance(role, str) and role in self._by_role
@@ -371,12 +380,22 @@ def _own_pair(text: str) -> str:
     return f"{role}={spelling or (name if name and name != role and '=' not in text else f'<|{role}|>')}"
 
 
+def divided_pairs(text: str) -> list[str]:
+    """The pairs `ROLE=SPELLING` that a text holds with commas between; one for `tool=<tool,name=x>`."""
+    parts = _NEXT_PAIR.split(text) if "=" in text.partition(",")[0] else [text]
+    return parts if all(part.count("<") == part.count(">") for part in parts) else [text]
+
+
+_NEXT_PAIR = re.compile(rf",\s*(?={_ROLE.pattern}=.)")
+
+
 def pairs_meant(texts: Sequence[str]) -> dict[str, str]:
     """Role to spelling for arguments of which some are no pair `ROLE=SPELLING`: a spelling, a role, or both in turn.
 
-    Several spellings with commas between are one argument; `SPELLING=ROLE` is a pair in the wrong order.
+    Several spellings, or pairs, with commas between are one argument; `SPELLING=ROLE` is a pair in the wrong order.
     """
     pairs: list[tuple[str, str]] = []
+    texts = [part for text in texts for part in divided_pairs(text)]
     rest = enumerate(texts)
     for at, text in rest:
         role, _, spelling = text.partition("=")
@@ -443,7 +462,10 @@ def role_spellings(spellings: Mapping[str, str] | None) -> dict[str, str]:
     for role, text in spellings.items():
         if not isinstance(role, str) or not isinstance(text, str):
             if isinstance(role, str):
-                fix = repr({each: to if isinstance(to, str) else f"<|{each}|>" for each, to in spellings.items()})
+                found: dict[str, str] = {}
+                for each, to in spellings.items():
+                    found |= {str(each): to} if isinstance(to, str) else spellings_meant([str(each)])
+                fix = repr(found)
             raise WrongType(f"the role {role!r} is spelled {text!r}", limit="a str for a str; ids are fixed", fix=fix)
     return dict(spellings)
 

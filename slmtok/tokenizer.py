@@ -27,7 +27,7 @@ from slmtok.checks import (
 )
 from slmtok.errors import SlmtokError, WrongType
 from slmtok.files import read_limited
-from slmtok.foreign_options import OF_HF, OF_TIKTOKEN
+from slmtok.foreign_options import OF_HF, OF_OTHERS, OF_SENTENCEPIECE, OF_TIKTOKEN
 from slmtok.id_arrays import StreamDecoder, byte_spans, char_spans, join_ids
 from slmtok.patterns import compile_pattern
 from slmtok.ragged import Ragged
@@ -123,7 +123,11 @@ class Tokenizer(metaclass=_NamesConstructors):
             return f"; slmtok.{name} is a function: help(slmtok.{name})"
         if name in OF_HF or name in OF_TIKTOKEN:
             return f"; slmtok.compat.{'as_hf' if name in OF_HF else 'as_tiktoken'}(tok).{name} is that of the library"
-        return "; names of other libraries: slmtok.compat.as_hf(tok), as_tiktoken(tok)"
+        if name in OF_SENTENCEPIECE:
+            return f"; slmtok.compat.sentencepiece.SentencePieceProcessor(tok).{name} is that of the library"
+        if name in OF_OTHERS:
+            return f"; {OF_OTHERS[name]}"
+        return "; dir(tok) lists those that it has, and slmtok.compat has adapters with names of other libraries"
 
     def __call__(self, *args: object, **keywords: object) -> NoReturn:
         """Raises `WrongType`: a tokenizer of transformers is called, this one is not."""

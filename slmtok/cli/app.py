@@ -244,6 +244,10 @@ class _LazyGroup(click.Group):
             sys.stdout.write(f"{self._app.name} {self._app.versions()[self._app.package]}\n")
             context.exit()
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["words"] = [*args]
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._app.commands)
 

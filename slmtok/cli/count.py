@@ -9,11 +9,13 @@ from collections.abc import Sequence
 
 from slmtok import atomic
 from slmtok.cli import reports
+from slmtok.cli.arguments import OUTPUT_FLAGS, without_options
 from slmtok.cli.files import check_is_file, check_output, dry_run_outcome, known_size, text_files, with_spill_dir
 from slmtok.cli.options import (
     INTEGER,
     OUTPUT,
     argument,
+    arguments_of_command,
     command,
     corpus_argument,
     dry_run_option,
@@ -112,6 +114,8 @@ def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output:
         # Other files of a folder are not meant.
         found = [file for file in found if file in files or kind_of_file(file) == COUNTS] or found
     _refuse_tokenizers(found)
+    if output in found and not allow_duplicate:
+        _refuse_repeated(found)
     _refuse_output(found, output)
     shared = overlap(found)
     if shared.inside is not None and not allow_duplicate:
@@ -151,6 +155,17 @@ def _refuse_tokenizers(files: Sequence[str]) -> None:
             )
 
 
+def _refuse_repeated(files: Sequence[str]) -> None:
+    """Raises `OptionError` for a file that is named twice: its counts would count twice."""
+    if len(set(files)) < len(files):
+        raise OptionError(
+            f"{next(file for file in files if files.count(file) > 1)} is named twice",
+            limit="each part of a corpus once",
+            fix="leave one of them out, or --allow-duplicate to count it each time",
+            option="allow_duplicate",
+        )
+
+
 def _refuse_output(files: Sequence[str], output: str) -> None:
     """Raises `OptionError` for an output among the files: a glob found an earlier merge, or a part is to be added."""
     if not os.path.isfile(output):  # noqa: PTH113  (false for names that no system takes)
@@ -165,5 +180,6 @@ def _refuse_output(files: Sequence[str], output: str) -> None:
         words = shlex.join(parts) if len(parts) <= _MAX_SHOWN_PARTS else "PARTS"
         fix = f"leave it out of the input: slmtok merge {words} -o {shlex.quote(output)} --force"
     else:
-        fix = f"slmtok merge {shlex.join(files)} -o {shlex.quote(free_name(output))}"
+        given = [each for each in without_options(arguments_of_command(), OUTPUT_FLAGS) if each != "--force"]
+        fix = shlex.join(["slmtok", "merge", *given, "-o", free_name(output)])
     raise OptionError(f"output {output!r} is also the input", where=output, fix=fix, option="output")

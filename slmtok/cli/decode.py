@@ -51,7 +51,13 @@ def _ids(value: str | None, arguments: Sequence[str]) -> str:
     return piped(ids, "decode", arguments, given) if ids else ""
 
 
-_HABITS = {EXTRA: _ids, "--model": instead("-t {}", "tok.json")}
+def _named_ids(value: str | None, arguments: Sequence[str]) -> str:
+    """The command with the value of `--ids`: ids, or a file with them."""
+    words = [each.removeprefix("--ids=") for each in arguments if each != "--ids"]
+    return _ids(value, words) or shlex.join(["slmtok", "decode", *words])
+
+
+_HABITS = {EXTRA: _ids, "--ids": _named_ids, "--model": instead("-t {}", "tok.json")}
 
 
 @command("decode", example=_EXAMPLE, habits=_HABITS)

@@ -72,6 +72,13 @@ def _text(value: str | None, arguments: Sequence[str]) -> str:
     return piped("some text" if value is None else value, "encode", arguments)
 
 
+def _extra(value: str | None, arguments: Sequence[str]) -> str:
+    """What stands for a second argument: the output, if there is no such file, and none is given."""
+    if value and not Path(value).exists() and not {"-o", "--output"} & {*arguments}:
+        return f"-o {shlex.quote(value)}"
+    return "one command for each file; slmtok pack takes many"
+
+
 _HABITS = {
     "--model": instead("-t {}", "tok.json"),
     **dict.fromkeys(("--text", "--string", "--prompt"), _text),
@@ -80,7 +87,7 @@ _HABITS = {
         ("--max-length", "--truncation", "--padding", "--pad"),
         instead("leave it out: encode keeps each text whole; in Python, slmtok.compat.as_hf(tok) cuts and pads"),
     ),
-    EXTRA: lambda value, arguments: "one command for each file; slmtok pack takes many",
+    EXTRA: _extra,
     "--add-special-tokens": instead("--bos --eos"),
     **dict.fromkeys(
         ("--count", "--num-tokens", "--n-tokens"), instead("slmtok eval TOK --on TEXT, which counts the ids")

@@ -337,11 +337,24 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         has = f"; {where} has {ours}" if ours else ""
         fix = f"leave out {given}: {name} belongs to {listed}{more}{has}"
     elif isinstance(command, click.Group) and not meant and name != "-v":
-        fact, fix = f"{name!r} stands before the command", f"put options after it: {where} COMMAND {name}"
+        fact, fix = f"{name!r} stands before the command", _behind_command(name, command, context)
     else:
         fact += f"; did you mean {meant!r}?" if meant else ""
         fix = f"{where} --version" if isinstance(command, click.Group) and name == "-v" else fix
     return fact, fix, name
+
+
+def _behind_command(name: str, group: click.Group, context: click.Context) -> str:
+    """The remedy for options before the command: the line with them behind it, or without where it has them not."""
+    words = list(context.meta.get("words", ()))
+    found = ((at, group.get_command(context, word)) for at, word in enumerate(words))
+    at, command = next(((at, command) for at, command in found if command), (0, None))
+    if command is None:
+        return f"put options after it: {context.command_path} COMMAND {name}"
+    before, rest = words[:at], words[at + 1 :]
+    is_known = all(word.partition("=")[0] in options_by_flag(command) for word in before if word.startswith("-"))
+    line = command_line(context, [words[at], *rest, *(before if is_known else ())])
+    return line if is_known else f"leave it out: {line}"
 
 
 def _long_flags(command: click.Command) -> list[str]:
@@ -659,8 +672,28 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
     at = next((index for index, word in enumerate(words[:-1]) if word in flags), None)
     if not given or at is None:
         return None
+    if name == "--tokenizer" and (line := _with_tokenizer_named(param, context)):
+        return line
     lacking = [*_free(words[at : at + 2], param), *_other_required(param, context)]
     return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(lacking)}"
+
+
+def _with_tokenizer_named(param: click.Parameter | None, context: click.Context) -> str | None:
+    """The command line with the one tokenizer among its arguments as the value of -t, and the last one as the output.
+
+    None without a tokenizer among the arguments.
+    """
+    from slmtok.cli.files import names_tokenizer
+
+    given, words = positional(context), arguments_of(context)
+    tokenizers = [each for each in given if names_tokenizer(each)]
+    if len(tokenizers) != 1:
+        return None
+    rest = [each for each in given if each not in tokenizers]
+    is_output = len(rest) > 1 and not os.path.exists(rest[-1]) and not any(map(words.count, OUTPUT_FLAGS))  # noqa: PTH110
+    output = ["-o", rest.pop()] if is_output else _other_required(param, context)
+    left_out = [*tokenizers, *output[1:]] if is_output else tokenizers
+    return line_without(left_out, context, "-t", *tokenizers, *output)
 
 
 _MAX_SHOWN_COMMANDS = 5

@@ -50,9 +50,9 @@ from slmtok.errors import CorruptFile, InvalidSpecials, MissingInput, OptionErro
 from slmtok.files import free_name, read_limited
 from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
-from slmtok.option_values import collect_once, parse_pair
+from slmtok.option_values import collect_once, parse_special
 from slmtok.options import CountOptions, TrainOptions
-from slmtok.specials import SpecialId
+from slmtok.specials import SPELLING, SpecialId, pairs_meant
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.lock import load_lock, lock_path
 
@@ -162,6 +162,7 @@ def extend(
     refuse_list(
         arguments_of_command(), lambda sizes: f"--vocab {max(sizes, key=int)}, which slmtok slice cuts to others"
     )
+    _refuse_spellings(tokenizer, corpus, output)
     _check([tokenizer], output, force=force)
     before = load(tokenizer)
     check_larger(size, before.n_vocab)
@@ -178,6 +179,19 @@ def extend(
         ("length", f"{changes.ids_after:,} ids, {fewer:.2%} fewer than before"),
     ]
     return _outcome(before, extended.tokenizer, output, rows, {"recut": asdict(changes)})
+
+
+def _refuse_spellings(tokenizer: str, corpus: Sequence[str], output: str) -> None:
+    """Raises `OptionError` for spellings of special tokens in the place of text."""
+    spelled = [word for word in corpus if SPELLING.fullmatch(word) and not os.path.exists(word)]  # noqa: PTH110
+    if spelled:
+        pairs = [f"{role}={text}" for role, text in pairs_meant(spelled).items()]
+        raise OptionError(
+            f"{spelled[0]!r} is no file, and looks like the spelling of a special token",
+            limit="extend learns tokens from text; a special token takes one of the reserved ids",
+            fix=shlex.join(["slmtok", "set-special", tokenizer, *pairs, "-o", output]),
+            option="corpus",
+        )
 
 
 def _counts_for(
@@ -271,14 +285,18 @@ def _refuse_listed_ids(path: str) -> None:
     if not (ends or _IDS.fullmatch(path)) or os.path.exists(path):  # noqa: PTH110
         return
     name = free_name("prune-ids.txt")
-    line = ["slmtok", "prune", *(name if each == path else each for each in arguments_of_command())]
-    line = [f"--ids={name}" if each == f"--ids={path}" else each for each in line]
     listed = f"seq {ends[1]} {ends[2]}" if ends else f"printf '%s\\n' {' '.join(re.findall('[0-9]+', path))}"
     raise MissingInput(
         f"no file {path!r}: --ids names a file of ids",
         where="--ids",
-        fix=f"{listed} > {name} && {shlex.join(line)}",
+        fix=f"{listed} > {name} && {_with_ids(name, path)}",
     )
+
+
+def _with_ids(name: str, path: str) -> str:
+    """The command line with the file `name` in the place of the ids at `path`."""
+    words = (name if each == path else each for each in arguments_of_command())
+    return shlex.join(["slmtok", "prune", *(f"--ids={name}" if each == f"--ids={path}" else each for each in words)])
 
 
 def read_id_list(path: str, fingerprint: str) -> list[int]:
@@ -287,6 +305,17 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
     Raises `MissingInput`, `Unreadable`, `CorruptFile`, `OptionError` for a file that records another tokenizer.
     """
     _refuse_listed_ids(path)
+    if path.endswith(ID_MAP_SUFFIX) and os.path.isfile(path):  # noqa: PTH113
+        name = free_name("removed.txt")
+        code = "import sys, numpy as np; print(*np.flatnonzero(np.load(sys.argv[1]) < 0))"
+        listed = shlex.join(["python", "-c", code, path])
+        raise MissingInput(
+            f"{path} is an id map, not a list of ids",
+            where="--ids",
+            limit="a map has the new id of each old one, and -1 for a removed one",
+            fix=f"{listed} > {name} && {_with_ids(name, path)}",
+            path=path,
+        )
     if is_packed(path):
         fix = f"slmtok exposure {shlex.quote(path)} -o rare.json lists the ids that it hardly has, then --ids rare.json"
         raise MissingInput(f"{path!r} is packed data, not a list of ids", where="--ids", fix=fix, path=path)
@@ -307,7 +336,8 @@ def read_id_list(path: str, fingerprint: str) -> list[int]:
             f"{path} is not a list of ids",
             where=f"--ids{'' if text.lstrip().startswith(('[', '{')) else wrong}",
             limit="one id a line, a JSON list, or an object with a list under 'ids'",
-            fix=f"name a file with one id a line; slmtok vocab {shlex.quote(tokenizer)} lists the ids",
+            fix=f"name a file with one id a line; slmtok vocab {shlex.quote(tokenizer)} lists the ids, "
+            f"and slmtok vocab {shlex.quote(tokenizer)} | awk '{{print $1}}' the ids alone",
             path=path,
         ) from None
     recorded = content.get("fingerprint", fingerprint) if isinstance(content, dict) else fingerprint
@@ -343,7 +373,7 @@ def _with_roles(value: str | None, arguments: Sequence[str]) -> str:
          habits=dict.fromkeys(_ROLE_OPTIONS, _with_roles))  # fmt: skip
 @tokenizer_argument()
 @argument("names", metavar="ROLE=SPELLING...", nargs=-1, required=True, help="A role and its spelling.",
-          type=Parsed(parse_pair, expects="ROLE=SPELLING"),
+          type=Parsed(parse_special, expects="ROLE=SPELLING"),
           callback=collector("the command line", collect_once))  # fmt: skip
 @output_options(required=True)
 def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool) -> Outcome:

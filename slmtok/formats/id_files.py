@@ -373,6 +373,15 @@ class _Line:
                     limit="integers with spaces between, one document a line, as slmtok encode writes without --json",
                     fix=_lines_of_json(self._where.rpartition(", line ")[0]),
                 )
+            if index == 0 and word.startswith(b"["):
+                name = self._where.rpartition(", line ")[0]
+                written = f"{shlex.quote(name)} > {shlex.quote(free_name('ids.txt'))}"
+                raise MalformedRecord(
+                    "this is a JSON list, not lines of ids",
+                    where=self._where,
+                    limit="integers with spaces between, one document a line",
+                    fix=f"tr -s '[],' ' ' < {written}" if Path(name).is_file() else "pipe it through tr -s '[],' ' '",
+                )
             raise MalformedRecord(
                 f"{text!r} is not an id" + ("" if match is None else ": it ends before it starts"),
                 where=f"{self._where}, word {index + 1}",

@@ -372,6 +372,9 @@ def _merge_meant(first: _Path, second: object, options: Mapping[str, Any]) -> st
         output, inputs = (first, [second]) if os.path.exists(second) else (second, [first])  # noqa: PTH110
     output = os.fspath(output) if options.get("force") else free_name(os.fspath(output))
     given = "".join(f", {name}={value!r}" for name, value in options.items())
+    if any(char in os.fspath(first) for char in "*?[") and isinstance(second, (str, os.PathLike)):
+        files = f"glob.glob({os.fspath(first)!r})"
+        return f"import glob; slmtok.merge_counts({files}, {os.fspath(second)!r}{given})"
     return f"slmtok.merge_counts([{', '.join(map(argument_text, inputs))}], {output!r}{given})"
 
 

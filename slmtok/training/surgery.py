@@ -18,10 +18,10 @@ import numpy as np
 
 from slmtok.calls import Expression, argument_text, call_text, explains_calls
 from slmtok.checks import U64, are_texts, check_int, refuse_masked
-from slmtok.errors import InvalidTokens, Message, OptionError, Setting, WrongType
+from slmtok.errors import InvalidTokens, Message, OptionError, Setting, VocabularyTooSmall, WrongType
 from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
 from slmtok.schemes import SCHEMES
-from slmtok.specials import FIRST_LEARNED, pairs_meant
+from slmtok.specials import FIRST_LEARNED, SPELLING, pairs_meant
 from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
 from slmtok.training.api import check_no_reading, count, require_text
 from slmtok.training.counts import BLOCK_PIECES, PretokenCounts
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from slmtok.vocabulary import Merge, Vocabulary
 
 _MAX_LISTED_IDS = 10
-_SPECIAL = re.compile(r"<[^\s<>]+>|\[[A-Z_]+\]")
-"""A text that is spelled like a special token."""
 _CUT = ", pattern=tok.pattern.regex"
 """In a call that counts text: the pattern of a tokenizer."""
 
@@ -119,7 +117,14 @@ def extend(
         fix = _extend_text(counts, tokenizer, options, keywords)
         refuse_swapped(tokenizer, counts, "slmtok.extend(tokenizer, counts)", fix)
     vocabulary = check_tokenizer(tokenizer).vocabulary
-    given, options = options, build_options(TrainOptions, options, keywords)
+    given = options
+    try:
+        options = build_options(TrainOptions, options, keywords)
+    except VocabularyTooSmall as error:
+        # Below the size of any tokenizer, it is meant as the number of new ids.
+        more = max(cast("int", error.fields["n_vocab"]), 1)
+        error.fix = (Setting("vocab_size", vocabulary.n_vocab + more), f" for {more} more")
+        raise
     check_larger(options.n_vocab, vocabulary.n_vocab)
     if not isinstance(counts, PretokenCounts):
         fix = _extend_text(tokenizer, counts, given, keywords)
@@ -169,7 +174,7 @@ def _extend_text(
     if isinstance(corpus, PretokenCounts):
         return call_text("slmtok.extend", [tokenizer, corpus], keywords, options)
     texts = [each for each in corpus if isinstance(each, str)] if isinstance(corpus, (list, tuple)) else []
-    if texts and all(map(_SPECIAL.fullmatch, texts)):
+    if texts and all(map(SPELLING.fullmatch, texts)):
         return "tok" + "".join(f".with_special({role!r}, {text!r})" for role, text in pairs_meant(texts).items())
     if are_texts(corpus) and not any(map(os.path.exists, cast("list[str]", corpus))):
         corpus = Expression(f"slmtok.Texts({argument_text(corpus, 'texts')})")
@@ -314,6 +319,16 @@ def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
             wanted.add(number)
         else:
             wrong.append(number)
+    if -1 in wrong and hasattr(given, "__len__") and len(cast("list[int]", given)) == vocabulary.n_vocab:
+        raise OptionError(
+            (
+                Setting("ids"),
+                f" is an id map: the new ids of all {vocabulary.n_vocab} ids, -1 for a removed one",
+            ),
+            limit="the ids to remove",
+            fix="ids=np.flatnonzero(np.asarray(id_map) < 0) removes what it removes",
+            option="ids",
+        )
     if wrong:
         listed = ", ".join(map(str, wrong[:_MAX_LISTED_IDS])) + ", …" * (len(wrong) > _MAX_LISTED_IDS)
         raise OptionError(

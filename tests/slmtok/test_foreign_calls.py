@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import re
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import slmtok
 from slmtok.errors import OptionError, SlmtokError, UnknownOption, VocabularyTooSmall, WrongType
+from slmtok.foreign_options import OF_OTHERS, OF_SENTENCEPIECE
 
 TEXTS = slmtok.Texts(["low low low lower", "newest newest widest"] * 30)
 
@@ -35,6 +40,93 @@ def test_a_tokenizer_without_a_vocabulary_says_what_makes_one():
     with pytest.raises(WrongType, match="lacks 'vocabulary'") as caught:
         slmtok.Tokenizer()
     assert str(caught.value.fix).startswith("slmtok.train('corpus.txt', vocab_size=8192) makes one")
+
+
+def test_an_id_map_is_no_list_of_ids(tok):
+    pruned = slmtok.prune(tok, unused_on=slmtok.Texts(["the cat"]))
+    with pytest.raises(OptionError, match=f"ids is an id map: the new ids of all {tok.n_vocab} ids, -1 for") as caught:
+        slmtok.prune(tok, ids=pruned.id_map)
+    ids = eval(str(caught.value.fix).removeprefix("ids=").partition(" removes")[0], {"np": np, "id_map": pruned.id_map})
+    assert slmtok.prune(tok, ids=ids).tokenizer == pruned.tokenizer
+    with pytest.raises(OptionError, match="id -1 cannot be pruned"):
+        slmtok.prune(tok, ids=[-1])
+
+
+def test_segments_among_texts_lead_to_their_call(tok):
+    parts = [slmtok.Special("bos"), "the cat"]
+    for call in (tok.encode, tok.encode_batch):
+        with pytest.raises(WrongType) as caught:
+            call(parts)
+        code = str(caught.value.fix).partition(",")[0]
+        assert code == "tok.encode_segments(parts)"
+        assert eval(code, {"tok": tok, "parts": parts}).ids[0] == 1
+
+
+@pytest.mark.parametrize("name", ["skip_special", "skip_special_tokens"])
+def test_a_batch_without_specials(tok, name):
+    rows = [[1, 300 % tok.n_vocab], [2]]
+    with pytest.raises(UnknownOption) as caught:
+        tok.decode_batch(rows, **{name: True})
+    found = eval(str(caught.value.fix), {"tok": tok, "rows": rows})
+    assert found == [tok.decode(rows[0][1:]), ""]
+    with pytest.raises(UnknownOption, match=f"without {name}"):
+        tok.decode_batch(rows, **{name: False})
+
+
+def test_more_ids_below_the_least_size_are_new_ones(tok):
+    with pytest.raises(VocabularyTooSmall, match="vocab_size=10 is below the minimum size") as caught:
+        slmtok.extend(tok, slmtok.count(TEXTS), vocab_size=10)
+    assert caught.value.to_dict()["fix"] == f"vocab_size={tok.n_vocab + 10} for 10 more"
+
+
+@pytest.mark.parametrize(
+    ("special", "fix"),
+    [
+        ({"<|user|>": 16}, {"user": "<|user|>"}),
+        ({"user": 16}, {"user": "<|user|>"}),
+        ({"eos": "</e>", "<|a|>": 6}, {"eos": "</e>", "a": "<|a|>"}),
+    ],
+)
+def test_spellings_with_ids(special, fix):
+    with pytest.raises(WrongType) as caught:
+        slmtok.train(TEXTS, vocab_size=285, special=special)
+    assert caught.value.fix == f"special={fix}"
+    specials = slmtok.train(TEXTS, vocab_size=280, special=fix).specials
+    assert all(specials.text(role) == text for role, text in fix.items())
+
+
+def test_specials_are_immutable(tok):
+    with pytest.raises(AttributeError, match=r"specials are immutable; tok = tok.with_special\('eos', '<x>'\) makes"):
+        tok.specials.eos = "<x>"
+    assert copy.deepcopy(tok.specials) == pickle.loads(pickle.dumps(tok.specials)) == tok.specials
+
+
+def test_a_glob_in_the_place_of_counts_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    slmtok.count(TEXTS).save("a.counts")
+    with pytest.raises(WrongType) as caught:
+        slmtok.merge_counts("*.counts", "m.counts")
+    exec(str(caught.value.fix), {"slmtok": slmtok})
+    assert Path("m.counts").is_file()
+
+
+def test_names_of_other_libraries_lead_to_what_has_them(tok):
+    processor = import_module("slmtok.compat.sentencepiece").SentencePieceProcessor(tok)
+    for name in OF_SENTENCEPIECE:
+        with pytest.raises(AttributeError, match=rf"SentencePieceProcessor\(tok\).{name} is that of the library"):
+            getattr(tok, name)
+        assert hasattr(processor, name)
+    for name in OF_OTHERS:
+        with pytest.raises(AttributeError) as caught:
+            getattr(tok, name)
+        code = re.split(" has | makes ", str(caught.value).partition("; ")[2])[0]
+        assert eval(code.replace("8192", "274"), {"slmtok": slmtok, "tok": tok, "texts": ["low lower"] * 30}), name
+
+
+def test_records_that_are_encoded_as_they_are(tok, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
+    with pytest.warns(UserWarning, match="is encoded as it is, JSON included; slmtok.pack"):
+        tok.encode_files(tmp_path / "a.jsonl", tmp_path / "ids.bin")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -212,6 +214,84 @@ def test_a_size_among_the_texts_is_the_size(slmtok, here):
     assert "fix:   slmtok train a.txt --vocab 300\n" in slmtok("train", "a.txt", "300").err
     Path("300").write_text("low lower lowest")
     assert "fix:   slmtok train a.txt 300 --vocab 8192\n" in slmtok("train", "a.txt", "300").err
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("encode a.txt tok.json a.ids", "slmtok encode a.txt -t tok.json -o a.ids"),
+        ("pack a.txt tok.json new", "slmtok pack a.txt -t tok.json -o new"),
+        ("pack a.txt tok.json a.txt", "slmtok pack a.txt a.txt -t tok.json -o data"),
+        ("set-special tok.json 'user=<|user|>,tool=<|tool|>' -o x.json",
+         "slmtok set-special tok.json 'user=<|user|>' 'tool=<|tool|>' -o x.json"),
+        ("--quiet train a.txt -o x.json --vocab 280", "slmtok train a.txt -o x.json --vocab 280 --quiet"),
+        ("--verbose train a.txt -o x.json --vocab 280", "leave it out: slmtok train a.txt -o x.json --vocab 280"),
+        ("--vocab 280 train a.txt -o x.json", "slmtok train a.txt -o x.json --vocab 280"),
+        ("merge a.counts --min-count 2 -o a.counts", "slmtok merge a.counts --min-count 2 -o a-2.counts"),
+        ("decode --ids 301 302 -t tok.json", "printf %s '301 302' | slmtok decode - -t tok.json"),
+        ("decode --ids=281 -t tok.json", "printf %s 281 | slmtok decode - -t tok.json"),
+        ("decode --ids a.ids -t tok.json", "slmtok decode a.ids -t tok.json"),
+    ],
+)  # fmt: skip
+def test_arguments_in_the_place_of_options(slmtok, here, line, fix):
+    ran = slmtok(*shlex.split(line))
+    assert ran.code == 2 and f"  fix:   {fix}\n" in ran.err, ran.err
+    command = shlex.split(fix.removeprefix("leave it out: "))
+    if command[0] == "slmtok" and command[2] != "a.ids" and command.count("a.txt") < 2:
+        assert slmtok(*command[1:]).code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "fact", "fix"),
+    [
+        ("train a.txt --vocab 280 --memory 512 -o x.json", "a number alone is bytes", "--memory 512MB"),
+        ("train a.txt --vocab 280 --memory 16 -o x.json", "a number alone is bytes", "--memory 1GB"),
+        ("train a.txt --vocab 280 --memory 0 -o x.json", "a number alone is bytes", "--memory 1GB"),
+        ("extend tok.json '<|user|>' '<|tool|>' --vocab 292 -o x.json", "looks like the spelling of a special token",
+         "slmtok set-special tok.json 'user=<|user|>' 'tool=<|tool|>' -o x.json"),
+        ("decode list.json -t tok.json", "this is a JSON list, not lines of ids",
+         "tr -s '[],' ' ' < list.json > ids.txt"),
+        ("prune tok.json --ids empty.txt -o x.json", "empty.txt is not a list of ids",
+         "name a file with one id a line; slmtok vocab tok.json lists the ids, "
+         "and slmtok vocab tok.json | awk '{print $1}' the ids alone"),
+    ],
+)  # fmt: skip
+def test_values_that_are_read_as_something_else(slmtok, here, line, fact, fix):
+    Path("list.json").write_text("[281,282,\n283]\n")
+    ran = slmtok(*shlex.split(line))
+    assert fact in ran.err and f"  fix:   {fix}\n" in ran.err, ran.err
+    if fix.startswith("tr"):
+        subprocess.run(["bash", "-c", fix], check=True)
+        assert slmtok("decode", "ids.txt", "-t", "tok.json").out == package.load("tok.json").decode([281, 282, 283])
+    elif fix.startswith("slmtok"):
+        assert slmtok(*shlex.split(fix)[1:]).code == 0
+
+
+def test_an_id_map_in_the_place_of_ids(slmtok, here):
+    Path("b.txt").write_text("the cat")
+    assert slmtok("prune", "tok.json", "--unused-on", "b.txt", "-o", "p.json").code == 0
+    ran = slmtok("prune", "tok.json", "--ids", "p.json.ids.npy", "-o", "q.json")
+    assert "error: p.json.ids.npy is an id map, not a list of ids\n" in ran.err
+    made, command = ran.err.partition("fix:   ")[2].strip().split(" && ")
+    subprocess.run(["bash", "-c", made.replace("python", shlex.quote(sys.executable), 1)], check=True)
+    assert slmtok(*shlex.split(command)[1:]).code == 0
+    assert package.load("q.json").to_bytes() == package.load("p.json").to_bytes()
+
+
+def test_counts_that_are_named_twice_are_named_first(slmtok, here):
+    ran = slmtok("merge", "a.counts", "a.counts", "-o", "a.counts")
+    assert "error: a.counts is named twice\n" in ran.err and "or --allow-duplicate to count it each time" in ran.err
+    fix = "fix:   slmtok merge a.counts a.counts --allow-duplicate -o a-2.counts\n"
+    assert fix in slmtok("merge", "a.counts", "a.counts", "--allow-duplicate", "-o", "a.counts").err
+    assert slmtok(*fix.split()[2:]).code == 0
+
+
+@pytest.mark.parametrize("spelling", ["<|tool,name=x|>", "<a>,", ","])
+def test_a_spelling_with_a_comma_is_one(slmtok, here, spelling):
+    assert slmtok("set-special", "tok.json", f"tool={spelling}", "-o", "x.json").code == 0
+    assert package.load("x.json").specials.text("tool") == spelling
+    ran = slmtok("train", "a.txt", "--vocab", "280", "--special", "user=<u>, tool=<t>", "-o", "y.json")
+    assert "fix:   --special 'user=<u>' --special 'tool=<t>'\n" in ran.err
 
 
 def test_a_field_that_a_later_record_lacks(slmtok, here):

@@ -191,7 +191,7 @@ CASES = {
     "info dead.json": (1, "fix:   slmtok prune TOK --ids dead.json -o FILE removes them\n"),
     "info page.html": (1, "fix:   open it in a browser\n"),
     "encode table.parquet -t tok.json": (2, "fix:   --format parquet, or --format text to read"),
-    "--vocab 300 train a.txt": (2, "fix:   put options after it: slmtok COMMAND --vocab\n"),
+    "--vocab 300 train a.txt": (2, "fix:   slmtok train a.txt --vocab 300\n"),
     "train a.txt --vocab 300 --temperature nan -o x": (2, "error: --temperature nan is out of range\n"),
     "prune tok.json --ids deep.json -o x": (1, "deep.json is not a list of ids\n"),
     "slice tok.json --vocab 275": (2, "fix:   slmtok slice tok.json --vocab 275 -o small.json\n"),
