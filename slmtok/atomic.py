@@ -58,10 +58,8 @@ class OutputSet:
     _keeps: bool = False
 
     def publish_last(self) -> None:
-        """Renames the last output ahead of the others. It stays whatever becomes of these.
-
-        The same command may replace it after an interruption or an error of the system.
-        """
+        """Renames the last output ahead of the others. It stays whatever becomes of these, and the same command may
+        replace it."""
         self._commit([len(self.paths) - 1], is_recorded=True)
         self._keeps = True
 
@@ -105,15 +103,10 @@ class OutputSet:
         identities = [[os.fspath(path.absolute()), *identity] for path, identity in found.items()]
         write_synced(self._records[-1], json.dumps(identities).encode())
 
-    def clean_up(self, error: BaseException) -> bool:
-        """Removes temporary files, and outputs that are not to stay. Whether some outputs stay.
-
-        The records stay for the same command, which finishes the set, unless `error` would stop it again.
-        """
+    def clean_up(self) -> bool:
+        """Removes temporary files, and outputs that are not to stay. Whether some outputs stay."""
         is_partial = bool(self._renamed and (self._keeps or (self.force and self.existed)))
-        is_final = isinstance(error, SlmtokError) and not isinstance(error, (OSError, MemoryError))
-        records = self._records if is_final or not is_partial else ()
-        for path in (*self.temporary, *(() if is_partial else self._renamed), *records):
+        for path in (*self.temporary, *(() if is_partial else (*self._renamed, *self._records))):
             # The first failure is the one to report.
             with suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -135,7 +128,7 @@ def output_set(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = Fals
         yield outputs
         outputs.finish()
     except BaseException as error:
-        is_partial = outputs.clean_up(error)
+        is_partial = outputs.clean_up()
         translated = _translate_error(error, outputs.temporary, paths, partial=is_partial)
         if translated is not None:
             raise translated from error
