@@ -1,7 +1,8 @@
 """`slm`, `slmtok` and `torchrun` for tests that run many of them: a server with their modules imported forks each.
 
-A command on the PATH that `forked_commands` gives is this file as a client: it sends arguments, environment, folder and
-standard streams over a Unix socket, passes signals on, and ends as the command does. Killed, it kills the command.
+A command on the PATH that `forked_commands` gives is a client, `forked_client.py`: it sends arguments, environment,
+folder and standard streams over a Unix socket, passes signals on, and ends as the command does. Killed, it kills the
+command.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import json
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
@@ -19,18 +19,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import forked_client
+
 MODULES = {"slm": "slmmodel.__main__", "slmtok": "slmtok.__main__", "torchrun": "torch.distributed.run"}
 # An optimizer imports `torch._dynamo`, and takes a second for it.
 IMPORTED = (
-    *MODULES.values(),
-    *("torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor", "safetensors.torch"),
-    *("slmtok.cli", "slmtok.tokenizer", "slmmodel.cli", "slmmodel.app", "slmmodel.trainer", "slmmodel.models.infini"),
-    *("yaml", "rich.table", "matplotlib.figure"),
+    *("torch.distributed.run", "torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor"),
+    *("safetensors.torch", "numpy", "yaml", "jinja2", "rich.table", "matplotlib.figure"),
 )
+"""Besides all modules of slmtok and slmmodel."""
 SIZE = 1 << 20
 """The most bytes of a request."""
-STATUS = struct.Struct("h")
-"""How a command ended; of one that a signal ended, minus its number."""
 
 
 @contextmanager
@@ -39,9 +38,9 @@ def forked_commands(folder: Path) -> Iterator[dict[str, str]]:
     address = folder / "socket"
     for name in MODULES:
         command = folder / name
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{__file__}" {name} "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{forked_client.__file__}" {name} "$@"\n')
         command.chmod(0o755)
-    server = subprocess.Popen([sys.executable, __file__, "--serve", address], stdin=subprocess.DEVNULL)
+    server = subprocess.Popen([sys.executable, __file__, address], stdin=subprocess.DEVNULL)
     try:
         while not address.exists():
             assert server.poll() is None, "the server has ended"
@@ -53,32 +52,16 @@ def forked_commands(folder: Path) -> Iterator[dict[str, str]]:
         server.wait()
 
 
-def main() -> None:
-    """The client where the file was started under the name of a command, else the server."""
-    if len(sys.argv) == 3 and sys.argv[1] == "--serve":
-        serve(sys.argv[2])
-    job = {"command": sys.argv[1:], "folder": str(Path.cwd()), "env": dict(os.environ)}
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.connect(os.environ["FORKED_COMMANDS"])
-        socket.send_fds(connection, [json.dumps(job).encode() + b"\n"], [0, 1, 2])
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda number, frame: connection.send(bytes([number])))
-        (status,) = STATUS.unpack(connection.recv(STATUS.size))
-    if status < 0:
-        with suppress(OSError):
-            signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-    sys.exit(status)
-
-
 def serve(address: str) -> None:
     """Answers while the process that started it lives."""
     from importlib import import_module
 
-    for module in IMPORTED:
+    for module in (*modules_of("slmtok"), *modules_of("slmmodel"), *IMPORTED):
         # The packages of some extras may be missing.
         with suppress(ImportError):
             import_module(module)
+    if "matplotlib" in sys.modules:
+        draw_a_chart()
     import_module("slmtok.formats.verification").FULL = import_module("export_effort").QUICK
     parent = os.getppid()
     running: dict[int, socket.socket] = {}
@@ -98,6 +81,20 @@ def serve(address: str) -> None:
                 server.close()
                 attend(connection)
             running[process] = connection
+
+
+def modules_of(package: str) -> list[str]:
+    """All modules of a package: what is imported before a fork need not be imported behind it."""
+    root = Path(__file__).parents[1]
+    files = (path.relative_to(root).with_suffix("") for path in (root / package).rglob("*.py"))
+    return sorted(".".join(path.parts).removesuffix(".__init__") for path in files)
+
+
+def draw_a_chart() -> None:
+    """The first chart of a process reads the fonts, and imports what draws SVG."""
+    from slmtok.pages.charts import Line, line_chart
+
+    line_chart([Line("", [0.0, 1.0], [0.0, 1.0])], x="x", y="y")
 
 
 def reap(running: dict[int, socket.socket]) -> None:
@@ -130,11 +127,13 @@ def attend(connection: socket.socket) -> None:
         with suppress(ConnectionError):
             while number := connection.recv(1):
                 os.kill(process, number[0])
-        os.kill(process, signal.SIGKILL)
+        # The client also closes the connection when the command has ended.
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
     threading.Thread(target=pass_on, daemon=True).start()
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    connection.send(STATUS.pack(status))
+    connection.send(forked_client.STATUS.pack(status))
     os._exit(0)
 
 
@@ -166,4 +165,4 @@ def run(job: dict[str, Any], streams: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(sys.argv[1])

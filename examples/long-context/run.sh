@@ -4,7 +4,7 @@
 #   STEPS=40 BYTES=200kB examples/long-context/run.sh    a minute: shows the commands, trains no useful model
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-size=(${STEPS:+--budget "steps=$STEPS" --set run.save_every=10})
+size=(${STEPS:+--budget "steps=$STEPS" --set run.save_every=10} ${BATCH:+--set "run.batch_tokens=$BATCH"})
 
 # A folder of parquet files and a tokenizer. With data of your own: put the files into parquet/.
 slmtok sample-corpus --bytes "${BYTES:-10MB}" -o corpus.txt

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from command_table import FILES, INPUTS, MODEL_COMMANDS, Command
+from forked_commands import modules_of
 
 HERE = Path(__file__).parent
 # The classes of calls and the actions of shim.c.
@@ -116,8 +117,10 @@ class Harness:
         subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", shim, HERE / "shim.c", "-ldl"], check=True)
         paths = [str(HERE), *(path for path in sys.path if path)]
         shims = {"LD_PRELOAD": str(shim), "FAULTS_SHIM": str(shim), "PYTHONPATH": os.pathsep.join(paths)}
-        modules = ["numpy", "tokenizers", "rich.table", *_modules("slmtok")]
-        of_models = ["torch._dynamo", "safetensors.torch", "matplotlib.figure", *OF_EXPORT, *_modules("slmmodel")]
+        modules = ["numpy", "tokenizers", "rich.table", "jinja2", *modules_of("slmtok")]
+        of_models = ["torch._dynamo", "safetensors.torch", *OF_EXPORT, *modules_of("slmmodel")]
+        # In a server without a home, `report` itself imports matplotlib, which then looks for a folder of its own.
+        modules += ["matplotlib.figure"] if env is None or models else []
         modules += of_models if models else []
         self._server: Any = subprocess.Popen(
             [sys.executable, HERE / "fault_server.py", *modules],
@@ -299,13 +302,6 @@ class Harness:
         ran = self.run(command)
         other = differences(found, content(self.tried / "out"))
         return f"success with outputs of neither the old nor the new inputs: {other}; {ran['err']}" if other else None
-
-
-def _modules(package: str) -> list[str]:
-    """All modules of a package: what is imported before a fork need not be imported behind it."""
-    root = HERE.parents[1]
-    files = (path.relative_to(root).with_suffix("") for path in (root / package).rglob("*.py"))
-    return sorted(".".join(path.parts).removesuffix(".__init__") for path in files if path.name != "__main__.py")
 
 
 def unclear(ran: dict[str, Any]) -> str | None:

@@ -16,6 +16,8 @@ import tempfile
 from importlib import import_module
 from typing import Any
 
+from forked_commands import draw_a_chart
+
 from slmtok._engine import Pattern
 from slmtok.pages.js_regex import to_js
 
@@ -104,6 +106,8 @@ def main() -> None:
         torch.cpu._is_avx2_supported()
     # `view` translates the classes of the pattern once a process.
     to_js(Pattern("slm").regex)
+    if "matplotlib" in sys.modules:
+        draw_a_chart()
     for line in sys.stdin:
         sys.stdout.write(json.dumps(serve(json.loads(line))) + "\n")
         sys.stdout.flush()

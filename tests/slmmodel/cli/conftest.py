@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from slmmodel.cli import main
+from slmmodel.cli import demo, main
 
 
 @dataclass(frozen=True)
@@ -49,3 +49,10 @@ def slm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
         return ran
 
     return run
+
+
+@pytest.fixture
+def short_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sampling takes most of the time of a small demo."""
+    for kind in ("ONE_TEXT", "STORIES"):
+        monkeypatch.setattr(demo, kind, getattr(demo, kind)._replace(sample_ids=4))

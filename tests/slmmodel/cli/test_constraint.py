@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import re
 from collections import Counter
@@ -48,6 +49,11 @@ TAILS = [
 
 def continues(pattern: str, text: bytes) -> tuple[bool, bool]:
     """Whether a match can follow on this text, and whether it is one."""
+    try:
+        codecs.utf_8_decode(text, "strict", False)
+    except UnicodeDecodeError:
+        # No tail makes characters of it.
+        return False, False
     for tail in TAILS:
         try:
             whole = (text + tail).decode()

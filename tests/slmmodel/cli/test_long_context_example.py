@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 def test_the_script_at_a_small_size(tmp_path: Path, commands: Mapping[str, str]) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    sizes = {"STEPS": "24", "BYTES": "100kB", "VOCAB": "600", "SAMPLES": "2", "LENGTHS": "512"}
+    sizes = {"STEPS": "24", "BATCH": "1024", "BYTES": "100kB", "VOCAB": "600", "SAMPLES": "2", "LENGTHS": "512"}
     env = {**commands, **sizes, "PYTHONPATH": str(ROOT)}
     script = [shutil.which("bash") or "bash", str(ROOT / "examples" / "long-context" / "run.sh")]
     ran = subprocess.run(script, cwd=work, env=env, capture_output=True, text=True, timeout=600)

@@ -21,13 +21,6 @@ def text() -> bytes:
     return "\n\n".join(story(index) for index in range(60)).encode()[:40_000]
 
 
-@pytest.fixture
-def short_samples(monkeypatch):
-    """Sampling takes most of the time of a small demo."""
-    for kind in ("ONE_TEXT", "STORIES"):
-        monkeypatch.setattr(slm_demo, kind, getattr(slm_demo, kind)._replace(sample_ids=4))
-
-
 @pytest.mark.usefixtures("short_samples")
 def test_a_text_in_the_place_of_the_tokenizer_is_no_tokenizer(slm, text):
     Path("text.txt").write_bytes(text)
@@ -56,6 +49,7 @@ def test_what_is_no_tokenizer_is_not_called_one(slm, text, line, fact):
     assert "is a tokenizer" not in ran.err
 
 
+@pytest.mark.usefixtures("short_samples")
 def test_a_setting_is_of_training_on_the_data_of_a_demo(slm, text):
     Path("text.txt").write_bytes(text)
     line = "demo text.txt --vocab 300 --steps 1 --lr 1e-3 --threads 1 -o new"
@@ -166,19 +160,20 @@ def test_a_text_that_is_not_there(slm):
 
 
 IMPORTS = """
-import torch._dynamo
-import slmmodel.app, slmmodel.trainer
+import importlib, forked_commands, safetensors.torch, torch._dynamo, yaml
+for module in (*forked_commands.modules_of("slmtok"), *forked_commands.modules_of("slmmodel")):
+    importlib.import_module(module)
 from slmmodel.cli import demo, main
 demo.ONE_TEXT = demo.ONE_TEXT._replace(sample_ids=4)
 """
-"""What takes seconds: torch, and its compiler for the optimizers."""
+"""What takes seconds: torch, its compiler for the optimizers, and our own modules."""
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 def test_a_killed_demo_is_continued_by_the_same_command(text, tmp_path, monkeypatch):
     """Killed at moments of every stage; nothing temporary stays, and the run is that of a demo that nothing stopped."""
     monkeypatch.chdir(tmp_path)
-    Path("text.txt").write_bytes(text)
+    Path("text.txt").write_bytes(text[:12_000])
     line = ["--vocab", "400", "--budget", "tokens=512", "--threads", "1", "--quiet"]
     with dying_commands(IMPORTS, ["fsync"]) as run:
         code, err = run(tmp_path, ["demo", "text.txt", "-o", "whole", *line])

@@ -232,6 +232,7 @@ def test_a_finished_run_without_weights_says_so(slm, here):
     slm("sample", "run", "once", "--max-new", "1", code=0)
 
 
+@pytest.mark.usefixtures("short_samples")
 def test_a_demo_takes_a_tokenizer(slm, here):
     shape = ["--preset", "cpu-demo", "--threads", "1"]
     ran = slm("demo", "text.txt", "-t", "tok.json", "-o", "new", "--budget", "steps=1", *shape, "--json", code=0)

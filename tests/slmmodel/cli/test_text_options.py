@@ -163,6 +163,7 @@ def test_flags_win_over_a_configuration() -> None:
         merge(read_assignments(["data.read.max_dcos=3"]), ReadOptions())
 
 
+@pytest.mark.usefixtures("short_samples")
 def test_a_demo_of_records(slm: Any, records: Path) -> None:
     result = slm(
         *("demo", records, "--text-key", "body", "--max-docs", 40, "--vocab", 280, "--budget", "steps=1"),
