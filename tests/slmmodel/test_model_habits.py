@@ -107,6 +107,10 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.train("data", output="new", settings={"optim": {"lr_rate": 1}}), "write optim.lr"),
     (lambda: app.load("run").generate("a", ids=[1]), "slmmodel.load(path).generate(ids)"),
     (lambda: slmmodel.load("run").generate([1], num_beams=4), "beam=4"),
+    (
+        lambda: slmmodel.load("run").generate([1], do_sample=True, num_beams=4),
+        "for do_sample leave it out, since beam_sample draws; for num_beams beam_sample=4",
+    ),
     (lambda: slmmodel.load("run").generate([1], greedy=True), "temperature=0"),
     (lambda: slmmodel.load("run").generate(input_ids=[1]), "run.generate(ids)"),
     (lambda: slmmodel.load("run").generate([1], n=3), "one call for each, with other seeds: seed=1"),
