@@ -335,6 +335,13 @@ def _as_mapping(settings: object) -> str:
     return f"settings={found}"
 
 
+def _refuse_text(name: str, **given: object) -> None:
+    """Raises `UnsupportedFormat` or `MissingInput` for text; its fix is the call of `slmmodel.app` with the options."""
+    words = ", ".join([repr(name), "tokenizer='tok.json'", *written_keywords(**given)])
+    packed = f"name packed data: slmtok pack {shlex.quote(name)} -t TOK -o DIR, if it is text"
+    refuse_text(Path(name), f"slmmodel.app.train({words}), or {packed}")
+
+
 @explains_settings(lambda: [*OPTIONS, *model_options()])
 def train(
     data: str | os.PathLike[str] | RunData,
@@ -367,10 +374,8 @@ def train(
     of_text = "slmmodel.app.train(slmtok.Texts({}), tokenizer='tok.json')"
     name = opened.name if opened else check_path("data", data, of_text)
     if opened is None:
-        given_options = {"preset": preset, "budget": budget, "output": output if output != "run" else None}
-        given_options |= {"settings": settings, "seed": seed, "device": device, "force": force or None}
-        words = ", ".join([repr(name), "tokenizer='tok.json'", *written_keywords(**given_options)])
-        refuse_text(Path(name), f"slmmodel.app.train({words})")
+        given_options = {"preset": preset, "budget": budget, "settings": settings, "seed": seed, "device": device}
+        _refuse_text(name, output=None if output == "run" else output, force=force or None, **given_options)
         # Wrong data are named before an output that exists.
         open_source(name)
     named = {"data.train": name or None, "model.preset": preset, "run.seed": seed, "run.device": device}

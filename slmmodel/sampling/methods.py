@@ -96,8 +96,8 @@ def chosen_method(options: DecodingOptions, *, greedy: bool = False, assistant: 
             have = "has" if len(idle) == 1 else "have"
             fact = f"{' and '.join(idle)} {have} no effect with {way}, which draws nothing"
             raise _contradiction(fact, idle, way)
-    width, n = getattr(options, name or "", None), getattr(options, "n", 1)
-    if name in ("beam", "beam_sample") and n > width:
+    width, n = {"beam": options.beam, "beam_sample": options.beam_sample}.get(name or ""), getattr(options, "n", 1)
+    if name and width and n > width:
         wide = round_up(n, options.beam_groups if name == "beam" else 1)
         fix = (Argument(name, wide), ", or ", Argument("n", width))
         raise OptionError(f"n {n} is more than {name} {width}", limit="one sample a beam", fix=fix, option="n")

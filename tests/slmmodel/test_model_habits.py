@@ -147,7 +147,7 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: app.train(Rows([{"body": "a"}]), tokenizer="tok.json", output="new"), "slmtok.Texts(ds['body'])"),
     (
         lambda: slmmodel.train("text.txt", output="new", budget="steps=2"),
-        "slmmodel.app.train('text.txt', tokenizer='tok.json', budget='steps=2', output='new')",
+        "slmmodel.app.train('text.txt', tokenizer='tok.json', output='new', budget='steps=2')",
     ),
     (lambda: slmmodel.train("data", output="new", force="no"), "force=True"),
     (lambda: slmmodel.train("data", output="new", device="CPU"), "device='cpu'"),

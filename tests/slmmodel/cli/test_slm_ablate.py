@@ -231,6 +231,16 @@ def test_a_changed_command_is_refused_or_exploratory(inputs: Path, finished: Pat
     assert slm(*command, "--json", code=0).json["result"]["exploratory"] == ran.json["result"]["exploratory"]
 
 
+@pytest.mark.usefixtures("no_page")
+def test_a_lock_without_a_finished_run_is_replaced_by_force(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
+    (tmp_path / "out").mkdir()
+    shutil.copy(finished / "ablation.lock", tmp_path / "out")
+    command = [*arguments(inputs, "a", "same", "b", seeds=1), "-o", str(tmp_path / "out")]
+    assert "fix:   --force, which begins again: no run has finished\n" in slm(*command, code=1).err
+    ran = slm(*command, "--force", "--json", code=0)
+    assert ran.json["result"]["exploratory"] == [] and "3 runs to train, 1 seed an arm; about" in ran.err
+
+
 def test_runs_whose_lock_is_gone_are_exploratory(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
     folder = shutil.copytree(finished, tmp_path / "out")
     (folder / "ablation.lock").unlink()

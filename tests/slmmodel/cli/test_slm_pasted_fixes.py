@@ -268,6 +268,17 @@ def test_pairs_in_an_array_become_lines(slm, here):
         assert slm("pairs", "run", "pairs.jsonl", "--json", code=0).json["result"]["groups"]["all"]["pairs"] == 2
 
 
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_pairs_in_a_table_become_lines(slm, here, delimiter):
+    rows = [["sentence_good", "sentence_bad"], ["the fox is", "the fox are"], ["the cat is", "the cat are"]]
+    Path("pairs.csv").write_text("\ufeff" * (delimiter == ",") + "\n".join(map(delimiter.join, rows)))
+    ran = slm("pairs", "run", "pairs.csv", code=1)
+    assert "the first line is not JSON, but the header of a table: sentence_good, sentence_bad\n" in ran.err
+    command = fix_of(ran).replace("python -c", f"{shlex.quote(sys.executable)} -c")
+    subprocess.run(["bash", "-c", command], check=True)
+    assert slm("pairs", "run", "pairs.jsonl", "--json", code=0).json["result"]["groups"]["all"]["pairs"] == 2
+
+
 @pytest.mark.parametrize(
     ("words", "fix"),
     [
