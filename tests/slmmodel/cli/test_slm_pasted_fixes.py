@@ -270,7 +270,7 @@ def test_pairs_in_an_array_become_lines(slm, here):
 
 @pytest.mark.parametrize("delimiter", [",", "\t"])
 def test_pairs_in_a_table_become_lines(slm, here, delimiter):
-    rows = [["sentence_good", "sentence_bad"], ["the fox is", "the fox are"], ["the cat is", "the cat are"]]
+    rows = [["sentence_good", "sentence_bad"], ["the fox is", "the fox are"], ["the fox is", "the fox are"]]
     Path("pairs.csv").write_text("\ufeff" * (delimiter == ",") + "\n".join(map(delimiter.join, rows)))
     ran = slm("pairs", "run", "pairs.csv", code=1)
     assert "the first line is not JSON, but the header of a table: sentence_good, sentence_bad\n" in ran.err
