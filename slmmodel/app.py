@@ -348,14 +348,18 @@ def _corpus(text: Text, data: Data, reading: Mapping[str, Any] | None) -> Corpus
     from slmtok.errors import MissingInput as MissingFile
     from slmtok.files import mention_texts
     from slmtok.options import ReadOptions, build_options
+    from slmtok.record_texts import texts_in
     from slmtok.training.texts import encode_texts
 
     if isinstance(data, Texts):
         return Corpus(text, [], texts=list(encode_texts(data)))
     paths = [data] if isinstance(data, str | os.PathLike) else data
-    if not isinstance(paths, list | tuple):
+    records = texts_in(data) if not isinstance(data, str | os.PathLike) else None
+    if records or not isinstance(paths, list | tuple):
         raise WrongType(
-            f"data is {type(data).__name__}", limit="a path, a list of paths, or slmtok.Texts", fix="slmtok.Texts(list)"
+            f"data is {type(data).__name__}" + " of records" * isinstance(data, list | tuple),
+            limit="a path, a list of paths, or slmtok.Texts",
+            fix=f"slmtok.Texts({records or 'list'})",
         )
     options = build_options(ReadOptions, None, reading)
     try:

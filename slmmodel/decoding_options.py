@@ -156,6 +156,10 @@ def check_options(given: Mapping[str, Any], others: Sequence[str]) -> None:
     wrong = {name: unknown_option("generate", name, value, known) for name, value in given.items() if name not in known}
     if not wrong:
         return
+    if given.get("do_sample") and "num_beams" in wrong:
+        # Together they are a beam search whose extensions are drawn.
+        wrong["num_beams"].fix = f"beam_sample={given['num_beams']!r}"
+        wrong["do_sample"].fix = "leave it out, since beam_sample draws"
     error = next(iter(wrong.values()))
     if len(wrong) > 1:
         error.fact = f"generate() has no options {', '.join(map(repr, wrong))}"

@@ -89,24 +89,31 @@ class SlmmodelError(Exception):
         return "".join(part if isinstance(part, str) else naming(part) for part in fix)
 
     def _with_settings(self, fix: tuple[str | Argument, ...]) -> Iterator[str | Argument]:
-        """The fix in Python: settings side by side are one mapping, with those of the call, which it replaces."""
+        """The fix in Python: settings side by side are one mapping, with those of the call, which it replaces.
+
+        Keywords beside them, such as `budget`, follow behind commas.
+        """
         parts = list(fix)
         while parts:
             part = parts.pop(0)
-            if not (isinstance(part, Argument) and part.has_value and "." in part.name):
-                yield part
-                continue
-            changes = {part.name: part.value}
-            while len(parts) > 1 and parts[0] == " " and isinstance(parts[1], Argument):
-                changes[parts[1].name] = parts[1].value
+            beside = [part] if isinstance(part, Argument) and part.has_value else []
+            while beside and len(parts) > 1 and parts[0] == " " and isinstance(parts[1], Argument):
+                beside.append(parts[1])
                 del parts[:2]
+            changes = {each.name: each.value for each in beside if "." in each.name}
+            keywords = [each for each in beside if "." not in each.name]
+            if not changes:
+                yield from _listed(keywords or [part])
+                continue
             # All kinds of budget are one setting.
-            replaced = "run.budget." if any(name.startswith("run.budget.") for name in changes) else None
+            is_budget = any(each.name == "budget" for each in keywords)
+            is_budget |= any(name.startswith("run.budget.") for name in changes)
+            replaced = "run.budget." if is_budget else None
             kept = {n: value for n, value in self.settings.items() if not (replaced and f"{n}.".startswith(replaced))}
             # A value in the place of a section, of which a setting is named.
             sections = {name.rpartition(".")[0] for name in changes}
             kept = {n: value for n, value in kept.items() if n not in sections or isinstance(value, Mapping)}
-            yield Argument("settings", {**kept, **changes})
+            yield from _listed([Argument("settings", {**kept, **changes}), *keywords])
 
     def to_dict(self, naming: Naming = python_naming) -> dict[str, object]:
         """Class, parts, fields and message: the error object of `--json`."""
@@ -126,6 +133,11 @@ class SlmmodelError(Exception):
         lines = [self.fact, *(f"  {label}{part}" for label, part in parts if part)]
         # The name of a file may hold line feeds, and a part is one line.
         return "\n".join(line.replace("\n", "\\n") for line in lines)
+
+
+def _listed(parts: Iterable[str | Argument]) -> list[str | Argument]:
+    """The parts with commas between them."""
+    return [each for part in parts for each in (", ", part)][1:]
 
 
 class OptionError(SlmmodelError, ValueError):

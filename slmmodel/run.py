@@ -72,6 +72,18 @@ def refuse_no_path(path: str, for_text: str) -> None:
         raise missing_path(path, f"evaluate(split={split!r})" if split else for_text)
 
 
+_ATTRIBUTES_ELSEWHERE = {
+    **dict.fromkeys(
+        ("save", "save_pretrained", "push_to_hub"),
+        "slm export {shell} -o NEW in a shell, for Hugging Face; the folder {path!r} itself is the saved run",
+    ),
+    "tokenizer": "{text}.tokenizer",
+    **dict.fromkeys(("encode", "decode"), "{text}.tokenizer.{name}"),
+    **dict.fromkeys(("sample", "predict"), "run.generate"),
+}
+"""Attributes of models in other libraries, each with what stands for it; `text` is a run of `slmmodel.app`."""
+
+
 def no_attribute(owner: object, name: str, run: Run | None, own: str = "run") -> AttributeError:
     """The error for an attribute that `owner` lacks; it names the one of `run`, or of the module of that.
 
@@ -87,6 +99,11 @@ def no_attribute(owner: object, name: str, run: Run | None, own: str = "run") ->
         load = "slmmodel.load" if run is owner else "slmmodel.app.load"
         call = f"to(DEVICE), or {load}({os.fspath(run.path)!r}, device=DEVICE)" if run and name == "to" else name
         fact += f"\n  limit: a {type(owner).__name__} {limit}\n  fix:   {place}.{call}"
+    elif run is not None and name in _ATTRIBUTES_ELSEWHERE:
+        path = os.fspath(run.path)
+        text = f"slmmodel.app.load({path!r})" if run is owner else "run"
+        fix = _ATTRIBUTES_ELSEWHERE[name].format(shell=shlex.quote(path), path=path, text=text, name=name)
+        fact += f"\n  fix:   {fix}"
     return AttributeError(fact, name=name, obj=owner)
 
 
@@ -318,6 +335,13 @@ def _as_mapping(settings: object) -> str:
     return f"settings={found}"
 
 
+def _refuse_text(name: str, **given: object) -> None:
+    """Raises `UnsupportedFormat` or `MissingInput` for text; its fix is the call of `slmmodel.app` with the options."""
+    words = ", ".join([repr(name), "tokenizer='tok.json'", *written_keywords(**given)])
+    packed = f"name packed data: slmtok pack {shlex.quote(name)} -t TOK -o DIR, if it is text"
+    refuse_text(Path(name), f"slmmodel.app.train({words}), or {packed}")
+
+
 @explains_settings(lambda: [*OPTIONS, *model_options()])
 def train(
     data: str | os.PathLike[str] | RunData,
@@ -350,6 +374,8 @@ def train(
     of_text = "slmmodel.app.train(slmtok.Texts({}), tokenizer='tok.json')"
     name = opened.name if opened else check_path("data", data, of_text)
     if opened is None:
+        given_options = {"preset": preset, "budget": budget, "settings": settings, "seed": seed, "device": device}
+        _refuse_text(name, output=None if output == "run" else output, force=force or None, **given_options)
         # Wrong data are named before an output that exists.
         open_source(name)
     named = {"data.train": name or None, "model.preset": preset, "run.seed": seed, "run.device": device}

@@ -46,6 +46,11 @@ def listed(text: str, *, k: int = 1000) -> str:
     return ",".join(f"{number}{'%' * ('%' in text)}" for number in [*numbers, high])
 
 
+def counted(number: int, word: str) -> str:
+    """`1 document`, `2,000 documents`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def parse_count(text: str) -> int | None:
     """A count: `328M`, `1.6B`, `4k`, `1e15`; None for anything else, such as `1.5`."""
     number = _parse(text, _DECIMAL)

@@ -177,12 +177,17 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else text[:16] + "…"
 
 
-def check_changes(found: Sequence[str], *, exploratory: bool, where: str) -> None:
-    """Raises `Mismatch` where a lock was made for something else and the result is not to be exploratory."""
+def check_changes(found: Sequence[str], *, exploratory: bool, where: str, has_runs: bool = True) -> None:
+    """Raises `Mismatch` where a lock was made for something else and the result is not to be exploratory.
+
+    has_runs: whether a run has finished, which beginning again would lose.
+    """
     if found and not exploratory:
         raise Mismatch(
             f"this is not what {where} was made for: {'; '.join(found[:3])}",
             where=where if len(found) <= 3 else f"{where}; {len(found) - 3} more values differ",
             limit="seeds, budget, arms and margin are fixed before the first run",
-            fix="the command as it was, a new -o, or --exploratory, which marks the result",
+            fix="the command as it was, a new -o, or --exploratory, which marks the result"
+            if has_runs
+            else "--force, which begins again: no run has finished",
         )

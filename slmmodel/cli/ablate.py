@@ -38,7 +38,7 @@ from slmtok.cli.options import (
     output_options,
     parse_choice,
 )
-from slmtok.cli.output import Outcome, print_rows, table, write_line, write_text
+from slmtok.cli.output import Outcome, counted, print_rows, table, write_line, write_text
 from slmtok.errors import OptionError as CommandError
 from slmtok.errors import SlmtokError
 from slmtok.file_kinds import is_run
@@ -406,8 +406,8 @@ def show(result: dict[str, Any], times: dict[str, Any], written: dict[str, str |
     print_rows(
         [
             ("holds for", result["scope"]),
-            ("scored", f"{held['documents']:,} documents, {format_bytes(held['bytes'])}"),
-            ("trained on", f"{trained['documents']:,} documents, {format_bytes(trained['bytes'])}"),
+            ("scored", f"{counted(held['documents'], 'document')}, {format_bytes(held['bytes'])}"),
+            ("trained on", f"{counted(trained['documents'], 'document')}, {format_bytes(trained['bytes'])}"),
             ("result", str(written["result"])),
             ("page", written["page"] or ""),
         ]

@@ -115,7 +115,8 @@ class AblationJob:
             found = planning.changes(lock["request"], request)
             if not found:
                 return lock
-            planning.check_changes(found, exploratory=self.exploratory, where=str(path))
+            has_runs = any((self.folder / files.RUNS).glob("*/result.json"))
+            planning.check_changes(found, exploratory=self.exploratory, where=str(path), has_runs=has_runs)
             changes = [*lock["changes"], *found]
         elif any((self.folder / files.RUNS).glob("*/result.json")):
             found = ["the lock of finished runs is gone"]
@@ -141,7 +142,8 @@ class AblationJob:
                 seconds += runs.seconds_of(plan, speeds[first], device.type)
         if left:
             finished = f", {len(plans) - len(left)} finished" if len(left) < len(plans) else ""
-            note_of_command(f"{counted(len(left), 'run')} to train{finished}; about {in_time(seconds)}")
+            seeds = f"{counted(self.request.seeds, 'seed')} an arm"
+            note_of_command(f"{counted(len(left), 'run')} to train, {seeds}{finished}; about {in_time(seconds)}")
         if left and self._times["estimate"] is None:
             self._times["estimate"] = round(seconds, 1)
             files.write_times(self.folder, self._times)

@@ -183,9 +183,8 @@ def _arms(found: Mapping[str, Any]) -> Iterator[Block]:
     ]
     yield Table("Tokenizers", ["", "ids", "bytes per token", "fingerprint"], rows)
     for split, sizes in found["documents"].items():
-        yield Paragraph(
-            f"{split}: {sizes['documents']:,} documents, {format_bytes(sizes['bytes'])}, the same for all arms."
-        )
+        amount = f"{counted(sizes['documents'], 'document')}, {format_bytes(sizes['bytes'])}"
+        yield Paragraph(f"{split}: {amount}, the same for all arms.")
     if found["baselines"] is not None:
         yield from _baselines(found["baselines"])
     for view in found["views"]:

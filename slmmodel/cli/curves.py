@@ -9,6 +9,7 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,7 +71,14 @@ class Curve(NamedTuple):
 def plot(runs: tuple[str, ...], against: tuple[str, ...], output: str, force: bool) -> Outcome:
     """Draw loss, bits per byte and gates of the memory of runs against steps, ids, bytes and time."""
     refuse_output(runs, (*SUFFIXES, *_VECTOR_SUFFIXES), _as_picture)
-    check_runs(click.get_current_context(), None, runs)
+    ctx = click.get_current_context()
+    # The fix of another argument has an output that can be drawn.
+    drawn = {output: _as_picture(output), f"--output={output}": f"--output={_as_picture(output)}"}
+    ctx.meta["arguments"] = [
+        drawn.get(word, word) if before in ("-o", "--output") or word.startswith("--output=") else word
+        for before, word in pairwise(["", *ctx.meta["arguments"]])
+    ]
+    check_runs(ctx, None, runs)
     folders = [os.path.realpath(run) for run in runs]
     if twice := next((run for run, folder in zip(runs, folders, strict=True) if folders.count(folder) > 1), None):
         raise OptionError(f"the run {twice!r} is named twice", fix="name it once", option="runs")

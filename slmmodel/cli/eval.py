@@ -42,7 +42,7 @@ from slmmodel.foreign_names import FOREIGN_VALUES
 from slmtok import atomic
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_given, option
-from slmtok.cli.output import Outcome, Row, print_rows, table, write_line, write_text
+from slmtok.cli.output import Outcome, Row, counted, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
 from slmtok.file_kinds import CERTIFICATE, LOSSES, NAMES, READERS, is_run, kind_of_file
 from slmtok.files import free_name
@@ -510,7 +510,7 @@ def _show(result: dict[str, Any]) -> None:
     if interval is not None:
         units = f"{interval['level']:.0%}, {interval['n_units']:,} x {interval['unit']}"
         between = f"{interval['low']:.4f} to {interval['high']:.4f} ({units})"
-    scored = f"{sums['bytes']:,} bytes of {sums['documents']:,} documents, {sums['targets']:,} ids, each once"
+    scored = f"{sums['bytes']:,} bytes of {counted(sums['documents'], 'document')}, {sums['targets']:,} ids, each once"
     windows = f"seq_len {scoring['seq_len']}, stride {scoring['stride'] or 'none'}, {scoring['precision']}"
     per_id = (
         f"{per_target['nats_per_target']:.4f} nats, perplexity {per_target['perplexity_per_target']:.2f}, "

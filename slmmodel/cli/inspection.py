@@ -25,7 +25,7 @@ from slmmodel.sizes import format_bytes, format_time
 from slmmodel.versions import package_version
 from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import argument, arguments_of_command, command, option
-from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, print_rows, settings, write_text
+from slmtok.cli.output import ANSWER_NO, DONE, Outcome, Row, counted, print_rows, settings, write_text
 from slmtok.errors import SlmtokError
 from slmtok.file_kinds import METADATA, NAMES, READERS, TOKENIZER, UNKNOWN, has_manifest, kind_of_file, lacks_of_run
 
@@ -406,7 +406,7 @@ def _check_data(path: Path) -> tuple[str, str]:
     data = open_data(str(path))
     verify_data(data, World())
     documents = data.train.block(0).n_docs
-    return f"token data, {documents:,} documents, {data.n_train_ids:,} ids", data.vocab.fingerprint
+    return f"token data, {counted(documents, 'document')}, {data.n_train_ids:,} ids", data.vocab.fingerprint
 
 
 def _check_run(path: Path) -> tuple[str, str]:

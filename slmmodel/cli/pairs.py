@@ -106,6 +106,8 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
     except (ValueError, RecursionError) as error:
         if line.lstrip().startswith(b"["):
             raise _array(where) from None
+        if where.endswith(", line 1") and (table := _table(line, good, bad, where.removesuffix(", line 1"))):
+            raise table from None
         fix = f'write one object a line, such as {{"{good}": "He runs.", "{bad}": "He run."}}'
         raise CorruptFile(f"a line is not JSON: {error}", where=where, fix=fix) from None
     if isinstance(record, list):
@@ -140,12 +142,36 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
 def _array(where: str) -> CorruptFile:
     """The error for a line that begins an array of JSON."""
     file = where.rpartition(", line ")[0]
-    code = "import json, sys; [print(json.dumps(each)) for each in json.load(sys.stdin)]"
-    fix = "name a file with an object a line"
-    if file != STDIN:
-        new = shlex.quote(str(Path(file).with_suffix(".jsonl")))
-        fix = f"python -c {shlex.quote(code)} < {shlex.quote(file)} > {new}"
+    fix = _converted(file, "json.load(sys.stdin)")
     return CorruptFile("a line begins an array of JSON", where=where, limit="JSON lines: one object a line", fix=fix)
+
+
+def _converted(file: str, records: str) -> str:
+    """The command that writes the records of a file, an expression of Python on stdin, one a line."""
+    if file == STDIN:
+        return "name a file with an object a line"
+    module = records.partition(".")[0]
+    imports = ", ".join(sorted({module, "json", "sys"}))
+    # Tables that Excel writes have a byte order mark.
+    code = f'import {imports}; sys.stdin.reconfigure(encoding="utf-8-sig"); '
+    code += f"[print(json.dumps(each)) for each in {records}]"
+    return f"python -c {shlex.quote(code)} < {shlex.quote(file)} > {shlex.quote(str(Path(file).with_suffix('.jsonl')))}"
+
+
+def _table(line: bytes, good: str, bad: str, file: str) -> CorruptFile | None:
+    """The error for a file that begins with the header of a table (CSV or TSV); None for other lines."""
+    delimiter = "\t" if b"\t" in line else ","
+    names = [name.strip('" \r\n') for name in line.decode("utf-8-sig", "replace").split(delimiter)]
+    suffix = Path(file).suffix.lower()
+    if suffix not in (".csv", ".tsv") and not {good, bad} <= {*names}:
+        return None
+    fact = f"the first line is not JSON, but the header of a table: {', '.join(names)[:60]}"
+    return CorruptFile(
+        fact,
+        where=f"{file}, line 1",
+        limit="JSON lines: one object a line",
+        fix=_converted(file, f"csv.DictReader(sys.stdin{', delimiter=chr(9)' * (delimiter != ',')})"),
+    )
 
 
 def _check_lengths(file: str, documents: Sequence[Sequence[int]], config: Any) -> None:

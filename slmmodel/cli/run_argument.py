@@ -18,7 +18,7 @@ from slmmodel.budget import Budget
 from slmmodel.checkpoint import CHECKPOINTS, CONFIG, RunFolder, new_name, read_train_state, runs_in
 from slmmodel.checks import folder_of
 from slmmodel.errors import SlmmodelError
-from slmmodel.models.presets import PRESETS
+from slmmodel.models.presets import PRESETS, nearest_in_size
 from slmmodel.sizes import parse_count
 from slmtok.cli.arguments import OUTPUT_FLAGS, command_line
 from slmtok.cli.options import AmbiguousError, Decorator, argument
@@ -95,6 +95,10 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     error = given.not_a_run(path, what=what, fix=_meant(path, run, tokenizer, ctx), option=option)
     if tokenizer and not os.path.exists(path):  # noqa: PTH110
         error.fact = f"RUN is missing: {tokenizer!r} is a tokenizer, and there is {error.fact}"
+    if (name := tokenizer or path) and not os.path.exists(name) and nearest_in_size(name):  # noqa: PTH110
+        # The name of a model elsewhere, such as gpt2.
+        folder_of_train = "RUN is a folder that slm train wrote; no pretrained models are loaded"
+        error.limit = "; ".join(filter(None, [folder_of_train, error.limit]))
     raise error
 
 

@@ -199,12 +199,20 @@ def _divided(value: str | None, arguments: Sequence[str]) -> str:
 def _weights(value: str | None, arguments: Sequence[str]) -> str:
     """For weights to begin with: none are loaded, unless an interrupted run of ours is meant."""
     if value == "resume":
-        return _RESUME
+        return _resumed(arguments)
     random = "random weights, with which every run begins: leave it out"
-    return random if value == "scratch" else f"{random}; to go on with a run of slm: {_RESUME}"
+    return random if value == "scratch" else f"{random}; to go on with a run of slm: {_resumed(arguments)}"
 
 
-_RESUME = "slm resume RUN"
+def _resumed(arguments: Sequence[str]) -> str:
+    """`slm resume` with the run that an argument or the value of an option names."""
+    run = run_among([part for word in arguments for part in word.split("=", 1)])
+    return f"slm resume {'RUN' if run is None else shlex.quote(run)}"
+
+
+def _continued(value: str | None, arguments: Sequence[str]) -> str:
+    """For an option by which other tools continue a run."""
+    return f"{_resumed(arguments)}, or the same command again: it continues an interrupted run"
 
 
 def _compile(value: str | None, arguments: Sequence[str]) -> str:
@@ -253,17 +261,15 @@ _HABITS = {
     **{f"--{name.replace('_', '-')}": _divided for name in VALIDATION_SHARES},
     **{f"--{name.replace('_', '-')}": instead("--val {}", "DATA") for name in VALIDATION_FILES},
     **dict.fromkeys(
-        ("--dataset", "--data", "--train-file"), instead("an argument for the data: slm train {} -o RUN", "DATA")
+        ("--dataset", "--data", "--data-dir", "--train-file"),
+        instead("an argument for the data: slm train {} -o RUN", "DATA"),
     ),
     **dict.fromkeys(("--out-dir", "--output-dir"), instead("-o {}", "RUN")),
     **{f"--{name}": instead(f"--precision {name}") for name in ("bf16", "fp16")},
     **{f"--{name}": instead(f"--device {name}") for name in ("cpu", "cuda", "mps")},
     "--gpu": instead("--device cuda"),
     **dict.fromkeys(("--wandb", "--wandb-log"), instead("--set run.track=wandb")),
-    **dict.fromkeys(
-        ("--resume", "--resume-from-checkpoint", "--resume-from", "--continue"),
-        instead("slm resume RUN, or the same command again: it continues an interrupted run"),
-    ),
+    **dict.fromkeys(("--resume", "--resume-from-checkpoint", "--resume-from", "--continue"), _continued),
     **dict.fromkeys(
         (
             *("--init-from", "--init-weights", "--pretrained", "--from-pretrained", "--model-name-or-path"),

@@ -24,7 +24,7 @@ from slmmodel.data.source import corrupt
 from slmmodel.errors import Mismatch, MissingInput, Unreadable, WrongType
 from slmmodel.evaluation.scoring import LN2, Scores
 from slmmodel.json_files import Strict, exactly, parse_object, validated
-from slmmodel.sizes import ceil_div
+from slmmodel.sizes import ceil_div, counted
 
 RESAMPLES, SEED, LEVEL = 10_000, 0, 0.95
 MIN_UNITS = 20
@@ -251,7 +251,8 @@ def _check_same_documents(a: Losses, b: Losses) -> None:
     if same_sizes and (None in digests or digests[0] == digests[1]):
         return
     what = "different documents of the same sizes" if same_sizes else "different documents"
-    sizes = [f"{losses.scores.n_docs} documents with {losses.scores.n_bytes} bytes" for losses in (a, b)]
+    scored = [losses.scores for losses in (a, b)]
+    sizes = [f"{counted(each.n_docs, 'document')} with {counted(each.n_bytes, 'byte')}" for each in scored]
     # Ids without a manifest have no digest.
     parts = [f", digest {digest:.16}…" if digest else "" for digest in digests]
     where = " and ".join(size + part for size, part in zip(sizes, parts, strict=True))

@@ -27,6 +27,7 @@ from slmmodel.data.packing import Ints, check_range, count_inputs, prefix_sums
 from slmmodel.data.source import DocumentBlock, TokenSource, blocks_of
 from slmmodel.errors import Argument, BytesDisagree, InvalidConfig, NotFinite
 from slmmodel.notebook import html_table
+from slmmodel.sizes import counted
 from slmmodel.vocab import VocabMeta
 
 if TYPE_CHECKING:
@@ -59,10 +60,12 @@ class Scores:
 
     def __repr__(self) -> str:
         bits = f"bpb_total={self.bpb_total:.4f}, bpb_content={self.bpb_content:.4f}"
-        return f"Scores({bits}, {self.n_docs:,} documents, {self.n_bytes:,} bytes)"
+        return f"Scores({bits}, {counted(self.n_docs, 'document')}, {counted(self.n_bytes, 'byte')})"
 
     def _repr_html_(self) -> str:
-        scored = f"{self.n_bytes:,} bytes of {self.n_docs:,} documents, {self.n_targets:,} ids, each once"
+        scored = (
+            f"{counted(self.n_bytes, 'byte')} of {counted(self.n_docs, 'document')}, {self.n_targets:,} ids, each once"
+        )
         bits = [("bpb_total", f"{self.bpb_total:.4f}"), ("bpb_content", f"{self.bpb_content:.4f}, without closing ids")]
         return html_table("bits per byte", [*bits, ("scored", scored)])
 

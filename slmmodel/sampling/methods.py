@@ -13,6 +13,7 @@ from slmmodel.decoding_options import DecodingOptions
 from slmmodel.errors import Argument, OptionError
 from slmmodel.models.protocol import Model
 from slmmodel.sampling import Continuation
+from slmmodel.sizes import round_up
 
 
 @dataclass(frozen=True)
@@ -30,16 +31,13 @@ class Method:
 def _beam(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:
     from slmmodel.sampling.beam import beam_search
 
-    wide = max(options.beam, n) if options.beam > 1 else options.beam
-    found = beam_search(model, prompt, options.model_copy(update={"beam": wide}))
-    return [beam.continuation for beam in found[:n]]
+    return [beam.continuation for beam in beam_search(model, prompt, options)[:n]]
 
 
 def _beam_sample(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:
     from slmmodel.sampling.beam_sample import beam_sample
 
-    wide = options.model_copy(update={"beam_sample": max(options.beam_sample, n)})
-    return [beam.continuation for beam in beam_sample(model, prompt, wide)[:n]]
+    return [beam.continuation for beam in beam_sample(model, prompt, options)[:n]]
 
 
 def _contrastive(model: Model, prompt: Sequence[int], options: DecodingOptions, n: int) -> list[Continuation]:
@@ -98,6 +96,11 @@ def chosen_method(options: DecodingOptions, *, greedy: bool = False, assistant: 
             have = "has" if len(idle) == 1 else "have"
             fact = f"{' and '.join(idle)} {have} no effect with {way}, which draws nothing"
             raise _contradiction(fact, idle, way)
+    width, n = {"beam": options.beam, "beam_sample": options.beam_sample}.get(name or ""), getattr(options, "n", 1)
+    if name and width and n > width:
+        wide = round_up(n, options.beam_groups if name == "beam" else 1)
+        fix = (Argument(name, wide), ", or ", Argument("n", width))
+        raise OptionError(f"n {n} is more than {name} {width}", limit="one sample a beam", fix=fix, option="n")
     if ways and "overflow" in changed:
         raise _contradiction(f"overflow {options.overflow!r} has no effect with {ways[0]}", ["overflow"], ways[0])
     in_effect = METHODS[name].options if name else ASSISTANT_OPTIONS * assistant

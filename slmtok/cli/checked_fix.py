@@ -24,6 +24,8 @@ Parse: TypeAlias = Callable[[Sequence[str]], click.Context]
 """Parses the words of a command line without running the command; raises the error that a user would meet."""
 _SEVERAL = re.compile(r"[|&;<>$`\n]|, ")
 """In several commands, or in prose behind one."""
+_REPEATED = re.compile(r"(--\S+) is given \d+ times")
+"""The fault of an option with one value that is given several times."""
 _ANSWERED = {"help", "--help", "-h", "--version", "-V"}
 """Words of a line that prints something while it is parsed."""
 
@@ -37,7 +39,8 @@ def check_fix(error: Any, program: str, given: Sequence[str], parse: Parse) -> N
     words = _words(line, program) if isinstance(line, str) else None
     if words is None:
         return
-    kept, fault = _once(words), _fault(words, parse)
+    fault = _fault(words, parse)
+    kept = _once(words, _REPEATED.match(fault or ""))
     extra = EXTRA_ARGUMENT.match(fault or "")
     is_prose = extra is not None and extra[1] not in given
     if is_prose or (fault is None and kept == words):
@@ -113,11 +116,15 @@ def _with_output(words: Sequence[str], given: Sequence[str]) -> list[str]:
     return rest if outputs else [*rest, "-o", absent[-1]]
 
 
-def _once(words: Sequence[str]) -> list[str]:
-    """The words without an argument that is the value of an option, too, and with the last of several outputs."""
+def _once(words: Sequence[str], repeated: re.Match[str] | None) -> list[str]:
+    """The words without an argument that is the value of an option, too, and with the last of several outputs.
+
+    So with the option of one value that is `repeated`.
+    """
     values = {value for flag, value in pairwise(words) if flag.startswith("-")}
     kept = [word for before, word in pairwise(["", *words]) if word not in values or before.startswith("-")]
-    outputs = [at for at, word in enumerate(kept) if word in OUTPUT_FLAGS]
-    for at in reversed(outputs[:-1]):
-        del kept[at : at + 2]
+    for flags in (OUTPUT_FLAGS, [repeated[1]] if repeated else []):
+        places = [at for at, word in enumerate(kept) if word in flags]
+        for at in reversed(places[:-1]):
+            del kept[at : at + 2]
     return kept

@@ -311,7 +311,8 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     name = _with_one_dash(name, known, arguments) or name
     habit, value, bare = _habit(command, name), _value_of(name, arguments), _without_verb(name, known)
     meant = f"-{name}" if f"-{name}" in known else _near_option(name, known) or bare
-    fact, fix = f"unknown option {name!r}", f"{where} --help"
+    typed = next((word for word in _unknown(context) if word.replace("_", "-") == name), name)
+    fact, fix = f"unknown option {typed!r}", f"{where} --help"
     if meant:
         fix = f"use {_with_value(meant, value, context)}"
     elif value and (taking := taking_value(value, command, arguments)):

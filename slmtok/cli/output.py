@@ -205,12 +205,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[
 
 
 def in_time(seconds: float) -> str:
-    """0.42 s, 12.3 s, 3 min 20 s."""
+    """0.42 s, 12.3 s, 3 min 20 s, 14 h 40 min."""
     if seconds < 10:
         return f"{seconds:.2f} s"
     if seconds < 100:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60:,} h {minutes % 60:02d} min"
     return f"{minutes} min {rest:02d} s"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -67,6 +68,12 @@ def inside(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
+class Rows(list[dict[str, str]]):
+    """Rows with the names of their columns, as data sets have them."""
+
+    column_names = ("body",)
+
+
 FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.load("run", map_location="cpu"), "device='cpu'"),
     (lambda: slmmodel.load(), "load(path)"),
@@ -107,6 +114,10 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: slmmodel.train("data", output="new", settings={"optim": {"lr_rate": 1}}), "write optim.lr"),
     (lambda: app.load("run").generate("a", ids=[1]), "slmmodel.load(path).generate(ids)"),
     (lambda: slmmodel.load("run").generate([1], num_beams=4), "beam=4"),
+    (
+        lambda: slmmodel.load("run").generate([1], do_sample=True, num_beams=4),
+        "for do_sample leave it out, since beam_sample draws; for num_beams beam_sample=4",
+    ),
     (lambda: slmmodel.load("run").generate([1], greedy=True), "temperature=0"),
     (lambda: slmmodel.load("run").generate(input_ids=[1]), "run.generate(ids)"),
     (lambda: slmmodel.load("run").generate([1], n=3), "one call for each, with other seeds: seed=1"),
@@ -120,6 +131,24 @@ FIXES: list[tuple[Any, str]] = [
     ),
     (lambda: slmmodel.load("run").evaluate("val"), "evaluate(split='val')"),
     (lambda: app.load("run").evaluate("validation"), "evaluate(split='val')"),
+    (
+        lambda: slmmodel.train("data", learning_rate=3e-4, num_train_epochs=3, output="new"),
+        "settings={'optim.lr': 0.0003}, budget='epochs=3'",
+    ),
+    (
+        lambda: slmmodel.train("data", num_train_epochs=3, lr=1e-3, seq_len=8, output="new", settings=SHAPE),
+        f"settings={ {**SHAPE, 'optim.lr': 0.001, 'model.seq_len': 8} }, budget='epochs=3'",
+    ),
+    (
+        lambda: app.train([{"text": "a"}] * 50, tokenizer="tok.json", output="new"),
+        "slmtok.Texts(row['text'] for row in rows)",
+    ),
+    (lambda: app.train({"text": ["a", "b"]}, tokenizer="tok.json", output="new"), "slmtok.Texts(d['text'])"),
+    (lambda: app.train(Rows([{"body": "a"}]), tokenizer="tok.json", output="new"), "slmtok.Texts(ds['body'])"),
+    (
+        lambda: slmmodel.train("text.txt", output="new", budget="steps=2"),
+        "slmmodel.app.train('text.txt', tokenizer='tok.json', output='new', budget='steps=2')",
+    ),
     (lambda: slmmodel.train("data", output="new", force="no"), "force=True"),
     (lambda: slmmodel.train("data", output="new", device="CPU"), "device='cpu'"),
     (
@@ -243,6 +272,24 @@ MISSING: list[Any] = [
     lambda: slmmodel.train("nope", output="new"),
     lambda: ShardDataset("nope", seq_len=32),
 ]
+
+
+@pytest.mark.parametrize(
+    ("load", "name", "fix"),
+    [
+        (slmmodel.load, "save", "slm export run -o NEW in a shell, for Hugging Face; the folder 'run' itself is the"),
+        (app.load, "save_pretrained", "slm export run -o NEW in a shell"),
+        (slmmodel.load, "tokenizer", "slmmodel.app.load('run').tokenizer"),
+        (slmmodel.load, "encode", "slmmodel.app.load('run').tokenizer.encode"),
+        (app.load, "encode", "run.tokenizer.encode"),
+        (app.load, "sample", "run.generate"),
+    ],
+)
+def test_an_attribute_of_other_models_names_what_stands_for_it(load: Any, name: str, fix: str, inside: Path) -> None:
+    run = load("run")
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'\n  fix:   {re.escape(fix)}"):
+        getattr(run, name)
+    assert not hasattr(run, name)
 
 
 @pytest.mark.parametrize("load", [slmmodel.load, app.load])

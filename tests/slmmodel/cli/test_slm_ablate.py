@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -231,6 +232,16 @@ def test_a_changed_command_is_refused_or_exploratory(inputs: Path, finished: Pat
     assert slm(*command, "--json", code=0).json["result"]["exploratory"] == ran.json["result"]["exploratory"]
 
 
+@pytest.mark.usefixtures("no_page")
+def test_a_lock_without_a_finished_run_is_replaced_by_force(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
+    (tmp_path / "out").mkdir()
+    shutil.copy(finished / "ablation.lock", tmp_path / "out")
+    command = [*arguments(inputs, "a", "same", "b", seeds=1), "-o", str(tmp_path / "out")]
+    assert "fix:   --force, which begins again: no run has finished\n" in slm(*command, code=1).err
+    ran = slm(*command, "--force", "--json", code=0)
+    assert ran.json["result"]["exploratory"] == [] and ran.json["result"]["seeds"] == [0]
+
+
 def test_runs_whose_lock_is_gone_are_exploratory(inputs: Path, finished: Path, tmp_path: Path, slm) -> None:
     folder = shutil.copytree(finished, tmp_path / "out")
     (folder / "ablation.lock").unlink()
@@ -303,6 +314,7 @@ def test_the_best_of_three_rates_and_equal_time(finished: Path, slm, monkeypatch
     ]
     ran = slm("ablate", *arms, *options, code=0)
     found, err = ran.json["result"], ran.err
+    assert re.search(r"8 runs to train, \d seeds? an arm; about", err)
     assert err.index("power:") < err.index("8 runs to train") < err.index("learning rate 0.002 of")
     assert [row["lr"] for row in found["sweep"]] == [0.002, 0.004, 0.008] * 2
     for arm in found["views"][0]["arms"]:

@@ -268,6 +268,17 @@ def test_pairs_in_an_array_become_lines(slm, here):
         assert slm("pairs", "run", "pairs.jsonl", "--json", code=0).json["result"]["groups"]["all"]["pairs"] == 2
 
 
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_pairs_in_a_table_become_lines(slm, here, delimiter):
+    rows = [["sentence_good", "sentence_bad"], ["the fox is", "the fox are"], ["the fox is", "the fox are"]]
+    Path("pairs.csv").write_text("\ufeff" * (delimiter == ",") + "\n".join(map(delimiter.join, rows)))
+    ran = slm("pairs", "run", "pairs.csv", code=1)
+    assert "the first line is not JSON, but the header of a table: sentence_good, sentence_bad\n" in ran.err
+    command = fix_of(ran).replace("python -c", f"{shlex.quote(sys.executable)} -c")
+    subprocess.run(["bash", "-c", command], check=True)
+    assert slm("pairs", "run", "pairs.jsonl", "--json", code=0).json["result"]["groups"]["all"]["pairs"] == 2
+
+
 @pytest.mark.parametrize(
     ("words", "fix"),
     [
@@ -345,6 +356,25 @@ def test_options_that_draw_are_left_out_at_once(slm, here):
     slm(*line, "--greedy", code=0)
     slm(*line, "--temperature", "0.7", "--n", "3", code=0)
     slm(*line, "--beam", "2", "--n", "2", code=0)
+    # As in transformers, no more samples than beams.
+    assert fix_of(slm(*line, "--beam", "2", "--n", "5", "--beam-groups", "2")) == "--beam 6, or --n 2"
+    assert fix_of(slm(*line, "--beam-sample", "2", "--n", "5")) == "--beam-sample 5, or --n 2"
+    slm(*line, "--beam", "6", "--n", "5", "--beam-groups", "2", code=0)
+
+
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    {
+        "--do-sample --num-beams 4 --num-return-sequences 2": "--beam-sample 4 --n 2",
+        "--do_sample True --num_beams=4": "--beam-sample 4",
+        "--do_sample False --num_beams=4": "--beam 4",
+        "--do_sample --max_length 2 --temperature 0.7": "--max-new 2 --temperature 0.7",
+        "--num_return_sequences 3 --max_length 2 --pad_token_id 0": "--n 3 --max-new 2",
+    }.items(),
+)
+def test_beams_that_draw_are_beam_sampling(slm, here, words, fix):
+    assert fix_of(slm("sample", "run", "the", *words.split(), code=2)) == f"slm sample run the {fix}"
+    slm("sample", "run", "the", *fix.split(), *[] if "--max-new" in fix else ["--max-new", "2"], code=0)
 
 
 def test_samples_of_the_likeliest_ids_are_noted(slm, here):

@@ -75,6 +75,10 @@ def test_a_running_run(slm, runs):
 def test_what_plot_refuses(slm, runs):
     assert "is not a picture" in slm("plot", runs / "a", "-o", "x.pdf", code=2).err
     assert "no folder 'none'" in slm("plot", "none", code=1).err
+    metrics = runs / "a" / "metrics.jsonl"
+    for output in (["-o", "x.pdf"], ["--output=x.pdf"]):
+        written = " ".join(output).replace("pdf", "svg")
+        assert f"fix:   slm plot {runs / 'a'} {written}\n" in slm("plot", metrics, *output, code=1).err
     assert not list(Path().iterdir())
 
 

@@ -130,7 +130,11 @@ def test_other_documents_are_refused() -> None:
     a = comparison.Losses(scored(0), {"documents": "a" * 64})
     with pytest.raises(Mismatch, match="about different documents") as caught:
         comparison.compare(a, comparison.Losses(scored(0, [3, 4]), {}))
-    assert "None" not in str(caught.value)
+    assert "None" not in str(caught.value) and "2 documents with 7 bytes" in str(caught.value)
+    one = scored(0, [3])
+    assert ", 1 document, 3 bytes)" in repr(one)
+    with pytest.raises(Mismatch, match="1 document with 3 bytes"):
+        comparison.compare(a, comparison.Losses(one, {}))
     with pytest.raises(Mismatch, match="of the same sizes"):
         comparison.compare(a, comparison.Losses(scored(0), {"documents": "b" * 64}))
     assert comparison.compare(a, comparison.Losses(scored(0), {}), resamples=10).difference == 0

@@ -257,11 +257,13 @@ def test_sizes_for_people(number, text):
 
 
 def test_times_for_people():
-    assert [output.in_time(seconds) for seconds in (0.004, 12.34, 99.9, 200)] == [
+    assert [output.in_time(seconds) for seconds in (0.004, 12.34, 99.9, 200, 3599, 52_827)] == [
         "0.00 s",
         "12.3 s",
         "99.9 s",
         "3 min 20 s",
+        "59 min 59 s",
+        "14 h 40 min",
     ]
 
 
