@@ -324,7 +324,7 @@ def _near_setting(name: str, known: Collection[str]) -> str | None:
     names = [other.rpartition(".")[2] for other in known if other.rpartition(".")[0] == above]
     begun = max((each for each in names if last.startswith(f"{each}_")), key=len, default=None)
     near = suggestion(last, names) or begun
-    return (near and f"{above}.{near}") if names else suggestion(name, known)
+    return (near and ".".join(filter(None, (above, near)))) if names else suggestion(name, known)
 
 
 def of_another_trainer(names: Iterable[str], known: Collection[str]) -> str:

@@ -104,10 +104,11 @@ def _absent(context: click.Context) -> Iterator[str]:
 
 
 def _with_output(words: Sequence[str], given: Sequence[str]) -> list[str]:
-    """The words with the last argument that does not exist as the output, unless one was given."""
-    inputs = [word for word in given if os.path.exists(word)]  # noqa: PTH110
-    absent = [word for word in given if not word.startswith("-") and not os.path.exists(word) and word in words[1:]]  # noqa: PTH110
-    if not absent or not inputs or any(word.partition("=")[0] in OUTPUT_FLAGS for word in given):
+    """The words with the last argument that does not exist as the output, where another is an input, and none given."""
+    places = [word for before, word in pairwise(words) if not (before.startswith("-") or word.startswith("-"))]
+    absent = [word for word in places if not os.path.exists(word) and word in given]  # noqa: PTH110
+    has_output = any(word.partition("=")[0] in OUTPUT_FLAGS for word in given)
+    if has_output or not absent or not any(map(os.path.exists, places)):
         return [*words]
     rest = [word for word in words if word != absent[-1]]
     outputs = [at for at, word in enumerate(rest) if word in OUTPUT_FLAGS]

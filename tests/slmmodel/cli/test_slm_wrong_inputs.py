@@ -83,7 +83,7 @@ CASES = {
     "info rum --diagram": (1, "no file or folder 'rum'\n  where: .\n  fix:   slm info run --diagram\n"),
     "info data": (2, "fix:   slmtok info data\n"),
     "info run/result.json": (2, "fix:   slm info run\n"),
-    "--seed 1 train data": (2, "fix:   put options after it: slm COMMAND --seed\n"),
+    "--seed 1 train data": (2, "fix:   slm train data --seed 1\n"),
     "train data -o r --budget steps=1e400": (2, "steps"),
     "train data -o r --budget epochs=1e300": (2, "epochs"),
     "bench --seconds 1e400": (2, "--seconds takes a time above 0"),
