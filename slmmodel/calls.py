@@ -254,7 +254,9 @@ def unknown_option(
         elif call == "generate" and option in ("device", "map_location"):
             load = "slmmodel.app.load" if is_of_app else "slmmodel.load"
             instead = f"leave it out; a run is on the device that it was loaded to: {load}(path, device={text})"
-        if option in _OF_TEXT and not meant:
+        if option in _OF_TEXT and not meant and call.startswith("Shard"):
+            instead = "leave it out: packed data have a tokenizer; slmtok.pack(corpus, tok, folder) packs text"
+        elif option in _OF_TEXT and not meant:
             instead = f"slmmodel.app.{call}(..., {option}={text}), which takes text; packed data have a tokenizer"
     return WrongType(
         f"{call}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else ""),

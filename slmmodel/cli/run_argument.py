@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -213,7 +214,9 @@ def parse_step(text: str) -> int:
             raise ValueError(expects)
         if listed := [step for step in map(parse_count, text.split(",")) if step in steps]:
             raise AmbiguousError(f"{expects}; one step a command", listed)
-        step = (saved.best() if text == "best" else None) or steps[-1]
+        # A checkpoint's folder, here or of another trainer.
+        named = parse_count(re.split(r"[-_/]", text.rstrip("/"))[-1])
+        step = (saved.best() if text == "best" else None) or (named if named in steps else steps[-1])
         if ctx and run and ctx.info_name == "resume":
             words = with_value("--step", step, ctx.meta["arguments"])
             raise OptionError(f"--step {expects}", fix=resumed_at(RunFolder(Path(run)), step, words), option="step")

@@ -39,20 +39,20 @@ def check_fix(error: Any, program: str, given: Sequence[str], parse: Parse) -> N
     words = _words(line, program) if isinstance(line, str) else None
     if words is None:
         return
-    fault = _fault(words, parse)
+    fault = _fault(words, given, parse)
     kept = _once(words, _REPEATED.match(fault or ""))
     extra = EXTRA_ARGUMENT.match(fault or "")
     is_prose = extra is not None and extra[1] not in given
     if is_prose or (fault is None and kept == words):
         return
     for meant in (kept, _with_output(kept, given)):
-        if _fault(meant, parse) is None:
+        if _fault(meant, given, parse) is None:
             error.fix = shlex.join([program, *meant])
             return
     if fault is None:
         return
     if kept != words:
-        line, fault = shlex.join([program, *kept]), _fault(kept, parse)
+        line, fault = shlex.join([program, *kept]), _fault(kept, given, parse)
     error.fix = f"{line}; besides, {fault}"
 
 
@@ -66,7 +66,7 @@ def _words(line: str, program: str) -> list[str] | None:
     return None
 
 
-def _fault(words: Sequence[str], parse: Parse) -> str | None:
+def _fault(words: Sequence[str], given: Sequence[str], parse: Parse) -> str | None:
     """What is wrong with a command line; None where nothing was found."""
     from slmtok.cli.options import Command
 
@@ -84,7 +84,8 @@ def _fault(words: Sequence[str], parse: Parse) -> str | None:
         return None
     except Exception as error:
         return error_text(error).splitlines()[0] if hasattr(error, "fact") else str(error)
-    absent = next(_absent(context), None)
+    # Other words are prose behind the line, or stand for what is to be named.
+    absent = next((value for value in _absent(context) if value in given), None)
     return None if absent is None else f"there is no file or folder {absent!r}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slmtok.calls import explains_calls
+from slmtok.calls import call_text, explains_calls
 from slmtok.errors import OptionError, Setting, WrongType
 from slmtok.pages.frame import Page, asset, examples, frame, pack
 from slmtok.pages.page_data import page_data
@@ -32,12 +32,12 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
     """
     named = {"tokenizer": tokenizers} if isinstance(tokenizers, Tokenizer) else tokenizers
     if not isinstance(named, Mapping) or not all(isinstance(each, Tokenizer) for each in named.values()) or not named:
-        raise WrongType(
-            f"view takes a Tokenizer, or a dict of them, not {type(tokenizers).__name__}",
-            fix=f"slmtok.view(slmtok.load({tokenizers!r}))"
-            if isinstance(tokenizers, str)
-            else 'slmtok.view({"mine": tok, "gpt2": slmtok.from_tiktoken("gpt2")})',
-        )
+        given: object = text
+        fix = 'slmtok.view({"mine": tok, "gpt2": slmtok.from_tiktoken("gpt2")})'
+        if isinstance(tokenizers, str):
+            path = f"slmtok.view(slmtok.load({tokenizers!r}))"
+            fix = call_text("slmtok.view", [given, tokenizers], {}) if isinstance(given, Tokenizer) else path
+        raise WrongType(f"view takes a Tokenizer, or a dict of them, not {type(tokenizers).__name__}", fix=fix)
     if text is not None:
         _check_size(text)
     data = {

@@ -90,8 +90,11 @@ def _refuse_output(function: str, corpus: object, options: object, keywords: Map
     rest = {name: value for name, value in keywords.items() if name != named}
     kept = options if isinstance(options, Options) else None
     fix = f"{call_text(f'slmtok.{function}', [corpus], rest, kept)}.save({argument_text(path)})"
+    if named is None and isinstance(corpus, (str, os.PathLike)) and os.path.exists(path):  # noqa: PTH110
+        fix = call_text(f"slmtok.{function}", [[os.fspath(corpus), os.fspath(path)]], rest)
+        raise WrongType("several texts are a list of paths", fix=fix)
     if named is None:
-        raise WrongType(f"options must be options, not the path {os.fspath(path)!r}", fix=fix)
+        raise WrongType(f"{function}() takes options by name, not the path {os.fspath(path)!r}", fix=fix)
     result, known = ("counts", CountOptions) if function == "count" else ("tokenizer", TrainOptions)
     if rest.keys() <= {each.name for each in fields(known)}:
         limit = f"{function} returns the {result}"

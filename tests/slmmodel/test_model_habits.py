@@ -251,6 +251,7 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: ShardDataset(5), "ShardDataset(path, seq_len=...)"),
     (lambda: ShardDataset("data", seq_len=8, batch_size=4), "torch.utils.data.DataLoader(dataset, batch_size=N)"),
     (lambda: ShardDataset("data", seq_len=8, pack="foo"), "use one of them"),
+    (lambda: ShardDataset("data", seq_len=8, tokenizer="tok.json"), "leave it out: packed data have a"),
 ]
 
 

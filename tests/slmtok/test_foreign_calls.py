@@ -36,6 +36,28 @@ def test_a_size_that_is_too_small_names_one_that_works(tok, size):
         assert int(found) >= 272 and "limit: 272 = " in str(caught.value)
 
 
+def test_two_texts_by_position_are_no_text_and_its_output(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("low lower lowest\n" * 9)
+    for call, fix in (
+        (lambda: slmtok.count("a.txt", "b.txt"), "slmtok.count(['a.txt', 'b.txt'])"),
+        (lambda: slmtok.train("a.txt", "b.txt", vocab_size=275), "slmtok.train(['a.txt', 'b.txt'], vocab_size=275)"),
+        (lambda: slmtok.count("a.txt", "new.counts"), "slmtok.count('a.txt').save('new.counts')"),
+    ):
+        with pytest.raises(WrongType) as caught:
+            call()
+        assert caught.value.fix == fix
+        eval(fix)
+    assert (tmp_path / "b.txt").read_text() == "low lower lowest\n" * 9
+
+
+def test_a_text_before_its_tokenizer_is_moved(tok):
+    with pytest.raises(WrongType) as caught:
+        slmtok.view("O happy dagger!", tok)
+    assert caught.value.fix == "slmtok.view(tok, 'O happy dagger!')"
+
+
 def test_a_tokenizer_without_a_vocabulary_says_what_makes_one():
     with pytest.raises(WrongType, match="lacks 'vocabulary'") as caught:
         slmtok.Tokenizer()

@@ -575,3 +575,10 @@ def test_joined_losses_and_results_are_compared(slm, made):
         slm(*shlex.split(command), code=0)
     assert "run-a-2.losses" in slm(*line.split(), code=2).err
     assert "fix:   slm compare run-a.losses run2-b.losses\n" in slm("compare", "run-a.losses,run2-b.losses", code=2).err
+
+
+@pytest.mark.parametrize("value", ["run/checkpoints/step-2", "checkpoint-2", "step-2/"])
+def test_the_folder_of_a_checkpoint_names_its_step(slm, made, tmp_path, value):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    shutil.copytree("run/checkpoints/step-4", "run/checkpoints/step-2")
+    assert "  fix:   --step 2\n" in slm("eval", "run", "--step", value).err

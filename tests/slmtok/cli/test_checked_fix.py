@@ -61,3 +61,5 @@ def test_prose_behind_a_line_is_no_part_of_it(slmtok, here):
     package.pack("a.txt", package.load("tok.json"), "data")
     (here / "data" / "tok.json").unlink()
     assert fix_of(slmtok("decode", "data")) == "slmtok decode data -t TOK names it"
+    package.count("a.txt").save("all.counts")
+    assert fix_of(slmtok("merge", "all.counts", "a.txt", "-o", "z.counts")).endswith(" makes one")
