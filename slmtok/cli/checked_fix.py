@@ -39,6 +39,8 @@ def check_fix(error: Any, program: str, given: Sequence[str], parse: Parse) -> N
     words = _words(line, program) if isinstance(line, str) else None
     if words is None:
         return
+    # A word may name several files, as in `--input=a.txt,b.txt`.
+    given = [*given, *(part for word in given for part in re.split("[=,]", word))]
     fault = _fault(words, given, parse)
     kept = _once(words, _REPEATED.match(fault or ""))
     extra = EXTRA_ARGUMENT.match(fault or "")
@@ -123,7 +125,7 @@ def _once(words: Sequence[str], repeated: re.Match[str] | None) -> list[str]:
 
     So with the option of one value that is `repeated`.
     """
-    values = {value for flag, value in pairwise(words) if flag.startswith("-")}
+    values = {value for flag, value in pairwise(words) if flag.startswith("-") and not value.startswith("-")}
     kept = [word for before, word in pairwise(["", *words]) if word not in values or before.startswith("-")]
     for flags in (OUTPUT_FLAGS, [repeated[1]] if repeated else []):
         places = [at for at, word in enumerate(kept) if word in flags]
