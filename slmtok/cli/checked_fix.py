@@ -116,6 +116,9 @@ def _with_output(words: Sequence[str], given: Sequence[str]) -> list[str]:
     rest = [word for word in words if word != absent[-1]]
     outputs = [at for at, word in enumerate(rest) if word in OUTPUT_FLAGS]
     for at in outputs:
+        if os.path.splitext(rest[at + 1])[0] in given:  # noqa: PTH122
+            # Made of the name that an option of another tool gives.
+            return [*words]
         rest[at + 1] = absent[-1]
     return rest if outputs else [*rest, "-o", absent[-1]]
 
