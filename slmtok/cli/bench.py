@@ -205,7 +205,7 @@ def _text(result: Mapping[str, Any], found: Comparison) -> str:
 _STORY_BYTES = 1100
 """Mean size of a story."""
 _MIN_STORIES = 5
-"""So many stories of mean size hold at least one."""
+"""In fewer bytes than those of five stories there may be no whole one."""
 
 
 def _size_of(value: str | None, arguments: Sequence[str]) -> str:

@@ -673,28 +673,17 @@ def _completed(name: str, param: click.Parameter | None, context: click.Context,
     at = next((index for index, word in enumerate(words[:-1]) if word in flags), None)
     if not given or at is None:
         return None
-    if name == "--tokenizer" and (line := _with_tokenizer_named(param, context)):
-        return line
-    lacking = [*_free(words[at : at + 2], param), *_other_required(param, context)]
+    option = [words[at], *_only_tokenizer(context)] if name == "--tokenizer" else []
+    lacking = [*(option if len(option) > 1 else _free(words[at : at + 2], param)), *_other_required(param, context)]
     return f"{context.command_path} {shlex.join(fitting(given, context))} {shlex.join(lacking)}"
 
 
-def _with_tokenizer_named(param: click.Parameter | None, context: click.Context) -> str | None:
-    """The command line with the one tokenizer among its arguments as the value of -t, and the last one as the output.
-
-    None without a tokenizer among the arguments.
-    """
+def _only_tokenizer(context: click.Context) -> list[str]:
+    """The tokenizer among the arguments; none where there are several, or none."""
     from slmtok.cli.files import names_tokenizer
 
-    given, words = positional(context), arguments_of(context)
-    tokenizers = [each for each in given if names_tokenizer(each)]
-    if len(tokenizers) != 1:
-        return None
-    rest = [each for each in given if each not in tokenizers]
-    is_output = len(rest) > 1 and not os.path.exists(rest[-1]) and not any(map(words.count, OUTPUT_FLAGS))  # noqa: PTH110
-    output = ["-o", rest.pop()] if is_output else _other_required(param, context)
-    left_out = [*tokenizers, *output[1:]] if is_output else tokenizers
-    return line_without(left_out, context, "-t", *tokenizers, *output)
+    found = [each for each in positional(context) if names_tokenizer(each)]
+    return found if len(found) == 1 else []
 
 
 _MAX_SHOWN_COMMANDS = 5

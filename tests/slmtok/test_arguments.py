@@ -164,13 +164,19 @@ def test_a_bool_is_no_id(tok, call) -> None:
         call(tok, True)
 
 
+DECODING = [
+    lambda tok, ids: tok.decode(ids),
+    lambda tok, ids: tok.decode_bytes(ids, skip_special=True),
+    lambda tok, ids: tok.decode_segments(ids),
+    lambda tok, ids: tok.decode_batch([ids]),
+]
+"""Calls that take the ids of one text."""
+
+
 @pytest.mark.parametrize(
     "call",
     [
-        lambda tok, ids: tok.decode(ids),
-        lambda tok, ids: tok.decode_bytes(ids, skip_special=True),
-        lambda tok, ids: tok.decode_segments(ids),
-        lambda tok, ids: tok.decode_batch([ids]),
+        *DECODING,
         lambda tok, ids: tok.decode_batch(ids[None]),
         lambda tok, ids: slmtok.Ragged(ids, np.array([0, len(ids)])),
         lambda tok, ids: slmtok.prune(tok, ids=ids),
@@ -194,10 +200,7 @@ def test_a_masked_array_is_refused(tok, call) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda tok, ids: tok.decode(ids),
-        lambda tok, ids: tok.decode_bytes(ids, skip_special=True),
-        lambda tok, ids: tok.decode_segments(ids),
-        lambda tok, ids: tok.decode_batch([ids]),
+        *DECODING,
         lambda tok, ids: tok.decode_batch(slmtok.Ragged(ids, np.array([0, len(ids)]))),
         lambda tok, ids: tok.decode(pytest.importorskip("pandas").Series(ids)),
     ],
