@@ -173,7 +173,7 @@ APP = App(
         translate=lambda error: _memory_error(error) or _import_error(error),
     ),
     package="slmmodel",
-    command_elsewhere=lambda name: slmtok.cli.APP.command(name) if name in slmtok.cli.APP.commands else None,
+    other=slmtok.cli.APP,
     prepare=_prepare,
     reports=reports,
 )

@@ -22,7 +22,7 @@ import click
 
 from slmtok.cli import errors, streams
 from slmtok.cli.arguments import options_by_flag
-from slmtok.cli.checked_fix import check_fix
+from slmtok.cli.checked_fix import Program, check_fix
 from slmtok.cli.errors import ErrorPolicy
 from slmtok.cli.output import (
     DONE,
@@ -70,8 +70,8 @@ class App(NamedTuple):
     policy: ErrorPolicy
     package: str
     """Blamed for unexpected exceptions; its version is that of the application."""
-    command_elsewhere: Callable[[str], click.Command | None] = lambda name: None
-    """A command of the other program, which an error names; None where it cannot be imported."""
+    other: App | None = None
+    """The other program, whose commands an error may name; None where it cannot be imported."""
     prepare: Callable[[str], None] = lambda command: None
     """Called with the name of a command after its options were parsed, before it runs."""
     reports: Callable[[str], bool] = lambda message: True
@@ -161,6 +161,10 @@ class App(NamedTuple):
         except click.ClickException as error:
             raise errors.usage_error(error, f"{self.name} {_name(arguments)}") from error
 
+    @property
+    def _program(self) -> Program:
+        return Program(self.name, self.commands, self.command, self._parse)
+
     def _parse(self, arguments: Sequence[str]) -> click.Context:
         """The context of a command line, parsed and not run."""
         group = _LazyGroup(self)
@@ -177,7 +181,7 @@ class App(NamedTuple):
             if is_own
             else self.policy.translate(caught) or errors.system_error(caught, self.package, settings.written)
         )
-        check_fix(error, self.name, arguments, self._parse)
+        check_fix(error, self._program, arguments, *([self.other._program] if self.other else []))
         flags = self._flags(name)
         if not self.reports(errors.error_text(error, flags)):
             return self.policy.exit_status(error)
@@ -262,7 +266,8 @@ class _LazyGroup(click.Group):
         if command is None and ctx.resilient_parsing:
             return None, None, []
         if command is None:
-            elsewhere = self._app.command_elsewhere(name)
+            other = self._app.other
+            elsewhere = other.command(name) if other and name in other.commands else None
             raise errors.unknown_command(self._app.name, args[0], args[1:], self._app.commands, elsewhere)
         ctx.meta["app"] = self._app
         return name, command, args[1:]

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
-from slmtok.file_kinds import MANIFEST, TOKENIZER, kind_of_file
+from slmtok.file_kinds import COUNTS, MANIFEST, TOKENIZER, UNKNOWN, kind_of_file
 from slmtok.files import free_name
 from slmtok.specials import FIRST_LEARNED
 
@@ -234,6 +234,8 @@ def _exchanged(path: str, ctx: click.Context) -> str | None:
     misplaced = [value for is_place, value in files if is_place != names_tokenizer(value)]
     if path not in misplaced or len(misplaced) != 2 or len({is_place for is_place, _ in files}) != 2:
         return None
+    if any(kind_of_file(name) not in (TOKENIZER, COUNTS, UNKNOWN) for name in misplaced):
+        return None
     arguments = arguments_of(ctx)
     other = dict(zip(misplaced, reversed(misplaced), strict=True))
     if any(arguments.count(name) != 1 for name in misplaced):
@@ -247,7 +249,7 @@ def with_text_named(option: str, ctx: click.Context) -> str | None:
 
     arguments = arguments_of(ctx)
     given = [each for each in arguments if os.path.isfile(each)]  # noqa: PTH113
-    texts = [each for each in given if not names_tokenizer(each)]
+    texts = [each for each in positional(ctx) if each in given and not names_tokenizer(each)]
     if len(texts) != 1 or len(given) + sum(map(is_packed, arguments)) < 2:
         return None
     rest = fitting([each for each in arguments if each != texts[0]], ctx)

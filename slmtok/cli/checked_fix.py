@@ -1,7 +1,8 @@
-"""Checks the command line that an error proposes: the command parses it, and its inputs exist.
+"""Checks the command line that an error proposes: the command parses it, and its inputs exist and are of its kinds.
 
 A remedy is put together from what was given and what was wrong with that. Where something else is wrong as well,
-whoever pastes it meets the next error; here the line is mended once more, or the remedy says what else is wrong.
+whoever pastes it meets the next error; here the line is mended once more, or the remedy says what else is wrong. A
+line that is sound and differs from the given one in the way of writing one option takes the place of the remedy.
 """
 
 from __future__ import annotations
@@ -10,18 +11,37 @@ import glob
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import click
 
-from slmtok.cli.arguments import OUTPUT_FLAGS, parameter_name, placeholder_words, stands_for_path, text_values
+from slmtok.cli.arguments import (
+    OUTPUT_FLAGS,
+    is_packed,
+    parameter_name,
+    placeholder_words,
+    stands_for_path,
+    text_values,
+)
 from slmtok.cli.errors import EXTRA_ARGUMENT, error_text
+from slmtok.cli.repairs import read_as_argument, with_dashes
+from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
 
-Parse: TypeAlias = Callable[[Sequence[str]], click.Context]
-"""Parses the words of a command line without running the command; raises the error that a user would meet."""
+
+class Program(NamedTuple):
+    """A program whose command lines can be checked."""
+
+    name: str
+    commands: Collection[str]
+    command: Callable[[str], click.Command]
+    """Imports a command."""
+    parse: Callable[[Sequence[str]], click.Context]
+    """Parses the words of a command line without running the command; raises the error that a user would meet."""
+
+
 _SEVERAL = re.compile(r"[|&;<>$`\n]|, ")
 """In several commands, or in prose behind one."""
 _REPEATED = re.compile(r"(--\S+) is given \d+ times")
@@ -30,37 +50,64 @@ _ANSWERED = {"help", "--help", "-h", "--version", "-V"}
 """Words of a line that prints something while it is parsed."""
 
 
-def check_fix(error: Any, program: str, given: Sequence[str], parse: Parse) -> None:
-    """Changes the fix of an error where it is a command line of `program` that would be refused.
+def check_fix(error: Any, program: Program, given: Sequence[str], *others: Program) -> None:
+    """Changes the fix of an error where it is a command line that would be refused, or where a sound one is near.
 
-    given: the words of the command line that failed, without the program.
+    given: the words of the command line that failed, without the program. A fix may be a line of the other programs.
     """
     line = getattr(error, "fix", None)
-    words = _words(line, program) if isinstance(line, str) else None
-    if words is None:
+    if not isinstance(line, str):
         return
+    if near := next(_near_lines(line, given, program), None):
+        error.fix = shlex.join([program.name, *near])
+        return
+    named = next((each for each in (program, *others) if line.startswith(f"{each.name} ")), None)
+    words = _words(line) if named else None
+    if named and words:
+        _mend(error, named, words, given)
+
+
+def _near_lines(fix: str, given: Sequence[str], program: Program) -> Iterator[list[str]]:
+    """The sound command lines that differ from the given one in the way of writing one option."""
+    if not given:
+        return
+    name = given[0].replace("_", "-")
+    if name not in program.commands:
+        return
+    command = program.command(name)
+    says_little = fix.endswith("--help") or fix.startswith("leave out ")
+    lines = [*with_dashes(given, command)]
+    lines += read_as_argument(given, command) if says_little else []
+    for words in lines:
+        if _fault(words, given, program) is None:
+            yield words
+
+
+def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) -> None:
+    """Changes the fix of an error, a command line of `words`, where it would be refused."""
+    line = error.fix
     # A word may name several files, as in `--input=a.txt,b.txt`.
     given = [*given, *(part for word in given for part in re.split("[=,]", word))]
-    fault = _fault(words, given, parse)
+    fault = _fault(words, given, program)
     kept = _once(words, _REPEATED.match(fault or ""))
     extra = EXTRA_ARGUMENT.match(fault or "")
     is_prose = extra is not None and extra[1] not in given
     if is_prose or (fault is None and kept == words):
         return
     for meant in (kept, _with_output(kept, given)):
-        if _fault(meant, given, parse) is None:
-            error.fix = shlex.join([program, *meant])
+        if _fault(meant, given, program) is None:
+            error.fix = shlex.join([program.name, *meant])
             return
     if fault is None:
         return
     if kept != words:
-        line, fault = shlex.join([program, *kept]), _fault(kept, given, parse)
+        line, fault = shlex.join([program.name, *kept]), _fault(kept, given, program)
     error.fix = f"{line}; besides, {fault}"
 
 
-def _words(line: str, program: str) -> list[str] | None:
-    """The words of a command line without the program; None for anything else."""
-    if not line.startswith(f"{program} ") or _SEVERAL.search(line):
+def _words(line: str) -> list[str] | None:
+    """The words of a command line without the program; None for several commands, and for what only prints help."""
+    if _SEVERAL.search(line):
         return None
     with suppress(ValueError):
         words = shlex.split(line)[1:]
@@ -68,12 +115,12 @@ def _words(line: str, program: str) -> list[str] | None:
     return None
 
 
-def _fault(words: Sequence[str], given: Sequence[str], parse: Parse) -> str | None:
+def _fault(words: Sequence[str], given: Sequence[str], program: Program) -> str | None:
     """What is wrong with a command line; None where nothing was found."""
     from slmtok.cli.options import Command
 
     try:
-        context = parse(words)
+        context = program.parse(words)
         if isinstance(context.command, Command):
             context.command.with_objects(context.params)
     except click.MissingParameter as error:
@@ -88,7 +135,26 @@ def _fault(words: Sequence[str], given: Sequence[str], parse: Parse) -> str | No
         return error_text(error).splitlines()[0] if hasattr(error, "fact") else str(error)
     # Other words are prose behind the line, or stand for what is to be named.
     absent = next((value for value in _absent(context) if value in given), None)
-    return None if absent is None else f"there is no file or folder {absent!r}"
+    return next(_misfits(context), None) if absent is None else f"there is no file or folder {absent!r}"
+
+
+def _misfits(context: click.Context) -> Iterator[str]:
+    """What is wrong with inputs that exist and are of another kind than the command reads."""
+    from slmtok.cli.files import names_tokenizer
+
+    for param, value in text_values(context):
+        words = {*placeholder_words(param)}
+        if not stands_for_path(param) or not os.path.exists(value):  # noqa: PTH110
+            continue
+        if words == {"TOK"} and not os.path.isdir(value) and not names_tokenizer(value):  # noqa: PTH112
+            yield f"{value!r} is not a tokenizer"
+        if not words <= {"CORPUS", "TEXT", "COUNTS"}:
+            continue
+        kind = kind_of_file(value)
+        name = NAMES.get(kind) or ("packed data" if is_packed(value) else "a run" if is_run(value) else None)
+        # Several commands read counts in the place of text.
+        if name and kind != COUNTS:
+            yield f"{value!r} is {name}, not text"
 
 
 def _absent(context: click.Context) -> Iterator[str]:

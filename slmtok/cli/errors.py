@@ -137,7 +137,7 @@ OF_SLM = (
     *("probe", "prompts", "resume", "sample", "status"),
 )
 """Commands of slm alone, which slmtok knows without importing them."""
-_HABITS = {"generate": "slm sample", "tokenize": "slmtok encode", "detokenize": "slmtok decode"}
+_HABITS = {"generate": "slm sample RUN", "tokenize": "slmtok encode", "detokenize": "slmtok decode"}
 _HABITS |= {"tokenise": _HABITS["tokenize"], "detokenise": _HABITS["detokenize"]}
 """Commands of other tools, each with ours."""
 _MIN_PREFIX = 4
@@ -154,17 +154,26 @@ def unknown_command(
         fix = " ".join([shlex.join([place, typed, *rest]), *(_lacking(elsewhere, rest) if elsewhere else [])])
         return UnknownName(f"{program} has no command {name!r}; {place} has", fix=fix, name=name)
     if typed == "version" or typed in _HABITS:
-        fix = f"{program} --version" if typed == "version" else shlex.join([*_HABITS[typed].split(), *rest])
+        fix = f"{program} --version" if typed == "version" else _of_habit(_HABITS[typed].split(), rest)
         return UnknownName(f"unknown command {name!r}", limit=f"commands: {', '.join(names)}", fix=fix, name=name)
     longer = (each for each in names if len(each) >= _MIN_PREFIX and typed.startswith(each))
-    meant = suggestion(name.replace("_", "-"), names, cutoff=0.75) or next(longer, None)
+    meant = suggestion(typed, names, cutoff=0.76) or next(longer, None)
     return UnknownName(
         f"unknown {'option' if name.startswith('-') else 'command'} {name!r}"
         + (f"; did you mean {meant!r}?" if meant else ""),
         limit=f"commands: {', '.join(names)}",
-        fix=" ".join([program, meant, *rest]) if meant else f"{program} --help",
+        fix=shlex.join([program, meant, *rest]) if meant else f"{program} --help",
         name=name,
     )
+
+
+def _of_habit(words: list[str], rest: Sequence[str]) -> str:
+    """The command line with `rest`; a command of runs takes it where there is a run."""
+    from slmtok.file_kinds import is_run
+
+    if words[-1] != "RUN":
+        return shlex.join([*words, *rest])
+    return shlex.join([*words[:-1], *rest]) if any(map(is_run, rest)) else shlex.join(words)
 
 
 def _lacking(command: click.Command, given: Sequence[str]) -> list[str]:
@@ -206,8 +215,23 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     elif found := EXTRA_ARGUMENT.fullmatch(message):
         # An argument may hold spaces.
         extra = next((each for each in arguments_of(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
-        fix = _without_extra(extra, context)
-    return OptionError(fact, where=where, fix=fix, option=name)
+        name, fix = "", _without_extra(extra, context)
+    return OptionError(fact, where=where, fix=_unless_given(fix, name or extra, context), option=name)
+
+
+def _unless_given(fix: str, wrong: str, context: click.Context) -> str:
+    """The fix, which may be to use an option; where that takes one value and has it, to leave out what is wrong."""
+    option = options_by_flag(context.command).get(fix.split()[1]) if fix.startswith("use -") else None
+    if option is None or option.multiple:
+        return fix
+    words = [part for word in arguments_of(context) for part in (word.split("=", 1) if word[:2] == "--" else [word])]
+    given = next((each for each in pairwise([*words, ""]) if each[0] in option.opts), None)
+    if given is None or (not option.is_flag and given[1] in re.split("[ ,]", fix)):
+        # The second is a fix of the value that is given.
+        return fix
+    value = _value_of(wrong, arguments_of(context)) if wrong.startswith("-") else None
+    left_out = shlex.join([wrong] if value is None else [wrong, value])
+    return f"leave {left_out} out: {shlex.join(given[: 1 + (not option.is_flag)])} is given"
 
 
 def _without_extra(extra: str, context: click.Context) -> str:
@@ -292,7 +316,8 @@ def _named_by_on(extra: str, context: click.Context) -> str:
     from slmtok.cli.files import names_tokenizer
 
     if not names_tokenizer(extra):
-        return f"the text is named by --on {shlex.quote(extra)}"
+        fix = _unless_given(f"use --on {shlex.quote(extra)}", extra, context)
+        return fix.replace("use ", "the text is named by ", 1)
     where = context.command_path
     if sum("TOK" in str(param.metavar) for param in context.command.params) > 1:
         return f"leave one out: {where} compares two tokenizers; slmtok eval and slmtok show take several"
@@ -315,7 +340,7 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     fact, fix = f"unknown option {typed!r}", f"{where} --help"
     if meant:
         fix = f"use {_with_value(meant, value, context)}"
-    elif value and (taking := taking_value(value, command, arguments)):
+    elif value and not _foreign_option(name, value, command) and (taking := taking_value(value, command, arguments)):
         fix = f"use {parameter_name(taking)} {shlex.quote(value)}"
     if line := _translated(context):
         remedies = (_remedy(flag, _value_of(flag, arguments), context) for flag in _unknown(context))
@@ -350,6 +375,8 @@ def _behind_command(name: str, group: click.Group, context: click.Context) -> st
     words = list(context.meta.get("words", ()))
     found = ((at, group.get_command(context, word)) for at, word in enumerate(words))
     at, command = next(((at, command) for at, command in found if command), (0, None))
+    if command is None and (typed := name.lstrip("-")) in group.list_commands(context):
+        return command_line(context, [typed, *(word for word in words if word != name)])
     if command is None:
         return f"put options after it: {context.command_path} COMMAND {name}"
     before, rest = words[:at], words[at + 1 :]
@@ -375,12 +402,14 @@ def _without_verb(name: str, known: Sequence[str]) -> str | None:
 
 def _redirected(flag: str, arguments: Sequence[str], where: str, known: Sequence[str]) -> str:
     """The command line with stdout sent to the file that an option names, which the command does not have."""
+    from slmtok.files import free_name
+
     target = _value_of(flag, arguments) or "out.txt"
     ours = (flag, f"{flag}={target}", f"{flag}{target}")
     words = [each for before, each in pairwise(["", *arguments]) if before != flag and each not in ours]
     form = next((each for each in ("--json", "--html") if target.endswith(f".{each[2:]}") and each in known), None)
     words += [form] if form and form not in words else []
-    return f"{where} {shlex.join(words)} > {shlex.quote(target)}"
+    return f"{where} {shlex.join(words)} > {shlex.quote(free_name(target))}"
 
 
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
@@ -474,9 +503,11 @@ def _are_foreign(context: click.Context) -> bool:
 def _near_option(flag: str, known: Sequence[str]) -> str | None:
     """The option among the known ones that an unknown one misspells or begins; None without one."""
     begun = [name for name in known if name.startswith(flag) and len(flag) > _MIN_PREFIX]
+    if len(begun) == 1 or len(flag.lstrip("-")) <= _SHORT_NAME:
+        return begun[0] if len(begun) == 1 else None
     # The dashes, which all names share, would make any two short ones near to each other.
-    is_short = len(flag.lstrip("-")) <= _SHORT_NAME
-    return begun[0] if len(begun) == 1 else None if is_short else suggestion(flag, known)
+    near = suggestion(flag.lstrip("-"), [name.lstrip("-") for name in known])
+    return near and f"--{near}"
 
 
 def _with_value(option: str, value: str | None, context: click.Context) -> str:

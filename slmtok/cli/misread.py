@@ -27,6 +27,7 @@ from slmtok.cli.arguments import (
     parameter_name,
     positional,
     positional_params,
+    stands_for_path,
     takes_corpus,
 )
 from slmtok.errors import OptionError
@@ -55,6 +56,7 @@ def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
     Raises `OptionError` for words that would be read as something else than they mean.
     """
     args = ctx.meta["arguments"] = _divide_short(ctx, args)
+    _refuse_option_as_value(ctx, args)
     if takes_corpus(ctx.command):
         _refuse_assignment(ctx, args)
     _refuse_file_of_json(ctx, args)
@@ -73,6 +75,21 @@ def _refuse(
 ) -> NoReturn:
     """Raises the error for a command line with `words` in the place of the given ones, and `more` behind the line."""
     raise OptionError(fact, where=ctx.command_path, limit=limit, fix=command_line(ctx, words) + more, option=option)
+
+
+def _refuse_option_as_value(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `-t -o FILE`, whose `-o` click takes for the value of `-t`."""
+    options = options_by_flag(ctx.command)
+    words = iter(pairwise(takewhile("--".__ne__, args)))
+    for flag, word in words:
+        if flag not in options or options[flag].is_flag:
+            continue
+        if word in options or (word[:2] == "--" and word.partition("=")[0] in options):
+            is_text = not stands_for_path(options[flag]) and options[flag].metavar != "N"
+            fix = f"{flag} {options[flag].metavar or 'VALUE'}" + f", or {flag}={word} if that is the value" * is_text
+            fact = f"{flag} has no value: {word} behind it is an option"
+            raise OptionError(fact, where=ctx.command_path, fix=fix, option=flag)
+        next(words, None)
 
 
 def _refuse_file_of_json(ctx: click.Context, args: Sequence[str]) -> None:

@@ -63,3 +63,71 @@ def test_prose_behind_a_line_is_no_part_of_it(slmtok, here):
     assert fix_of(slmtok("decode", "data")) == "slmtok decode data -t TOK names it"
     package.count("a.txt").save("all.counts")
     assert fix_of(slmtok("merge", "all.counts", "a.txt", "-o", "z.counts")).endswith(" makes one")
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "encode a.txt -t tok.json o=ids.txt": "slmtok encode a.txt -t tok.json -o ids.txt",
+        "encode a.txt -t tok.json o ids.txt": "slmtok encode a.txt -t tok.json -o ids.txt",
+        "slice tok.json vocab=280 -o x.json": "slmtok slice tok.json --vocab 280 -o x.json",
+        "slice tok.json vocab 280 -o x.json": "slmtok slice tok.json --vocab 280 -o x.json",
+        "--encode a.txt -t tok.json": "slmtok encode a.txt -t tok.json",
+        "encode --on a.txt -t tok.json": "slmtok encode a.txt -t tok.json",
+        "eval --corpus=tok.json --on a.txt": "slmtok eval tok.json --on a.txt",
+    }.items(),
+)
+def test_a_sound_line_with_one_option_written_otherwise_is_proposed(slmtok, here, line, fix):
+    ran = slmtok(*line.split())
+    assert (ran.code, fix_of(ran)) == (2, fix) or (ran.code, fix_of(ran)) == (1, fix)
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "encode a.txt -t tok.json -o x.txt --out y.txt": "leave --out y.txt out: -o x.txt is given",
+        "sample-corpus --bytes 900 -o s.txt t.txt": "leave t.txt out: -o s.txt is given",
+        "slice tok.json --vocab 280 --vocb 270 -o x": "leave --vocb 270 out: --vocab 280 is given",
+    }.items(),
+)
+def test_an_option_that_is_given_is_not_to_be_given_again(slmtok, here, line, fix):
+    assert fix_of(slmtok(*line.split())) == fix
+
+
+@pytest.mark.parametrize(
+    ("line", "fact", "fix"),
+    [
+        ("decode -t -o x.txt", "-t has no value: -o behind it is an option", "-t TOK"),
+        ("train a.txt --vocab --force -o x.json", "--vocab has no value: --force behind it is an option", "--vocab N"),
+        ("vocab tok.json --grep --json", "--grep has no value: --json behind it is an option",
+         "--grep REGEX, or --grep=--json if that is the value"),
+    ],
+)  # fmt: skip
+def test_an_option_is_no_value_of_another(slmtok, here, line, fact, fix):
+    ran = slmtok(*line.split())
+    assert (ran.code, fix_of(ran)) == (2, fix)
+    assert fact in ran.err
+
+
+def test_an_input_of_another_kind_is_said(slmtok, here):
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "other.json").code == 0
+    assert "; besides, 'other.lock' is the lock of a tokenizer of slmtok, not text" in fix_of(
+        slmtok("trian", "other.lock", "--vocab", "280", "-o", "x.json")
+    )
+    assert "; besides, 'a.txt' is not a tokenizer" in fix_of(slmtok("slcie", "a.txt", "--vocab", "270", "-o", "x.json"))
+
+
+def test_stdout_is_not_sent_to_a_file_that_exists(slmtok, here):
+    package.load("tok.json").save("other.json")
+    assert fix_of(slmtok("eval", "tok.json", "-o", "other.json", "--on", "a.txt")).endswith("> other-2.json")
+
+
+@pytest.mark.parametrize("name", ["run", "generate"])
+def test_a_command_of_another_tool_leads_to_no_command_that_needs_other_inputs(slmtok, here, name):
+    assert fix_of(slmtok(name, "a.txt", "-o", "x")) in ("slmtok --help", "slm sample RUN")
+
+
+def test_a_guessed_command_keeps_the_quotes(slmtok, here):
+    fix = fix_of(slmtok("set-specials", "tok.json", "user=<|user|>", "-o", "u.json"))
+    assert fix == "slmtok set-special tok.json 'user=<|user|>' -o u.json"

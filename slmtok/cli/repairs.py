@@ -1,0 +1,42 @@
+"""Command lines that differ from a wrong one in the way of writing one option."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import click
+
+from slmtok.cli.arguments import options_by_flag, positional_params
+
+
+def with_dashes(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:
+    """The words with dashes before the name of an option that takes a value: `o=FILE`, `vocab 500`.
+
+    A file of that name is meant itself.
+    """
+    options = options_by_flag(command)
+    # An argument may be `user=<|user|>`.
+    takes_pairs = any("=" in str(param.metavar) for param in positional_params(command))
+    for at, (before, word) in enumerate(pairwise(words), 1):
+        name, equals, value = word.partition("=")
+        flag = f"{'-' * min(len(name), 2)}{name.replace('_', '-')}"
+        is_value = before in options and not options[before].is_flag
+        if flag not in options or options[flag].is_flag or is_value or os.path.exists(word):  # noqa: PTH110
+            continue
+        if equals and not takes_pairs:
+            yield [*words[:at], flag, value, *words[at + 1 :]]
+        elif not equals and at + 1 < len(words):
+            yield [*words[:at], flag, *words[at + 1 :]]
+
+
+def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:
+    """The words without an unknown option, whose value is the name of a file or folder and becomes an argument."""
+    options = options_by_flag(command)
+    for at, (word, following) in enumerate(pairwise([*words, ""])):
+        flag, equals, value = word.partition("=")
+        value = value if equals else following
+        is_unknown = flag.startswith("-") and flag.replace("_", "-") not in options
+        if is_unknown and os.path.exists(value):  # noqa: PTH110
+            yield [*words[:at], value, *words[at + (1 if equals else 2) :]]
