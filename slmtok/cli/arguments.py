@@ -370,6 +370,8 @@ def with_tokenizer_first(ctx: click.Context, message: str) -> str | None:
     if not takes_first or len(tokenizers) != 1 or not message.endswith(f"not {tokenizers[0]!r}"):
         return None
     rest = [each for each in arguments if each != tokenizers[0]]
+    if any(os.path.exists(each) for each in positional(ctx) if each in rest):  # noqa: PTH110
+        return None
     return command_line(ctx, [tokenizers[0], *rest])
 
 

@@ -2,7 +2,7 @@
 
 A remedy is put together from what was given and what was wrong with that. Where something else is wrong as well,
 whoever pastes it meets the next error; here the line is mended once more, or the remedy says what else is wrong. A
-line that is sound and differs from the given one in the way of writing one option takes the place of the remedy.
+line that is sound and differs from the given one in the way of writing a word takes the place of the remedy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from slmtok.cli.arguments import (
     text_values,
 )
 from slmtok.cli.errors import EXTRA_ARGUMENT, error_text
-from slmtok.cli.repairs import read_as_argument, with_dashes
+from slmtok.cli.repairs import read_as_argument, with_dashes, without_quotes
 from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
 
 
@@ -42,6 +42,7 @@ class Program(NamedTuple):
     """Parses the words of a command line without running the command; raises the error that a user would meet."""
 
 
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 _SEVERAL = re.compile(r"[|&;<>$`\n]|, ")
 """In several commands, or in prose behind one."""
 _REPEATED = re.compile(r"(--\S+) is given \d+ times")
@@ -68,15 +69,15 @@ def check_fix(error: Any, program: Program, given: Sequence[str], *others: Progr
 
 
 def _near_lines(fix: str, given: Sequence[str], program: Program) -> Iterator[list[str]]:
-    """The sound command lines that differ from the given one in the way of writing one option."""
+    """The sound command lines that differ from the given one in the way of writing a word."""
     if not given:
         return
     name = given[0].replace("_", "-")
     if name not in program.commands:
         return
     command = program.command(name)
-    says_little = fix.endswith("--help") or fix.startswith("leave out ")
-    lines = [*with_dashes(given, command)]
+    says_little = fix.endswith("--help") or fix.startswith(("leave out ", "printf "))
+    lines = [*with_dashes(given, command), *without_quotes(given)]
     lines += read_as_argument(given, command) if says_little else []
     for words in lines:
         if _fault(words, given, program) is None:
@@ -107,7 +108,7 @@ def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) 
 
 def _words(line: str) -> list[str] | None:
     """The words of a command line without the program; None for several commands, and for what only prints help."""
-    if _SEVERAL.search(line):
+    if _SEVERAL.search(_QUOTED.sub("", line)):
         return None
     with suppress(ValueError):
         words = shlex.split(line)[1:]

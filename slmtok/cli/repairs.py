@@ -1,4 +1,4 @@
-"""Command lines that differ from a wrong one in the way of writing one option."""
+"""Command lines that differ from a wrong one in the way of writing a word."""
 
 from __future__ import annotations
 
@@ -40,3 +40,10 @@ def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[l
         is_unknown = flag.startswith("-") and flag.replace("_", "-") not in options
         if is_unknown and os.path.exists(value):  # noqa: PTH110
             yield [*words[:at], value, *words[at + (1 if equals else 2) :]]
+
+
+def without_quotes(words: Sequence[str]) -> Iterator[list[str]]:
+    """The words without quotes that the shell passed on, as it does with quotes in quotes."""
+    bare = [word[1:-1] if len(word) > 2 and word[0] == word[-1] and word[0] in "'\"" else word for word in words]
+    if bare != [*words]:
+        yield bare

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -73,8 +74,13 @@ def _listed(value: str | None, arguments: Sequence[str]) -> str:
     return f"--grep {shlex.quote(re.escape(value))}"
 
 
+def _extra(value: str | None, arguments: Sequence[str]) -> str:
+    """What shows the token of a second argument; nothing for the name of a file."""
+    return "" if value is None or os.path.exists(value) else _listed(value, arguments)  # noqa: PTH110
+
+
 _HABITS: dict[str, Habit] = {
-    EXTRA: _listed,
+    EXTRA: _extra,
     **dict.fromkeys(
         ("--limit", "--top", "--head", "--max", "--first", "-n"),
         instead("leave it out: the list is long, and slmtok vocab ... | head -n {} shows its beginning", "20"),

@@ -176,6 +176,9 @@ def _with_file_as_output(file: str, context: click.Context) -> str:
     """The command line without a file in the place of a pair, which is its output unless that is given."""
     words = arguments_of(context)
     at = len(words) - 1 - words[::-1].index(file)
+    if words[at - 1] in ("-t", "--tokenizer"):
+        del words[at - 1]
+        at -= 1
     has_pair = any("=" in each for each in positional(context))
     words[at : at + 1] = [] if has_pair else [next(each for each in example_words(context.command) if "=" in each)]
     return _with_output(context, words, file)

@@ -131,3 +131,24 @@ def test_a_command_of_another_tool_leads_to_no_command_that_needs_other_inputs(s
 def test_a_guessed_command_keeps_the_quotes(slmtok, here):
     fix = fix_of(slmtok("set-specials", "tok.json", "user=<|user|>", "-o", "u.json"))
     assert fix == "slmtok set-special tok.json 'user=<|user|>' -o u.json"
+
+
+@pytest.mark.parametrize(
+    ("words", "fix"),
+    [
+        (["encode", "'a.txt'", "-t", "tok.json"], "slmtok encode a.txt -t tok.json"),
+        (["set-special", "tok.json", "'user=<|user|>'", "-o", "u"],
+         "slmtok set-special tok.json 'user=<|user|>' -o u"),
+        (["set-special", "tok.json", "user=<|user|>", "-o", "u", "-t", "tok.json"],
+         "slmtok set-special tok.json 'user=<|user|>' -o u"),
+        (["set-special", "other.json", "tok.json", "user=<|user|>", "-o", "u"],
+         "slmtok set-special other.json 'user=<|user|>' -o u"),
+        (["encode", "--prompt", "a.txt", "-t", "tok.json"], "slmtok encode a.txt -t tok.json"),
+        (["vocab", "tok.json", "a.txt"], "leave one out: slmtok vocab takes TOK and options"),
+    ],
+)  # fmt: skip
+def test_quotes_and_files_in_a_wrong_place(slmtok, here, words, fix):
+    package.load("tok.json").save("other.json")
+    assert fix_of(slmtok(*words)) == fix
+    if fix.startswith("slmtok"):
+        assert slmtok(*shlex.split(fix)[1:]).code == 0
