@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
-from slmtok.file_kinds import COUNTS, MANIFEST, TOKENIZER, UNKNOWN, kind_of_file
+from slmtok.file_kinds import COUNTS, MANIFEST, TOKENIZER, UNKNOWN, kind_of, kind_of_file
 from slmtok.files import free_name
 from slmtok.specials import FIRST_LEARNED
 
@@ -213,7 +213,7 @@ def _on_text(path: str, ctx: click.Context) -> str | None:
         head = read_file(path, HEAD_BYTES)
     except SlmtokError:
         return None
-    if content_of(head) or head.startswith(b"{"):
+    if content_of(head) or head.startswith(b"{") or kind_of(head) != UNKNOWN:
         return None
     # A command of two tokenizers lacks one then.
     takes_any = any(param.nargs == -1 for param in ctx.command.params)

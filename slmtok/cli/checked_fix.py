@@ -23,11 +23,12 @@ from slmtok.cli.arguments import (
     is_packed,
     parameter_name,
     placeholder_words,
+    positional_params,
     stands_for_path,
     text_values,
 )
 from slmtok.cli.errors import EXTRA_ARGUMENT, error_text
-from slmtok.cli.repairs import read_as_argument, with_dashes, without_quotes
+from slmtok.cli.repairs import divided, read_as_argument, with_dashes, without_quotes
 from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
 
 
@@ -47,6 +48,8 @@ _SEVERAL = re.compile(r"[|&;<>$`\n]|, ")
 """In several commands, or in prose behind one."""
 _REPEATED = re.compile(r"(--\S+) is given \d+ times")
 """The fault of an option with one value that is given several times."""
+_TRAINING = ("train", "extend")
+"""Commands whose corpus may be counts."""
 _ANSWERED = {"help", "--help", "-h", "--version", "-V"}
 """Words of a line that prints something while it is parsed."""
 
@@ -59,7 +62,7 @@ def check_fix(error: Any, program: Program, given: Sequence[str], *others: Progr
     line = getattr(error, "fix", None)
     if not isinstance(line, str):
         return
-    if near := next(_near_lines(line, given, program), None):
+    if near := next(_near_lines(given, program), None) or (_says_little(line) and _as_argument(given, program)):
         error.fix = shlex.join([program.name, *near])
         return
     named = next((each for each in (program, *others) if line.startswith(f"{each.name} ")), None)
@@ -68,41 +71,52 @@ def check_fix(error: Any, program: Program, given: Sequence[str], *others: Progr
         _mend(error, named, words, given)
 
 
-def _near_lines(fix: str, given: Sequence[str], program: Program) -> Iterator[list[str]]:
+def _near_lines(given: Sequence[str], program: Program) -> Iterator[list[str]]:
     """The sound command lines that differ from the given one in the way of writing a word."""
-    if not given:
-        return
-    name = given[0].replace("_", "-")
-    if name not in program.commands:
-        return
-    command = program.command(name)
-    says_little = fix.endswith("--help") or fix.startswith(("leave out ", "printf "))
-    lines = [*with_dashes(given, command), *without_quotes(given)]
-    lines += read_as_argument(given, command) if says_little else []
-    for words in lines:
-        if _fault(words, given, program) is None:
-            yield words
+    command = _command(given, program)
+    lines = [*without_quotes(given), *(with_dashes(given, command) if command else ())]
+    if command is None or not any("TEXT" in placeholder_words(param) for param in positional_params(command)):
+        lines += divided(given)
+    return (words for words in lines if _command(words, program) and _fault(words, given, program) is None)
+
+
+def _command(words: Sequence[str], program: Program) -> click.Command | None:
+    """The command of a command line; None for an unknown one."""
+    name = words[0].replace("_", "-") if words else ""
+    return program.command(name) if name in program.commands else None
+
+
+def _says_little(fix: str) -> bool:
+    """Whether a remedy leaves a word out, or only names where to read on."""
+    return fix.endswith("--help") or fix.startswith(("leave out ", "printf "))
+
+
+def _as_argument(given: Sequence[str], program: Program) -> list[str] | None:
+    """The sound command line in which the value of an option is an argument."""
+    command = _command(given, program)
+    lines = read_as_argument(given, command) if command else ()
+    return next((words for words in lines if _fault(words, given, program) is None), None)
 
 
 def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) -> None:
     """Changes the fix of an error, a command line of `words`, where it would be refused."""
     line = error.fix
     # A word may name several files, as in `--input=a.txt,b.txt`.
-    given = [*given, *(part for word in given for part in re.split("[=,]", word))]
-    fault = _fault(words, given, program)
+    parts = [*given, *(part for word in given for part in re.split("[=,]", word))]
+    fault = _fault(words, parts, program)
     kept = _once(words, _REPEATED.match(fault or ""))
     extra = EXTRA_ARGUMENT.match(fault or "")
-    is_prose = extra is not None and extra[1] not in given
+    is_prose = extra is not None and extra[1] not in parts
     if is_prose or (fault is None and kept == words):
         return
-    for meant in (kept, _with_output(kept, given)):
-        if _fault(meant, given, program) is None:
+    for meant in (kept, _with_output(kept, parts), _as_argument(given, program)):
+        if meant and _fault(meant, parts, program) is None:
             error.fix = shlex.join([program.name, *meant])
             return
     if fault is None:
         return
     if kept != words:
-        line, fault = shlex.join([program.name, *kept]), _fault(kept, given, program)
+        line, fault = shlex.join([program.name, *kept]), _fault(kept, parts, program)
     error.fix = f"{line}; besides, {fault}"
 
 
@@ -153,8 +167,8 @@ def _misfits(context: click.Context) -> Iterator[str]:
             continue
         kind = kind_of_file(value)
         name = NAMES.get(kind) or ("packed data" if is_packed(value) else "a run" if is_run(value) else None)
-        # Several commands read counts in the place of text.
-        if name and kind != COUNTS:
+        takes_counts = "COUNTS" in words or context.info_name in _TRAINING
+        if name and not (kind == COUNTS and takes_counts):
             yield f"{value!r} is {name}, not text"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 import click
 
-from slmtok.cli.arguments import options_by_flag, positional_params
+from slmtok.cli.arguments import names_input, options_by_flag, positional_params
 
 
 def with_dashes(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:
@@ -32,14 +34,30 @@ def with_dashes(words: Sequence[str], command: click.Command) -> Iterator[list[s
 
 
 def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:
-    """The words without an unknown option, whose value is the name of a file or folder and becomes an argument."""
+    """The words without an unknown option, or one for text, whose value is a file or folder and becomes an argument.
+
+    For text it is a tokenizer. None for a command whose arguments may be text itself.
+    """
+    from slmtok.cli.files import names_tokenizer
+
     options = options_by_flag(command)
+    if not all(map(names_input, positional_params(command))):
+        return
     for at, (word, following) in enumerate(pairwise([*words, ""])):
         flag, equals, value = word.partition("=")
         value = value if equals else following
         is_unknown = flag.startswith("-") and flag.replace("_", "-") not in options
-        if is_unknown and os.path.exists(value):  # noqa: PTH110
+        is_misplaced = flag == "--on" and names_tokenizer(value)
+        if (is_unknown or is_misplaced) and os.path.exists(value):  # noqa: PTH110
             yield [*words[:at], value, *words[at + (1 if equals else 2) :]]
+
+
+def divided(words: Sequence[str]) -> Iterator[list[str]]:
+    """The words with one that holds several in quotes as those."""
+    for at, word in enumerate(words):
+        if " " in word and not os.path.exists(word):  # noqa: PTH110
+            with suppress(ValueError):
+                yield [*words[:at], *shlex.split(word), *words[at + 1 :]]
 
 
 def without_quotes(words: Sequence[str]) -> Iterator[list[str]]:

@@ -118,6 +118,11 @@ def test_an_input_of_another_kind_is_said(slmtok, here):
     assert "; besides, 'a.txt' is not a tokenizer" in fix_of(slmtok("slcie", "a.txt", "--vocab", "270", "-o", "x.json"))
 
 
+def test_the_text_of_an_argument_is_not_divided(slmtok, here):
+    assert "none.json" in slmtok("show", "none.json", "ids bytes").err
+    assert "slmtok show none.json ids bytes" not in slmtok("show", "none.json", "ids bytes").err
+
+
 def test_stdout_is_not_sent_to_a_file_that_exists(slmtok, here):
     package.load("tok.json").save("other.json")
     assert fix_of(slmtok("eval", "tok.json", "-o", "other.json", "--on", "a.txt")).endswith("> other-2.json")
@@ -144,6 +149,9 @@ def test_a_guessed_command_keeps_the_quotes(slmtok, here):
         (["set-special", "other.json", "tok.json", "user=<|user|>", "-o", "u"],
          "slmtok set-special other.json 'user=<|user|>' -o u"),
         (["encode", "--prompt", "a.txt", "-t", "tok.json"], "slmtok encode a.txt -t tok.json"),
+        (["encode a.txt -t tok.json"], "slmtok encode a.txt -t tok.json"),
+        (["eval", "tok.json other.json", "--on", "a.txt"], "slmtok eval tok.json other.json --on a.txt"),
+        (["diff", "tok.json", "--on", "other.json", "--on", "a.txt"], "slmtok diff tok.json other.json --on a.txt"),
         (["vocab", "tok.json", "a.txt"], "leave one out: slmtok vocab takes TOK and options"),
     ],
 )  # fmt: skip
