@@ -135,7 +135,7 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
         before, begin, code = error.fix.partition(READ_PAIR)
         error.fix = before + _read_pair(begin + code, ctx)
         return
-    as_output = with_output_named(ctx) if isinstance(error, MissingInput) and path in positional(ctx)[-1:] else None
+    as_output = with_output_named(ctx, path) if isinstance(error, MissingInput) else None
     if fix := as_output or _exchanged(path, ctx) or _on_text(path, ctx):
         error.fix = fix
         return
@@ -311,16 +311,20 @@ def positional_in(values: Mapping[str, Any], rest: Sequence[str], ctx: click.Con
     return [each for each in (*found, *rest) if isinstance(each, str)]
 
 
-def with_output_named(ctx: click.Context) -> str | None:
-    """The command line with its last argument as the value of -o; None where that is given or unlike an output.
+def with_output_named(ctx: click.Context, output: str | None = None) -> str | None:
+    """The command line with an argument, the last one by default, as the value of -o.
 
-    An output does not exist yet, other arguments do, and its name ends as that of the example of the command.
+    None where that is given or unlike an output, which does not exist yet, as other arguments do, and whose name ends
+    as that of the example of the command; one without an ending stands last.
     """
     example = value_after(OUTPUT_FLAGS, example_words(ctx.command))
     arguments, given = arguments_of(ctx), positional(ctx)
     if example is None or len(given) < 2 or any(each.partition("=")[0] in OUTPUT_FLAGS for each in arguments):
         return None
-    *inputs, output = given
+    output = output or given[-1]
+    inputs = [each for each in given if each != output]
+    if output not in given or (output != given[-1] and "." not in output):
+        return None
     if os.path.splitext(output)[1] != os.path.splitext(example)[1] or os.path.exists(output):  # noqa: PTH110, PTH122
         return None
     if arguments.count(output) != 1 or not any(map(os.path.exists, inputs)):

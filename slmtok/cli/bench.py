@@ -230,7 +230,10 @@ _SAMPLE_HABITS: dict[str, Habit] = {
 @output_options(default="stories.txt")
 def sample_corpus(size: int, seed: int, output: str, force: bool) -> Outcome:
     """Write generated children's stories, as many as fit into a number of bytes. Equal seeds give equal bytes."""
+    from slmtok.checks import check_int
     from slmtok.stories import write_stories
+
+    size = check_int("bytes", size)
 
     if Path(output).suffix.lower() in _NOT_PLAIN:
         raise OptionError(

@@ -23,6 +23,7 @@ from slmtok.cli.arguments import (
     is_packed,
     parameter_name,
     placeholder_words,
+    positional,
     positional_params,
     stands_for_path,
     text_values,
@@ -62,7 +63,7 @@ def check_fix(error: Any, program: Program, given: Sequence[str], *others: Progr
     line = getattr(error, "fix", None)
     if not isinstance(line, str):
         return
-    if near := next(_near_lines(given, program), None) or (_says_little(line) and _as_argument(given, program)):
+    if near := next(_near_lines(given, program), None) or _as_argument(given, program, is_only=not _says_little(line)):
         error.fix = shlex.join([program.name, *near])
         return
     named = next((each for each in (program, *others) if line.startswith(f"{each.name} ")), None)
@@ -91,11 +92,14 @@ def _says_little(fix: str) -> bool:
     return fix.endswith("--help") or fix.startswith(("leave out ", "printf "))
 
 
-def _as_argument(given: Sequence[str], program: Program) -> list[str] | None:
-    """The sound command line in which the value of an option is an argument."""
+def _as_argument(given: Sequence[str], program: Program, *, is_only: bool = False) -> list[str] | None:
+    """The sound command line in which the value of an option is an argument, with `is_only` the only one."""
     command = _command(given, program)
     lines = read_as_argument(given, command) if command else ()
-    return next((words for words in lines if _fault(words, given, program) is None), None)
+    for words in lines:
+        if _fault(words, given, program) is None and (not is_only or len(positional(program.parse(words))) == 1):
+            return words
+    return None
 
 
 def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) -> None:

@@ -226,8 +226,9 @@ def _unless_given(fix: str, wrong: str, context: click.Context) -> str:
         return fix
     words = [part for word in arguments_of(context) for part in (word.split("=", 1) if word[:2] == "--" else [word])]
     given = next((each for each in pairwise([*words, ""]) if each[0] in option.opts), None)
-    if given is None or (not option.is_flag and given[1] in re.split("[ ,]", fix)):
-        # The second is a fix of the value that is given.
+    is_mended = len(fix.split()) > 2 if option.is_flag else given is not None and given[1] in re.split("[ ,=]", fix)
+    if given is None or is_mended:
+        # The fix is one of the value that is given.
         return fix
     value = _value_of(wrong, arguments_of(context)) if wrong.startswith("-") else None
     left_out = shlex.join([wrong] if value is None else [wrong, value])

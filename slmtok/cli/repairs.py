@@ -12,6 +12,40 @@ import click
 
 from slmtok.cli.arguments import names_input, options_by_flag, positional_params
 
+_OF_INPUTS = {
+    *("i", "f", "m", "in", "input", "inputs", "input-file", "file", "files", "file-name", "filename", "path", "paths"),
+    *(
+        "source",
+        "src",
+        "text",
+        "texts",
+        "prompt",
+        "corpus",
+        "corpora",
+        "on",
+        "data",
+        "data-path",
+        "data-file",
+        "dataset",
+    ),
+    *(
+        "data-path",
+        "data-file",
+        "train",
+        "train-file",
+        "train-data",
+        "folder",
+        "dir",
+        "data-dir",
+        "input-dir",
+        "shards",
+        "counts",
+        "ids",
+    ),
+    *("run", "model", "model-path", "checkpoint", "ckpt", "tokenizer", "tok"),
+}
+"""Names that other tools give to options for what is an argument here."""
+
 
 def with_dashes(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:
     """The words with dashes before the name of an option that takes a value: `o=FILE`, `vocab 500`.
@@ -46,16 +80,16 @@ def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[l
     for at, (word, following) in enumerate(pairwise([*words, ""])):
         flag, equals, value = word.partition("=")
         value = value if equals else following
-        is_unknown = flag.startswith("-") and flag.replace("_", "-") not in options
+        is_unknown = flag not in options and flag.lstrip("-").replace("_", "-") in _OF_INPUTS and flag.startswith("-")
         is_misplaced = flag == "--on" and names_tokenizer(value)
         if (is_unknown or is_misplaced) and os.path.exists(value):  # noqa: PTH110
             yield [*words[:at], value, *words[at + (1 if equals else 2) :]]
 
 
 def divided(words: Sequence[str]) -> Iterator[list[str]]:
-    """The words with one that holds several in quotes as those."""
-    for at, word in enumerate(words):
-        if " " in word and not os.path.exists(word):  # noqa: PTH110
+    """The words with one that holds several in quotes as those; the value of an option stays."""
+    for at, (before, word) in enumerate(pairwise(["", *words])):
+        if " " in word and not before.startswith("-") and not os.path.exists(word):  # noqa: PTH110
             with suppress(ValueError):
                 yield [*words[:at], *shlex.split(word), *words[at + 1 :]]
 

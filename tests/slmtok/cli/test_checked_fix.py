@@ -152,11 +152,15 @@ def test_a_guessed_command_keeps_the_quotes(slmtok, here):
         (["encode a.txt -t tok.json"], "slmtok encode a.txt -t tok.json"),
         (["eval", "tok.json other.json", "--on", "a.txt"], "slmtok eval tok.json other.json --on a.txt"),
         (["diff", "tok.json", "--on", "other.json", "--on", "a.txt"], "slmtok diff tok.json other.json --on a.txt"),
+        (["exposure", "--corpus", "data", "-o", "x.json"], "slmtok exposure data -o x.json"),
+        (["train", "x.json", "a.txt", "--vocab", "280"], "slmtok train a.txt --vocab 280 -o x.json"),
+        (["train", "a.txt", "--valid", "a.txt", "--vocab", "280"], "slmtok train --help"),
         (["vocab", "tok.json", "a.txt"], "leave one out: slmtok vocab takes TOK and options"),
     ],
 )  # fmt: skip
 def test_quotes_and_files_in_a_wrong_place(slmtok, here, words, fix):
     package.load("tok.json").save("other.json")
+    package.pack("a.txt", package.load("tok.json"), "data", val="none")
     assert fix_of(slmtok(*words)) == fix
     if fix.startswith("slmtok"):
         assert slmtok(*shlex.split(fix)[1:]).code == 0
