@@ -6,6 +6,7 @@ import os
 import shlex
 import time
 from collections.abc import Sequence
+from typing import NoReturn
 
 from slmtok import atomic
 from slmtok.cli import reports
@@ -26,6 +27,7 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, counted
 from slmtok.cli.progress import Progress
+from slmtok.cli.text_argument import eval_line
 from slmtok.errors import OptionError
 from slmtok.file_kinds import COUNTS, TOKENIZER, kind_of_file
 from slmtok.files import free_name
@@ -35,7 +37,19 @@ _MAX_SHOWN_PARTS = 8
 """Counts files that a fix lists."""
 
 
-@command("count", example="slmtok count corpus/ -o all.counts")
+def _tokenizer(value: str | None, arguments: Sequence[str]) -> NoReturn:
+    """Raises `OptionError` for a tokenizer: who names one wants the number of tokens."""
+    raise OptionError(
+        "count takes no tokenizer: it counts pretokens, from which a tokenizer is trained",
+        where="slmtok count",
+        limit="slmtok eval counts tokens",
+        fix=eval_line(count, arguments),
+        option="--tokenizer",
+    )
+
+
+@command("count", example="slmtok count corpus/ -o all.counts",
+         habits=dict.fromkeys(("-t", "--tokenizer"), _tokenizer))  # fmt: skip
 @corpus_argument
 @options_of(CountOptions, into="options", skip=("spill_dir",))
 @output_options(default="all.counts")

@@ -204,12 +204,15 @@ def _counts_for(
     from slmtok.schemes import SCHEMES
     from slmtok.training import PretokenCounts
     from slmtok.training.counting import count_corpus
+    from slmtok.training.mixing import check_named
 
     files = corpus_files(corpus, options)
     check_output(*outputs, inputs=files, force=True)
     if are_counts(files):
         refuse_reading(replace(options, spill_dir=None))
         return PretokenCounts.load(*files)
+    if isinstance(options, TrainOptions) and options.is_weighted:
+        check_named(options, files)
     pattern = tokenizer.pattern.regex if SCHEMES[tokenizer.scheme].own_pattern else None
     options = replace(options, scheme=tokenizer.scheme, pattern=pattern)
     counts = count_corpus(list(corpus), options, progress)

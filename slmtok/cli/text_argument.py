@@ -7,11 +7,12 @@ import re
 import shlex
 import sys
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import click
 
-from slmtok.cli.arguments import command_line, without_options
+from slmtok.cli.arguments import command_line, options_by_flag, positional_params, without_options
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command, in_given_order
 from slmtok.cli.streams import kind_of_stream
@@ -122,6 +123,32 @@ def text_last(command: str) -> dict[str, Habit]:
 
 _TEXT_OPTIONS = ("--text", "--string", "--prompt", "--input")
 """Options of other tools for a text."""
+
+
+def eval_line(ours: click.Command, arguments: Sequence[str]) -> str:
+    """The command that counts the tokens of the texts of another one, `ours`, with the tokenizer that `-t` names.
+
+    Options that say how texts are read are kept, others are not.
+    """
+    from slmtok.cli.eval import eval as measure
+
+    own, kept = options_by_flag(ours), options_by_flag(measure)
+    tokenizers, texts, options = list[str](), list[str](), list[str]()
+    words = iter(pairwise(["", *arguments]))
+    for before, word in words:
+        flag, equals, value = word.partition("=")
+        option = own.get(flag)
+        if flag in ("-t", "--tokenizer"):
+            tokenizers.append(value if equals else next(words, ("", "TOK"))[1])
+        elif option is not None:
+            given = [word] if option.is_flag or equals else [word, next(words, ("", ""))[1]]
+            options += given if flag in kept else []
+        else:
+            is_file = word == STDIO or os.path.exists(word)  # noqa: PTH110
+            is_value = before.startswith("-") and before not in own
+            texts += ["--on", word] if is_file or not (is_value or word.startswith("-")) else []
+    texts = texts or ["--on", "TEXT" if any(param.required for param in positional_params(ours)) else STDIO]
+    return shlex.join(["slmtok", "eval", *(tokenizers or ["TOK"]), *texts, *options])
 
 
 def is_text(source: str) -> bool:

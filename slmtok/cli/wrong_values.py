@@ -42,6 +42,9 @@ _NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
 
 _PAIR = re.compile(r"takes (\S+=\S+), not ")
 
+_NAME = re.compile(r"(?!\d)[^=,]+")
+"""The first part of a pair alone."""
+
 _SHARE = re.compile(r"(\d*\.?\d+)(%?)", re.ASCII)
 
 
@@ -65,7 +68,10 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
     if value and "ROLE=SPELLING" in str(getattr(param, "metavar", "")):
         return _spellings_in_pairs(name, value, context)
     if pair := _PAIR.match(error.message):
-        return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
+        if not name.startswith("--"):
+            return getattr(command, "example", None)
+        has_name = _NAME.fullmatch(value) is not None
+        return f"{name} {shlex.quote(value + pair[1][pair[1].index('=') :]) if has_name else pair[1]}"
     if number := _thousands(value):
         return f"{name} {number}"
     if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):

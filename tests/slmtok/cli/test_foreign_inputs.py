@@ -155,7 +155,7 @@ MESSAGES = {
         2,
         "fix:   leave out --vocab 300: --vocab belongs to slmtok train, slmtok slice, slmtok extend\n",
     ),
-    "encode a.txt -t tok.json --count": (2, "fix:   use slmtok eval TOK --on TEXT, which counts the ids\n"),
+    "encode a.txt -t tok.json --count": (2, "fix:   slmtok eval tok.json --on a.txt\n"),
     "prune tok.json --on a.txt -o x": (2, "fix:   use --unused-on a.txt\n"),
     "info tok.json --on a.txt": (2, "fix:   leave out --on a.txt: --on belongs to "),
 }

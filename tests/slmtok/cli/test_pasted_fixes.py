@@ -417,8 +417,9 @@ def test_a_tokenizer_of_another_kind(slmtok, here: Path) -> None:
 def test_weights_of_domains_that_are_not_named(slmtok, here: Path) -> None:
     (here / "wiki.txt").write_text(TEXT)
     line = ["train", "a.txt", "wiki.txt", "--vocab", "290", "--mix", "wiki=2", "-o", "new.json"]
-    option, more = fix_of(slmtok(*line)).split(", ")
-    assert option == "--domain 'wiki=*wiki*'" and more == "with the text that is counted: globs of its files"
+    option, more = fix_of(slmtok(*line)).split(", ", 1)
+    assert option == "--domain 'wiki=wiki.*'"
+    assert more == "with the text that is counted: globs of its files; of 2, wiki.* matches 1"
     ran = slmtok(*line, *shlex.split(option))
     assert ran.code == 0 and "has no document" not in ran.err
 

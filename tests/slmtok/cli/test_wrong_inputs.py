@@ -139,7 +139,7 @@ CASES = {
     "show tok.jsn Once": (2, "fix:   check the name, or put quotes around the text\n"),
     "extend tok.json a.txt --vocab 300 --mix a=2 -o x": (
         2,
-        "fix:   --domain 'a=*a*', with the text that is counted: globs of its files\n",
+        "fix:   --domain 'a=a.*', with the text that is counted: globs of its files; of 1, a.* matches 1\n",
     ),
     "info packed/manifest.json": (1, "fix:   name the folder: packed\n"),
     "encode a.txt -t gpt2": (

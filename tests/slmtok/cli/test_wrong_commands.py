@@ -1,0 +1,89 @@
+"""Command lines that are wrong in one way: the fix, pasted as it is printed, does what was evidently meant."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slmtok as package
+
+TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
+
+
+@pytest.fixture
+def here(slmtok, tmp_path: Path) -> Path:
+    """A folder with texts, counts, a tokenizer and packed data; it is the working folder."""
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "b.txt").write_text("a dog sat\n" * 9)
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "c.txt").write_text("the dog sat on the cat. " * 9)
+    tok = package.train("a.txt", vocab_size=290)
+    tok.save("tok.json")
+    package.count("a.txt").save("a.counts")
+    package.pack("a.txt", tok, "data", val="none")
+    return tmp_path
+
+
+def fix_of(ran, code: int = 2) -> str:
+    """The fix of the error that a command printed."""
+    assert ran.code == code, ran.err
+    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        # The number of tokens, which count does not give.
+        "count a.txt -t tok.json": "slmtok eval tok.json --on a.txt",
+        "count a.txt b.txt --tokenizer=tok.json -o n.counts --json": "slmtok eval tok.json --on a.txt --on b.txt --json",
+        "count a.txt --tokenizer tok.json --vocab 300": "slmtok eval tok.json --on a.txt",
+        "encode --count a.txt -t tok.json": "slmtok eval tok.json --on a.txt",
+        "encode a.txt --num-tokens -t tok.json --bos --document line": "slmtok eval tok.json --on a.txt --document line",
+    }.items(),
+)
+def test_a_whole_command_line(slmtok, here: Path, line: str, fix: str) -> None:
+    assert fix_of(slmtok(*line.split())) == fix
+    ran = slmtok(*shlex.split(fix)[1:])
+    assert ran.code == 0, ran.err
+
+
+def test_the_tokens_of_stdin(slmtok, here: Path) -> None:
+    assert fix_of(slmtok("encode", "-t", "tok.json", "--count")) == "slmtok eval tok.json --on -"
+    assert fix_of(slmtok("count", "-t", "tok.json")) == "slmtok eval tok.json --on TEXT"
+
+
+@pytest.mark.parametrize(
+    ("mix", "option"),
+    {
+        "b.txt=2": "--domain b.txt=b.txt",
+        "b=2": "--domain 'b=b.*'",
+        "texts=2": "--domain 'texts=texts/**'",
+        "ext=2": "--domain 'ext=*ext*'",
+        "*.txt=2": "--domain '*.txt=*.txt'",
+        "*code*=2": "--domain '*code*=GLOB'",
+    }.items(),
+)
+def test_the_glob_of_a_domain_that_has_a_weight(slmtok, here: Path, mix: str, option: str) -> None:
+    """The file or folder of that name, and no glob that matches nothing."""
+    (here / "context.txt").write_text(TEXT)
+    line = ["train", "a.txt", "b.txt", "context.txt", "texts", "--vocab", "290", "--mix", mix, "-o", "new.json"]
+    named, _, more = fix_of(slmtok(*line)).partition(", ")
+    glob = shlex.split(option)[1].partition("=")[2]
+    n_files = {"*.txt": 4, "GLOB": 0}.get(glob, 1)
+    assert named == option and more.endswith(f"globs of its files; of 4, {glob} matches {n_files}")
+    assert slmtok(*line, *shlex.split(option)).code == 0
+
+
+def test_the_name_of_a_domain_without_its_weight(slmtok, here: Path) -> None:
+    train = ["train", "a.txt", "b.txt", "--vocab", "290", "-o", "new.json"]
+    assert fix_of(slmtok(*train, "--mix", "b.txt")) == "--mix b.txt=WEIGHT"
+    assert fix_of(slmtok(*train, "--domain", "b.txt")) == "--domain b.txt=GLOB"
+    assert fix_of(slmtok(*train, "--mix", "0.7,0.3")) == "--mix NAME=WEIGHT"
+
+
+def test_the_glob_of_a_domain_in_python(here: Path) -> None:
+    with pytest.raises(package.errors.OptionError, match=r"domains=\{'b': 'b\.\*'\}"):
+        package.train(["a.txt", "b.txt"], vocab_size=290, mix={"b": 2})
