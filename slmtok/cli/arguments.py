@@ -15,7 +15,7 @@ import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
 from slmtok.file_kinds import MANIFEST, TOKENIZER, kind_of_file
-from slmtok.files import free_name
+from slmtok.files import free_name, globbed
 from slmtok.specials import FIRST_LEARNED
 
 _TOKENIZER = "TOK"
@@ -23,6 +23,8 @@ OUTPUT_FLAGS = ("-o", "--output")
 VOCAB_FLAGS = ("--vocab", "--vocab-size")
 EACH = ", and a command for each other value"
 """What becomes of a list where one value is taken."""
+_MAX_FILES = 8
+"""Files that a glob names in a fix."""
 _PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
 """Words of placeholders that stand for files or folders."""
 
@@ -109,6 +111,39 @@ def line_without(left_out: Collection[str | None], ctx: click.Context, *more: st
     return command_line(ctx, [*(each for each in arguments_of(ctx) if each not in left_out), *more])
 
 
+def lines_for_each(named: Collection[str], files: Iterable[str], ctx: click.Context) -> str:
+    """The command once for each of several files in the place of what was `named`, with an output of its own."""
+    divided = (word.split("=", 1) if word.startswith("--output=") else [word] for word in arguments_of(ctx))
+    given = [part for word in divided for part in word]
+    written = value_after(OUTPUT_FLAGS, given)
+    has_output = value_after(OUTPUT_FLAGS, example_words(ctx.command)) is not None
+
+    def words_of(file: str) -> Iterator[str]:
+        name = os.path.splitext(os.path.basename(file.rstrip(os.sep)))[0]  # noqa: PTH119, PTH122
+        for word in given:
+            if word == written:
+                stem, ending = os.path.splitext(word)  # noqa: PTH122
+                yield free_name(f"{stem}-{name}{ending}")
+            elif word not in named or word == file:
+                yield word
+            elif word == next(each for each in given if each in named) and file not in given:
+                yield file
+        if written is None and has_output:
+            yield from ("-o", free_name(f"{file.rstrip(os.sep)}-out"))
+
+    return " && ".join(command_line(ctx, words_of(file)) for file in files)
+
+
+def _globbed_line(path: str, found: Sequence[str], ctx: click.Context) -> str:
+    """The command line with the files that a glob matches in its place; once for each where one file is taken."""
+    from slmtok.formats.id_files import companion_of
+
+    files = [file for file in found if companion_of(file) is None][:_MAX_FILES]
+    if all(param.nargs == 1 for param in positional_params(ctx.command)):
+        return lines_for_each([path], files, ctx)
+    return command_line(ctx, [part for word in arguments_of(ctx) for part in (files if word == path else [word])])
+
+
 def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     """Changes the fix of an error about a file to the command line with that file in its right place.
 
@@ -122,6 +157,9 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
         return
     path = error.fields.get("path")
     if not isinstance(path, str):
+        return
+    if path in positional(ctx) and isinstance(error, MissingInput) and (found := globbed(path)):
+        error.fix = _globbed_line(path, found, ctx)
         return
     if error.fix and error.fix.endswith(" | slmtok ..."):
         records = ["--format", "jsonl"] if error.fields.get("records") else []

@@ -27,6 +27,7 @@ from slmtok.cli.arguments import (
     example_words,
     fitting,
     line_without,
+    lines_for_each,
     options_by_flag,
     parameter_name,
     positional,
@@ -243,26 +244,13 @@ def _for_each_run(context: click.Context) -> str | None:
     """
     from slmtok.cli.files import names_tokenizer
     from slmtok.file_kinds import is_run
-    from slmtok.files import free_name
 
-    given = arguments_of(context)
     runs = list(dict.fromkeys(word for word in positional(context) if is_run(word)))
     if not runs and all(map(names_tokenizer, words := positional(context))):
         runs = list(dict.fromkeys(words))
-    if len(runs) < 2 or _takes_text_on(context.command) or any(word.startswith("--output=") for word in given):
+    if len(runs) < 2 or _takes_text_on(context.command):
         return None
-    written = value_after(OUTPUT_FLAGS, given)
-    has_output = value_after(OUTPUT_FLAGS, example_words(context.command)) is not None
-
-    def words_of(run: str) -> list[str]:
-        words = [word for word in given if word not in runs or word == run]
-        if written is not None:
-            stem, ending = os.path.splitext(written)  # noqa: PTH122
-            name = os.path.splitext(os.path.basename(run.rstrip(os.sep)))[0]  # noqa: PTH119, PTH122
-            return [free_name(f"{stem}-{name}{ending}") if word == written else word for word in words]
-        return [*words, "-o", free_name(f"{run.rstrip(os.sep)}-out")] if has_output else words
-
-    return " && ".join(command_line(context, words_of(run)) for run in runs)
+    return lines_for_each(runs, runs, context)
 
 
 def _with_quotes(context: click.Context) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import shlex
 from pathlib import Path
 
@@ -38,10 +39,10 @@ def fix_of(ran, code: int = 2) -> str:
     {
         # The number of tokens, which count does not give.
         "count a.txt -t tok.json": "slmtok eval tok.json --on a.txt",
-        "count a.txt b.txt --tokenizer=tok.json -o n.counts --json": "slmtok eval tok.json --on a.txt --on b.txt --json",
+        "count a.txt b.txt --tokenizer=tok.json -o n --json": "slmtok eval tok.json --on a.txt --on b.txt --json",
         "count a.txt --tokenizer tok.json --vocab 300": "slmtok eval tok.json --on a.txt",
         "encode --count a.txt -t tok.json": "slmtok eval tok.json --on a.txt",
-        "encode a.txt --num-tokens -t tok.json --bos --document line": "slmtok eval tok.json --on a.txt --document line",
+        "encode a.txt --num-tokens -t tok.json --bos --format lines": "slmtok eval tok.json --on a.txt --format lines",
     }.items(),
 )
 def test_a_whole_command_line(slmtok, here: Path, line: str, fix: str) -> None:
@@ -87,3 +88,45 @@ def test_the_name_of_a_domain_without_its_weight(slmtok, here: Path) -> None:
 def test_the_glob_of_a_domain_in_python(here: Path) -> None:
     with pytest.raises(package.errors.OptionError, match=r"domains=\{'b': 'b\.\*'\}"):
         package.train(["a.txt", "b.txt"], vocab_size=290, mix={"b": 2})
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "decode *.npy -t tok.json": "slmtok decode x.npy -t tok.json && slmtok decode y.npy -t tok.json",
+        "vocab tok*.json --output=v.txt": "slmtok vocab tok-2.json --output v-tok-2.txt && "
+        "slmtok vocab tok.json --output v-tok.txt",
+        "eval tok*.json --on a.txt": "slmtok eval tok-2.json tok.json --on a.txt",
+        "info *.counts": "slmtok info a.counts",
+    }.items(),
+)
+def test_a_glob_in_quotes_where_a_file_is_named(slmtok, here: Path, line: str, fix: str) -> None:
+    package.load("tok.json").save("tok-2.json")
+    for name in ("x.npy", "y.npy"):
+        assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", "npy", "-o", name).code == 0
+    ran = slmtok(*line.split())
+    assert "  where: it is a glob that matches " in ran.err and fix_of(ran, 1) == fix
+    for command in fix.split(" && "):
+        assert slmtok(*command.split()[1:]).code == 0, command
+
+
+def test_a_glob_in_python(here: Path) -> None:
+    tok, out = package.load("tok.json"), "ids.bin"
+    with pytest.raises(package.errors.MissingInput) as caught:
+        tok.encode_files("*.txt", out)
+    assert caught.value.fix == "tok.encode_files(sorted(glob.glob('*.txt')), out)"
+    assert len(eval(caught.value.fix, {"glob": glob, "tok": tok, "out": out})) == 2
+
+
+def test_the_rows_of_an_array(slmtok, here: Path) -> None:
+    """They may be texts with padding, or parts of one text."""
+    tok = package.load("tok.json")
+    rows = [tok.encode("the cat"), tok.encode("the dog sat")]
+    width = max(map(len, rows))
+    np.save("batch.npy", np.array([[*row, *[3] * (width - len(row))] for row in rows], np.uint16))
+    ran = slmtok("decode", "batch.npy", "-t", "tok.json", "--skip-special")
+    assert ran.out == "the catthe dog sat" and "note: the 2 rows of batch.npy are one text" in ran.err
+    ran = slmtok("decode", "batch.npy", "-t", "tok.json", "--skip-special", "--document", "line")
+    assert (ran.out, ran.err) == ("the cat\nthe dog sat\n", "")
+    np.save("one.npy", np.array(rows[:1], np.uint16))
+    assert slmtok("decode", "one.npy", "-t", "tok.json").err == ""
