@@ -332,6 +332,16 @@ def is_packed(path: str) -> bool:
     return kind_of_file(os.path.join(path, "manifest.json")) == MANIFEST  # noqa: PTH118
 
 
+def is_text_file(path: str) -> bool:
+    """Whether a path is a file with the content of a text."""
+    from slmtok.cli.files import names_tokenizer
+    from slmtok.file_content import HEAD_BYTES, content_of
+    from slmtok.files import read_file
+
+    is_file = os.path.isfile(path) and not names_tokenizer(path)  # noqa: PTH113
+    return is_file and content_of(read_file(path, HEAD_BYTES)) is None
+
+
 def positional(ctx: click.Context) -> list[str]:
     """The arguments that are neither options nor their values, in their order."""
     values, rest, _ = ctx.command.make_parser(ctx).parse_args(arguments_of(ctx))

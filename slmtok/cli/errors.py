@@ -26,6 +26,7 @@ from slmtok.cli.arguments import (
     command_line,
     example_words,
     fitting,
+    is_text_file,
     line_without,
     lines_for_each,
     options_by_flag,
@@ -540,7 +541,7 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
     taken = context.params.get("tokenizer")
     if isinstance(taken, str) and names_tokenizer(taken) and name != "TOK" and is_place:
         fact += f": {taken!r} is a tokenizer"
-    if name.startswith("RUN") and isinstance(taken, str) and _is_text(taken):
+    if name.startswith("RUN") and isinstance(taken, str) and is_text_file(taken):
         fact += f": {taken!r} is text, and -t names a tokenizer"
         rest = [each for each in given if each not in (taken, "-t", "--tokenizer", f"--tokenizer={taken}")]
         if "DATA" in name:
@@ -625,19 +626,9 @@ def _with_tokenizer_beside(context: click.Context) -> str | None:
     None for other arguments.
     """
     files = [each for each in arguments_of(context) if os.path.isfile(each)]  # noqa: PTH113
-    if len(files) != 1 or not _is_text(files[0]):
+    if len(files) != 1 or not is_text_file(files[0]):
         return None
     return line_without(files, context, tokenizer_beside(files[0]) or "TOK", "--on", files[0])
-
-
-def _is_text(path: str) -> bool:
-    """Whether a path is a file with the content of a text."""
-    from slmtok.cli.files import names_tokenizer
-    from slmtok.file_content import HEAD_BYTES, content_of
-    from slmtok.files import read_file
-
-    is_file = os.path.isfile(path) and not names_tokenizer(path)  # noqa: PTH113
-    return is_file and content_of(read_file(path, HEAD_BYTES)) is None
 
 
 def _with_run(arguments: Sequence[str], tokenizer: object) -> list[str]:

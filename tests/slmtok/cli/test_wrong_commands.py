@@ -130,3 +130,28 @@ def test_the_rows_of_an_array(slmtok, here: Path) -> None:
     assert (ran.out, ran.err) == ("the cat\nthe dog sat\n", "")
     np.save("one.npy", np.array(rows[:1], np.uint16))
     assert slmtok("decode", "one.npy", "-t", "tok.json").err == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "merge a.counts texts -o m.counts": "slmtok count texts -o texts.counts && "
+        "slmtok merge a.counts texts.counts -o m.counts",
+        "merge texts a.counts b.txt": "slmtok count texts b.txt -o texts.counts && slmtok merge texts.counts a.counts",
+        "merge b.txt texts -o m.counts": "slmtok count b.txt texts -o m.counts",
+        "merge texts --min-count 2": "slmtok count texts -o texts.counts && slmtok merge texts.counts --min-count 2",
+    }.items(),
+)
+def test_texts_among_counts(slmtok, here: Path, line: str, fix: str) -> None:
+    ran = slmtok(*line.split())
+    assert fix_of(ran) == fix and "holds text, and merge adds up counts" in ran.err
+    for command in fix.split(" && "):
+        assert slmtok(*command.split()[1:]).code == 0, command
+
+
+def test_a_folder_without_counts(slmtok, here: Path) -> None:
+    ran = slmtok("merge", "a.counts", "data", "-o", "m.counts")
+    assert fix_of(ran) == "leave it out, or count the text that was packed"
+    (here / "texts" / "a.counts").write_bytes((here / "a.counts").read_bytes())
+    ran = slmtok("merge", "texts", "-o", "m.counts")
+    assert ran.code == 0 and "inputs     1" in ran.out
