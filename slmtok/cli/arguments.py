@@ -23,8 +23,8 @@ OUTPUT_FLAGS = ("-o", "--output")
 VOCAB_FLAGS = ("--vocab", "--vocab-size")
 EACH = ", and a command for each other value"
 """What becomes of a list where one value is taken."""
-_MAX_FILES = 8
-"""Files that a glob names in a fix."""
+MAX_FILES = 8
+"""Files that a fix names."""
 _PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
 """Words of placeholders that stand for files or folders."""
 
@@ -138,7 +138,7 @@ def _globbed_line(path: str, found: Sequence[str], ctx: click.Context) -> str:
     """The command line with the files that a glob matches in its place; once for each where one file is taken."""
     from slmtok.formats.id_files import companion_of
 
-    files = [file for file in found if companion_of(file) is None][:_MAX_FILES]
+    files = [file for file in found if companion_of(file) is None][:MAX_FILES]
     if all(param.nargs == 1 for param in positional_params(ctx.command)):
         return lines_for_each([path], files, ctx)
     return command_line(ctx, [part for word in arguments_of(ctx) for part in (files if word == path else [word])])
@@ -360,18 +360,30 @@ def positional_in(values: Mapping[str, Any], rest: Sequence[str], ctx: click.Con
 def with_output_named(ctx: click.Context) -> str | None:
     """The command line with its last argument as the value of -o; None where that is given or unlike an output.
 
-    An output does not exist yet, other arguments do, and its name ends as that of the example of the command.
+    An output does not exist yet, other arguments do, and its name ends as that of the example of the command; where the
+    example has none, it is no misspelt name of a file.
     """
     example = value_after(OUTPUT_FLAGS, example_words(ctx.command))
     arguments, given = arguments_of(ctx), positional(ctx)
-    if example is None or len(given) < 2 or any(each.partition("=")[0] in OUTPUT_FLAGS for each in arguments):
+    takes_output = OUTPUT_FLAGS[0] in options_by_flag(ctx.command)
+    if not takes_output or len(given) < 2 or any(each.partition("=")[0] in OUTPUT_FLAGS for each in arguments):
         return None
     *inputs, output = given
-    if os.path.splitext(output)[1] != os.path.splitext(example)[1] or os.path.exists(output):  # noqa: PTH110, PTH122
+    endings = [os.path.splitext(name)[1] for name in (output, example or output)]  # noqa: PTH122
+    if endings[0] != endings[1] or os.path.exists(output) or (example is None and is_misspelt(output)):  # noqa: PTH110
         return None
     if arguments.count(output) != 1 or not any(map(os.path.exists, inputs)):
         return None
     return line_without([output], ctx, "-o", output)
+
+
+def is_misspelt(name: str) -> bool:
+    """Whether a file beside has nearly this name."""
+    from difflib import get_close_matches
+
+    with suppress(OSError):
+        return bool(get_close_matches(Path(name).name, os.listdir(Path(name).parent), n=1, cutoff=0.85))  # noqa: PTH208
+    return False
 
 
 def folder_for_file(arguments: Sequence[str], name: str, ours: str) -> str:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from slmtok import corpus
 from slmtok.batching import batched
-from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, again_with, check_output, known_size, read_texts, text_files, writing
 from slmtok.cli.options import (
     Habit,
@@ -78,13 +77,6 @@ def _n_tokens(value: str | None, arguments: Sequence[str]) -> str:
     return eval_line(encode, arguments)
 
 
-def _extra(value: str | None, arguments: Sequence[str]) -> str:
-    """What stands for a second argument: the output, if there is no such file, and none is given."""
-    if value and not Path(value).exists() and not {"-o", "--output"} & {*arguments}:
-        return f"-o {shlex.quote(value)}"
-    return "one command for each file; slmtok pack takes many"
-
-
 _HABITS: dict[str, Habit] = {
     "--model": instead("-t {}", "tok.json"),
     **dict.fromkeys(("--text", "--string", "--prompt"), _text),
@@ -93,7 +85,6 @@ _HABITS: dict[str, Habit] = {
         ("--max-length", "--truncation", "--padding", "--pad"),
         instead("leave it out: encode keeps each text whole; in Python, slmtok.compat.as_hf(tok) cuts and pads"),
     ),
-    EXTRA: _extra,
     "--add-special-tokens": instead("--bos --eos"),
     **dict.fromkeys(("--count", "--num-tokens", "--n-tokens"), _n_tokens),
 }

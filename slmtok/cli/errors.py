@@ -21,6 +21,7 @@ import click
 from slmtok.atomic import REMEDIES
 from slmtok.cli import streams
 from slmtok.cli.arguments import (
+    MAX_FILES,
     OUTPUT_FLAGS,
     arguments_of,
     command_line,
@@ -217,13 +218,15 @@ def _without_extra(extra: str, context: click.Context) -> str:
     from slmtok.cli.files import names_tokenizer
 
     command, where = context.command, context.command_path
-    if fix := _repeated(extra, context) or _for_each_run(context):
+    if fix := _repeated(extra, context) or _for_each_file(context):
         return fix
     habit = getattr(command, "habits", {}).get(EXTRA)
     if habit and (used := habit(extra, arguments_of(context))):
         option: str = used.partition(" ")[0]
         is_named = option.startswith("-") and names_tokenizer(extra)
         return (with_text_named(option, context) if is_named else None) or _use(used)
+    if fix := with_output_named(context):
+        return fix
     if sentence := _with_quotes(context):
         return sentence
     if _takes_text_on(command) and not os.path.isdir(extra):  # noqa: PTH112
@@ -238,20 +241,31 @@ def _takes_text_on(command: click.Command) -> bool:
     return on is not None and "DEVICE" not in str(on.metavar)
 
 
-def _for_each_run(context: click.Context) -> str | None:
-    """The commands for each of several runs or tokenizers, each with an output of its own.
+def _for_each_file(context: click.Context) -> str | None:
+    """The commands for each of several runs, tokenizers or other files, each with an output of its own.
 
-    None for a command that scores other data, or with arguments of other kinds.
+    None for a command that scores other data, or takes several arguments, and with arguments that are no files. Of one
+    file and several tokenizers, a command for each tokenizer.
     """
     from slmtok.cli.files import names_tokenizer
     from slmtok.file_kinds import is_run
 
-    runs = list(dict.fromkeys(word for word in positional(context) if is_run(word)))
-    if not runs and all(map(names_tokenizer, words := positional(context))):
-        runs = list(dict.fromkeys(words))
-    if len(runs) < 2 or _takes_text_on(context.command):
+    words = list(dict.fromkeys(positional(context)))
+    files = [word for word in words if is_run(word)]
+    tokenizers = [word for word in words if names_tokenizer(word)]
+    if not files and tokenizers == words:
+        files = tokenizers
+    if not files and len(positional_params(context.command)) == 1 and all(map(os.path.exists, words)):
+        files = [word for word in words if word not in tokenizers]
+        if len(files) == 1 and "-t" in options_by_flag(context.command):
+            lines = ([word for word in arguments_of(context) if word not in tokenizers] for _ in tokenizers)
+            named = ([*line, "-t", tokenizer] for line, tokenizer in zip(lines, tokenizers, strict=True))
+            return " && ".join(command_line(context, line) for line in named) if len(tokenizers) > 1 else None
+    if len(files) < 2 or _takes_text_on(context.command):
         return None
-    return lines_for_each(runs, runs, context)
+    if len(files) > MAX_FILES:
+        return f"one command for each of the {len(files)} files"
+    return lines_for_each(files, files, context)
 
 
 def _with_quotes(context: click.Context) -> str | None:

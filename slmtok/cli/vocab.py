@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import CLASSES, main_class, text_of
@@ -67,7 +68,9 @@ def _decoded(value: str | None, arguments: Sequence[str]) -> str:
 
 
 def _listed(value: str | None, arguments: Sequence[str]) -> str:
-    """What shows one token: of an id, also of none, the command; of a text an option."""
+    """What shows one token: of an id, also of none, the command; of a text an option. "" for the name of a file."""
+    if value and Path(value).suffix.lower() in (".txt", ".tsv", ".csv", ".json"):
+        return ""
     if value is None or value.isdecimal():
         return _decoded(value, arguments)
     return f"--grep {shlex.quote(re.escape(value))}"

@@ -155,3 +155,33 @@ def test_a_folder_without_counts(slmtok, here: Path) -> None:
     (here / "texts" / "a.counts").write_bytes((here / "a.counts").read_bytes())
     ran = slmtok("merge", "texts", "-o", "m.counts")
     assert ran.code == 0 and "inputs     1" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "decode ids.txt out.txt -t tok.json": "slmtok decode ids.txt -t tok.json -o out.txt",
+        "encode a.txt out -t tok.json": "slmtok encode a.txt -t tok.json -o out",
+        "vocab tok.json v.txt": "slmtok vocab tok.json -o v.txt",
+        "encode texts a.txt -t tok.json -o x.ids": "slmtok encode texts -t tok.json -o x-texts.ids && "
+        "slmtok encode a.txt -t tok.json -o x-a.ids",
+        "encode a.txt,b.txt tok.json": "slmtok encode a.txt tok.json && slmtok encode b.txt tok.json",
+        "decode ids.txt more.txt -t tok.json": "slmtok decode ids.txt -t tok.json && "
+        "slmtok decode more.txt -t tok.json",
+    }.items(),
+)
+def test_an_argument_too_many(slmtok, here: Path, line: str, fix: str) -> None:
+    """An output that does not exist, or another input."""
+    for name in ("ids.txt", "more.txt"):
+        assert slmtok("encode", "a.txt", "-t", "tok.json", "-o", name).code == 0
+    assert fix_of(slmtok(*line.split())) == fix
+    for command in fix.split(" && "):
+        assert slmtok(*command.split()[1:]).code == 0, command
+
+
+def test_a_misspelt_name_is_no_output(slmtok, here: Path) -> None:
+    assert fix_of(slmtok("encode", "a.txt", "b.tx", "-t", "tok.json")).startswith("leave one out: ")
+    for number in range(9):
+        (here / f"{number}.txt").write_text(TEXT)
+    ran = slmtok("encode", *(f"{number}.txt" for number in range(9)), "-t", "tok.json")
+    assert fix_of(ran) == "one command for each of the 9 files"

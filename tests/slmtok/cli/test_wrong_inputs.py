@@ -85,7 +85,10 @@ CASES = {
         "fix:   use slmtok extend TOK CORPUS --vocab N, which adds tokens;",
     ),
     "prune tok.json --ids 275-279 -o x": (1, "fix:   seq 275 279 > prune-ids.txt && slmtok prune tok.json --ids prune"),
-    "encode a.txt r.jsonl -t tok.json": (2, "fix:   use one command for each file; slmtok pack takes many\n"),
+    "encode a.txt r.jsonl -t tok.json": (
+        2,
+        "fix:   slmtok encode a.txt -t tok.json && slmtok encode r.jsonl -t tok.json\n",
+    ),
     "encode a.txt -t tok.json --output-format pt": (2, "fix:   --output-format npy, which is the nearest; "),
     "encode a.txt -t tok.json --dtype int64": (
         2,
@@ -323,7 +326,10 @@ CASES = {
         "--output-format hf -o x-tok && slmtok export cut.json --output-format hf -o x-cut\n",
     ),
     "info tok.json cut.json": (2, "fix:   slmtok info tok.json && slmtok info cut.json\n"),
-    "encode a.txt tok.json cut.json": (2, "fix:   use one command for each file; slmtok pack takes many\n"),
+    "encode a.txt tok.json cut.json": (
+        2,
+        "fix:   slmtok encode a.txt -t tok.json && slmtok encode a.txt -t cut.json\n",
+    ),
     "train a*.tx --vocab 280": (1, "fix:   slmtok train 'a*.txt' --vocab 280 -o tok-2.json\n"),
 }
 
