@@ -320,12 +320,13 @@ def parse_memory(value: object) -> tuple[int | None, float | None]:
         raise OptionError((Setting("memory", value), " is out of range"), limit=limit, fix=fix, option="memory")
     if size < MIN_MEMORY_BYTES:
         is_plain = not isinstance(value, str) or value.strip().isdecimal()
-        # 512 is meant as 512MB.
-        meant = f"{size}MB" if is_plain and MIN_MEMORY_BYTES <= size * 1_000_000 < 1 << 37 else "1GB"
+        # 512 is meant as 512MB, and 99 as 99GB.
+        units = {"MB": 10**6, "GB": 10**9} if is_plain else {}
+        meant = [f"{size}{unit}" for unit, n in units.items() if MIN_MEMORY_BYTES <= size * n < 1 << 37] or ["1GB"]
         raise OptionError(
             (Setting("memory", value), " is too small to count in", ": a number alone is bytes" if is_plain else ""),
             limit=limit,
-            fix=(Setting("memory", meant),),
+            fix=any_of("memory", meant),
             option="memory",
         )
     return size, None

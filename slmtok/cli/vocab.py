@@ -24,6 +24,7 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, counted, settings, shortened
 from slmtok.errors import OptionError
+from slmtok.files import free_name
 from slmtok.opening import load
 from slmtok.specials import FIRST_LEARNED
 from slmtok.token_text import escape_token
@@ -112,10 +113,12 @@ def vocab(
                 raise OptionError(fact, fix=f"leave {name} out", option=name)
     check_output(target, inputs=[tokenizer], force=force)
     if not metadata and target.lower().endswith(".json"):
+        as_json = f"{shlex.join(['slmtok', 'vocab', tokenizer, '--json'])} > {shlex.quote(free_name(target))}"
         raise OptionError(
             f"{target!r} would hold the list of tokens, which is no JSON",
             limit="one token a line; --metadata writes the vocab.json of models",
-            fix=f"--metadata for the file that models need, or -o {shlex.quote(target[:-5] + '.txt')}",
+            fix=f"--metadata for the file that models need; {as_json} for the list as JSON; or "
+            f"-o {shlex.quote(target[:-5] + '.txt')}",
             option="output",
         )
     tok = load(tokenizer)

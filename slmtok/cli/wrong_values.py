@@ -79,6 +79,9 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
     if getattr(param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
     size = ""
+    if name == "--shard-tokens" and value[-1:] in "bB" and (n_bytes := parse_size(value)):
+        ids = re.sub("i?[bB]$", "", value)
+        return f"{name} {ids} for that number of ids, or {name} {n_bytes // 2} for {value} of ids of two bytes each"
     if value[-1:].isalpha() and parse_size(value) and "--max-bytes" in options_by_flag(command):
         size = f"; --max-bytes {shlex.quote(value)} limits the text that is read"
     found = _EXAMPLE.search(error.message)

@@ -185,3 +185,46 @@ def test_a_misspelt_name_is_no_output(slmtok, here: Path) -> None:
         (here / f"{number}.txt").write_text(TEXT)
     ran = slmtok("encode", *(f"{number}.txt" for number in range(9)), "-t", "tok.json")
     assert fix_of(ran) == "one command for each of the 9 files"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "fix"),
+    [
+        ("decode data --docs 0,1,2", 2, "--docs 0:3"),
+        ("decode data --docs 5,2", 2, "--docs 5, and a command for each other value"),
+        ("pack a.txt -t tok.json -o new --shard-tokens 10MB", 2,
+         "--shard-tokens 10M for that number of ids, or --shard-tokens 5000000 for 10MB of ids of two bytes each"),
+        ("pack a.txt -t tok.json -o new --output-format nanogpt --chunk-size 8", 2,
+         "--output-format npy, or leave --chunk-size out: a run cuts the ids"),
+        ("pack b.txt -t tok.json -o data --val none", 1,
+         "--force to replace it, or name another --output; one command with all sources packs them together"),
+        ("audit tok.json --on a.txt --metadata tok.json", 2,
+         "leave it out, or slmtok vocab tok.json --metadata -o vocab.json, and name that"),
+        ("audit tok.json --on a.txt --metadata other.json", 2,
+         "leave it out, or slmtok vocab other.json --metadata -o vocab.json, and name that; "
+         "slmtok diff tok.json other.json compares the two"),
+        ("sample-corpus --lines 100", 2,
+         "use --bytes 17700, about 100 lines: their size is given, not their number"),
+        ("vocab tok.json -o vocab.json", 2,
+         "--metadata for the file that models need; slmtok vocab tok.json --json > vocab.json for the list as JSON; "
+         "or -o vocab.txt"),
+        ("count a.txt --memory 99", 2, "--memory 99GB"),
+        ("count a.txt --memory 100", 2, "--memory 100MB, or --memory 100GB"),
+        ("count a.txt --memory 512", 2, "--memory 512MB"),
+        ("count a.txt --memory 10MB", 2, "--memory 1GB"),
+    ],
+)  # fmt: skip
+def test_the_value_of_an_option(slmtok, here: Path, line: str, code: int, fix: str) -> None:
+    package.load("tok.json").save("other.json")
+    assert fix_of(slmtok(*line.split()), code) == fix
+
+
+def test_a_text_beside_a_tokenizer_that_is_verified(slmtok, here: Path) -> None:
+    ran = slmtok("verify", "tok.json", "a.txt")
+    assert "fix:   slmtok audit tok.json --on a.txt proves that a tokenizer loses nothing of it" in ran.out
+    assert "fix:   slmtok audit TOK --on a.txt proves " in slmtok("verify", "a.txt").out
+
+
+def test_the_lines_of_a_sample(slmtok, here: Path) -> None:
+    assert slmtok("sample-corpus", "--bytes", 177_000, "-o", "stories.txt").code == 0
+    assert 900 < len((here / "stories.txt").read_bytes().splitlines()) < 1100
