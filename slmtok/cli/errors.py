@@ -161,6 +161,10 @@ def unknown_command(
         return UnknownName(f"unknown command {name!r}", limit=f"commands: {', '.join(names)}", fix=fix, name=name)
     longer = (each for each in names if len(each) >= _MIN_PREFIX and typed.startswith(each))
     meant = suggestion(name.replace("_", "-"), names, cutoff=0.75) or next(longer, None)
+    if meant is None and os.path.exists(name):  # noqa: PTH110
+        fact = f"{name!r} is a {'folder' if os.path.isdir(name) else 'file'}, and no command"  # noqa: PTH112
+        fix = f"name a command first: {program} COMMAND {shlex.join([name, *rest])}"
+        return UnknownName(fact, limit=f"commands: {', '.join(names)}", fix=fix, name=name)
     return UnknownName(
         f"unknown {'option' if name.startswith('-') else 'command'} {name!r}"
         + (f"; did you mean {meant!r}?" if meant else ""),
@@ -307,7 +311,7 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     command, arguments, where = context.command, arguments_of(context), context.command_path
     known = _long_flags(command)
     # Such as `-v2.txt`, which click reads as `-v`.
-    dashed = (word for word in arguments if word.startswith(name) and not word.startswith("--"))
+    dashed = (word for word in arguments if word.startswith(name))
     if file := next(filter(os.path.exists, dashed), None):
         words = [f"./{word}" if word == file else word for word in arguments]
         return f"{file!r} begins with a dash, as options do", command_line(context, words), file
@@ -354,7 +358,8 @@ def _behind_command(name: str, group: click.Group, context: click.Context) -> st
     found = ((at, group.get_command(context, word)) for at, word in enumerate(words))
     at, command = next(((at, command) for at, command in found if command), (0, None))
     if command is None:
-        return f"put options after it: {context.command_path} COMMAND {name}"
+        given = [f"./{word}" if word[:1] == "-" and os.path.exists(word) else word for word in words]  # noqa: PTH110
+        return f"name a command first: {context.command_path} COMMAND {shlex.join(given)}"
     before, rest = words[:at], words[at + 1 :]
     is_known = all(word.partition("=")[0] in options_by_flag(command) for word in before if word.startswith("-"))
     line = command_line(context, [words[at], *rest, *(before if is_known else ())])

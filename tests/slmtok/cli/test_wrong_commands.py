@@ -228,3 +228,20 @@ def test_a_text_beside_a_tokenizer_that_is_verified(slmtok, here: Path) -> None:
 def test_the_lines_of_a_sample(slmtok, here: Path) -> None:
     assert slmtok("sample-corpus", "--bytes", 177_000, "-o", "stories.txt").code == 0
     assert 900 < len((here / "stories.txt").read_bytes().splitlines()) < 1100
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "count --help.txt": "slmtok count ./--help.txt",
+        "count -p": "slmtok count ./-p",
+        "-p a.txt": "name a command first: slmtok COMMAND ./-p a.txt",
+        "--input a.txt": "name a command first: slmtok COMMAND --input a.txt",
+        "tok.json a.txt": "name a command first: slmtok COMMAND tok.json a.txt",
+        "-t tok.json encode a.txt": "slmtok encode a.txt -t tok.json",
+    }.items(),
+)
+def test_files_before_the_command_and_names_with_dashes(slmtok, here: Path, line: str, fix: str) -> None:
+    for name in ("-p", "--help.txt"):
+        (here / name).write_text(TEXT)
+    assert fix_of(slmtok(*line.split())) == fix
