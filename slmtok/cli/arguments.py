@@ -89,15 +89,15 @@ def example_words(command: click.Command | None) -> list[str]:
     return shlex.split(getattr(command, "example", None) or "")
 
 
-def taking_value(value: str, command: click.Command, given: Iterable[str]) -> click.Parameter | None:
+def taking_value(value: str, command: click.Command, given: Iterable[str], *, is_alone: bool) -> click.Parameter | None:
     """The option that an unknown one with this value means: the only one that lists it among its choices.
 
-    Else, for a number, the only one that is required, takes one and is not given.
+    Else, for a number, the only one that is required, takes one and is not given, where no other option is unknown.
     """
     options = [each for each in command.params if isinstance(each, click.Option)]
     listing = [each for each in options if value in str(each.metavar or "").split("|")]
     sizes = [each for each in options if each.required and each.metavar == "N" and not {*each.opts} & {*given}]
-    found = listing or (sizes if value.isdecimal() else [])
+    found = listing or (sizes if is_alone and value.isdecimal() else [])
     return found[0] if len(found) == 1 else None
 
 
@@ -257,6 +257,10 @@ def _on_text(path: str, ctx: click.Context) -> str | None:
     takes_any = any(param.nargs == -1 for param in ctx.command.params)
     if takes_any and len(tokenizers) > 1:
         return line_without([path], ctx, "--on", path)
+    if not takes_any and (texts := [each for each in tokenizers if is_text_file(each)]) and len(texts) > 1:
+        words = [word for text in texts for word in ("--on", text)]
+        rest = [word for word in arguments_of(ctx) if word not in texts]
+        return f"name two tokenizers: {command_line(ctx, ['TOK', 'TOK', *rest, *words])}"
     other = tokenizer_beside(next((each for each in tokenizers if each != path), path))
     if not takes_any and other is None:
         given = shlex.join(each for each in tokenizers if each != path)

@@ -57,7 +57,13 @@ def _named_ids(value: str | None, arguments: Sequence[str]) -> str:
     return _ids(value, words) or shlex.join(["slmtok", "decode", *words])
 
 
-_HABITS = {EXTRA: _ids, "--ids": _named_ids, "--model": instead("-t {}", "tok.json")}
+_FIRST_DOCUMENTS = ("-n", "--limit", "--head", "--max-docs", "--num-docs")
+_HABITS = {
+    **dict.fromkeys(_FIRST_DOCUMENTS, instead("--docs 0:{}", "10")),
+    EXTRA: _ids,
+    "--ids": _named_ids,
+    "--model": instead("-t {}", "tok.json"),
+}
 
 
 @command("decode", example=_EXAMPLE, habits=_HABITS)

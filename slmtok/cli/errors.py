@@ -32,7 +32,9 @@ from slmtok.cli.arguments import (
     lines_for_each,
     options_by_flag,
     parameter_name,
+    placeholder_words,
     positional,
+    positional_in,
     positional_params,
     stands_for_path,
     takes_corpus,
@@ -299,7 +301,7 @@ def _named_by_on(extra: str, context: click.Context) -> str:
     from slmtok.cli.files import names_tokenizer
 
     if not names_tokenizer(extra):
-        return f"the text is named by --on {shlex.quote(extra)}"
+        return line_without([extra], context, "--on", extra)
     where = context.command_path
     if sum("TOK" in str(param.metavar) for param in context.command.params) > 1:
         return f"leave one out: {where} compares two tokenizers; slmtok eval and slmtok show take several"
@@ -322,7 +324,7 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     fact, fix = f"unknown option {typed!r}", f"{where} --help"
     if meant:
         fix = f"use {_with_value(meant, value, context)}"
-    elif value and (taking := taking_value(value, command, arguments)):
+    elif value and (taking := taking_value(value, command, arguments, is_alone=len(_unknown(context)) == 1)):
         fix = f"use {parameter_name(taking)} {shlex.quote(value)}"
     if line := _translated(context):
         remedies = (_remedy(flag, _value_of(flag, arguments), context) for flag in _unknown(context))
@@ -337,6 +339,8 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         fix = foreign
     elif name in OUTPUT_FLAGS:
         fact, fix = f"{fact}: the result goes to stdout", _redirected(name, arguments, where, known)
+    elif value and not meant and (line := _as_argument(name, value, context)):
+        fix = line
     elif (others := _commands_with(name, context)) and not bare:
         more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
         listed = ", ".join([*others][:_MAX_SHOWN_COMMANDS])
@@ -379,6 +383,29 @@ def _without_verb(name: str, known: Sequence[str]) -> str | None:
     """The option that `name` has a verb before; None for other names."""
     plain = _VERB.fullmatch(name)
     return f"--{plain[1]}" if plain and f"--{plain[1]}" in known else None
+
+
+_FILE_OPTIONS = ("--file", "--filename", "--input", "--input-file", "--path", "--source")
+"""Options of other tools for an argument FILE."""
+
+
+def _as_argument(name: str, value: str, context: click.Context) -> str | None:
+    """The command line with the value of an option as the argument of that name, such as `--lock tok.lock`.
+
+    None for a command without such an argument, or where it is given.
+    """
+    places = positional_params(context.command)
+    names = {f"--{word.lower()}" for place in places for word in placeholder_words(place) if word.isupper()}
+    names |= {*_FILE_OPTIONS} if "--file" in names else set()
+    if name not in names:
+        return None
+    words = [value if word in (name, f"{name}={value}") else word for word in arguments_of(context) if word != value]
+    with suppress(click.UsageError):
+        # With a further unknown option nothing is known of the arguments.
+        values, rest, _ = context.command.make_parser(context).parse_args([*words])
+        if not rest and value in positional_in(values, rest, context):
+            return command_line(context, words)
+    return None
 
 
 def _redirected(flag: str, arguments: Sequence[str], where: str, known: Sequence[str]) -> str:
@@ -569,8 +596,9 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
         return fact, command_line(context, [*_with_run(rest, None), *on])
     if name.startswith("RUN") and given:
         return fact, command_line(context, _with_run(given, taken))
-    if name.startswith("CORPUS") and streams.kind_of_stream(sys.stdin) == "pipe":
-        return f"{fact}, and text is piped in", command_line(context, ["-", *given])
+    if name.startswith("CORPUS") and (kind := streams.kind_of_stream(sys.stdin)) in ("pipe", "file"):
+        found = "text is piped in" if kind == "pipe" else "stdin is a file"
+        return f"{fact}, and {found}", command_line(context, ["-", *given])
     listed = str(getattr(param, "metavar", None) or "").split("|")
     value = None if is_place else next((word for word in positional(context) if word in listed), None)
     number = next(filter(str.isdecimal, positional(context)), None)

@@ -238,7 +238,7 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
     """
     from slmtok.corpus import find
-    from slmtok.corpus.contents import json_lines_among
+    from slmtok.corpus.contents import ids_among, json_lines_among
 
     if read.seed and read.sample is None:
         fact = (Setting("seed", read.seed), " has no effect without ", Setting("sample"))
@@ -250,6 +250,10 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
         notes.append(
             f"{name} looks like JSON lines, and its JSON was read as text; "
             f"{again_with('--format jsonl')} for the text of its records"
+        )
+    if path := ids_among(found, read):
+        notes.append(
+            f"{path} looks like lines of ids, and its digits were read as text; name the text that was encoded"
         )
     add_notes(notes)
     return found

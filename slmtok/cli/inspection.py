@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +110,12 @@ def guess(file: str) -> tuple[str, str]:
     return ("text, ", f"{counted}, bytes and pretokens") if is_text(head) else ("", fix)
 
 
-@command("verify", example="slmtok verify tok.json data/")
+def _audited(value: str | None, arguments: Sequence[str]) -> str:
+    """The command that checks a tokenizer on a text."""
+    return shlex.join(["slmtok", "audit", *arguments])
+
+
+@command("verify", example="slmtok verify tok.json data/", habits={"--on": _audited})
 @tokenizer_argument(
     "files", metavar="TOK|FILE...", nargs=-1, required=True, help="Tokenizer files, vocab.json, packed folders."
 )

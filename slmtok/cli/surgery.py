@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import slmtok
@@ -52,7 +53,7 @@ from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
 from slmtok.option_values import collect_once, parse_special
 from slmtok.options import CountOptions, TrainOptions
-from slmtok.specials import SPELLING, SpecialId, pairs_meant
+from slmtok.specials import SPELLING, SpecialId, pairs_meant, spellings_meant
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.lock import load_lock, lock_path
 
@@ -146,7 +147,25 @@ def slice(tokenizer: str, size: int, output: str, force: bool) -> Outcome:
     return _outcome(before, after, output, [("id map", id_map["id_map"])], id_map)
 
 
-@command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json")
+def _added(value: str | None, arguments: Sequence[str]) -> str:
+    """The size with a number of new tokens; for tokens themselves the command that spells special ones."""
+    tokenizer = next(filter(names_tokenizer, arguments), None)
+    if value and not value.isdecimal():
+        pairs = (f"{role}={text}" for role, text in spellings_meant(value.split(",")).items())
+        output = free_name("with-special.json")
+        return shlex.join(["slmtok", "set-special", tokenizer or "tok.json", *pairs, "-o", output])
+    if value is None or tokenizer is None:
+        return "--vocab N, the number of ids in all"
+    n_vocab = load(tokenizer).n_vocab
+    return f"--vocab {n_vocab + int(value)}, {value} more than the {n_vocab} of {tokenizer}"
+
+
+_NEW_TOKENS = ("--add", "--new", "--n-new", "--new-tokens", "--n-tokens", "--num-tokens", "--tokens", "--add-tokens")
+"""Options of other tools for new tokens, or their number."""
+
+
+@command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json",
+         habits=dict.fromkeys(_NEW_TOKENS, _added))  # fmt: skip
 @tokenizer_argument()
 @corpus_argument
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
@@ -220,8 +239,19 @@ def _counts_for(
     return counts
 
 
+def _text_or_ids(value: str | None, arguments: Sequence[str]) -> str:
+    """The option for a text; for ids behind `--ids`, the command that lists all in a file."""
+    at = arguments.index("--ids") + 1 if "--ids" in arguments else len(arguments)
+    listed = list(takewhile(_IDS.fullmatch, arguments[at:]))
+    if value not in listed:
+        return f"--unused-on {shlex.quote(value or 'TEXT')}"
+    name, ids = free_name("prune-ids.txt"), re.findall("[0-9]+", " ".join(listed))
+    line = shlex.join(["slmtok", "prune", *arguments[:at], name, *arguments[at + len(listed) :]])
+    return f"printf '%s\\n' {' '.join(ids)} > {name} && {line}"
+
+
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
-         habits={EXTRA: instead("--unused-on {}"), "--on": instead("--unused-on {}", "TEXT"),
+         habits={EXTRA: _text_or_ids, "--on": instead("--unused-on {}", "TEXT"),
                  **dict.fromkeys(("--vocab", "--vocab-size", "--size"), instead("--keep {}", "4096"))})  # fmt: skip
 @tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")

@@ -112,13 +112,19 @@ def piped(text: str, command: str, arguments: Sequence[str], words: Collection[s
 
 
 def text_last(command: str) -> dict[str, Habit]:
-    """What stands for `--text TEXT` of other tools in a command whose last argument is the text: the whole line."""
+    """What stands for `--text TEXT` of other tools in a command whose last argument is the text: the whole line.
+
+    The text of a file comes from stdin.
+    """
 
     def line(value: str | None, arguments: Sequence[str]) -> str:
-        words = without_options(arguments, _TEXT_OPTIONS)
+        words = without_options(arguments, options)
+        if value and os.path.isfile(value):  # noqa: PTH113
+            return f"{shlex.join([*command.split(), *words, STDIO])} < {shlex.quote(value)}"
         return shlex.join([*command.split(), *words, "some text" if value is None else value])
 
-    return dict.fromkeys(_TEXT_OPTIONS, line)
+    options = (*_TEXT_OPTIONS, "-f", "--file", "--input-file", "--text-file")
+    return dict.fromkeys(options, line)
 
 
 _TEXT_OPTIONS = ("--text", "--string", "--prompt", "--input")

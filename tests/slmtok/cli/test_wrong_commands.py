@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import glob
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -245,3 +247,68 @@ def test_files_before_the_command_and_names_with_dashes(slmtok, here: Path, line
     for name in ("-p", "--help.txt"):
         (here / name).write_text(TEXT)
     assert fix_of(slmtok(*line.split())) == fix
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        # The number of new tokens, and special ones.
+        "extend tok.json a.txt --add 1 -o new.json": "use --vocab {more}, 1 more than the {n_vocab} of tok.json",
+        "extend tok.json --tokens <|user|> -o new.json": "slmtok set-special tok.json 'user=<|user|>' "
+        "-o with-special.json",
+        "slice tok.json --start 0 --end 280 -o new.json": "slmtok slice --help",
+        "slice tok.json --size 280 -o new.json": "use --vocab 280",
+        # Options of other tools.
+        "train r.jsonl --field body --vocab 290": "use --text-key body",
+        "train t.csv --sep , --vocab 290": "leave it out: .csv has commas between columns, .tsv tabs; the separator "
+        "cuts text files into documents",
+        "export tok.json --to hf -o new": "use --output-format hf",
+        "export tok.json --to sentencepiece -o new": "use --output-format hf, or --output-format tiktoken",
+        "decode data -n 1": "use --docs 0:1",
+        "pack a.txt -t tok.json -o new --append-eos": "leave it out: pack puts bos before each document, "
+        "and eos after it",
+        "verify tok.json --on a.txt": "slmtok audit tok.json --on a.txt",
+        "show tok.json --file a.txt": "slmtok show tok.json - < a.txt",
+        "view -f a.txt tok.json": "slmtok view tok.json - < a.txt",
+        # An argument that an option names.
+        "exposure --data data": "slmtok exposure data",
+        "encode --input a.txt -t tok.json": "slmtok encode a.txt -t tok.json",
+        "info --file=tok.json": "slmtok info tok.json",
+        "merge --counts a.counts -o m.counts": "slmtok merge a.counts -o m.counts",
+        # Ids and roles.
+        "prune tok.json --ids 280 281 -o new.json": "printf '%s\\n' 280 281 > prune-ids.txt && "
+        "slmtok prune tok.json --ids prune-ids.txt -o new.json",
+        "set-special tok.json user: <|user|> -o new.json": "slmtok set-special tok.json 'user=<|user|>' -o new.json",
+        "set-special tok.json user:<|user|> -o new.json": "slmtok set-special tok.json 'user=<|user|>' -o new.json",
+    }.items(),
+)  # fmt: skip
+def test_options_and_words_of_other_tools(slmtok, here: Path, line: str, fix: str) -> None:
+    n_vocab = package.load("tok.json").n_vocab
+    found = fix_of(slmtok(*line.split()))
+    assert found == fix.format(n_vocab=n_vocab, more=n_vocab + 1)
+    if found.startswith("slmtok ") and " < " not in found:
+        assert slmtok(*shlex.split(found)[1:]).code == 0
+
+
+def test_two_texts_in_the_place_of_tokenizers(slmtok, here: Path) -> None:
+    assert fix_of(slmtok("diff", "a.txt", "b.txt"), 1) == (
+        "name two tokenizers: slmtok diff TOK TOK --on a.txt --on b.txt"
+    )
+
+
+def test_lines_of_ids_that_are_read_as_text(slmtok, here: Path) -> None:
+    """A list of short numbers in a text is none."""
+    assert slmtok("encode", "a.txt", "-t", "tok.json", "-o", "ids.txt").code == 0
+    note = "note: ids.txt looks like lines of ids, and its digits were read as text; name the text that was encoded"
+    ran = slmtok("pack", "ids.txt", "-t", "tok.json", "-o", "new")
+    assert ran.code == 0 and note in ran.err
+    (here / "digits.txt").write_text("1 2 3\n4 5 6\n" * 99)
+    assert "looks like" not in slmtok("pack", "digits.txt", "-t", "tok.json", "-o", "digits").err
+
+
+def test_a_text_on_stdin(here: Path) -> None:
+    command = [sys.executable, "-m", "slmtok"]
+    with Path("a.txt").open() as file:
+        ran = subprocess.run([*command, "count", "-o", "n.counts"], stdin=file, capture_output=True, text=True)
+    assert ran.returncode == 2 and "CORPUS... is missing, and stdin is a file" in ran.stderr
+    assert "  fix:   slmtok count - -o n.counts\n" in ran.stderr

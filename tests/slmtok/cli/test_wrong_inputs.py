@@ -118,7 +118,7 @@ CASES = {
     "set-special tok.json pad=</s> -o x": (2, "fix:   leave pad out: </s> is the spelling of eos; in Hugging Face, "),
     "pack a.txt -t tok.json -o x --output-format bin": (2, "fix:   --output-format nanogpt, which is the nearest; "),
     "bench --against tiktoken tokenizers --on a.txt": (2, "fix:   use --against tiktoken,tokenizers\n"),
-    "bench a.txt --rounds 1": (2, "fix:   the text is named by --on a.txt\n"),
+    "bench a.txt --rounds 1": (2, "fix:   slmtok bench --rounds 1 --on a.txt\n"),
     "bench --against huggingface,rustbpe --on a.txt": (
         2,
         "fix:   --against tokenizers; tokenizers is the package of Hugging Face; rustbpe is not measured\n",
