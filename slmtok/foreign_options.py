@@ -74,13 +74,20 @@ _FIXES: dict[str, tuple[str, Message]] = {
     ),
     **dict.fromkeys(
         (
-            *("normalization_rule_name", "normalization_rule_tsv", "normalizer", "lowercase", "do_lower_case"),
+            *("normalization_rule_name", "normalization_rule_tsv", "normalizer", "lowercase", "lower", "do_lower_case"),
             *("strip_accents", "clean_text", "remove_extra_whitespaces", "nfc", "nfkc", "handle_chinese_chars"),
         ),
         (_TRAINING, _TEXT),
     ),
     **dict.fromkeys(
-        ("split_digits", "split_by_number", "split_by_whitespace", "split_by_unicode_script", "pre_tokenizer"),
+        (
+            "split_digits",
+            "split_by_number",
+            "split_by_whitespace",
+            "split_by_unicode_script",
+            "pre_tokenizer",
+            "pretokenizer",
+        ),
         ("pattern", _PATTERN),
     ),
     **dict.fromkeys(

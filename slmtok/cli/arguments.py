@@ -21,8 +21,6 @@ from slmtok.specials import FIRST_LEARNED
 _TOKENIZER = "TOK"
 OUTPUT_FLAGS = ("-o", "--output")
 VOCAB_FLAGS = ("--vocab", "--vocab-size")
-EACH = ", and a command for each other value"
-"""What becomes of a list where one value is taken."""
 MAX_FILES = 8
 """Files that a fix names."""
 _PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
@@ -359,6 +357,38 @@ def positional_in(values: Mapping[str, Any], rest: Sequence[str], ctx: click.Con
         value = values.get(place.name or "")
         found += [value] if isinstance(value, str) else value if isinstance(value, (tuple, list)) else ()
     return [each for each in (*found, *rest) if isinstance(each, str)]
+
+
+_FILE_OPTIONS = ("-i", "--file", "--filename", "--input", "--input-file", "--path", "--source")
+"""Options of other tools for an argument FILE."""
+
+
+def as_argument(name: str, value: str, context: click.Context) -> str | None:
+    """The command line with the value of an option as the argument of that name, such as `--lock tok.lock`.
+
+    None for a command without such an argument, or where it is given.
+    """
+    places = positional_params(context.command)
+    names = {f"--{word.lower()}" for place in places for word in placeholder_words(place) if word.isupper()}
+    names |= {*_FILE_OPTIONS} if "--file" in names else set()
+    names |= {"--inputs", "--files"} if any(place.nargs == -1 for place in places) else set()
+    if name not in names:
+        return None
+    words = [value if word in (name, f"{name}={value}") else word for word in arguments_of(context) if word != value]
+    with suppress(click.UsageError):
+        # With a further unknown option nothing is known of the arguments.
+        values, rest, _ = context.command.make_parser(context).parse_args([*words])
+        if not rest and value in positional_in(values, rest, context):
+            return command_line(context, words)
+    return None
+
+
+def takes_tokenizer(value: str, context: click.Context) -> bool:
+    """Whether the value of an unknown option is a tokenizer, and the command takes one by an option, not given yet."""
+    from slmtok.cli.files import names_tokenizer
+
+    given = {word.partition("=")[0] for word in arguments_of(context)}
+    return "-t" in options_by_flag(context.command) and not given & {"-t", "--tokenizer"} and names_tokenizer(value)
 
 
 def with_output_named(ctx: click.Context) -> str | None:

@@ -6,12 +6,19 @@ import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
 
 from slmtok import atomic
 from slmtok.cli import reports
 from slmtok.cli.arguments import OUTPUT_FLAGS, is_packed, is_text_file, value_after, without_options
-from slmtok.cli.files import check_is_file, check_output, dry_run_outcome, known_size, text_files, with_spill_dir
+from slmtok.cli.files import (
+    check_is_file,
+    check_output,
+    dry_run_outcome,
+    known_size,
+    names_tokenizer,
+    text_files,
+    with_spill_dir,
+)
 from slmtok.cli.options import (
     INTEGER,
     OUTPUT,
@@ -37,8 +44,12 @@ _MAX_SHOWN_PARTS = 8
 """Counts files that a fix lists."""
 
 
-def _tokenizer(value: str | None, arguments: Sequence[str]) -> NoReturn:
-    """Raises `OptionError` for a tokenizer: who names one wants the number of tokens."""
+def _tokenizer(value: str | None, arguments: Sequence[str]) -> str:
+    """The command with a text that -t names. Raises `OptionError` for a tokenizer: it is meant to count tokens."""
+    if value is None or not (names_tokenizer(value) or is_text_file(value)):
+        return "leave it out: count takes no tokenizer"
+    if is_text_file(value):
+        return shlex.join(["slmtok", "count", *(each for each in arguments if each not in ("-t", "--tokenizer"))])
     raise OptionError(
         "count takes no tokenizer: it counts pretokens, from which a tokenizer is trained",
         where="slmtok count",

@@ -132,13 +132,12 @@ def decode(
             stream.writelines(_on_terminal(texts()) if target == STDIO and sys.stdout.isatty() else texts())
 
     line = f"{output}: {format_bytes(totals['bytes'])}, {counted(totals['documents'], 'document')}"
-    warnings: tuple[str, ...] = ()
+    warnings = tuple(notes)
     if totals["invalid_documents"]:
         documents = counted(totals["invalid_documents"], "document")
-        warnings = (f"bytes of {documents} are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes",)
+        warnings += (f"bytes of {documents} are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes",)
     if document == "line" and data is None and totals["documents"] == 1:
         warnings += _without_offsets(source, input_format)
-    warnings += tuple(notes)
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
 
 

@@ -24,6 +24,7 @@ from slmtok.cli.arguments import (
     MAX_FILES,
     OUTPUT_FLAGS,
     arguments_of,
+    as_argument,
     command_line,
     example_words,
     fitting,
@@ -32,12 +33,11 @@ from slmtok.cli.arguments import (
     lines_for_each,
     options_by_flag,
     parameter_name,
-    placeholder_words,
     positional,
-    positional_in,
     positional_params,
     stands_for_path,
     takes_corpus,
+    takes_tokenizer,
     taking_value,
     tokenizer_beside,
     value_after,
@@ -224,14 +224,14 @@ def _without_extra(extra: str, context: click.Context) -> str:
     from slmtok.cli.files import names_tokenizer
 
     command, where = context.command, context.command_path
-    if fix := _repeated(extra, context) or _for_each_file(context):
+    if fix := _repeated(extra, context) or _for_each_file(context, of_any_kind=False):
         return fix
     habit = getattr(command, "habits", {}).get(EXTRA)
     if habit and (used := habit(extra, arguments_of(context))):
         option: str = used.partition(" ")[0]
         is_named = option.startswith("-") and names_tokenizer(extra)
         return (with_text_named(option, context) if is_named else None) or _use(used)
-    if fix := with_output_named(context):
+    if fix := with_output_named(context) or _for_each_file(context, of_any_kind=True):
         return fix
     if sentence := _with_quotes(context):
         return sentence
@@ -247,8 +247,8 @@ def _takes_text_on(command: click.Command) -> bool:
     return on is not None and "DEVICE" not in str(on.metavar)
 
 
-def _for_each_file(context: click.Context) -> str | None:
-    """The commands for each of several runs, tokenizers or other files, each with an output of its own.
+def _for_each_file(context: click.Context, *, of_any_kind: bool) -> str | None:
+    """The commands for each of several runs or tokenizers, or files of any kind, each with an output of its own.
 
     None for a command that scores other data, or takes several arguments, and with arguments that are no files. Of one
     file and several tokenizers, a command for each tokenizer.
@@ -261,7 +261,7 @@ def _for_each_file(context: click.Context) -> str | None:
     tokenizers = [word for word in words if names_tokenizer(word)]
     if not files and tokenizers == words:
         files = tokenizers
-    if not files and len(positional_params(context.command)) == 1 and all(map(os.path.exists, words)):
+    if of_any_kind and not files and len(positional_params(context.command)) == 1 and all(map(os.path.exists, words)):
         files = [word for word in words if word not in tokenizers]
         if len(files) == 1 and "-t" in options_by_flag(context.command):
             lines = ([word for word in arguments_of(context) if word not in tokenizers] for _ in tokenizers)
@@ -324,7 +324,11 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     fact, fix = f"unknown option {typed!r}", f"{where} --help"
     if meant:
         fix = f"use {_with_value(meant, value, context)}"
-    elif value and (taking := taking_value(value, command, arguments, is_alone=len(_unknown(context)) == 1)):
+    elif value and (
+        taking := taking_value(
+            value, command, arguments, is_alone={*(word.replace("_", "-") for word in _unknown(context))} <= {name}
+        )
+    ):
         fix = f"use {parameter_name(taking)} {shlex.quote(value)}"
     if line := _translated(context):
         remedies = (_remedy(flag, _value_of(flag, arguments), context) for flag in _unknown(context))
@@ -339,8 +343,10 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         fix = foreign
     elif name in OUTPUT_FLAGS:
         fact, fix = f"{fact}: the result goes to stdout", _redirected(name, arguments, where, known)
-    elif value and not meant and (line := _as_argument(name, value, context)):
+    elif value and not meant and (line := as_argument(name, value, context)):
         fix = line
+    elif value and not meant and takes_tokenizer(value, context):
+        fix = f"use -t {shlex.quote(value)}"
     elif (others := _commands_with(name, context)) and not bare:
         more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
         listed = ", ".join([*others][:_MAX_SHOWN_COMMANDS])
@@ -385,29 +391,6 @@ def _without_verb(name: str, known: Sequence[str]) -> str | None:
     return f"--{plain[1]}" if plain and f"--{plain[1]}" in known else None
 
 
-_FILE_OPTIONS = ("--file", "--filename", "--input", "--input-file", "--path", "--source")
-"""Options of other tools for an argument FILE."""
-
-
-def _as_argument(name: str, value: str, context: click.Context) -> str | None:
-    """The command line with the value of an option as the argument of that name, such as `--lock tok.lock`.
-
-    None for a command without such an argument, or where it is given.
-    """
-    places = positional_params(context.command)
-    names = {f"--{word.lower()}" for place in places for word in placeholder_words(place) if word.isupper()}
-    names |= {*_FILE_OPTIONS} if "--file" in names else set()
-    if name not in names:
-        return None
-    words = [value if word in (name, f"{name}={value}") else word for word in arguments_of(context) if word != value]
-    with suppress(click.UsageError):
-        # With a further unknown option nothing is known of the arguments.
-        values, rest, _ = context.command.make_parser(context).parse_args([*words])
-        if not rest and value in positional_in(values, rest, context):
-            return command_line(context, words)
-    return None
-
-
 def _redirected(flag: str, arguments: Sequence[str], where: str, known: Sequence[str]) -> str:
     """The command line with stdout sent to the file that an option names, which the command does not have."""
     target = _value_of(flag, arguments) or "out.txt"
@@ -442,7 +425,7 @@ def _unknown(context: click.Context) -> list[str]:
     return [word for word in words if word != "--" and word.replace("_", "-") not in known]
 
 
-_CORPUS_OPTIONS = ("--input", "--files", "--file", "--dataset", "--data", "--texts", "--corpus")
+_CORPUS_OPTIONS = ("--input", "--files", "--file", "--dataset", "--data", "--texts", "--corpus", "--on")
 """Options of other trainers whose value is the argument CORPUS... here."""
 
 
@@ -598,7 +581,8 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
         return fact, command_line(context, _with_run(given, taken))
     if name.startswith("CORPUS") and (kind := streams.kind_of_stream(sys.stdin)) in ("pipe", "file"):
         found = "text is piped in" if kind == "pipe" else "stdin is a file"
-        return f"{fact}, and {found}", command_line(context, ["-", *given])
+        end = max((given.index(word) + 1 for word in positional(context) if word in given), default=0)
+        return f"{fact}, and {found}", command_line(context, [*given[:end], "-", *given[end:]])
     listed = str(getattr(param, "metavar", None) or "").split("|")
     value = None if is_place else next((word for word in positional(context) if word in listed), None)
     number = next(filter(str.isdecimal, positional(context)), None)

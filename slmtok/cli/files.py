@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import click
 
 from slmtok import atomic
-from slmtok.cli.arguments import EACH
-from slmtok.cli.output import Outcome, Row, counted, print_rows
+from slmtok.cli.output import EACH, Outcome, Row, counted, print_rows
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import OptionError, Setting
 from slmtok.file_kinds import COUNTS, TOKENIZER, kind_of_file

@@ -18,7 +18,6 @@ from typing import NoReturn
 import click
 
 from slmtok.cli.arguments import (
-    EACH,
     arguments_of,
     command_line,
     is_misspelt,
@@ -29,6 +28,7 @@ from slmtok.cli.arguments import (
     positional_params,
     takes_corpus,
 )
+from slmtok.cli.output import EACH
 from slmtok.errors import OptionError
 from slmtok.files import free_name, read_file
 

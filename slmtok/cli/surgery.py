@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 import slmtok
@@ -125,7 +125,8 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
     return f"--vocab {value}" if given is None else f"--vocab {given} alone: one size a command"
 
 
-@command("slice", example="slmtok slice tok.json --vocab 500 -o small.json", habits={EXTRA: _size})
+@command("slice", example="slmtok slice tok.json --vocab 500 -o small.json",
+         habits={EXTRA: _size, "--keep": instead("--vocab {}", "500")})  # fmt: skip
 @tokenizer_argument()
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
         help="Number of ids in all, fewer than the tokenizer has.")  # fmt: skip
@@ -402,8 +403,23 @@ def _with_roles(value: str | None, arguments: Sequence[str]) -> str:
     return shlex.join(["slmtok", "set-special", *words])
 
 
+def _with_pairs(value: str | None, arguments: Sequence[str]) -> str:
+    """The command line with `ROLE=SPELLING` for the values of options that name special tokens."""
+    words: list[str] = []
+    for before, word in pairwise(["", *arguments]):
+        flag, equals, given = word.partition("=")
+        text = given if flag in _PAIR_OPTIONS else word if before in _PAIR_OPTIONS else None
+        pairs = [] if text is None else [f"{role}={spelling}" for role, spelling in pairs_meant([text]).items()]
+        words += [] if flag in _PAIR_OPTIONS and not equals else [word] if text is None else pairs
+    return shlex.join(["slmtok", "set-special", *words])
+
+
+_PAIR_OPTIONS = ("--set", "--add", "--special", "--specials", "--special-tokens", "--token", "--tokens", "--add-tokens")
+"""Options of other tools for special tokens."""
+
+
 @command("set-special", example="slmtok set-special tok.json 'user=<|user|>' -o chat.json",
-         habits=dict.fromkeys(_ROLE_OPTIONS, _with_roles))  # fmt: skip
+         habits={**dict.fromkeys(_ROLE_OPTIONS, _with_roles), **dict.fromkeys(_PAIR_OPTIONS, _with_pairs)})  # fmt: skip
 @tokenizer_argument()
 @argument("names", metavar="ROLE=SPELLING...", nargs=-1, required=True, help="A role and its spelling.",
           type=Parsed(parse_special, expects="ROLE=SPELLING"),

@@ -20,6 +20,7 @@ from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
 from slmtok.files import missing_input, read_at_most, similar_file
 from slmtok.opening import TOKENIZER_FILES, missing_tokenizer, similar_encoding
+from slmtok.options import ReadOptions, option_specs
 
 _NAME = re.compile(r"[a-z][\w.-]*\d[\w.-]*", re.ASCII)
 """A word with a digit, as names of encodings and of models are."""
@@ -136,9 +137,8 @@ def eval_line(ours: click.Command, arguments: Sequence[str]) -> str:
 
     Options that say how texts are read are kept, others are not.
     """
-    from slmtok.cli.eval import eval as measure
-
-    own, kept = options_by_flag(ours), options_by_flag(measure)
+    own = options_by_flag(ours)
+    kept = {*(name for name, _, _ in option_specs(ReadOptions)), "threads", "json", "quiet"}
     tokenizers, texts, options = list[str](), list[str](), list[str]()
     words = iter(pairwise(["", *arguments]))
     for before, word in words:
@@ -148,7 +148,7 @@ def eval_line(ours: click.Command, arguments: Sequence[str]) -> str:
             tokenizers.append(value if equals else next(words, ("", "TOK"))[1])
         elif option is not None:
             given = [word] if option.is_flag or equals else [word, next(words, ("", ""))[1]]
-            options += given if flag in kept else []
+            options += given if option.name in kept else []
         else:
             is_file = word == STDIO or os.path.exists(word)  # noqa: PTH110
             is_value = before.startswith("-") and before not in own

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from slmtok.cli.arguments import (
-    EACH,
     OUTPUT_FLAGS,
     arguments_of,
     command_line,
@@ -23,6 +22,7 @@ from slmtok.cli.arguments import (
     positional_params,
     value_after,
 )
+from slmtok.cli.output import EACH
 from slmtok.errors import SlmtokError, suggestion
 from slmtok.files import free_name
 from slmtok.foreign_options import closest

@@ -197,7 +197,7 @@ def test_an_audit_says_what_it_compares(slmtok, here: Path) -> None:
     ran = slmtok(*line, "--separator", ". ")
     assert note[:28] not in ran.err and "20 of 20 documents were counted" in ran.out
     ran = slmtok("audit", "tok.json", "--on", "a.txt", "--metadata", "tok.json", "--force")
-    assert ran.code == 2 and fix_of(ran).startswith("leave it out, or name the vocab.json of packed data")
+    assert ran.code == 2 and fix_of(ran).startswith("leave it out, or slmtok vocab ")
 
 
 def test_a_special_before_each_text_is_always_exported(slmtok, here: Path) -> None:

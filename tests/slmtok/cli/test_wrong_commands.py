@@ -275,7 +275,16 @@ def test_files_before_the_command_and_names_with_dashes(slmtok, here: Path, line
         "encode --input a.txt -t tok.json": "slmtok encode a.txt -t tok.json",
         "info --file=tok.json": "slmtok info tok.json",
         "merge --counts a.counts -o m.counts": "slmtok merge a.counts -o m.counts",
+        "encode -i a.txt -t tok.json": "slmtok encode a.txt -t tok.json",
+        "merge --inputs a.counts": "slmtok merge a.counts",
+        "extend tok.json --on a.txt --vocab 291 -o new.json": "slmtok extend tok.json a.txt --vocab 291 -o new.json",
+        "encode -m tok.json a.txt": "use -t tok.json",
+        "count -t a.txt -o n.counts": "slmtok count a.txt -o n.counts",
+        "slice tok.json --keep 280": "use --vocab 280",
+        "slice tok.json -n 280": "use --vocab 280",
         # Ids and roles.
+        "set-special tok.json --set user=x -o new.json": "slmtok set-special tok.json user=x -o new.json",
+        "set-special tok.json --add=<|user|> -o new.json": "slmtok set-special tok.json 'user=<|user|>' -o new.json",
         "prune tok.json --ids 280 281 -o new.json": "printf '%s\\n' 280 281 > prune-ids.txt && "
         "slmtok prune tok.json --ids prune-ids.txt -o new.json",
         "set-special tok.json user: <|user|> -o new.json": "slmtok set-special tok.json 'user=<|user|>' -o new.json",
@@ -312,3 +321,6 @@ def test_a_text_on_stdin(here: Path) -> None:
         ran = subprocess.run([*command, "count", "-o", "n.counts"], stdin=file, capture_output=True, text=True)
     assert ran.returncode == 2 and "CORPUS... is missing, and stdin is a file" in ran.stderr
     assert "  fix:   slmtok count - -o n.counts\n" in ran.stderr
+    line = ["extend", "tok.json", "--vocab", "291", "-o", "new.json"]
+    ran = subprocess.run([*command, *line], input=TEXT, capture_output=True, text=True)
+    assert "  fix:   slmtok extend tok.json - --vocab 291 -o new.json\n" in ran.stderr
