@@ -359,8 +359,8 @@ def positional_in(values: Mapping[str, Any], rest: Sequence[str], ctx: click.Con
     return [each for each in (*found, *rest) if isinstance(each, str)]
 
 
-_FILE_OPTIONS = ("-i", "--file", "--filename", "--input", "--input-file", "--path", "--source")
-"""Options of other tools for an argument FILE."""
+_FILE_OPTIONS = ("-i", "-f", "--file", "--filename", "--input", "--input-file", "--path", "--source")
+"""Options of other tools for an argument that names a file."""
 
 
 def as_argument(name: str, value: str, context: click.Context) -> str | None:
@@ -370,7 +370,7 @@ def as_argument(name: str, value: str, context: click.Context) -> str | None:
     """
     places = positional_params(context.command)
     names = {f"--{word.lower()}" for place in places for word in placeholder_words(place) if word.isupper()}
-    names |= {*_FILE_OPTIONS} if "--file" in names else set()
+    names |= {*_FILE_OPTIONS} if any(map(stands_for_path, places)) and os.path.exists(value) else set()  # noqa: PTH110
     names |= {"--inputs", "--files"} if any(place.nargs == -1 for place in places) else set()
     if name not in names:
         return None

@@ -224,7 +224,17 @@ def _size_of_lines(value: str | None, arguments: Sequence[str]) -> str:
     return f"--bytes {size}, about {size // _LINE_BYTES:,} lines: their size is given, not their number"
 
 
-_NUMBERS_OF_STORIES = ("-n", "--docs", "--max-docs", "--num-docs", "--n-docs", "--stories", "--num-stories", "--count")
+_NUMBERS_OF_STORIES = (
+    "-n",
+    "--docs",
+    "--max-docs",
+    "--num-docs",
+    "--n-docs",
+    "--stories",
+    "--num-stories",
+    "--num",
+    "--count",
+)
 _SAMPLE_HABITS: dict[str, Habit] = {
     EXTRA: lambda value, arguments: f"{'--bytes' if (value or '')[:1].isdigit() else '-o'} {value}",
     **dict.fromkeys(("--size", "--max-bytes", "--n-bytes"), instead("--bytes {}", "1MB")),

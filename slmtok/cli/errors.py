@@ -339,6 +339,8 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         fix = _translated(context, least=1) or fix
     elif habit:
         fix = _use(habit(value, arguments))
+    elif value and _takes_text_on(command) and is_text_file(value):
+        fix = f"use --on {shlex.quote(value)}"
     elif foreign := _foreign_option(name, value, command):
         fix = foreign
     elif name in OUTPUT_FLAGS:
