@@ -396,7 +396,10 @@ def parse_weight(domain: str, value: object) -> Any:
     """A domain's weight as a `Fraction`: 0.5, "0.5", "1/3". Raises `OptionError`, `WrongType`."""
     from fractions import Fraction
 
-    fix = (Setting("mix", {domain: 0.5}),)
+    # Several pairs in one value: `a=0.5,b=2`.
+    parts = [part.partition("=") for part in f"{domain}={value}".split(",")]
+    is_list = len(parts) > 1 and all(name and weight for name, _, weight in parts)
+    fix = (Setting("mix", {name.strip(): weight for name, _, weight in parts} if is_list else {domain: 0.5}),)
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
         raise wrong_type("mix", value, f"gives {domain!r} a number", {domain: 0.5})
     try:

@@ -35,6 +35,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, counted
 from slmtok.cli.progress import Progress
 from slmtok.cli.text_argument import eval_line
+from slmtok.corpus.formats import is_corpus_name
 from slmtok.errors import OptionError
 from slmtok.file_kinds import COUNTS, TOKENIZER, kind_of_file
 from slmtok.files import free_name
@@ -168,6 +169,11 @@ def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output:
     )
 
 
+def _is_text(file: str) -> bool:
+    """Whether a file holds text or records, by its content or its name; a damaged counts file does not."""
+    return is_corpus_name(file) or (is_text_file(file) and not file.endswith(".counts"))
+
+
 def _is_folder(name: str) -> bool:
     return os.path.isdir(name)  # noqa: PTH112  (false for names that no system takes)
 
@@ -175,7 +181,7 @@ def _is_folder(name: str) -> bool:
 def _refuse_texts(names: Sequence[str], listed: Mapping[str, Sequence[str]]) -> None:
     """Raises `OptionError` for texts, and for a folder without counts; `listed` are the files of each argument."""
     for name in names:
-        texts = [file for file in listed[name] if is_text_file(file) and not file.endswith(".counts")]
+        texts = [file for file in listed[name] if _is_text(file)]
         if _is_folder(name) and (is_packed(name) or not texts):
             raise OptionError(
                 f"the folder {name!r} holds no counts file",

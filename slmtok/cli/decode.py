@@ -161,7 +161,7 @@ def _joined_rows(source: str, n_rows: int) -> tuple[str, ...]:
     name = "the array on stdin" if source == STDIO else source
     again = again_with("--document line")
     return (
-        f"the {n_rows:,} rows of {name} are one text, one behind the other; {again} ends each with a line feed, and "
+        f"the {n_rows:,} rows of {name} are one text, one behind the other; {again} for a line feed after each; "
         "--skip-special leaves out padding",
     )
 

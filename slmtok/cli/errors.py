@@ -262,8 +262,9 @@ def _for_each_file(context: click.Context, *, of_any_kind: bool) -> str | None:
     if not files and tokenizers == words:
         files = tokenizers
     if of_any_kind and not files and len(positional_params(context.command)) == 1 and all(map(os.path.exists, words)):
-        files = [word for word in words if word not in tokenizers]
-        if len(files) == 1 and "-t" in options_by_flag(context.command):
+        takes_text = not any("TOK" in str(place.metavar) for place in positional_params(context.command))
+        files = [word for word in words if not (takes_text and word in tokenizers)]
+        if len(files) == 1 and takes_text and "-t" in options_by_flag(context.command):
             lines = ([word for word in arguments_of(context) if word not in tokenizers] for _ in tokenizers)
             named = ([*line, "-t", tokenizer] for line, tokenizer in zip(lines, tokenizers, strict=True))
             return " && ".join(command_line(context, line) for line in named) if len(tokenizers) > 1 else None

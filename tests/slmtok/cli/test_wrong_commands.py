@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import gzip
 import shlex
 import subprocess
 import sys
@@ -85,6 +86,7 @@ def test_the_name_of_a_domain_without_its_weight(slmtok, here: Path) -> None:
     assert fix_of(slmtok(*train, "--mix", "b.txt")) == "--mix b.txt=WEIGHT"
     assert fix_of(slmtok(*train, "--domain", "b.txt")) == "--domain b.txt=GLOB"
     assert fix_of(slmtok(*train, "--mix", "0.7,0.3")) == "--mix NAME=WEIGHT"
+    assert fix_of(slmtok(*train, "--mix", "a=0.5,b=2")) == "--mix a=0.5 --mix b=2"
 
 
 def test_the_glob_of_a_domain_in_python(here: Path) -> None:
@@ -140,11 +142,13 @@ def test_the_rows_of_an_array(slmtok, here: Path) -> None:
         "merge a.counts texts -o m.counts": "slmtok count texts -o texts.counts && "
         "slmtok merge a.counts texts.counts -o m.counts",
         "merge texts a.counts b.txt": "slmtok count texts b.txt -o texts.counts && slmtok merge texts.counts a.counts",
+        "merge a.counts e.txt.gz": "slmtok count e.txt.gz -o e.txt.counts && slmtok merge a.counts e.txt.counts",
         "merge b.txt texts -o m.counts": "slmtok count b.txt texts -o m.counts",
         "merge texts --min-count 2": "slmtok count texts -o texts.counts && slmtok merge texts.counts --min-count 2",
     }.items(),
 )
 def test_texts_among_counts(slmtok, here: Path, line: str, fix: str) -> None:
+    (here / "e.txt.gz").write_bytes(gzip.compress(b"the cat sat. " * 9))
     ran = slmtok(*line.split())
     assert fix_of(ran) == fix and "holds text, and merge adds up counts" in ran.err
     for command in fix.split(" && "):
@@ -182,6 +186,9 @@ def test_an_argument_too_many(slmtok, here: Path, line: str, fix: str) -> None:
 
 
 def test_a_misspelt_name_is_no_output(slmtok, here: Path) -> None:
+    package.load("tok.json").save("other.json")
+    ran = slmtok("info", "tok.json", "other.json", "a.txt")
+    assert fix_of(ran) == "slmtok info tok.json && slmtok info other.json && slmtok info a.txt"
     assert fix_of(slmtok("encode", "a.txt", "b.tx", "-t", "tok.json")).startswith("leave one out: ")
     for number in range(9):
         (here / f"{number}.txt").write_text(TEXT)
