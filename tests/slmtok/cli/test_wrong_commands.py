@@ -297,6 +297,8 @@ def test_files_before_the_command_and_names_with_dashes(slmtok, here: Path, line
         "count -t a.txt -o n.counts": "slmtok count a.txt -o n.counts",
         "slice tok.json --keep 280": "use --vocab 280",
         "slice tok.json -n 280": "use --vocab 280",
+        "view tok.json --port 80": "leave it out: the page is one file, which needs no server; --open shows it "
+        "in the browser",
         # Ids and roles.
         "set-special tok.json --set user=x -o new.json": "slmtok set-special tok.json user=x -o new.json",
         "set-special tok.json --add=<|user|> -o new.json": "slmtok set-special tok.json 'user=<|user|>' -o new.json",
