@@ -384,9 +384,11 @@ def as_argument(name: str, value: str, context: click.Context) -> str | None:
 
 
 def takes_tokenizer(value: str, context: click.Context) -> bool:
-    """Whether the value of an unknown option is a tokenizer, and the command takes one by an option, not given yet."""
+    """Whether the value of an unknown option is a tokenizer, and the command takes one as option alone, not given."""
     from slmtok.cli.files import names_tokenizer
 
+    if any(_TOKENIZER in str(place.metavar) for place in positional_params(context.command)):
+        return False
     given = {word.partition("=")[0] for word in arguments_of(context)}
     return "-t" in options_by_flag(context.command) and not given & {"-t", "--tokenizer"} and names_tokenizer(value)
 
