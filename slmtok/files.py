@@ -144,12 +144,28 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
         return MissingInput(f"no file {str(path)!r}: '~' is not expanded", fix=repr(expanded), path=str(path))
     if Path(path).is_dir():
         return MissingInput(f"{str(path)!r} is a folder, not a file", fix="name a file in it", path=str(path))
+    if found := globbed(str(path)):
+        listed = ", ".join(map(repr, found[:_MAX_LISTED])) + ", ..." * (len(found) > _MAX_LISTED)
+        number = "1 file" if len(found) == 1 else f"{len(found)} files"
+        where = f"it is a glob that matches {number}, and a file is named here"
+        return MissingInput(f"no file {str(path)!r}", where=where, fix=f"name {listed}", path=str(path))
     return MissingInput(
         f"no file {str(path)!r}",
         where=f"the folder {str(folder)!r}" + ("" if folder.is_dir() else " does not exist either"),
         fix=similar_file(path) or "check the name; paths are relative to the working folder",
         path=str(path),
     )
+
+
+def globbed(name: str) -> list[str]:
+    """The files and folders that a glob matches; none for a name, and for a glob that is the name of a file."""
+    import glob
+
+    return sorted(glob.glob(name)) if glob.has_magic(name) and not os.path.lexists(name) else []  # noqa: PTH207
+
+
+_MAX_LISTED = 8
+"""Files that a fix lists."""
 
 
 def similar_file(path: str | os.PathLike[str]) -> str | None:

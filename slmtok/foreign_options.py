@@ -23,6 +23,7 @@ _TRAINING = "min_count"
 _BYTES = "leave it out: the 256 bytes of each tokenizer cover every character"
 _TEXT = "leave it out: slmtok changes no text; change the text itself before"
 _IDS = "leave it out: the ids of special tokens are fixed, unk 0, bos 1, eos 2, pad 3"
+_DELIMITER = "leave it out: .csv has commas between columns, .tsv tabs; the separator cuts text files into documents"
 _SPACE = "leave it out: text is encoded as it is, and a token holds the space before its word"
 _UNIGRAM = "leave it out: it belongs to Unigram, which slmtok does not have; the scheme is bpe"
 _ORDER = "leave it out: the order of documents changes nothing, and a corpus may exceed the memory"
@@ -41,7 +42,7 @@ _OURS: dict[str, str] = {
     **dict.fromkeys(("max_sentencepiece_length", "max_piece_length"), "max_token_chars"),
     **dict.fromkeys(("max_sentence_length", "doc_cap"), "max_doc_chars"),
     **dict.fromkeys(("pat_str", "regex", "regex_pattern", "split_pattern"), "pattern"),
-    **dict.fromkeys(("text_column", "text_field", "column", "field", "jsonl_key", "json_key"), "text_key"),
+    **dict.fromkeys(("text_column", "text_field", "field", "column", "jsonl_key", "json_key"), "text_key"),
     **dict.fromkeys(("shard_size", "shard_len", "tokens_per_shard"), "shard_tokens"),
     **dict.fromkeys(("algorithm", "model_type", "tokenizer_type"), "scheme"),
     "input_sentence_size": "max_docs",
@@ -73,13 +74,20 @@ _FIXES: dict[str, tuple[str, Message]] = {
     ),
     **dict.fromkeys(
         (
-            *("normalization_rule_name", "normalization_rule_tsv", "normalizer", "lowercase", "do_lower_case"),
+            *("normalization_rule_name", "normalization_rule_tsv", "normalizer", "lowercase", "lower", "do_lower_case"),
             *("strip_accents", "clean_text", "remove_extra_whitespaces", "nfc", "nfkc", "handle_chinese_chars"),
         ),
         (_TRAINING, _TEXT),
     ),
     **dict.fromkeys(
-        ("split_digits", "split_by_number", "split_by_whitespace", "split_by_unicode_script", "pre_tokenizer"),
+        (
+            "split_digits",
+            "split_by_number",
+            "split_by_whitespace",
+            "split_by_unicode_script",
+            "pre_tokenizer",
+            "pretokenizer",
+        ),
         ("pattern", _PATTERN),
     ),
     **dict.fromkeys(
@@ -96,6 +104,7 @@ _FIXES: dict[str, tuple[str, Message]] = {
     **dict.fromkeys(("shuffle_input_sentence", "train_extremely_large_corpus"), (_TRAINING, _ORDER)),
     **dict.fromkeys(("show_progress", "verbose"), (_TRAINING, _PROGRESS)),
     "hard_vocab_limit": ("allow_smaller", (Setting("allow_smaller", True), ", which accepts fewer ids")),
+    **dict.fromkeys(("sep", "delimiter", "delim"), ("separator", _DELIMITER)),
     "model_prefix": (_TRAINING, "leave it out; tok.save('tok.json') writes the tokenizer"),
     "dropout": (_TRAINING, "leave it out: slmtok pack --inference dropout:0.1 skips merges where text is encoded"),
     "self_test_sample_size": (

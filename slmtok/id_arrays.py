@@ -19,7 +19,7 @@ from slmtok.calls import warn_caller
 from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of
-from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
+from slmtok.files import globbed, mention_texts, missing_input, refuse_text, unreadable
 from slmtok.ragged import Ragged
 from slmtok.vocabulary import PADDING
 
@@ -585,6 +585,9 @@ def _sources(paths: object) -> list[str]:
         place = Path(name)
         if "\0" in name or not place.exists():
             error = missing_input(name)
+            if globbed(name):
+                error.fix = f"tok.encode_files(sorted(glob.glob({name!r})), out)"
+                raise error
             mention_texts(error, paths, "tok.encode_batch(texts), if they are texts; else check the names")
             raise error
         if not place.is_file():

@@ -320,12 +320,13 @@ def parse_memory(value: object) -> tuple[int | None, float | None]:
         raise OptionError((Setting("memory", value), " is out of range"), limit=limit, fix=fix, option="memory")
     if size < MIN_MEMORY_BYTES:
         is_plain = not isinstance(value, str) or value.strip().isdecimal()
-        # 512 is meant as 512MB.
-        meant = f"{size}MB" if is_plain and MIN_MEMORY_BYTES <= size * 1_000_000 < 1 << 37 else "1GB"
+        # 512 is meant as 512MB, and 99 as 99GB.
+        units = {"MB": 10**6, "GB": 10**9} if is_plain else {}
+        meant = [f"{size}{unit}" for unit, n in units.items() if MIN_MEMORY_BYTES <= size * n < 1 << 37] or ["1GB"]
         raise OptionError(
             (Setting("memory", value), " is too small to count in", ": a number alone is bytes" if is_plain else ""),
             limit=limit,
-            fix=(Setting("memory", meant),),
+            fix=any_of("memory", meant),
             option="memory",
         )
     return size, None
@@ -395,7 +396,10 @@ def parse_weight(domain: str, value: object) -> Any:
     """A domain's weight as a `Fraction`: 0.5, "0.5", "1/3". Raises `OptionError`, `WrongType`."""
     from fractions import Fraction
 
-    fix = (Setting("mix", {domain: 0.5}),)
+    # Several pairs in one value: `a=0.5,b=2`.
+    parts = [part.partition("=") for part in f"{domain}={value}".split(",")]
+    is_list = len(parts) > 1 and all(name and weight for name, _, weight in parts)
+    fix = (Setting("mix", {name.strip(): weight for name, _, weight in parts} if is_list else {domain: 0.5}),)
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Fraction)):
         raise wrong_type("mix", value, f"gives {domain!r} a number", {domain: 0.5})
     try:

@@ -682,13 +682,11 @@ class PackOptions(ReadOptions):
                 option="dropout_seed",
             )
         if self.chunk_size is not None and self.output_format != "npy":
+            fact = f" with output format {self.output_format}, which has no rows"
             raise OptionError(
-                (
-                    Setting("chunk_size", self.chunk_size),
-                    f" with output format {self.output_format}, which has no rows",
-                ),
+                (Setting("chunk_size", self.chunk_size), fact),
                 limit="output format npy",
-                fix=(Setting("output_format", "npy"),),
+                fix=(Setting("output_format", "npy"), ", or leave ", Setting("chunk_size"), " out: a run cuts the ids"),
                 option="chunk_size",
             )
         if self.subset and self.output_format != "slm":

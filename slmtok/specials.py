@@ -398,7 +398,7 @@ def pairs_meant(texts: Sequence[str]) -> dict[str, str]:
     texts = [part for text in texts for part in divided_pairs(text)]
     rest = enumerate(texts)
     for at, text in rest:
-        role, _, spelling = text.partition("=")
+        role, _, spelling = text.partition("=" if "=" in text else ":")
         following = texts[at + 1] if at + 1 < len(texts) else ""
         is_role = _ROLE.fullmatch(following) is not None and following.islower()
         listed = [part.strip() for part in text.split(",")]
@@ -406,8 +406,8 @@ def pairs_meant(texts: Sequence[str]) -> dict[str, str]:
             pairs.append((role, spelling))
         elif role and _ROLE.fullmatch(spelling):
             pairs.append((spelling, role))
-        elif text.isidentifier() and following and "=" not in following and not is_role:
-            pairs.append((text, following))
+        elif text.removesuffix(":").isidentifier() and following and "=" not in following and not is_role:
+            pairs.append((text.removesuffix(":"), following))
             next(rest)
         elif len(listed) > 1 and "=" not in text and all(part[:1] in ("<", "[") for part in listed):
             pairs += [("", part) for part in listed]

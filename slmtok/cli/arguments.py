@@ -15,14 +15,14 @@ import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
 from slmtok.file_kinds import COUNTS, MANIFEST, TOKENIZER, UNKNOWN, kind_of, kind_of_file
-from slmtok.files import free_name
+from slmtok.files import free_name, globbed
 from slmtok.specials import FIRST_LEARNED
 
 _TOKENIZER = "TOK"
 OUTPUT_FLAGS = ("-o", "--output")
 VOCAB_FLAGS = ("--vocab", "--vocab-size")
-EACH = ", and a command for each other value"
-"""What becomes of a list where one value is taken."""
+MAX_FILES = 8
+"""Files that a fix names."""
 _PATHS = frozenset(["FILE", "DIR", "DATA", "CORPUS", "COUNTS", "RUN", "NEW", "TOK", "TEXT", "TRAIN", "LOCK", "A", "B"])
 """Words of placeholders that stand for files or folders."""
 
@@ -87,15 +87,15 @@ def example_words(command: click.Command | None) -> list[str]:
     return shlex.split(getattr(command, "example", None) or "")
 
 
-def taking_value(value: str, command: click.Command, given: Iterable[str]) -> click.Parameter | None:
+def taking_value(value: str, command: click.Command, given: Iterable[str], *, is_alone: bool) -> click.Parameter | None:
     """The option that an unknown one with this value means: the only one that lists it among its choices.
 
-    Else, for a number, the only one that is required, takes one and is not given.
+    Else, for a number, the only one that is required, takes one and is not given, where no other option is unknown.
     """
     options = [each for each in command.params if isinstance(each, click.Option)]
     listing = [each for each in options if value in str(each.metavar or "").split("|")]
     sizes = [each for each in options if each.required and each.metavar == "N" and not {*each.opts} & {*given}]
-    found = listing or (sizes if value.isdecimal() else [])
+    found = listing or (sizes if is_alone and value.isdecimal() else [])
     return found[0] if len(found) == 1 else None
 
 
@@ -107,6 +107,39 @@ def command_line(ctx: click.Context, arguments: Iterable[str]) -> str:
 def line_without(left_out: Collection[str | None], ctx: click.Context, *more: str) -> str:
     """The command as it was given without some words, and with more of them at its end."""
     return command_line(ctx, [*(each for each in arguments_of(ctx) if each not in left_out), *more])
+
+
+def lines_for_each(named: Collection[str], files: Iterable[str], ctx: click.Context) -> str:
+    """The command once for each of several files in the place of what was `named`, with an output of its own."""
+    divided = (word.split("=", 1) if word.startswith("--output=") else [word] for word in arguments_of(ctx))
+    given = [part for word in divided for part in word]
+    written = value_after(OUTPUT_FLAGS, given)
+    has_output = value_after(OUTPUT_FLAGS, example_words(ctx.command)) is not None
+
+    def words_of(file: str) -> Iterator[str]:
+        name = os.path.splitext(os.path.basename(file.rstrip(os.sep)))[0]  # noqa: PTH119, PTH122
+        for word in given:
+            if word == written:
+                stem, ending = os.path.splitext(word)  # noqa: PTH122
+                yield free_name(f"{stem}-{name}{ending}")
+            elif word not in named or word == file:
+                yield word
+            elif word == next(each for each in given if each in named) and file not in given:
+                yield file
+        if written is None and has_output:
+            yield from ("-o", free_name(f"{file.rstrip(os.sep)}-out"))
+
+    return " && ".join(command_line(ctx, words_of(file)) for file in files)
+
+
+def _globbed_line(path: str, found: Sequence[str], ctx: click.Context) -> str:
+    """The command line with the files that a glob matches in its place; once for each where one file is taken."""
+    from slmtok.formats.id_files import companion_of
+
+    files = [file for file in found if companion_of(file) is None][:MAX_FILES]
+    if all(param.nargs == 1 for param in positional_params(ctx.command)):
+        return lines_for_each([path], files, ctx)
+    return command_line(ctx, [part for word in arguments_of(ctx) for part in (files if word == path else [word])])
 
 
 def name_swap(error: SlmtokError, ctx: click.Context) -> None:
@@ -122,6 +155,9 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
         return
     path = error.fields.get("path")
     if not isinstance(path, str):
+        return
+    if path in positional(ctx) and isinstance(error, MissingInput) and (found := globbed(path)):
+        error.fix = _globbed_line(path, found, ctx)
         return
     if error.fix and error.fix.endswith(" | slmtok ..."):
         records = ["--format", "jsonl"] if error.fields.get("records") else []
@@ -219,6 +255,10 @@ def _on_text(path: str, ctx: click.Context) -> str | None:
     takes_any = any(param.nargs == -1 for param in ctx.command.params)
     if takes_any and len(tokenizers) > 1:
         return line_without([path], ctx, "--on", path)
+    if not takes_any and (texts := [each for each in tokenizers if is_text_file(each)]) and len(texts) > 1:
+        words = [word for text in texts for word in ("--on", text)]
+        rest = [word for word in arguments_of(ctx) if word not in texts]
+        return f"name two tokenizers: {command_line(ctx, ['TOK', 'TOK', *rest, *words])}"
     other = tokenizer_beside(next((each for each in tokenizers if each != path), path))
     if not takes_any and other is None:
         given = shlex.join(each for each in tokenizers if each != path)
@@ -296,6 +336,16 @@ def is_packed(path: str) -> bool:
     return kind_of_file(os.path.join(path, "manifest.json")) == MANIFEST  # noqa: PTH118
 
 
+def is_text_file(path: str) -> bool:
+    """Whether a path is a file with the content of a text."""
+    from slmtok.cli.files import names_tokenizer
+    from slmtok.file_content import HEAD_BYTES, content_of
+    from slmtok.files import read_file
+
+    is_file = os.path.isfile(path) and not names_tokenizer(path)  # noqa: PTH113
+    return is_file and content_of(read_file(path, HEAD_BYTES)) is None
+
+
 def positional(ctx: click.Context) -> list[str]:
     """The arguments that are neither options nor their values, in their order."""
     values, rest, _ = ctx.command.make_parser(ctx).parse_args(arguments_of(ctx))
@@ -311,25 +361,47 @@ def positional_in(values: Mapping[str, Any], rest: Sequence[str], ctx: click.Con
     return [each for each in (*found, *rest) if isinstance(each, str)]
 
 
+def takes_tokenizer(value: str, context: click.Context) -> bool:
+    """Whether the value of an unknown option is a tokenizer, and the command takes one as option alone, not given."""
+    from slmtok.cli.files import names_tokenizer
+
+    if any(_TOKENIZER in str(place.metavar) for place in positional_params(context.command)):
+        return False
+    given = {word.partition("=")[0] for word in arguments_of(context)}
+    return "-t" in options_by_flag(context.command) and not given & {"-t", "--tokenizer"} and names_tokenizer(value)
+
+
 def with_output_named(ctx: click.Context, output: str | None = None) -> str | None:
     """The command line with an argument, the last one by default, as the value of -o.
 
     None where that is given or unlike an output, which does not exist yet, as other arguments do, and whose name ends
-    as that of the example of the command; one without an ending stands last.
+    as that of the example of the command; where the example has none, it is no misspelt name of a file. One without an
+    ending stands last.
     """
     example = value_after(OUTPUT_FLAGS, example_words(ctx.command))
     arguments, given = arguments_of(ctx), positional(ctx)
-    if example is None or len(given) < 2 or any(each.partition("=")[0] in OUTPUT_FLAGS for each in arguments):
+    takes_output = OUTPUT_FLAGS[0] in options_by_flag(ctx.command)
+    if not takes_output or len(given) < 2 or any(each.partition("=")[0] in OUTPUT_FLAGS for each in arguments):
         return None
     output = output or given[-1]
     inputs = [each for each in given if each != output]
     if output not in given or (output != given[-1] and "." not in output):
         return None
-    if os.path.splitext(output)[1] != os.path.splitext(example)[1] or os.path.exists(output):  # noqa: PTH110, PTH122
+    endings = [os.path.splitext(name)[1] for name in (output, example or output)]  # noqa: PTH122
+    if endings[0] != endings[1] or os.path.exists(output) or (example is None and is_misspelt(output)):  # noqa: PTH110
         return None
     if arguments.count(output) != 1 or not any(map(os.path.exists, inputs)):
         return None
     return line_without([output], ctx, "-o", output)
+
+
+def is_misspelt(name: str) -> bool:
+    """Whether a file beside has nearly this name."""
+    from difflib import get_close_matches
+
+    with suppress(OSError):
+        return bool(get_close_matches(Path(name).name, os.listdir(Path(name).parent), n=1, cutoff=0.85))  # noqa: PTH208
+    return False
 
 
 def folder_for_file(arguments: Sequence[str], name: str, ours: str) -> str:

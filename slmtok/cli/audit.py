@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +32,8 @@ from slmtok.errors import (
     Setting,
     SlmtokError,
 )
-from slmtok.file_kinds import AUDIT, METADATA, NAMES, kind_of_file
+from slmtok.file_kinds import AUDIT, METADATA, NAMES, TOKENIZER, kind_of_file
+from slmtok.files import free_name
 from slmtok.opening import TIKTOKEN, TOKENIZER_FILES, load
 from slmtok.options import ReadOptions
 from slmtok.sizes import counted
@@ -41,6 +44,14 @@ if TYPE_CHECKING:
     from slmtok.tokenizer import Tokenizer
 
 _INVALID_TOKENIZER = (CorruptFile, GoldenMismatch, InvalidMerges, InvalidSpecials, InvalidTokens)
+
+
+def _instead_of(tokenizer: str, subject: str) -> str:
+    """The remedy for a tokenizer in the place of a vocab.json: how that is made; for another one, how both compare."""
+    fix = f"leave it out, or {shlex.join(['slmtok', 'vocab', tokenizer, '--metadata', '-o', free_name('vocab.json')])}"
+    compared = shlex.join(["slmtok", "diff", subject, tokenizer])
+    is_other = os.path.abspath(tokenizer) != os.path.abspath(subject)  # noqa: PTH100
+    return f"{fix}, and name that" + (f"; {compared} compares the two" if is_other else "")
 
 
 @command("audit", example="slmtok audit tok.json --on text.txt")
@@ -83,7 +94,7 @@ def audit(
         raise OptionError(
             f"--metadata {metadata} is {NAMES[kind]}, not a vocab.json",
             where=metadata,
-            fix="leave it out, or name the vocab.json of packed data; slmtok vocab TOK --metadata writes one",
+            fix=_instead_of(metadata, subject) if kind == TOKENIZER else "leave it out, or name a vocab.json",
             option="metadata",
         )
     try:

@@ -204,6 +204,8 @@ def _text(result: Mapping[str, Any], found: Comparison) -> str:
 
 _STORY_BYTES = 1100
 """Mean size of a story."""
+_LINE_BYTES = 177
+"""Mean size of a line of it."""
 _MIN_STORIES = 5
 """In fewer bytes than those of five stories there may be no whole one."""
 
@@ -215,11 +217,29 @@ def _size_of(value: str | None, arguments: Sequence[str]) -> str:
     return f"--bytes {n_stories * _STORY_BYTES}, about {n_stories:,} stories: their size is given, not their number"
 
 
-_NUMBERS_OF_STORIES = ("-n", "--docs", "--max-docs", "--num-docs", "--n-docs", "--stories", "--num-stories", "--count")
+def _size_of_lines(value: str | None, arguments: Sequence[str]) -> str:
+    """The option for the size of a number of lines."""
+    n_lines = parse_size(value or "") or 1000
+    size = max(_MIN_STORIES * _STORY_BYTES, n_lines * _LINE_BYTES)
+    return f"--bytes {size}, about {size // _LINE_BYTES:,} lines: their size is given, not their number"
+
+
+_NUMBERS_OF_STORIES = (
+    "-n",
+    "--docs",
+    "--max-docs",
+    "--num-docs",
+    "--n-docs",
+    "--stories",
+    "--num-stories",
+    "--num",
+    "--count",
+)
 _SAMPLE_HABITS: dict[str, Habit] = {
     EXTRA: lambda value, arguments: f"{'--bytes' if (value or '')[:1].isdigit() else '-o'} {value}",
     **dict.fromkeys(("--size", "--max-bytes", "--n-bytes"), instead("--bytes {}", "1MB")),
     **dict.fromkeys(_NUMBERS_OF_STORIES, _size_of),
+    **dict.fromkeys(("--lines", "--num-lines", "--n-lines"), _size_of_lines),
 }
 
 

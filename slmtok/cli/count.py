@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from slmtok import atomic
 from slmtok.cli import reports
-from slmtok.cli.arguments import OUTPUT_FLAGS, without_options
-from slmtok.cli.files import check_is_file, check_output, dry_run_outcome, known_size, text_files, with_spill_dir
+from slmtok.cli.arguments import OUTPUT_FLAGS, is_packed, is_text_file, value_after, without_options
+from slmtok.cli.files import (
+    check_is_file,
+    check_output,
+    dry_run_outcome,
+    known_size,
+    names_tokenizer,
+    text_files,
+    with_spill_dir,
+)
 from slmtok.cli.options import (
     INTEGER,
     OUTPUT,
@@ -26,6 +34,8 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, counted
 from slmtok.cli.progress import Progress
+from slmtok.cli.text_argument import eval_line
+from slmtok.corpus.formats import is_corpus_name
 from slmtok.errors import OptionError
 from slmtok.file_kinds import COUNTS, TOKENIZER, kind_of_file
 from slmtok.files import free_name
@@ -35,7 +45,23 @@ _MAX_SHOWN_PARTS = 8
 """Counts files that a fix lists."""
 
 
-@command("count", example="slmtok count corpus/ -o all.counts")
+def _tokenizer(value: str | None, arguments: Sequence[str]) -> str:
+    """The command with a text that -t names. Raises `OptionError` for a tokenizer: it is meant to count tokens."""
+    if value is None or not (names_tokenizer(value) or is_text_file(value)):
+        return "leave it out: count takes no tokenizer"
+    if is_text_file(value):
+        return shlex.join(["slmtok", "count", *(each for each in arguments if each not in ("-t", "--tokenizer"))])
+    raise OptionError(
+        "count takes no tokenizer: it counts pretokens, from which a tokenizer is trained",
+        where="slmtok count",
+        limit="slmtok eval counts tokens",
+        fix=eval_line(count, arguments),
+        option="--tokenizer",
+    )
+
+
+@command("count", example="slmtok count corpus/ -o all.counts",
+         habits=dict.fromkeys(("-t", "--tokenizer"), _tokenizer))  # fmt: skip
 @corpus_argument
 @options_of(CountOptions, into="options", skip=("spill_dir",))
 @output_options(default="all.counts")
@@ -109,11 +135,13 @@ def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output:
 
     begun = time.perf_counter()
     check_is_file(output)
-    found = expand(list(files))
-    if any(map(os.path.isdir, files)):
-        # Other files of a folder are not meant.
-        found = [file for file in found if file in files or kind_of_file(file) == COUNTS] or found
+    listed = {name: expand(name) for name in files}
+    # Other files of a folder are not meant.
+    counts = {name: [file for file in held if kind_of_file(file) == COUNTS] for name, held in listed.items()}
+    found = [file for name in files for file in (counts[name] if _is_folder(name) else listed[name])]
     _refuse_tokenizers(found)
+    if texts := [name for name in files if not counts[name]]:
+        _refuse_texts(texts, listed)
     if output in found and not allow_duplicate:
         _refuse_repeated(found)
     _refuse_output(found, output)
@@ -138,6 +166,45 @@ def merge(files: tuple[str, ...], min_count: int, allow_duplicate: bool, output:
         {**merged.to_dict(), "seconds": round(seconds, 3)},
         summary=lambda: reports.print_merged(merged, seconds),
         warnings=warnings,
+    )
+
+
+def _is_text(file: str) -> bool:
+    """Whether a file holds text or records, by its content or its name; a damaged counts file does not."""
+    return is_corpus_name(file) or (is_text_file(file) and not file.endswith(".counts"))
+
+
+def _is_folder(name: str) -> bool:
+    return os.path.isdir(name)  # noqa: PTH112  (false for names that no system takes)
+
+
+def _refuse_texts(names: Sequence[str], listed: Mapping[str, Sequence[str]]) -> None:
+    """Raises `OptionError` for texts, and for a folder without counts; `listed` are the files of each argument."""
+    for name in names:
+        texts = [file for file in listed[name] if _is_text(file)]
+        if _is_folder(name) and (is_packed(name) or not texts):
+            raise OptionError(
+                f"the folder {name!r} holds no counts file",
+                where=name,
+                limit="counts files, and folders of them",
+                fix="leave it out, or count the text that was packed" if is_packed(name) else "leave it out",
+                option="files",
+            )
+        if not texts:
+            return
+    words = arguments_of_command()
+    counted_to = free_name(f"{os.path.splitext(names[0].rstrip(os.sep))[0]}.counts")  # noqa: PTH122
+    rest = [word for word in words if word not in names[1:]]
+    merged = shlex.join(["slmtok", "merge", *(counted_to if word == names[0] else word for word in rest)])
+    output = value_after(OUTPUT_FLAGS, words) or free_name("all.counts")
+    is_alone = len(names) == len(listed) and not any(word.startswith("--min-count") for word in words)
+    count_line = shlex.join(["slmtok", "count", *names, "-o", output if is_alone else counted_to])
+    raise OptionError(
+        f"{names[0]!r} holds text, and merge adds up counts",
+        where=names[0],
+        limit="counts files, and folders of them",
+        fix=count_line if is_alone else f"{count_line} && {merged}",
+        option="files",
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from slmtok.cli import packed
 from slmtok.cli.errors import EXTRA
-from slmtok.cli.files import STDIO, check_output, document_range, writing
+from slmtok.cli.files import STDIO, again_with, check_output, document_range, writing
 from slmtok.cli.options import (
     argument,
     arguments_of_command,
@@ -57,7 +57,13 @@ def _named_ids(value: str | None, arguments: Sequence[str]) -> str:
     return _ids(value, words) or shlex.join(["slmtok", "decode", *words])
 
 
-_HABITS = {EXTRA: _ids, "--ids": _named_ids, "--model": instead("-t {}", "tok.json")}
+_FIRST_DOCUMENTS = ("-n", "--limit", "--head", "--max-docs", "--num-docs")
+_HABITS = {
+    **dict.fromkeys(_FIRST_DOCUMENTS, instead("--docs 0:{}", "10")),
+    EXTRA: _ids,
+    "--ids": _named_ids,
+    "--model": instead("-t {}", "tok.json"),
+}
 
 
 @command("decode", example=_EXAMPLE, habits=_HABITS)
@@ -98,10 +104,11 @@ def decode(
     check_output(target, inputs=[source, source + OFFSETS_SUFFIX, name], force=force)
     tok = load(name)
     totals = {"documents": 0, "tokens": 0, "bytes": 0, "invalid_documents": 0}
+    notes: list[str] = []
 
     def texts() -> Iterator[bytes]:
         if data is None:
-            rows = _read_ids(source, input_format, docs, tok)
+            rows = _read_ids(source, input_format, docs, tok, by_row=document == "line")
         else:
             rows = packed.read_documents(source, data, docs, split, tok)
         for row in rows:
@@ -110,6 +117,7 @@ def decode(
             except UnknownId as error:
                 raise _locate(error, row.where, tok) from error
             text = _to_text(raw, errors, row.where)
+            notes.extend(_joined_rows(source, row.n_rows))
             totals["invalid_documents"] += errors == "replace" and text != raw
             totals["documents"] += 1
             totals["tokens"] += len(row.ids)
@@ -124,11 +132,11 @@ def decode(
             stream.writelines(_on_terminal(texts()) if target == STDIO and sys.stdout.isatty() else texts())
 
     line = f"{output}: {format_bytes(totals['bytes'])}, {counted(totals['documents'], 'document')}"
-    warnings: tuple[str, ...] = ()
+    warnings = tuple(notes)
     if totals["invalid_documents"]:
         documents = counted(totals["invalid_documents"], "document")
-        warnings = (f"bytes of {documents} are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes",)
-    if document == "line" and data is None:
+        warnings += (f"bytes of {documents} are not UTF-8 and were written as U+FFFD; --errors keep writes the bytes",)
+    if document == "line" and data is None and totals["documents"] == 1:
         warnings += _without_offsets(source, input_format)
     return Outcome({"path": target, **totals, **more}, summary="" if target == STDIO else line, warnings=warnings)
 
@@ -144,6 +152,18 @@ def _blocks(data: bytes, errors: str) -> Iterator[str]:
 def _on_terminal(documents: Iterable[bytes]) -> Iterator[bytes]:
     """The bytes of documents as a terminal shows them: what could drive it, and what is not UTF-8, is escaped."""
     return (shown(text).encode() for data in documents for text in _blocks(data, "backslashreplace"))
+
+
+def _joined_rows(source: str, n_rows: int) -> tuple[str, ...]:
+    """A note for the rows of an array of two dimensions that were decoded as one text."""
+    if n_rows < 2:
+        return ()
+    name = "the array on stdin" if source == STDIO else source
+    again = again_with("--document line")
+    return (
+        f"the {n_rows:,} rows of {name} are one text, one behind the other; {again} for a line feed after each; "
+        "--skip-special leaves out padding",
+    )
 
 
 def _without_offsets(source: str, input_format: str) -> tuple[str, ...]:
@@ -193,9 +213,11 @@ def _refuse_other_kinds(source: str, input_format: str) -> None:
         )
 
 
-def _read_ids(source: str, input_format: str, docs: str | None, tok: Tokenizer) -> Iterable[id_files.IdRow]:
+def _read_ids(
+    source: str, input_format: str, docs: str | None, tok: Tokenizer, *, by_row: bool
+) -> Iterable[id_files.IdRow]:
     """The documents `docs` of a file of ids."""
-    rows = id_files.read_ids(source, input_format, itemsize=tok.dtype.itemsize)
+    rows = id_files.read_ids(source, input_format, itemsize=tok.dtype.itemsize, by_row=by_row)
     if docs is None:
         return rows
     all_rows = list(rows)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from slmtok import corpus
 from slmtok.batching import batched
-from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import STDIO, again_with, check_output, known_size, read_texts, text_files, writing
 from slmtok.cli.options import (
+    Habit,
     argument,
     arguments_of_command,
     command,
@@ -33,7 +33,7 @@ from slmtok.cli.options import (
 from slmtok.cli.output import Outcome, counted, settings
 from slmtok.cli.progress import Progress
 from slmtok.cli.reports import unusual_warnings
-from slmtok.cli.text_argument import is_text, piped
+from slmtok.cli.text_argument import eval_line, is_text, piped
 from slmtok.corpus.contents import check_texts, records_among, refuse_own_files
 from slmtok.corpus.streams import bare_suffix, is_mappable
 from slmtok.errors import Message, MissingInput, OptionError, Setting, UnknownSpecial
@@ -72,14 +72,12 @@ def _text(value: str | None, arguments: Sequence[str]) -> str:
     return piped("some text" if value is None else value, "encode", arguments)
 
 
-def _extra(value: str | None, arguments: Sequence[str]) -> str:
-    """What stands for a second argument: the output, if there is no such file, and none is given."""
-    if value and not Path(value).exists() and not {"-o", "--output"} & {*arguments}:
-        return f"-o {shlex.quote(value)}"
-    return "one command for each file; slmtok pack takes many"
+def _n_tokens(value: str | None, arguments: Sequence[str]) -> str:
+    """The command that counts the ids."""
+    return eval_line(encode, arguments)
 
 
-_HABITS = {
+_HABITS: dict[str, Habit] = {
     "--model": instead("-t {}", "tok.json"),
     **dict.fromkeys(("--text", "--string", "--prompt"), _text),
     "--dtype": instead("leave it out: ids have two bytes up to 65,536 ids, else four"),
@@ -87,11 +85,8 @@ _HABITS = {
         ("--max-length", "--truncation", "--padding", "--pad"),
         instead("leave it out: encode keeps each text whole; in Python, slmtok.compat.as_hf(tok) cuts and pads"),
     ),
-    EXTRA: _extra,
     "--add-special-tokens": instead("--bos --eos"),
-    **dict.fromkeys(
-        ("--count", "--num-tokens", "--n-tokens"), instead("slmtok eval TOK --on TEXT, which counts the ids")
-    ),
+    **dict.fromkeys(("--count", "--num-tokens", "--n-tokens"), _n_tokens),
 }
 """Options of other tools, each with what stands for it here."""
 

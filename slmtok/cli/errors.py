@@ -21,18 +21,23 @@ import click
 from slmtok.atomic import REMEDIES
 from slmtok.cli import streams
 from slmtok.cli.arguments import (
+    MAX_FILES,
     OUTPUT_FLAGS,
     arguments_of,
     command_line,
     example_words,
     fitting,
+    is_text_file,
     line_without,
+    lines_for_each,
     options_by_flag,
     parameter_name,
+    placeholder_words,
     positional,
     positional_params,
     stands_for_path,
     takes_corpus,
+    takes_tokenizer,
     taking_value,
     tokenizer_beside,
     value_after,
@@ -158,6 +163,10 @@ def unknown_command(
         return UnknownName(f"unknown command {name!r}", limit=f"commands: {', '.join(names)}", fix=fix, name=name)
     longer = (each for each in names if len(each) >= _MIN_PREFIX and typed.startswith(each))
     meant = suggestion(typed, names, cutoff=0.76) or next(longer, None)
+    if meant is None and os.path.exists(name):  # noqa: PTH110
+        fact = f"{name!r} is a {'folder' if os.path.isdir(name) else 'file'}, and no command"  # noqa: PTH112
+        fix = f"name a command first: {program} COMMAND {shlex.join([name, *rest])}"
+        return UnknownName(fact, limit=f"commands: {', '.join(names)}", fix=fix, name=name)
     return UnknownName(
         f"unknown {'option' if name.startswith('-') else 'command'} {name!r}"
         + (f"; did you mean {meant!r}?" if meant else ""),
@@ -240,13 +249,15 @@ def _without_extra(extra: str, context: click.Context) -> str:
     from slmtok.cli.files import names_tokenizer
 
     command, where = context.command, context.command_path
-    if fix := _repeated(extra, context) or _for_each_run(context):
+    if fix := _repeated(extra, context) or _for_each_file(context, of_any_kind=False):
         return fix
     habit = getattr(command, "habits", {}).get(EXTRA)
     if habit and (used := habit(extra, arguments_of(context))):
         option: str = used.partition(" ")[0]
         is_named = option.startswith("-") and names_tokenizer(extra)
         return (with_text_named(option, context) if is_named else None) or _use(used)
+    if fix := with_output_named(context) or _for_each_file(context, of_any_kind=True):
+        return fix
     if sentence := _with_quotes(context):
         return sentence
     if _takes_text_on(command) and not os.path.isdir(extra):  # noqa: PTH112
@@ -261,33 +272,34 @@ def _takes_text_on(command: click.Command) -> bool:
     return on is not None and "DEVICE" not in str(on.metavar)
 
 
-def _for_each_run(context: click.Context) -> str | None:
-    """The commands for each of several runs or tokenizers, each with an output of its own.
+def _for_each_file(context: click.Context, *, of_any_kind: bool) -> str | None:
+    """The commands for each of several runs or tokenizers, or files of any kind, each with an output of its own.
 
-    None for a command that scores other data, or with arguments of other kinds.
+    None for a command that scores other data, or takes several arguments, and with arguments that are no files. Of one
+    file and several tokenizers, a command for each tokenizer.
     """
     from slmtok.cli.files import names_tokenizer
     from slmtok.file_kinds import is_run
-    from slmtok.files import free_name
 
-    given = arguments_of(context)
-    runs = list(dict.fromkeys(word for word in positional(context) if is_run(word)))
-    if not runs and all(map(names_tokenizer, words := positional(context))):
-        runs = list(dict.fromkeys(words))
-    if len(runs) < 2 or _takes_text_on(context.command) or any(word.startswith("--output=") for word in given):
+    words = list(dict.fromkeys(positional(context)))
+    files = [word for word in words if is_run(word)]
+    tokenizers = [word for word in words if names_tokenizer(word)]
+    if not files and tokenizers == words:
+        files = tokenizers
+    places = positional_params(context.command)
+    takes_file = len(places) == 1 and "FILE" in placeholder_words(places[0])
+    if of_any_kind and not files and takes_file and all(map(os.path.exists, words)):
+        takes_text = not any("TOK" in str(place.metavar) for place in places)
+        files = [word for word in words if not (takes_text and word in tokenizers)]
+        if len(files) == 1 and takes_text and "-t" in options_by_flag(context.command):
+            lines = ([word for word in arguments_of(context) if word not in tokenizers] for _ in tokenizers)
+            named = ([*line, "-t", tokenizer] for line, tokenizer in zip(lines, tokenizers, strict=True))
+            return " && ".join(command_line(context, line) for line in named) if len(tokenizers) > 1 else None
+    if len(files) < 2 or _takes_text_on(context.command):
         return None
-    written = value_after(OUTPUT_FLAGS, given)
-    has_output = value_after(OUTPUT_FLAGS, example_words(context.command)) is not None
-
-    def words_of(run: str) -> list[str]:
-        words = [word for word in given if word not in runs or word == run]
-        if written is not None:
-            stem, ending = os.path.splitext(written)  # noqa: PTH122
-            name = os.path.splitext(os.path.basename(run.rstrip(os.sep)))[0]  # noqa: PTH119, PTH122
-            return [free_name(f"{stem}-{name}{ending}") if word == written else word for word in words]
-        return [*words, "-o", free_name(f"{run.rstrip(os.sep)}-out")] if has_output else words
-
-    return " && ".join(command_line(context, words_of(run)) for run in runs)
+    if len(files) > MAX_FILES:
+        return f"one command for each of the {len(files)} files"
+    return lines_for_each(files, files, context)
 
 
 def _with_quotes(context: click.Context) -> str | None:
@@ -318,7 +330,7 @@ def _named_by_on(extra: str, context: click.Context) -> str:
 
     if not names_tokenizer(extra):
         fix = _unless_given(f"use --on {shlex.quote(extra)}", extra, context)
-        return fix.replace("use ", "the text is named by ", 1)
+        return line_without([extra], context, "--on", extra) if fix.startswith("use ") else fix
     where = context.command_path
     if sum("TOK" in str(param.metavar) for param in context.command.params) > 1:
         return f"leave one out: {where} compares two tokenizers; slmtok eval and slmtok show take several"
@@ -330,7 +342,7 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     command, arguments, where = context.command, arguments_of(context), context.command_path
     known = _long_flags(command)
     # Such as `-v2.txt`, which click reads as `-v`.
-    dashed = (word for word in arguments if word.startswith(name) and not word.startswith("--"))
+    dashed = (word for word in arguments if word.startswith(name))
     if file := next(filter(os.path.exists, dashed), None):
         words = [f"./{word}" if word == file else word for word in arguments]
         return f"{file!r} begins with a dash, as options do", command_line(context, words), file
@@ -341,7 +353,15 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
     fact, fix = f"unknown option {typed!r}", f"{where} --help"
     if meant:
         fix = f"use {_with_value(meant, value, context)}"
-    elif value and not _foreign_option(name, value, command) and (taking := taking_value(value, command, arguments)):
+    elif (
+        value
+        and not _foreign_option(name, value, command)
+        and (
+            taking := taking_value(
+                value, command, arguments, is_alone={*(word.replace("_", "-") for word in _unknown(context))} <= {name}
+            )
+        )
+    ):
         fix = f"use {parameter_name(taking)} {shlex.quote(value)}"
     if line := _translated(context):
         remedies = (_remedy(flag, _value_of(flag, arguments), context) for flag in _unknown(context))
@@ -352,10 +372,14 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         fix = _translated(context, least=1) or fix
     elif habit:
         fix = _use(habit(value, arguments))
+    elif value and _takes_text_on(command) and is_text_file(value):
+        fix = f"use --on {shlex.quote(value)}"
     elif foreign := _foreign_option(name, value, command):
         fix = foreign
     elif name in OUTPUT_FLAGS:
         fact, fix = f"{fact}: the result goes to stdout", _redirected(name, arguments, where, known)
+    elif value and not meant and takes_tokenizer(value, context):
+        fix = f"use -t {shlex.quote(value)}"
     elif (others := _commands_with(name, context)) and not bare:
         more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
         listed = ", ".join([*others][:_MAX_SHOWN_COMMANDS])
@@ -379,7 +403,8 @@ def _behind_command(name: str, group: click.Group, context: click.Context) -> st
     if command is None and (typed := name.lstrip("-")) in group.list_commands(context):
         return command_line(context, [typed, *(word for word in words if word != name)])
     if command is None:
-        return f"put options after it: {context.command_path} COMMAND {name}"
+        given = [f"./{word}" if word[:1] == "-" and os.path.exists(word) else word for word in words]  # noqa: PTH110
+        return f"name a command first: {context.command_path} COMMAND {shlex.join(given)}"
     before, rest = words[:at], words[at + 1 :]
     is_known = all(word.partition("=")[0] in options_by_flag(command) for word in before if word.startswith("-"))
     line = command_line(context, [words[at], *rest, *(before if is_known else ())])
@@ -437,7 +462,7 @@ def _unknown(context: click.Context) -> list[str]:
     return [word for word in words if word != "--" and word.replace("_", "-") not in known]
 
 
-_CORPUS_OPTIONS = ("--input", "--files", "--file", "--dataset", "--data", "--texts", "--corpus")
+_CORPUS_OPTIONS = ("--input", "--files", "--file", "--dataset", "--data", "--texts", "--corpus", "--on")
 """Options of other trainers whose value is the argument CORPUS... here."""
 
 
@@ -584,7 +609,7 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
     taken = context.params.get("tokenizer")
     if isinstance(taken, str) and names_tokenizer(taken) and name != "TOK" and is_place:
         fact += f": {taken!r} is a tokenizer"
-    if name.startswith("RUN") and isinstance(taken, str) and _is_text(taken):
+    if name.startswith("RUN") and isinstance(taken, str) and is_text_file(taken):
         fact += f": {taken!r} is text, and -t names a tokenizer"
         rest = [each for each in given if each not in (taken, "-t", "--tokenizer", f"--tokenizer={taken}")]
         if "DATA" in name:
@@ -593,8 +618,10 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
         return fact, command_line(context, [*_with_run(rest, None), *on])
     if name.startswith("RUN") and given:
         return fact, command_line(context, _with_run(given, taken))
-    if name.startswith("CORPUS") and streams.kind_of_stream(sys.stdin) == "pipe":
-        return f"{fact}, and text is piped in", command_line(context, ["-", *given])
+    if name.startswith("CORPUS") and (kind := streams.kind_of_stream(sys.stdin)) in ("pipe", "file"):
+        found = "text is piped in" if kind == "pipe" else "stdin is a file"
+        end = max((given.index(word) + 1 for word in positional(context) if word in given), default=0)
+        return f"{fact}, and {found}", command_line(context, [*given[:end], "-", *given[end:]])
     listed = str(getattr(param, "metavar", None) or "").split("|")
     value = None if is_place else next((word for word in positional(context) if word in listed), None)
     number = next(filter(str.isdecimal, positional(context)), None)
@@ -669,19 +696,9 @@ def _with_tokenizer_beside(context: click.Context) -> str | None:
     None for other arguments.
     """
     files = [each for each in arguments_of(context) if os.path.isfile(each)]  # noqa: PTH113
-    if len(files) != 1 or not _is_text(files[0]):
+    if len(files) != 1 or not is_text_file(files[0]):
         return None
     return line_without(files, context, tokenizer_beside(files[0]) or "TOK", "--on", files[0])
-
-
-def _is_text(path: str) -> bool:
-    """Whether a path is a file with the content of a text."""
-    from slmtok.cli.files import names_tokenizer
-    from slmtok.file_content import HEAD_BYTES, content_of
-    from slmtok.files import read_file
-
-    is_file = os.path.isfile(path) and not names_tokenizer(path)  # noqa: PTH113
-    return is_file and content_of(read_file(path, HEAD_BYTES)) is None
 
 
 def _with_run(arguments: Sequence[str], tokenizer: object) -> list[str]:

@@ -18,6 +18,7 @@ from slmtok.cli.reports import compared_ids
 from slmtok.errors import MissingInput, OptionError
 from slmtok.file_kinds import is_run
 from slmtok.files import read_limited
+from slmtok.foreign_options import nearest_name, nearest_remark
 from slmtok.formats.export import TARGETS
 from slmtok.formats.foreign_files import MERGES, READ_PAIR, VOCABULARY, foreign_file, pair_code, pair_command
 from slmtok.formats.importing import ORIGINS
@@ -38,7 +39,17 @@ _no_verify = option(
 _read_options = options_of(ReadOptions, into="read", only=("format", "text_key", "document", "max_bytes"))
 
 
-_HABITS = dict.fromkeys(("--add-bos", "--add-bos-token"), instead("leave it out: hf puts <s> before each text"))
+def _target(value: str | None, arguments: Sequence[str]) -> str:
+    """The option of a format, with the one that is nearest to the name of another library."""
+    name = nearest_name(value, TARGETS) if value and value not in TARGETS else value
+    remark = nearest_remark(value, name) if value and name else ""
+    return f"--output-format {name}{remark}" if name else ", or ".join(f"--output-format {each}" for each in TARGETS)
+
+
+_HABITS = {
+    **dict.fromkeys(("--add-bos", "--add-bos-token"), instead("leave it out: hf puts <s> before each text")),
+    **dict.fromkeys(("--to", "--target", "--type"), _target),
+}
 
 
 @command("export", example="slmtok export tok.json --output-format hf -o hf", habits=_HABITS)

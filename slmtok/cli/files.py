@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import click
 
 from slmtok import atomic
-from slmtok.cli.output import Outcome, Row, counted, print_rows
+from slmtok.cli.output import EACH, Outcome, Row, counted, print_rows
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import OptionError, Setting
 from slmtok.file_kinds import COUNTS, TOKENIZER, kind_of_file
@@ -195,12 +195,10 @@ def document_range(n: int, docs: str | None, where: str) -> range:
     try:
         start, stop = int(first) if first else 0, int(last) if last else n
     except ValueError:
-        begin, _, end = docs.partition("-")
-        meant = f"{int(begin)}:{int(end) + 1}" if begin.isdecimal() and end.isdecimal() else "3:5"
         raise OptionError(
             f"--docs {docs!r} is not a range of documents",
             limit="A:B counts from 0 and excludes B, as in Python",
-            fix=f"--docs {meant}",
+            fix=f"--docs {_range_meant(docs)}",
             option="docs",
         ) from None
     if not colon:
@@ -217,6 +215,19 @@ def document_range(n: int, docs: str | None, where: str) -> range:
     return found
 
 
+def _range_meant(docs: str) -> str:
+    """The range that `3-5` or `3,4,5` stands for, an example for other text; of other numbers a command for each."""
+    begin, _, end = docs.partition("-")
+    if begin.isdecimal() and end.isdecimal():
+        return f"{int(begin)}:{int(end) + 1}"
+    parts = [part.strip() for part in docs.split(",")]
+    if len(parts) < 2 or not all(map(str.isdecimal, parts)):
+        return "3:5"
+    numbers = sorted({int(part) for part in parts})
+    is_range = numbers == [*range(numbers[0], numbers[-1] + 1)]
+    return f"{numbers[0]}:{numbers[-1] + 1}" if is_range else f"{parts[0]}{EACH}"
+
+
 # Corpora.
 
 
@@ -226,7 +237,7 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     Raises `MissingInput`, and `OptionError` for options that apply to none of them and for files of slmtok.
     """
     from slmtok.corpus import find
-    from slmtok.corpus.contents import json_lines_among
+    from slmtok.corpus.contents import ids_among, json_lines_among
 
     if read.seed and read.sample is None:
         fact = (Setting("seed", read.seed), " has no effect without ", Setting("sample"))
@@ -238,6 +249,10 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
         notes.append(
             f"{name} looks like JSON lines, and its JSON was read as text; "
             f"{again_with('--format jsonl')} for the text of its records"
+        )
+    if path := ids_among(found, read):
+        notes.append(
+            f"{path} looks like lines of ids, and its digits were read as text; name the text that was encoded"
         )
     add_notes(notes)
     return found

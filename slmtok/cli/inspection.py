@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slmtok import file_kinds
 from slmtok.cli import packed
 from slmtok.cli.errors import error_dict
+from slmtok.cli.files import names_tokenizer
 from slmtok.cli.options import command, option, tokenizer_argument
 from slmtok.cli.output import ANSWER_NO, DONE, FAILED, Outcome, Row, counted, print_rows, settings, write_line
 from slmtok.cli.reports import audit_rows, compared_ids, file_rows, pattern_text
@@ -109,14 +110,20 @@ def guess(file: str) -> tuple[str, str]:
     return ("text, ", f"{counted}, bytes and pretokens") if is_text(head) else ("", fix)
 
 
-@command("verify", example="slmtok verify tok.json data/")
+def _audited(value: str | None, arguments: Sequence[str]) -> str:
+    """The command that checks a tokenizer on a text."""
+    return shlex.join(["slmtok", "audit", *arguments])
+
+
+@command("verify", example="slmtok verify tok.json data/", habits={"--on": _audited})
 @tokenizer_argument(
     "files", metavar="TOK|FILE...", nargs=-1, required=True, help="Tokenizer files, vocab.json, packed folders."
 )
 @option("--deep", is_flag=True, help="Also encode and decode every token or document, and count unreachable tokens.")
 def verify(files: tuple[str, ...], deep: bool) -> Outcome:
     """Check that files are complete and unchanged, and that tokenizers still give the ids that they recorded."""
-    findings = [_verify_file(path, deep) for path in files]
+    tokenizer = next(filter(names_tokenizer, files), "TOK")
+    findings = [_verify_file(path, deep, tokenizer) for path in files]
     code = max((finding.pop("code") for finding in findings), key=_BY_SEVERITY.index)
 
     def show() -> None:
@@ -130,13 +137,14 @@ def verify(files: tuple[str, ...], deep: bool) -> Outcome:
     return Outcome({"deep": deep, "files": findings}, show, code=code)
 
 
-def _verify_file(path: str, deep: bool) -> dict[str, Any]:
+def _verify_file(path: str, deep: bool, tokenizer: str) -> dict[str, Any]:
+    """What was found; `tokenizer` is one to audit a text with."""
     try:
         if not Path(path).exists():
             raise missing_input(path)
         kind = _kind_of(path)
         if kind not in _KINDS:
-            _refuse_text(path)
+            _refuse_text(path, tokenizer)
         _, check = _KINDS.get(kind, _KINDS[file_kinds.TOKENIZER])
         what = check(path, deep)
     except SlmtokError as error:
@@ -146,14 +154,15 @@ def _verify_file(path: str, deep: bool) -> dict[str, Any]:
     return {"path": path, "ok": True, "checked": True, "what": what, "code": DONE}
 
 
-def _refuse_text(path: str) -> None:
+def _refuse_text(path: str, tokenizer: str) -> None:
     """Raises `Unreadable` for text, which records nothing that could be checked."""
     if Path(path).suffix != ".json" and is_text(read_file(path, HEAD_BYTES)):
+        line = shlex.join(["slmtok", "audit", tokenizer, "--on", path])
         raise Unreadable(
             f"{path} is text, which records nothing that can be checked",
             where=path,
             limit="tokenizer files, locks, counts, vocab.json, packed folders",
-            fix=f"slmtok audit TOK --on {shlex.quote(path)} proves that a tokenizer loses nothing of it",
+            fix=f"{line} proves that a tokenizer loses nothing of it",
             path=path,
         )
 

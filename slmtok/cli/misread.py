@@ -10,7 +10,6 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -19,9 +18,9 @@ from typing import NoReturn
 import click
 
 from slmtok.cli.arguments import (
-    EACH,
     arguments_of,
     command_line,
+    is_misspelt,
     names_input,
     options_by_flag,
     parameter_name,
@@ -30,6 +29,7 @@ from slmtok.cli.arguments import (
     stands_for_path,
     takes_corpus,
 )
+from slmtok.cli.output import EACH
 from slmtok.errors import OptionError
 from slmtok.files import free_name, read_file
 
@@ -116,7 +116,7 @@ def _refuse_file_of_json(ctx: click.Context, args: Sequence[str]) -> None:
         return
     if exists and (names_tokenizer(name) or not (is_extra or may_be_corpus or _is_result_of(ctx, name))):
         return
-    if not exists and len(given) == 1 and _is_misspelt(name):
+    if not exists and len(given) == 1 and is_misspelt(name):
         return
     target = free_name(name)
     folder = str(Path(name).parent)
@@ -135,15 +135,6 @@ def _refuse_file_of_json(ctx: click.Context, args: Sequence[str]) -> None:
 def _is_result(word: str) -> bool:
     """Whether a word is the name of a file as one gives to results."""
     return not word.startswith("-") and word.endswith((".json", ".jsonl", ".txt", ".log"))
-
-
-def _is_misspelt(name: str) -> bool:
-    """Whether a file beside has nearly this name."""
-    from difflib import get_close_matches
-
-    with suppress(OSError):
-        return bool(get_close_matches(Path(name).name, os.listdir(Path(name).parent), n=1, cutoff=0.85))  # noqa: PTH208
-    return False
 
 
 def _is_result_of(ctx: click.Context, name: str) -> bool:

@@ -20,6 +20,8 @@ import click
 
 from slmtok.sizes import counted as counted
 
+EACH = ", and a command for each other value"
+"""What becomes of a list where one value is taken."""
 DONE, FAILED, USAGE, ANSWER_NO, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 """Exit statuses."""
 

@@ -55,8 +55,19 @@ _HABITS = {
     **dict.fromkeys(
         ("--append", "--resume"), instead("leave it out: one pack names all files; the same command goes on")
     ),
+    **dict.fromkeys(
+        ("--append-eos", "--add-eos", "--eos", "--add-bos", "--bos", "--add-special-tokens"),
+        instead("leave it out: pack puts bos before each document, and eos after it"),
+    ),
     "--dtype": instead("nothing: ids have two bytes up to 65,536 ids, else four"),
-    **dict.fromkeys(("--block-size", "--seq-len"), instead("--chunk-size {} with --output-format npy", "1024")),
+    **dict.fromkeys(
+        ("--block-size", "--seq-len"),
+        instead(
+            "leave it out: a run cuts the ids into sequences, by data.seq_len; "
+            "--output-format npy --chunk-size {} writes rows",
+            "1024",
+        ),
+    ),
 }
 """Options of other tools, each with what stands for it here."""
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import click
 
-from slmtok.cli.arguments import names_input, options_by_flag, positional_params
+from slmtok.cli.arguments import names_input, options_by_flag, placeholder_words, positional_params
 
 _OF_INPUTS = {
     *("i", "f", "m", "in", "input", "inputs", "input-file", "file", "files", "file-name", "filename", "path", "paths"),
@@ -74,13 +74,14 @@ def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[l
     """
     from slmtok.cli.files import names_tokenizer
 
-    options = options_by_flag(command)
-    if not all(map(names_input, positional_params(command))):
+    options, places = options_by_flag(command), positional_params(command)
+    if not all(map(names_input, places)):
         return
+    names = _OF_INPUTS | {word.lower() for place in places for word in placeholder_words(place)}
     for at, (word, following) in enumerate(pairwise([*words, ""])):
         flag, equals, value = word.partition("=")
         value = value if equals else following
-        is_unknown = flag not in options and flag.lstrip("-").replace("_", "-") in _OF_INPUTS and flag.startswith("-")
+        is_unknown = flag.startswith("-") and flag not in options and flag.lstrip("-").replace("_", "-") in names
         is_misplaced = flag == "--on" and names_tokenizer(value)
         if (is_unknown or is_misplaced) and os.path.exists(value):  # noqa: PTH110
             yield [*words[:at], value, *words[at + (1 if equals else 2) :]]

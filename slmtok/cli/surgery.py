@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 import slmtok
@@ -52,7 +53,7 @@ from slmtok.id_arrays import ID_MAP_SUFFIX
 from slmtok.opening import load
 from slmtok.option_values import collect_once, parse_special
 from slmtok.options import CountOptions, TrainOptions
-from slmtok.specials import SPELLING, SpecialId, pairs_meant
+from slmtok.specials import SPELLING, SpecialId, pairs_meant, spellings_meant
 from slmtok.tokenizer import Tokenizer
 from slmtok.training.lock import load_lock, lock_path
 
@@ -124,7 +125,8 @@ def _size(value: str | None, arguments: Sequence[str]) -> str:
     return f"--vocab {value}" if given is None else f"--vocab {given} alone: one size a command"
 
 
-@command("slice", example="slmtok slice tok.json --vocab 500 -o small.json", habits={EXTRA: _size})
+@command("slice", example="slmtok slice tok.json --vocab 500 -o small.json",
+         habits={EXTRA: _size, "--keep": instead("--vocab {}", "500")})  # fmt: skip
 @tokenizer_argument()
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
         help="Number of ids in all, fewer than the tokenizer has.")  # fmt: skip
@@ -146,7 +148,25 @@ def slice(tokenizer: str, size: int, output: str, force: bool) -> Outcome:
     return _outcome(before, after, output, [("id map", id_map["id_map"])], id_map)
 
 
-@command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json")
+def _added(value: str | None, arguments: Sequence[str]) -> str:
+    """The size with a number of new tokens; for tokens themselves the command that spells special ones."""
+    tokenizer = next(filter(names_tokenizer, arguments), None)
+    if value and not value.isdecimal():
+        pairs = (f"{role}={text}" for role, text in spellings_meant(value.split(",")).items())
+        output = free_name("with-special.json")
+        return shlex.join(["slmtok", "set-special", tokenizer or "tok.json", *pairs, "-o", output])
+    if value is None or tokenizer is None:
+        return "--vocab N, the number of ids in all"
+    n_vocab = load(tokenizer).n_vocab
+    return f"--vocab {n_vocab + int(value)}, {value} more than the {n_vocab} of {tokenizer}"
+
+
+_NEW_TOKENS = ("--add", "--new", "--n-new", "--new-tokens", "--n-tokens", "--num-tokens", "--tokens", "--add-tokens")
+"""Options of other tools for new tokens, or their number."""
+
+
+@command("extend", example="slmtok extend tok.json more.txt --vocab 16384 -o larger.json",
+         habits=dict.fromkeys(_NEW_TOKENS, _added))  # fmt: skip
 @tokenizer_argument()
 @corpus_argument
 @option("--vocab", "--vocab-size", "size", metavar="N", type=INTEGER, required=True,
@@ -204,12 +224,15 @@ def _counts_for(
     from slmtok.schemes import SCHEMES
     from slmtok.training import PretokenCounts
     from slmtok.training.counting import count_corpus
+    from slmtok.training.mixing import check_named
 
     files = corpus_files(corpus, options)
     check_output(*outputs, inputs=files, force=True)
     if are_counts(files):
         refuse_reading(replace(options, spill_dir=None))
         return PretokenCounts.load(*files)
+    if isinstance(options, TrainOptions) and options.is_weighted:
+        check_named(options, files)
     pattern = tokenizer.pattern.regex if SCHEMES[tokenizer.scheme].own_pattern else None
     options = replace(options, scheme=tokenizer.scheme, pattern=pattern)
     counts = count_corpus(list(corpus), options, progress)
@@ -217,8 +240,19 @@ def _counts_for(
     return counts
 
 
+def _text_or_ids(value: str | None, arguments: Sequence[str]) -> str:
+    """The option for a text; for ids behind `--ids`, the command that lists all in a file."""
+    at = arguments.index("--ids") + 1 if "--ids" in arguments else len(arguments)
+    listed = list(takewhile(_IDS.fullmatch, arguments[at:]))
+    if value not in listed:
+        return f"--unused-on {shlex.quote(value or 'TEXT')}"
+    name, ids = free_name("prune-ids.txt"), re.findall("[0-9]+", " ".join(listed))
+    line = shlex.join(["slmtok", "prune", *arguments[:at], name, *arguments[at + len(listed) :]])
+    return f"printf '%s\\n' {' '.join(ids)} > {name} && {line}"
+
+
 @command("prune", example="slmtok prune tok.json --unused-on corpus.txt --keep 4096 -o small.json",
-         habits={EXTRA: instead("--unused-on {}"), "--on": instead("--unused-on {}", "TEXT"),
+         habits={EXTRA: _text_or_ids, "--on": instead("--unused-on {}", "TEXT"),
                  **dict.fromkeys(("--vocab", "--vocab-size", "--size"), instead("--keep {}", "4096"))})  # fmt: skip
 @tokenizer_argument()
 @option("--ids", metavar="FILE", help="Ids to remove: one a line, a JSON list, or an object with it under 'ids'.")
@@ -369,8 +403,23 @@ def _with_roles(value: str | None, arguments: Sequence[str]) -> str:
     return shlex.join(["slmtok", "set-special", *words])
 
 
+def _with_pairs(value: str | None, arguments: Sequence[str]) -> str:
+    """The command line with `ROLE=SPELLING` for the values of options that name special tokens."""
+    words: list[str] = []
+    for before, word in pairwise(["", *arguments]):
+        flag, equals, given = word.partition("=")
+        text = given if flag in _PAIR_OPTIONS else word if before in _PAIR_OPTIONS else None
+        pairs = [] if text is None else [f"{role}={spelling}" for role, spelling in pairs_meant([text]).items()]
+        words += [] if flag in _PAIR_OPTIONS and not equals else [word] if text is None else pairs
+    return shlex.join(["slmtok", "set-special", *words])
+
+
+_PAIR_OPTIONS = ("--set", "--add", "--special", "--specials", "--special-tokens", "--token", "--tokens", "--add-tokens")
+"""Options of other tools for special tokens."""
+
+
 @command("set-special", example="slmtok set-special tok.json 'user=<|user|>' -o chat.json",
-         habits=dict.fromkeys(_ROLE_OPTIONS, _with_roles))  # fmt: skip
+         habits={**dict.fromkeys(_ROLE_OPTIONS, _with_roles), **dict.fromkeys(_PAIR_OPTIONS, _with_pairs)})  # fmt: skip
 @tokenizer_argument()
 @argument("names", metavar="ROLE=SPELLING...", nargs=-1, required=True, help="A role and its spelling.",
           type=Parsed(parse_special, expects="ROLE=SPELLING"),

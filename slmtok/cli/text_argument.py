@@ -7,11 +7,12 @@ import re
 import shlex
 import sys
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import click
 
-from slmtok.cli.arguments import command_line, without_options
+from slmtok.cli.arguments import command_line, options_by_flag, positional_params, without_options
 from slmtok.cli.files import STDIO, is_tokenizer, names_tokenizer
 from slmtok.cli.options import TOKENIZER, Habit, arguments_of_command, in_given_order
 from slmtok.cli.streams import kind_of_stream
@@ -19,6 +20,7 @@ from slmtok.corpus.streams import open_bytes
 from slmtok.errors import MissingInput, OptionError
 from slmtok.files import missing_input, read_at_most, similar_file
 from slmtok.opening import TOKENIZER_FILES, missing_tokenizer, similar_encoding
+from slmtok.options import ReadOptions, option_specs
 
 _NAME = re.compile(r"[a-z][\w.-]*\d[\w.-]*", re.ASCII)
 """A word with a digit, as names of encodings and of models are."""
@@ -111,17 +113,48 @@ def piped(text: str, command: str, arguments: Sequence[str], words: Collection[s
 
 
 def text_last(command: str) -> dict[str, Habit]:
-    """What stands for `--text TEXT` of other tools in a command whose last argument is the text: the whole line."""
+    """What stands for `--text TEXT` of other tools in a command whose last argument is the text: the whole line.
+
+    The text of a file comes from stdin.
+    """
 
     def line(value: str | None, arguments: Sequence[str]) -> str:
-        words = without_options(arguments, _TEXT_OPTIONS)
+        words = without_options(arguments, options)
+        if value and os.path.isfile(value):  # noqa: PTH113
+            return f"{shlex.join([*command.split(), *words, STDIO])} < {shlex.quote(value)}"
         return shlex.join([*command.split(), *words, "some text" if value is None else value])
 
-    return dict.fromkeys(_TEXT_OPTIONS, line)
+    options = (*_TEXT_OPTIONS, "-f", "--file", "--input-file", "--text-file")
+    return dict.fromkeys(options, line)
 
 
 _TEXT_OPTIONS = ("--text", "--string", "--prompt", "--input")
 """Options of other tools for a text."""
+
+
+def eval_line(ours: click.Command, arguments: Sequence[str]) -> str:
+    """The command that counts the tokens of the texts of another one, `ours`, with the tokenizer that `-t` names.
+
+    Options that say how texts are read are kept, others are not.
+    """
+    own = options_by_flag(ours)
+    kept = {*(name for name, _, _ in option_specs(ReadOptions)), "threads", "json", "quiet"}
+    tokenizers, texts, options = list[str](), list[str](), list[str]()
+    words = iter(pairwise(["", *arguments]))
+    for before, word in words:
+        flag, equals, value = word.partition("=")
+        option = own.get(flag)
+        if flag in ("-t", "--tokenizer"):
+            tokenizers.append(value if equals else next(words, ("", "TOK"))[1])
+        elif option is not None:
+            given = [word] if option.is_flag or equals else [word, next(words, ("", ""))[1]]
+            options += given if option.name in kept else []
+        else:
+            is_file = word == STDIO or os.path.exists(word)  # noqa: PTH110
+            is_value = before.startswith("-") and before not in own
+            texts += ["--on", word] if is_file or not (is_value or word.startswith("-")) else []
+    texts = texts or ["--on", "TEXT" if any(param.required for param in positional_params(ours)) else STDIO]
+    return shlex.join(["slmtok", "eval", *(tokenizers or ["TOK"]), *texts, *options])
 
 
 def is_text(source: str) -> bool:

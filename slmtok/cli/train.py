@@ -190,7 +190,7 @@ class TrainJob:
         if not has_counts and self.options.is_weighted:
             from slmtok.training.mixing import check_named
 
-            check_named(self.options)
+            check_named(self.options, files)
         if self.locks:
             check_recorded_names([*files, *self.outputs])
         inputs, force = [*files, *input_files()], self.force or self.dry_run

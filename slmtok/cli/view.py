@@ -6,16 +6,24 @@ import shlex
 from pathlib import Path
 
 from slmtok.cli.files import STDIO, check_is_page_name, check_opens, check_output, short_names, write_page
-from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, option, output_options
+from slmtok.cli.options import OUTPUT, TOKENIZER, argument, command, instead, option, output_options
 from slmtok.cli.output import Outcome
 from slmtok.cli.text_argument import notes_on_text, read_text, split_arguments, text_last
 from slmtok.errors import InvalidText, OptionError
 from slmtok.opening import load
 
+_HABITS = {
+    **text_last("slmtok view"),
+    **dict.fromkeys(
+        ("--port", "--host", "--serve", "--share"),
+        instead("leave it out: the page is one file, which needs no server; --open shows it in the browser"),
+    ),
+}
+
 
 @command(
     "view",
-    habits=text_last("slmtok view"),
+    habits=_HABITS,
     example="slmtok view tok.json gpt2 -o tokens.html --open",
 )
 @argument("items", metavar="TOK... [TEXT|-]", nargs=-1, help=f"Any number of {TOKENIZER}; then the first text.")

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slmtok.analysis.token_classes import CLASSES, main_class, text_of
@@ -24,6 +25,7 @@ from slmtok.cli.options import (
 )
 from slmtok.cli.output import Outcome, counted, settings, shortened
 from slmtok.errors import OptionError
+from slmtok.files import free_name
 from slmtok.opening import load
 from slmtok.specials import FIRST_LEARNED
 from slmtok.token_text import escape_token
@@ -68,7 +70,9 @@ def _decoded(value: str | None, arguments: Sequence[str]) -> str:
 
 
 def _listed(value: str | None, arguments: Sequence[str]) -> str:
-    """What shows one token: of an id, also of none, the command; of a text an option."""
+    """What shows one token: of an id, also of none, the command; of a text an option. "" for the name of a file."""
+    if value and Path(value).suffix.lower() in (".txt", ".tsv", ".csv", ".json"):
+        return ""
     if value is None or value.isdecimal():
         return _decoded(value, arguments)
     return f"--grep {shlex.quote(re.escape(value))}"
@@ -115,10 +119,12 @@ def vocab(
                 raise OptionError(fact, fix=f"leave {name} out", option=name)
     check_output(target, inputs=[tokenizer], force=force)
     if not metadata and target.lower().endswith(".json"):
+        as_json = f"{shlex.join(['slmtok', 'vocab', tokenizer, '--json'])} > {shlex.quote(free_name(target))}"
         raise OptionError(
             f"{target!r} would hold the list of tokens, which is no JSON",
             limit="one token a line; --metadata writes the vocab.json of models",
-            fix=f"--metadata for the file that models need, or -o {shlex.quote(target[:-5] + '.txt')}",
+            fix=f"--metadata for the file that models need; {as_json} for the list as JSON; or "
+            f"-o {shlex.quote(target[:-5] + '.txt')}",
             option="output",
         )
     tok = load(tokenizer)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from slmtok.cli.arguments import (
-    EACH,
     OUTPUT_FLAGS,
     arguments_of,
     command_line,
@@ -23,6 +22,7 @@ from slmtok.cli.arguments import (
     positional_params,
     value_after,
 )
+from slmtok.cli.output import EACH
 from slmtok.errors import SlmtokError, suggestion
 from slmtok.files import free_name
 from slmtok.foreign_options import closest
@@ -41,6 +41,9 @@ _NUMBERS = re.compile(r"not '(\d+(?:[, ]+\d+)+)'$")
 """Several numbers where one is taken."""
 
 _PAIR = re.compile(r"takes (\S+=\S+), not ")
+
+_NAME = re.compile(r"(?!\d)[^=,]+")
+"""The first part of a pair alone."""
 
 _SHARE = re.compile(r"(\d*\.?\d+)(%?)", re.ASCII)
 
@@ -65,7 +68,10 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
     if value and "ROLE=SPELLING" in str(getattr(param, "metavar", "")):
         return _spellings_in_pairs(name, value, context)
     if pair := _PAIR.match(error.message):
-        return f"{name} {pair[1]}" if name.startswith("--") else getattr(command, "example", None)
+        if not name.startswith("--"):
+            return getattr(command, "example", None)
+        has_name = _NAME.fullmatch(value) is not None
+        return f"{name} {shlex.quote(value + pair[1][pair[1].index('=') :]) if has_name else pair[1]}"
     if number := _thousands(value):
         return f"{name} {number}"
     if whole := re.fullmatch(r"(\d+)\.0*", value, re.ASCII):
@@ -73,6 +79,9 @@ def valid_value(name: str, error: click.BadParameter, context: click.Context) ->
     if getattr(param, "multiple", False) and (numbers := _NUMBERS.search(error.message)):
         return " ".join(f"{name} {number}" for number in re.findall(r"\d+", numbers[1]))
     size = ""
+    if name == "--shard-tokens" and value[-1:] in "bB" and (n_bytes := parse_size(value)):
+        ids = re.sub("i?[bB]$", "", value)
+        return f"{name} {ids} for that number of ids, or {name} {n_bytes // 2} for {value} of ids of two bytes each"
     if value[-1:].isalpha() and parse_size(value) and "--max-bytes" in options_by_flag(command):
         size = f"; --max-bytes {shlex.quote(value)} limits the text that is read"
     found = _EXAMPLE.search(error.message)

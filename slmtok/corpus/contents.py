@@ -259,6 +259,16 @@ def json_lines_among(paths: Sequence[str], options: ReadOptions) -> str | None:
     return next((path for path in texts if begins_with_record(_head(path, options))), None)
 
 
+def ids_among(paths: Sequence[str], options: ReadOptions) -> str | None:
+    """The first source that is read as text and looks like lines of ids, as `slmtok encode` writes them; else None."""
+    texts = (path for path in paths[:_MAX_FOLDER_CHECKS] if format_of(path, options).engine == "text")
+    return next((path for path in texts if _ID_LINE.match(_head(path, options))), None)
+
+
+_ID_LINE = re.compile(rb"(?:[1-9][0-9]{0,5} ){16,}[0-9 \n]*\Z")
+"""The beginning of a file of ids, of which 16 are on the first line."""
+
+
 def begins_with_record(head: bytes) -> bool:
     """Whether the first line is a JSON object with text in it; of a longer line the first key is looked at."""
     line, end, _ = head.partition(b"\n")

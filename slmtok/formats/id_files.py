@@ -24,7 +24,7 @@ from slmtok.corpus import STDIN, expand
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import CorruptFile, DocumentTooLarge, MalformedRecord, MissingInput, OptionError, Setting, UnknownId
 from slmtok.file_content import BINARY, content_of
-from slmtok.files import free_name, read_at_most, read_file
+from slmtok.files import free_name, globbed, missing_input, read_at_most, read_file
 from slmtok.id_arrays import ID_MAP_SUFFIX, OFFSETS_SUFFIX, UNKNOWN_ID_FIX, join_ids, write_npy
 
 if TYPE_CHECKING:
@@ -54,15 +54,20 @@ class IdRow(NamedTuple):
 
     ids: Any
     where: str
+    n_rows: int = 1
+    """Rows of an array of two dimensions that are joined in it."""
 
 
-def read_ids(source: str, input_format: str = "auto", *, itemsize: int = 2) -> Iterator[IdRow]:
+def read_ids(source: str, input_format: str = "auto", *, itemsize: int = 2, by_row: bool = False) -> Iterator[IdRow]:
     """The documents of a file, or of stdin (`-`).
 
     input_format: "ids" (lines), "npy", "bin" (little-endian), "auto" (by the name). itemsize: bytes of a raw id.
+    by_row: each row of an array of two dimensions is a document; else they are joined, as they may cut a text anywhere.
     Raises `MissingInput`, `MalformedRecord`, `CorruptFile`.
     """
     if source != STDIN and not Path(source).is_file():
+        if globbed(source):
+            raise missing_input(source)
         expand(source)
         raise MissingInput(
             f"{source!r} is not a file",
@@ -81,7 +86,12 @@ def read_ids(source: str, input_format: str = "auto", *, itemsize: int = 2) -> I
         )
     if input_format == "ids":
         return _read_lines(source)
-    return _split_documents(source, _read_array(source, input_format, itemsize))
+    array = _read_array(source, input_format, itemsize)
+    if array.ndim == 1 or has_offsets(source):
+        return _split_documents(source, array.reshape(-1))
+    if by_row:
+        return (IdRow(ids, f"{_name(source)}, row {number:,}") for number, ids in enumerate(array, 1))
+    return iter([IdRow(array.reshape(-1), _name(source), len(array))])
 
 
 def format_of(source: str) -> str:
@@ -138,7 +148,7 @@ def _read_array(source: str, input_format: str, itemsize: int) -> NDArray[Any]:
             fix="name a file that slmtok encode --output-format npy wrote",
             path=source,
         )
-    return array.reshape(-1)
+    return array
 
 
 def _read_stdin(stream: BinaryIO) -> bytes:

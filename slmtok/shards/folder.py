@@ -94,10 +94,11 @@ def finished(
     if packed and packed["fingerprint"] != vocabulary["fingerprint"]:
         fact += " of another tokenizer"
         limit = f"ids of {_identified(packed)}, not of {_identified(vocabulary)}"
+    together = "; one command with all sources packs them together" if "other sources" in (limit or "") else ""
     return OutputExists(
         fact,
         limit=limit,
-        fix=(Setting("force", True), " to replace it", *kept, ", or name another ", Setting("output")),
+        fix=(Setting("force", True), " to replace it", *kept, ", or name another ", Setting("output"), together),
         path=str(folder),
     )
 

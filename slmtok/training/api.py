@@ -7,9 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slmtok.calls import argument_text, call_text, explains_calls
+from slmtok.corpus import find
 from slmtok.corpus.contents import no_text
 from slmtok.errors import OptionError, Setting, UnknownOption, WrongType
 from slmtok.foreign_options import OUTPUTS
@@ -138,11 +139,13 @@ def train_sizes(
     else:
         for each in listed:
             validate_options(each)
-        if options.is_weighted:
+        corpus = check_source(corpus, options, "slmtok.train")
+        if options.is_weighted and not options.domains:
             from slmtok.training.mixing import check_named
 
-            check_named(options)
-        counts = count_corpus(check_source(corpus, options, "slmtok.train"), options, progress)
+            files: Any = corpus if isinstance(corpus, (str, os.PathLike, list, tuple)) else None
+            check_named(options, () if files is None else find(files, options))
+        counts = count_corpus(corpus, options, progress)
     return train_counts(counts, listed, progress)
 
 

@@ -9,7 +9,7 @@ weight 1, the others four significant digits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from math import lcm
@@ -33,14 +33,7 @@ def domain_weights(
     Raises `UnknownName`, `OptionError`, `WrongType`.
     """
     if not sizes:
-        named = {name: f"*{name}*" for name in mix} or {"wiki": "*wiki*"}
-        raise OptionError(
-            "the corpus has no domains to weight",
-            where=(Setting("mix"), ", ", Setting("temperature")),
-            limit="domains that were named when the corpus was counted",
-            fix=(Setting("domains", named), ", with the text that is counted: globs of its files"),
-            option="mix",
-        )
+        raise _no_domains(mix)
     if mix and temperature is not None:
         raise OptionError(
             (Setting("mix"), " together with ", Setting("temperature")),
@@ -51,10 +44,45 @@ def domain_weights(
     return _by_size(sizes, temperature) if temperature is not None else _by_mix(sizes, mix)
 
 
-def check_named(options: TrainOptions) -> None:
-    """For weighted options: raises `OptionError` for those of a text without named domains, before the text is read."""
+def check_named(options: TrainOptions, sources: Sequence[str] = ()) -> None:
+    """For weighted options: raises `OptionError` for those of a text without named domains, before the text is read.
+
+    sources: the files of the corpus.
+    """
     if not options.domains:
-        domain_weights({}, options.mix or {}, options.temperature)
+        raise _no_domains(options.mix or {}, sources)
+
+
+def _no_domains(mix: Mapping[str, Any], sources: Sequence[str] = ()) -> OptionError:
+    """The error for weights without domains; its fix names one domain for each name in `mix`."""
+    from slmtok.corpus.globs import matches
+
+    globs = {name: _glob_of(name, sources) for name in mix} or {"wiki": "*wiki*"}
+    found = [f"{glob} matches {sum(matches(source, glob) for source in sources)}" for glob in globs.values()]
+    return OptionError(
+        "the corpus has no domains to weight",
+        where=(Setting("mix"), ", ", Setting("temperature")),
+        limit="domains that were named when the corpus was counted",
+        fix=(
+            Setting("domains", globs),
+            ", with the text that is counted: globs of its files"
+            + (f"; of {len(sources)}, {', '.join(found)}" if sources else ""),
+        ),
+        option="mix",
+    )
+
+
+def _glob_of(name: str, sources: Sequence[str]) -> str:
+    """The glob that the name of a domain stands for: itself, the file or folder of that name, or files named like it.
+
+    `GLOB` where none of these matches a file among the `sources`.
+    """
+    from slmtok.corpus.globs import matches
+
+    globs = [name] if any(char in name for char in "*?[") else [name, f"{name}.*", f"{name}/**", f"*{name}*"]
+    if not sources:
+        return globs[-1]
+    return next((glob for glob in globs if any(matches(source, glob) for source in sources)), "GLOB")
 
 
 def common_denominator(weights: Mapping[str, Fraction]) -> int:

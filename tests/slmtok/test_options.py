@@ -54,7 +54,7 @@ REFUSED: list[tuple[dict[str, object], type[SlmtokError], str, str]] = [
     ({"tie_break": "rnk"}, OptionError, "did you mean 'rank'", "--tie-break rank"),
     ({"min_count": 0}, OptionError, "min_count=0 is out of range", "--min-count 1, or more"),
     ({"allow_smaller": 1}, WrongType, "allow_smaller is True or False", "--allow-smaller"),
-    ({"memory": "3"}, OptionError, "memory='3' is too small", "--memory 1GB"),
+    ({"memory": "3"}, OptionError, "memory='3' is too small", "--memory 3GB"),
     ({"sample": 2}, OptionError, "sample=2 is not a share", "--sample 0.02"),
     ({"separator": "x", "document": "line"}, OptionError, "document='line' together", "leave --document out"),
     ({"text_template": "{a", "text_key": "b"}, OptionError, "is not a template", "--text-template"),

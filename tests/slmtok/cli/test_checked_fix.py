@@ -62,7 +62,8 @@ def test_prose_behind_a_line_is_no_part_of_it(slmtok, here):
     (here / "data" / "tok.json").unlink()
     assert fix_of(slmtok("decode", "data")) == "slmtok decode data -t TOK names it"
     package.count("a.txt").save("all.counts")
-    assert fix_of(slmtok("merge", "all.counts", "a.txt", "-o", "z.counts")).endswith(" makes one")
+    (here / "a.npy").write_bytes(b"\x93NUMPY" + bytes(99))
+    assert fix_of(slmtok("merge", "all.counts", "a.npy", "-o", "z.counts")).endswith(" makes one")
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ MESSAGES = {
         2,
         "fix:   leave out --vocab 300: --vocab belongs to slmtok train, slmtok slice, slmtok extend\n",
     ),
-    "encode a.txt -t tok.json --count": (2, "fix:   use slmtok eval TOK --on TEXT, which counts the ids\n"),
+    "encode a.txt -t tok.json --count": (2, "fix:   slmtok eval tok.json --on a.txt\n"),
     "prune tok.json --on a.txt -o x": (2, "fix:   use --unused-on a.txt\n"),
     "info tok.json --on a.txt": (2, "fix:   leave out --on a.txt: --on belongs to "),
 }
@@ -248,7 +248,7 @@ def test_arguments_in_the_place_of_options(slmtok, here, line, fix):
     ("line", "fact", "fix"),
     [
         ("train a.txt --vocab 280 --memory 512 -o x.json", "a number alone is bytes", "--memory 512MB"),
-        ("train a.txt --vocab 280 --memory 16 -o x.json", "a number alone is bytes", "--memory 1GB"),
+        ("train a.txt --vocab 280 --memory 16 -o x.json", "a number alone is bytes", "--memory 16GB"),
         ("train a.txt --vocab 280 --memory 0 -o x.json", "a number alone is bytes", "--memory 1GB"),
         ("extend tok.json '<|user|>' '<|tool|>' --vocab 292 -o x.json", "looks like the spelling of a special token",
          "slmtok set-special tok.json 'user=<|user|>' 'tool=<|tool|>' -o x.json"),
@@ -393,7 +393,10 @@ def test_a_field_of_a_text(slmtok, beside) -> None:
 
 def test_the_list_of_tokens_is_no_vocab_json(slmtok, beside) -> None:
     fix = _pasted(slmtok, "vocab tok.json -o vocab.json")
-    assert fix == "--metadata for the file that models need, or -o vocab.txt"
+    assert fix == (
+        "--metadata for the file that models need; slmtok vocab tok.json --json > vocab.json for the list as JSON; "
+        "or -o vocab.txt"
+    )
     assert slmtok("vocab", "tok.json", "-o", "vocab.json", "--metadata").code == 0
     assert slmtok("vocab", "tok.json", "-o", "vocab.txt").code == 0
 

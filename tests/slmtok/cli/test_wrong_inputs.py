@@ -85,7 +85,10 @@ CASES = {
         "fix:   use slmtok extend TOK CORPUS --vocab N, which adds tokens;",
     ),
     "prune tok.json --ids 275-279 -o x": (1, "fix:   seq 275 279 > prune-ids.txt && slmtok prune tok.json --ids prune"),
-    "encode a.txt r.jsonl -t tok.json": (2, "fix:   use one command for each file; slmtok pack takes many\n"),
+    "encode a.txt r.jsonl -t tok.json": (
+        2,
+        "fix:   slmtok encode a.txt -t tok.json && slmtok encode r.jsonl -t tok.json\n",
+    ),
     "encode a.txt -t tok.json --output-format pt": (2, "fix:   --output-format npy, which is the nearest; "),
     "encode a.txt -t tok.json --dtype int64": (
         2,
@@ -115,7 +118,7 @@ CASES = {
     "set-special tok.json pad=</s> -o x": (2, "fix:   leave pad out: </s> is the spelling of eos; in Hugging Face, "),
     "pack a.txt -t tok.json -o x --output-format bin": (2, "fix:   --output-format nanogpt, which is the nearest; "),
     "bench --against tiktoken tokenizers --on a.txt": (2, "fix:   use --against tiktoken,tokenizers\n"),
-    "bench a.txt --rounds 1": (2, "fix:   the text is named by --on a.txt\n"),
+    "bench a.txt --rounds 1": (2, "fix:   slmtok bench --rounds 1 --on a.txt\n"),
     "bench --against huggingface,rustbpe --on a.txt": (
         2,
         "fix:   --against tokenizers; tokenizers is the package of Hugging Face; rustbpe is not measured\n",
@@ -139,7 +142,7 @@ CASES = {
     "show tok.jsn Once": (2, "fix:   check the name, or put quotes around the text\n"),
     "extend tok.json a.txt --vocab 300 --mix a=2 -o x": (
         2,
-        "fix:   --domain 'a=*a*', with the text that is counted: globs of its files\n",
+        "fix:   --domain 'a=a.*', with the text that is counted: globs of its files; of 1, a.* matches 1\n",
     ),
     "info packed/manifest.json": (1, "fix:   name the folder: packed\n"),
     "encode a.txt -t gpt2": (
@@ -323,7 +326,10 @@ CASES = {
         "--output-format hf -o x-tok && slmtok export cut.json --output-format hf -o x-cut\n",
     ),
     "info tok.json cut.json": (2, "fix:   slmtok info tok.json && slmtok info cut.json\n"),
-    "encode a.txt tok.json cut.json": (2, "fix:   use one command for each file; slmtok pack takes many\n"),
+    "encode a.txt tok.json cut.json": (
+        2,
+        "fix:   slmtok encode a.txt -t tok.json && slmtok encode a.txt -t cut.json\n",
+    ),
     "train a*.tx --vocab 280": (1, "fix:   slmtok train 'a*.txt' --vocab 280 -o tok-2.json\n"),
 }
 

@@ -1,0 +1,343 @@
+"""Command lines that are wrong in one way: the fix, pasted as it is printed, does what was evidently meant."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slmtok as package
+
+TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
+
+
+@pytest.fixture
+def here(slmtok, tmp_path: Path) -> Path:
+    """A folder with texts, counts, a tokenizer and packed data; it is the working folder."""
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "b.txt").write_text("a dog sat\n" * 9)
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "c.txt").write_text("the dog sat on the cat. " * 9)
+    tok = package.train("a.txt", vocab_size=290)
+    tok.save("tok.json")
+    package.count("a.txt").save("a.counts")
+    package.pack("a.txt", tok, "data", val="none")
+    return tmp_path
+
+
+def fix_of(ran, code: int = 2) -> str:
+    """The fix of the error that a command printed."""
+    assert ran.code == code, ran.err
+    return next(line.removeprefix("  fix:   ") for line in ran.err.splitlines() if line.startswith("  fix:   "))
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        # The number of tokens, which count does not give.
+        "count a.txt -t tok.json": "slmtok eval tok.json --on a.txt",
+        "count a.txt b.txt --tokenizer=tok.json -o n --json": "slmtok eval tok.json --on a.txt --on b.txt --json",
+        "count a.txt --tokenizer tok.json --vocab 300": "slmtok eval tok.json --on a.txt",
+        "encode --count a.txt -t tok.json": "slmtok eval tok.json --on a.txt",
+        "encode a.txt --num-tokens -t tok.json --bos --format lines": "slmtok eval tok.json --on a.txt --format lines",
+    }.items(),
+)
+def test_a_whole_command_line(slmtok, here: Path, line: str, fix: str) -> None:
+    assert fix_of(slmtok(*line.split())) == fix
+    ran = slmtok(*shlex.split(fix)[1:])
+    assert ran.code == 0, ran.err
+
+
+def test_the_tokens_of_stdin(slmtok, here: Path) -> None:
+    assert fix_of(slmtok("encode", "-t", "tok.json", "--count")) == "slmtok eval tok.json --on -"
+    assert fix_of(slmtok("count", "-t", "tok.json")) == "slmtok eval tok.json --on TEXT"
+
+
+@pytest.mark.parametrize(
+    ("mix", "option"),
+    {
+        "b.txt=2": "--domain b.txt=b.txt",
+        "b=2": "--domain 'b=b.*'",
+        "texts=2": "--domain 'texts=texts/**'",
+        "ext=2": "--domain 'ext=*ext*'",
+        "*.txt=2": "--domain '*.txt=*.txt'",
+        "*code*=2": "--domain '*code*=GLOB'",
+    }.items(),
+)
+def test_the_glob_of_a_domain_that_has_a_weight(slmtok, here: Path, mix: str, option: str) -> None:
+    """The file or folder of that name, and no glob that matches nothing."""
+    (here / "context.txt").write_text(TEXT)
+    line = ["train", "a.txt", "b.txt", "context.txt", "texts", "--vocab", "290", "--mix", mix, "-o", "new.json"]
+    named, _, more = fix_of(slmtok(*line)).partition(", ")
+    glob = shlex.split(option)[1].partition("=")[2]
+    n_files = {"*.txt": 4, "GLOB": 0}.get(glob, 1)
+    assert named == option and more.endswith(f"globs of its files; of 4, {glob} matches {n_files}")
+    assert slmtok(*line, *shlex.split(option)).code == 0
+
+
+def test_the_name_of_a_domain_without_its_weight(slmtok, here: Path) -> None:
+    train = ["train", "a.txt", "b.txt", "--vocab", "290", "-o", "new.json"]
+    assert fix_of(slmtok(*train, "--mix", "b.txt")) == "--mix b.txt=WEIGHT"
+    assert fix_of(slmtok(*train, "--domain", "b.txt")) == "--domain b.txt=GLOB"
+    assert fix_of(slmtok(*train, "--mix", "0.7,0.3")) == "--mix NAME=WEIGHT"
+    assert fix_of(slmtok(*train, "--mix", "a=0.5,b=2")) == "--mix a=0.5 --mix b=2"
+
+
+def test_the_glob_of_a_domain_in_python(here: Path) -> None:
+    with pytest.raises(package.errors.OptionError, match=r"domains=\{'b': 'b\.\*'\}"):
+        package.train(["a.txt", "b.txt"], vocab_size=290, mix={"b": 2})
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "decode *.npy -t tok.json": "slmtok decode x.npy -t tok.json && slmtok decode y.npy -t tok.json",
+        "vocab tok*.json --output=v.txt": "slmtok vocab tok-2.json --output v-tok-2.txt && "
+        "slmtok vocab tok.json --output v-tok.txt",
+        "eval tok*.json --on a.txt": "slmtok eval tok-2.json tok.json --on a.txt",
+        "info *.counts": "slmtok info a.counts",
+    }.items(),
+)
+def test_a_glob_in_quotes_where_a_file_is_named(slmtok, here: Path, line: str, fix: str) -> None:
+    package.load("tok.json").save("tok-2.json")
+    for name in ("x.npy", "y.npy"):
+        assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", "npy", "-o", name).code == 0
+    ran = slmtok(*line.split())
+    assert "  where: it is a glob that matches " in ran.err and fix_of(ran, 1) == fix
+    for command in fix.split(" && "):
+        assert slmtok(*command.split()[1:]).code == 0, command
+
+
+def test_a_glob_in_python(here: Path) -> None:
+    tok, out = package.load("tok.json"), "ids.bin"
+    with pytest.raises(package.errors.MissingInput) as caught:
+        tok.encode_files("*.txt", out)
+    assert caught.value.fix == "tok.encode_files(sorted(glob.glob('*.txt')), out)"
+    assert len(eval(caught.value.fix, {"glob": glob, "tok": tok, "out": out})) == 2
+
+
+def test_the_rows_of_an_array(slmtok, here: Path) -> None:
+    """They may be texts with padding, or parts of one text."""
+    tok = package.load("tok.json")
+    rows = [tok.encode("the cat"), tok.encode("the dog sat")]
+    width = max(map(len, rows))
+    np.save("batch.npy", np.array([[*row, *[3] * (width - len(row))] for row in rows], np.uint16))
+    ran = slmtok("decode", "batch.npy", "-t", "tok.json", "--skip-special")
+    assert ran.out == "the catthe dog sat" and "note: the 2 rows of batch.npy are one text" in ran.err
+    ran = slmtok("decode", "batch.npy", "-t", "tok.json", "--skip-special", "--document", "line")
+    assert (ran.out, ran.err) == ("the cat\nthe dog sat\n", "")
+    np.save("one.npy", np.array(rows[:1], np.uint16))
+    assert slmtok("decode", "one.npy", "-t", "tok.json").err == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "merge a.counts texts -o m.counts": "slmtok count texts -o texts.counts && "
+        "slmtok merge a.counts texts.counts -o m.counts",
+        "merge texts a.counts b.txt": "slmtok count texts b.txt -o texts.counts && slmtok merge texts.counts a.counts",
+        "merge a.counts e.txt.gz": "slmtok count e.txt.gz -o e.txt.counts && slmtok merge a.counts e.txt.counts",
+        "merge b.txt texts -o m.counts": "slmtok count b.txt texts -o m.counts",
+        "merge texts --min-count 2": "slmtok count texts -o texts.counts && slmtok merge texts.counts --min-count 2",
+    }.items(),
+)
+def test_texts_among_counts(slmtok, here: Path, line: str, fix: str) -> None:
+    (here / "e.txt.gz").write_bytes(gzip.compress(b"the cat sat. " * 9))
+    ran = slmtok(*line.split())
+    assert fix_of(ran) == fix and "holds text, and merge adds up counts" in ran.err
+    for command in fix.split(" && "):
+        assert slmtok(*command.split()[1:]).code == 0, command
+
+
+def test_a_folder_without_counts(slmtok, here: Path) -> None:
+    ran = slmtok("merge", "a.counts", "data", "-o", "m.counts")
+    assert fix_of(ran) == "leave it out, or count the text that was packed"
+    (here / "texts" / "a.counts").write_bytes((here / "a.counts").read_bytes())
+    ran = slmtok("merge", "texts", "-o", "m.counts")
+    assert ran.code == 0 and "inputs     1" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "decode ids.txt out.txt -t tok.json": "slmtok decode ids.txt -t tok.json -o out.txt",
+        "encode a.txt out -t tok.json": "slmtok encode a.txt -t tok.json -o out",
+        "vocab tok.json v.txt": "slmtok vocab tok.json -o v.txt",
+        "encode texts a.txt -t tok.json -o x.ids": "slmtok encode texts -t tok.json -o x-texts.ids && "
+        "slmtok encode a.txt -t tok.json -o x-a.ids",
+        "encode a.txt,b.txt tok.json": "slmtok encode a.txt tok.json && slmtok encode b.txt tok.json",
+        "decode ids.txt more.txt -t tok.json": "slmtok decode ids.txt -t tok.json && "
+        "slmtok decode more.txt -t tok.json",
+    }.items(),
+)
+def test_an_argument_too_many(slmtok, here: Path, line: str, fix: str) -> None:
+    """An output that does not exist, or another input."""
+    for name in ("ids.txt", "more.txt"):
+        assert slmtok("encode", "a.txt", "-t", "tok.json", "-o", name).code == 0
+    assert fix_of(slmtok(*line.split())) == fix
+    for command in fix.split(" && "):
+        assert slmtok(*command.split()[1:]).code == 0, command
+
+
+def test_a_misspelt_name_is_no_output(slmtok, here: Path) -> None:
+    package.load("tok.json").save("other.json")
+    ran = slmtok("info", "tok.json", "other.json", "a.txt")
+    assert fix_of(ran) == "slmtok info tok.json && slmtok info other.json && slmtok info a.txt"
+    assert fix_of(slmtok("encode", "a.txt", "b.tx", "-t", "tok.json")).startswith("leave one out: ")
+    for number in range(9):
+        (here / f"{number}.txt").write_text(TEXT)
+    ran = slmtok("encode", *(f"{number}.txt" for number in range(9)), "-t", "tok.json")
+    assert fix_of(ran) == "one command for each of the 9 files"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "fix"),
+    [
+        ("decode data --docs 0,1,2", 2, "--docs 0:3"),
+        ("decode data --docs 5,2", 2, "--docs 5, and a command for each other value"),
+        ("pack a.txt -t tok.json -o new --shard-tokens 10MB", 2,
+         "--shard-tokens 10M for that number of ids, or --shard-tokens 5000000 for 10MB of ids of two bytes each"),
+        ("pack a.txt -t tok.json -o new --output-format nanogpt --chunk-size 8", 2,
+         "--output-format npy, or leave --chunk-size out: a run cuts the ids"),
+        ("pack b.txt -t tok.json -o data --val none", 1,
+         "--force to replace it, or name another --output; one command with all sources packs them together"),
+        ("audit tok.json --on a.txt --metadata tok.json", 2,
+         "leave it out, or slmtok vocab tok.json --metadata -o vocab.json, and name that"),
+        ("audit tok.json --on a.txt --metadata other.json", 2,
+         "leave it out, or slmtok vocab other.json --metadata -o vocab.json, and name that; "
+         "slmtok diff tok.json other.json compares the two"),
+        ("sample-corpus --lines 100", 2,
+         "use --bytes 17700, about 100 lines: their size is given, not their number"),
+        ("vocab tok.json -o vocab.json", 2,
+         "--metadata for the file that models need; slmtok vocab tok.json --json > vocab.json for the list as JSON; "
+         "or -o vocab.txt"),
+        ("count a.txt --memory 99", 2, "--memory 99GB"),
+        ("count a.txt --memory 100", 2, "--memory 100MB, or --memory 100GB"),
+        ("count a.txt --memory 512", 2, "--memory 512MB"),
+        ("count a.txt --memory 10MB", 2, "--memory 1GB"),
+    ],
+)  # fmt: skip
+def test_the_value_of_an_option(slmtok, here: Path, line: str, code: int, fix: str) -> None:
+    package.load("tok.json").save("other.json")
+    assert fix_of(slmtok(*line.split()), code) == fix
+
+
+def test_a_text_beside_a_tokenizer_that_is_verified(slmtok, here: Path) -> None:
+    ran = slmtok("verify", "tok.json", "a.txt")
+    assert "fix:   slmtok audit tok.json --on a.txt proves that a tokenizer loses nothing of it" in ran.out
+    assert "fix:   slmtok audit TOK --on a.txt proves " in slmtok("verify", "a.txt").out
+
+
+def test_the_lines_of_a_sample(slmtok, here: Path) -> None:
+    assert slmtok("sample-corpus", "--bytes", 177_000, "-o", "stories.txt").code == 0
+    assert 900 < len((here / "stories.txt").read_bytes().splitlines()) < 1100
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "count --help.txt": "slmtok count ./--help.txt",
+        "count -p": "slmtok count ./-p",
+        "-p a.txt": "name a command first: slmtok COMMAND ./-p a.txt",
+        "--input a.txt": "name a command first: slmtok COMMAND --input a.txt",
+        "tok.json a.txt": "name a command first: slmtok COMMAND tok.json a.txt",
+        "-t tok.json encode a.txt": "slmtok encode a.txt -t tok.json",
+    }.items(),
+)
+def test_files_before_the_command_and_names_with_dashes(slmtok, here: Path, line: str, fix: str) -> None:
+    for name in ("-p", "--help.txt"):
+        (here / name).write_text(TEXT)
+    assert fix_of(slmtok(*line.split())) == fix
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        # The number of new tokens, and special ones.
+        "extend tok.json a.txt --add 1 -o new.json": "use --vocab {more}, 1 more than the {n_vocab} of tok.json",
+        "extend tok.json --tokens <|user|> -o new.json": "slmtok set-special tok.json 'user=<|user|>' "
+        "-o with-special.json",
+        "slice tok.json --start 0 --end 280 -o new.json": "slmtok slice --help",
+        "slice tok.json --size 280 -o new.json": "use --vocab 280",
+        # Options of other tools.
+        "train r.jsonl --field body --vocab 290": "use --text-key body",
+        "train t.csv --sep , --vocab 290": "leave it out: .csv has commas between columns, .tsv tabs; the separator "
+        "cuts text files into documents",
+        "export tok.json --to hf -o new": "use --output-format hf",
+        "export tok.json --to sentencepiece -o new": "use --output-format hf, or --output-format tiktoken",
+        "decode data -n 1": "use --docs 0:1",
+        "pack a.txt -t tok.json -o new --append-eos": "leave it out: pack puts bos before each document, "
+        "and eos after it",
+        "verify tok.json --on a.txt": "slmtok audit tok.json --on a.txt",
+        "show tok.json --file a.txt": "slmtok show tok.json - < a.txt",
+        "view -f a.txt tok.json": "slmtok view tok.json - < a.txt",
+        # An argument that an option names.
+        "exposure --data data": "slmtok exposure data",
+        "encode --input a.txt -t tok.json": "slmtok encode a.txt -t tok.json",
+        "info --file=tok.json": "slmtok info tok.json",
+        "merge --counts a.counts -o m.counts": "slmtok merge a.counts -o m.counts",
+        "encode -i a.txt -t tok.json": "slmtok encode a.txt -t tok.json",
+        "count -i a.txt -o n.counts": "slmtok count a.txt -o n.counts",
+        "slice --file tok.json --vocab 280 -o new.json": "slmtok slice tok.json --vocab 280 -o new.json",
+        "eval tok.json --data a.txt": "use --on a.txt",
+        "bench -t tok.json --text a.txt": "use --on a.txt",
+        "audit tok.json -f a.txt": "use --on a.txt",
+        "pack a.txt -t tok.json -o new --seq-len 8": "leave it out: a run cuts the ids into sequences, "
+        "by data.seq_len; --output-format npy --chunk-size 8 writes rows",
+        "pack --input a.txt -t tok.json -o new --seq-len 8": "slmtok pack a.txt -t tok.json -o new",
+        "merge --inputs a.counts": "slmtok merge a.counts",
+        "extend tok.json --on a.txt --vocab 291 -o new.json": "slmtok extend tok.json a.txt --vocab 291 -o new.json",
+        "encode -m tok.json a.txt": "use -t tok.json",
+        "count -t a.txt -o n.counts": "slmtok count a.txt -o n.counts",
+        "slice tok.json --keep 280": "use --vocab 280",
+        "slice tok.json -n 280": "use --vocab 280",
+        "view tok.json --port 80": "leave it out: the page is one file, which needs no server; --open shows it "
+        "in the browser",
+        # Ids and roles.
+        "set-special tok.json --set user=x -o new.json": "slmtok set-special tok.json user=x -o new.json",
+        "set-special tok.json --add=<|user|> -o new.json": "slmtok set-special tok.json 'user=<|user|>' -o new.json",
+        "prune tok.json --ids 280 281 -o new.json": "printf '%s\\n' 280 281 > prune-ids.txt && "
+        "slmtok prune tok.json --ids prune-ids.txt -o new.json",
+        "set-special tok.json user: <|user|> -o new.json": "slmtok set-special tok.json 'user=<|user|>' -o new.json",
+        "set-special tok.json user:<|user|> -o new.json": "slmtok set-special tok.json 'user=<|user|>' -o new.json",
+    }.items(),
+)  # fmt: skip
+def test_options_and_words_of_other_tools(slmtok, here: Path, line: str, fix: str) -> None:
+    n_vocab = package.load("tok.json").n_vocab
+    found = fix_of(slmtok(*line.split()))
+    assert found == fix.format(n_vocab=n_vocab, more=n_vocab + 1)
+    if found.startswith("slmtok ") and " < " not in found:
+        assert slmtok(*shlex.split(found)[1:]).code == 0
+
+
+def test_two_texts_in_the_place_of_tokenizers(slmtok, here: Path) -> None:
+    assert fix_of(slmtok("diff", "a.txt", "b.txt"), 1) == (
+        "name two tokenizers: slmtok diff TOK TOK --on a.txt --on b.txt"
+    )
+
+
+def test_lines_of_ids_that_are_read_as_text(slmtok, here: Path) -> None:
+    """A list of short numbers in a text is none."""
+    assert slmtok("encode", "a.txt", "-t", "tok.json", "-o", "ids.txt").code == 0
+    note = "note: ids.txt looks like lines of ids, and its digits were read as text; name the text that was encoded"
+    ran = slmtok("pack", "ids.txt", "-t", "tok.json", "-o", "new")
+    assert ran.code == 0 and note in ran.err
+    (here / "digits.txt").write_text("1 2 3\n4 5 6\n" * 99)
+    assert "looks like" not in slmtok("pack", "digits.txt", "-t", "tok.json", "-o", "digits").err
+
+
+def test_a_text_on_stdin(here: Path) -> None:
+    command = [sys.executable, "-m", "slmtok"]
+    with Path("a.txt").open() as file:
+        ran = subprocess.run([*command, "count", "-o", "n.counts"], stdin=file, capture_output=True, text=True)
+    assert ran.returncode == 2 and "CORPUS... is missing, and stdin is a file" in ran.stderr
+    assert "  fix:   slmtok count - -o n.counts\n" in ran.stderr
+    line = ["extend", "tok.json", "--vocab", "291", "-o", "new.json"]
+    ran = subprocess.run([*command, *line], input=TEXT, capture_output=True, text=True)
+    assert "  fix:   slmtok extend tok.json - --vocab 291 -o new.json\n" in ran.stderr
