@@ -57,6 +57,8 @@ from slmtok.errors import (
 _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir|while) ")
 EXTRA_ARGUMENT = re.compile(r"[Gg]ot unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
+RUN_IS = "RUN is a folder that slm train wrote; no pretrained models are loaded"
+"""The limit of an error for the name of a model of another program."""
 _SHORT_NAME = 2
 _DATA_SET = re.compile(r"[\w-]+(/[\w.-]+)?", re.ASCII)
 """The name of a data set of the Hugging Face Hub."""
@@ -185,13 +187,16 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     if context is None:
         return OptionError(fact, where=called, fix=f"{called} --help", option=name)
     where = context.command_path
-    fix = f"{where} --help"
+    fix, limit = f"{where} --help", None
     if isinstance(error, click.NoSuchOption):
         fact, fix, name = _unknown_option(error.option_name, context)
     elif isinstance(error, click.MissingParameter):
         name = parameter_name(error.param)
         fact, missing_fix = _missing_parameter(name, error.param, context)
         fix = missing_fix or fix
+        named = context.params.get("tokenizer")
+        # Such as `slm sample gpt2`, a model elsewhere.
+        limit = RUN_IS if name.startswith("RUN") and named and not os.path.exists(named) else None  # noqa: PTH110
     elif isinstance(error, click.BadParameter):
         from slmtok.cli.wrong_values import valid_value
 
@@ -207,7 +212,7 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         # An argument may hold spaces.
         extra = next((each for each in arguments_of(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
         fix = _without_extra(extra, context)
-    return OptionError(fact, where=where, fix=fix, option=name)
+    return OptionError(fact, where=where, limit=limit, fix=fix, option=name)
 
 
 def _without_extra(extra: str, context: click.Context) -> str:
@@ -271,6 +276,9 @@ def _with_quotes(context: click.Context) -> str | None:
     if not taken or "TEXT" not in str(taken[-1].metavar) or taken[-1].nargs == -1:
         return None
     text = positional(context)[len(taken) - 1 :]
+    if any(map(os.path.exists, text)) and not os.path.exists(" ".join(text)):  # noqa: PTH110
+        # Names of files are not words of one.
+        return None
     return line_without(text, context, " ".join(text))
 
 
@@ -423,6 +431,7 @@ def _corpus_words(option: str, value: str | None) -> list[str]:
 
 _FIRST = re.compile("[,:;] ")
 """Ends the options of a remedy, before what it says of them."""
+_EACH_OTHER = re.compile(", and a (?:run|command) for each other value")
 
 
 def _translated(context: click.Context, *, least: int = 2) -> str | None:
@@ -435,6 +444,7 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
     if len(unknown) < (1 if whole else least):
         return None
     words: list[str] = []
+    each_other = ""
     rest = enumerate(arguments)
     for at, word in rest:
         flag, equals, _ = word.partition("=")
@@ -454,11 +464,12 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
             # Two options of another tool may name one argument.
             is_named = argument in map(shlex.quote, words)
             words += [] if is_named else shlex.split(argument or _FIRST.split(ours.removeprefix("use "))[0])
+            each_other = each_other or "".join(_EACH_OTHER.findall(ours))
         elif not ours.startswith("leave it out") or len(unknown) < least:
             # What a single option is left out for is said.
             return None
     line: str = whole(None, words) if whole else command_line(context, words)
-    return line
+    return line + each_other
 
 
 def _are_foreign(context: click.Context) -> bool:

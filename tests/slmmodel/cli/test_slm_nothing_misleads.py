@@ -677,7 +677,7 @@ def test_a_split_of_packed_data_is_no_path(slm, here):
 
 
 EVALUATIONS = {
-    "eval run data": (2, "use --on data\n"),
+    "eval run data": (2, "slm eval run --on data\n"),
     "eval run --data data": (2, "use --on data\n"),
     "eval run --tasks piqa": (2, "use slm pairs RUN FILE, slm passkey or slm probe; slm eval scores text\n"),
     "eval run --certificate x.json --losses x.json": (2, "another --certificate\n"),
