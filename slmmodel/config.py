@@ -539,7 +539,7 @@ def _meant_value(name: str, value: Any) -> str | None:
 def _fix_of(name: str, value: Any) -> Fix:
     """A value that the setting takes, or the advice to leave it out where its default is another setting's or none."""
     if name.startswith(_BUDGET):
-        return meant_amount(name.removeprefix(_BUDGET), value)
+        return meant_amount(f"{name.removeprefix(_BUDGET)}={{}}", value)
     if name not in OPTIONS:
         return "correct it"
     if joined := joined_settings(name, value):
