@@ -417,11 +417,10 @@ def refuse_contradiction(settings: Settings, named: Settings) -> None:
         own, other = named[name], settings[name]
         if is_other_value(name, own.value, other.value):
             place = f"{other.where}{'' if name in other.where else f' {name}'}={other.value}"
-            raise OptionError(
-                f"{place} and {own.where} {own.value} are the same setting",
-                fix=f"leave out {place}" + f", or {own.where} {own.value}" * (own.where != "data"),  # as Python cannot
-                option=name.rpartition(".")[2],
-            )
+            kind = f"{name.removeprefix(_BUDGET)}=" if name.startswith(_BUDGET) else ""
+            mine = f"{own.where}={own.value}" if name in own.where else f"{own.where} {kind}{own.value}"
+            fix = f"leave out {place}" + f", or {mine}" * (own.where != "data")  # as Python cannot
+            raise OptionError(f"{place} and {mine} are the same setting", fix=fix, option=name.rpartition(".")[2])
 
 
 # ---------------------------------------------------------------- checking

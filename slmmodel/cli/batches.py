@@ -40,6 +40,7 @@ _DATA_PANEL = "For packed data, as in slm train"
 
 _HABITS = {
     "--step": instead("--first-step {}", "N"),
+    **dict.fromkeys(("--context", "--block-size", "--max-seq-len", "--max-length"), instead("--seq-len {}", "128")),
     **dict.fromkeys(("--steps", "--batches", "--n-batches", "--num-batches", "--num"), instead("--n {}", "2")),
 }
 

@@ -108,6 +108,7 @@ _HABITS = {
     **SETTING_HABITS,
     **BUDGET_HABITS,
     "--set": instead("--set {}", "NAME=VALUE"),
+    **dict.fromkeys(("--vocab-size", "--n-vocab"), instead("--vocab {}", "1536")),
     EXTRA: _in_one_folder,
     WHOLE: _then_trained,
 }

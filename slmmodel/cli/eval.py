@@ -588,9 +588,14 @@ def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
 
     if is_run(a) and is_run(b) and a != b:
         raise OptionError(f"{a!r} and {b!r} are runs, not files of losses", fix=comparison_of([a, b]), option="a")
-    runs = [str(inside[0]) if (inside := RunFolder(Path(each)).enclosing) else None for each in (a, b)]
-    if all(Path(each).suffix == ".json" and run for each, run in zip((a, b), runs, strict=True)) and runs[0] != runs[1]:
-        fact = f"{a!r} and {b!r} are results of runs, not files of losses"
+    inside = [(Path(each), None) if is_run(each) else RunFolder(Path(each)).enclosing for each in (a, b)]
+    runs = [None if place is None else str(place[0]) for place in inside]
+    is_part = [
+        run and (Path(each).suffix == ".json" or Path(each).is_dir()) for each, run in zip((a, b), runs, strict=True)
+    ]
+    if all(is_part) and runs[0] != runs[1]:
+        are_files = Path(a).is_file() and Path(b).is_file()
+        fact = f"{a!r} and {b!r} are {'results' if are_files else 'parts'} of runs, not files of losses"
         raise OptionError(fact, fix=comparison_of([str(run) for run in runs]), option="a")
     kinds = {path: kind for path in (a, b) if (kind := kind_of_file(path)) in READERS and kind != LOSSES}
     if kinds:

@@ -49,7 +49,7 @@ def _published(value: str | None, arguments: Sequence[str]) -> str:
     folder = value_after(OUTPUT_FLAGS, words)
     given = [*([] if run in words else [run]), *words, *([] if folder else ["-o", free_name(f"{run.rstrip('/')}-hf")])]
     upload = shlex.join(["hf", "upload", repository, folder or given[-1]])
-    return f"leave it out, slm uploads nothing: {shlex.join(['slm', 'export', *given])} && {upload}"
+    return f"leave it out, slm uploads nothing; {shlex.join(['slm', 'export', *given])} && {upload}"
 
 
 _HABITS = {

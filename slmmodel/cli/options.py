@@ -206,7 +206,7 @@ def _budget(budget: str) -> Habit:
 
 
 _STEPS = ("max-steps", "max-iters", "num-steps", "num-iterations")
-_EPOCHS = ("num-epochs", "num-train-epochs")
+_EPOCHS = ("num-epochs", "num-train-epochs", "max-epochs")
 BUDGET_HABITS = {
     **{f"--{kind}": _budget(f"{kind}={{}}") for kind in BUDGETS},
     **{f"--{name}": _budget(budget) for name, budget in FOREIGN_BUDGETS.items()},

@@ -21,7 +21,7 @@ from slmmodel.checks import folder_of
 from slmmodel.errors import SlmmodelError
 from slmmodel.models.presets import PRESETS, nearest_in_size
 from slmmodel.sizes import parse_count
-from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, options_by_flag, positional_params
+from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, options_by_flag, positional, positional_params
 from slmtok.cli.errors import RUN_IS
 from slmtok.cli.options import AmbiguousError, Decorator, argument
 from slmtok.errors import OptionError
@@ -77,7 +77,7 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     # Without torch the packages to install come first.
     ctx.meta["app"].prepare(ctx.info_name)
     folder, given = folder_of(path), RunFolder(Path(path))
-    known, tokenizer, words = runs_in(folder), ctx.params.get("tokenizer"), ctx.meta["arguments"]
+    known, tokenizer, words = runs_in(folder) or runs_in(Path()), ctx.params.get("tokenizer"), ctx.meta["arguments"]
     # A tokenizer that is an argument, and not the value of -t.
     by_place = (word for before, word in pairwise(["", *words]) if before not in ("-t", "--tokenizer"))
     tokenizer = tokenizer if tokenizer in by_place else None
@@ -279,6 +279,8 @@ def _meant(path: str, run: str | None, tokenizer: str | None, ctx: click.Context
         words = [word for word in words if word != tokenizer]
         place = [run, path] if "text" in options else [run, "--prompt", path]
     else:
-        place = [run]
+        # The file of a command with two arguments stands in the place of its first.
+        lacks_run = exists and len(positional(ctx)) < sum(param.required for param in positional_params(ctx.command))
+        place = [run, path] if lacks_run else [run]
     at = words.index(path)
     return command_line(ctx, [*words[:at], *place, *words[at + 1 :]])

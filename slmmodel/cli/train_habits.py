@@ -16,7 +16,7 @@ from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two, with_output
-from slmmodel.cli.run_argument import resumed_at, run_among, trained_anew
+from slmmodel.cli.run_argument import resumed_at, run_among, trained_anew, without
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
 from slmmodel.models import MODELS
@@ -228,6 +228,21 @@ def _compile(value: str | None, arguments: Sequence[str]) -> str:
     return f"--set run.compile={word if word in ('auto', 'off') else 'on'}"
 
 
+_PROCESSES = ("--nproc-per-node", "--gpus", "--devices", "--num-processes", "--num-gpus")
+"""Options of other trainers for the number of processes."""
+
+
+def _processes(command: str) -> Habit:
+    """The command under torchrun, which starts several processes."""
+
+    def under_torchrun(value: str | None, arguments: Sequence[str]) -> str:
+        flags = [word for word in arguments if word.partition("=")[0].replace("_", "-") in _PROCESSES]
+        rest = without([word.partition("=")[0] for word in flags], arguments)
+        return shlex.join(["torchrun", "--nproc-per-node", value or "N", "-m", "slmmodel", command, *rest])
+
+    return under_torchrun
+
+
 def _as_new_run(value: str | None, arguments: Sequence[str]) -> str:
     """`slm resume` with these arguments, as a new run where they change what a run keeps."""
     named = run_among(arguments)
@@ -286,13 +301,14 @@ _HABITS = {
     ),
     **dict.fromkeys(("--model", "--model-name"), _model),
     **dict.fromkeys(
-        ("--nproc-per-node", "--gpus", "--num-processes", "--num-gpus"),
-        instead("torchrun --nproc-per-node {} -m slmmodel train DATA", "N"),
+        _PROCESSES,
+        _processes("train"),
     ),
 }
 TRAIN_HABITS = {**_HABITS, EXTRA: _assigned("train")}
 RESUME_HABITS = {
     **_HABITS,
+    **dict.fromkeys(_PROCESSES, _processes("resume")),
     **{f"--{name}": instead(f"--set run.precision={name}") for name in ("bf16", "fp16")},
     **dict.fromkeys(("--model", "--model-name", "--preset"), instead("leave it out: a run keeps its model")),
     **dict.fromkeys(

@@ -196,7 +196,8 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         fix = missing_fix or fix
         named = context.params.get("tokenizer")
         # Such as `slm sample gpt2`, a model elsewhere.
-        limit = RUN_IS if name.startswith("RUN") and named and not os.path.exists(named) else None  # noqa: PTH110
+        is_name = isinstance(named, str) and not os.path.exists(named)  # noqa: PTH110
+        limit = RUN_IS if name.startswith("RUN") and is_name else None
     elif isinstance(error, click.BadParameter):
         from slmtok.cli.wrong_values import valid_value
 
@@ -338,7 +339,7 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         fix = foreign
     elif name in OUTPUT_FLAGS:
         fact, fix = f"{fact}: the result goes to stdout", _redirected(name, arguments, where, known)
-    elif (others := _commands_with(name, context)) and not bare:
+    elif not (bare or (meant and meant.startswith(name))) and (others := _commands_with(name, context)):
         more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
         listed = ", ".join([*others][:_MAX_SHOWN_COMMANDS])
         given = name if value is None or all(others.values()) else f"{name} {shlex.quote(value)}"
@@ -570,7 +571,7 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
             return fact, command_line(context, [taken, "-t", tokenizer_beside(taken) or "TOK", *rest])
         on = ["--on", taken] if "--on" in options_by_flag(context.command) else []
         return fact, command_line(context, [*_with_run(rest, None), *on])
-    if name.startswith("RUN") and given:
+    if name.startswith("RUN"):
         return fact, command_line(context, _with_run(given, taken))
     if name.startswith("CORPUS") and streams.kind_of_stream(sys.stdin) == "pipe":
         return f"{fact}, and text is piped in", command_line(context, ["-", *given])

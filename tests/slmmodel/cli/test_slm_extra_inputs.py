@@ -80,13 +80,28 @@ LINES = {
     "batches run --seq-len 8 --batch-size 2": "leave them out, or name the data instead of the run",
     "batches run --seq-len 8": "leave it out, or name the data instead of the run",
     # Uploads.
-    "export run --push-to-hub": "leave it out, slm uploads nothing: slm export run -o run-hf"
+    "export run --push-to-hub": "leave it out, slm uploads nothing; slm export run -o run-hf"
     " && hf upload USER/NAME run-hf",
-    "export --push_to_hub run -o new": "leave it out, slm uploads nothing: slm export run -o new"
+    "export --push_to_hub run -o new": "leave it out, slm uploads nothing; slm export run -o new"
     " && hf upload USER/NAME new",
-    "export run --hub_model_id=me/fox": "leave it out, slm uploads nothing: slm export run -o run-hf"
+    "export run --hub_model_id=me/fox": "leave it out, slm uploads nothing; slm export run -o run-hf"
     " && hf upload me/fox run-hf",
-    # Budgets of other trainers.
+    # A run or a text that is missing, or dropped.
+    "resume": "slm resume run",
+    "batches": "slm batches run",
+    "pairs one/x.jsonl": "slm pairs run one/x.jsonl",
+    "ablate tok.json tok2.json a.txt --seeds 1": "slm ablate --seeds 1 -t tok.json -t tok2.json --text a.txt",
+    "compare run/checkpoints run2": "slm eval run --losses run-a.losses && slm eval run2 --losses run2-b.losses"
+    " && slm compare run-a.losses run2-b.losses",
+    "compare run a.txt": "name a file that slm eval RUN --losses FILE writes",
+    # Options of other trainers.
+    "bench run --batch-size 4": "use --batch-sizes 4",
+    "batches data --block-size 32": "use --seq-len 32",
+    "demo a.txt --vocab-size 290": "slm demo a.txt --vocab 290",
+    "train data --num_processes 2 -o x": "use torchrun --nproc-per-node 2 -m slmmodel train data -o x",
+    "resume run --gpus=2": "use torchrun --nproc-per-node 2 -m slmmodel resume run",
+    "train data --trainer.max_epochs 3": "use --budget epochs=3",
+    "train data --budget steps=2 --set run.budget.steps=3": "leave out --set run.budget.steps=3, or --budget steps=2",
     "train data --epochs 1,5": "use --budget epochs=1.5, or --budget epochs=1, and a run for each other value",
     "train data -o x --budget epochs=1,5": "--budget epochs=1.5, or --budget epochs=1, and a run for each other value",
     "train data --steps 10,20": "use --budget steps=10, and a run for each other value",
@@ -128,6 +143,13 @@ def test_a_budget_that_whole_steps_exceed_is_said(slm, here, more):
     line = ["train", "data", "-o", "new", "--preset=cpu-demo", "--no-eval", *more]
     assert note in slm(*line, "--budget", "tokens=500", code=0).err
     assert "becomes" not in slm(*line, "--budget", "tokens=20k", "--dry-run", "--force", code=0).err
+
+
+def test_a_setting_that_is_given_twice_is_said(slm, here):
+    line = ["train", "data", "-o", "new", "--preset=cpu-demo", "--dry-run", "--set", "optim.lr=1e-3", "--set"]
+    note = "note: --set optim.lr=1e-3 is replaced by --set optim.lr=2e-3\n"
+    assert note in slm(*line, "optim.lr=2e-3", code=0).err
+    assert "replaced" not in slm(*line, "optim.lr=1e-3", code=0).err
 
 
 def test_the_note_on_whole_steps():

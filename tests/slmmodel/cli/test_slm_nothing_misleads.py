@@ -366,7 +366,7 @@ OF_OTHER_TRAINERS = {
     "--pretrained gpt2": "random weights, with which every run begins: leave it out; to go on with a run of slm",
     "--init_from scratch": "random weights, with which every run begins: leave it out\n",
     "--gradient_accumulation_steps 4": "--set run.batch_tokens=N: the ids of a step",
-    "--nproc_per_node 2": "torchrun --nproc-per-node 2 -m slmmodel train DATA",
+    "--nproc_per_node 2": "torchrun --nproc-per-node 2 -m slmmodel train data",
 }
 WRONG_SETTINGS = {
     "batch_size=4": "write run.batch_tokens, which is in ids: sequences times ids of a sequence\n",
