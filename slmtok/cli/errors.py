@@ -557,6 +557,7 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
     """(fact, fix) for the parameter `name`, which is required; the fix uses what was given."""
     from slmtok.cli.files import names_tokenizer
     from slmtok.cli.options import INTEGER
+    from slmtok.file_kinds import is_run
 
     fact, given, is_place = f"{name} is missing", arguments_of(context), isinstance(param, click.Argument)
     if name == "--on" and (absent := _absent_tokenizer(context)):
@@ -571,7 +572,7 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
             return fact, command_line(context, [taken, "-t", tokenizer_beside(taken) or "TOK", *rest])
         on = ["--on", taken] if "--on" in options_by_flag(context.command) else []
         return fact, command_line(context, [*_with_run(rest, None), *on])
-    if name.startswith("RUN"):
+    if name.startswith("RUN") and (given or is_run(_with_run(given, taken)[0])):
         return fact, command_line(context, _with_run(given, taken))
     if name.startswith("CORPUS") and streams.kind_of_stream(sys.stdin) == "pipe":
         return f"{fact}, and text is piped in", command_line(context, ["-", *given])
