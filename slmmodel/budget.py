@@ -78,13 +78,22 @@ def budget_of(text: str) -> str:
     return f"time={text}" if 0 < (parse_time(text) or 0) < 1e9 else "tokens=2M"
 
 
-def meant_amount(kind: str, value: object) -> Fix:
-    """The fix for an amount that a budget does not take: `1MB` of tokens, the first of several, else an example."""
-    text = str(value)
-    for amount in (text.rstrip("bB"), text.partition(",")[0]):
-        meant = likely_budget(f"{kind}={{}}", amount)
-        if amount != text and meant.endswith(f"={amount}"):
-            return (Argument("budget", meant), *([EACH_RUN] if "," in text else []))
+def meant_amount(budget: str, value: object) -> Fix:
+    """The fix for an amount that a budget such as `time={}min` does not take, else an example.
+
+    `1MB` of tokens, the number with a decimal comma, and the first of several.
+    """
+    text, kind = str(value), budget.partition("=")[0]
+    decimal = re.fullmatch(r"(\d+),(\d+)([a-z]*)", text, re.ASCII)
+    amounts = [
+        text.rstrip("bB"),
+        *([f"{decimal[1]}.{decimal[2]}{decimal[3]}"] if decimal else []),
+        text.partition(",")[0],
+    ]
+    meant = [budget.format(amount) for amount in amounts if amount != text and _is_budget(budget.format(amount))]
+    if meant:
+        options = [part for each in meant for part in (", or ", Argument("budget", each))][1:]
+        return (*options, *([EACH_RUN] if "," in text else []))
     return (Argument("budget", f"{kind}={BUDGET_EXAMPLES[kind]}"), ", for instance")
 
 
@@ -100,9 +109,33 @@ def meant_budgets(given: object) -> Fix:
 
 def likely_budget(budget: str, amount: str) -> str:
     """A budget such as `time={}min` with this amount, or with 3 where it is none."""
-    kind, _, value = budget.format(amount).partition("=")
+    meant = budget.format(amount)
+    return meant if _is_budget(meant) else budget.format(3)
+
+
+def _is_budget(text: str) -> bool:
+    """Whether `KIND=AMOUNT` is a budget."""
+    kind, _, amount = text.partition("=")
     try:
-        Budget.model_validate({kind: value})
+        Budget.model_validate({kind: amount})
     except ValidationError:
-        return budget.format(3)
-    return budget.format(amount)
+        return False
+    return True
+
+
+MAX_PLAIN = 1e9
+"""Largest amount that a note writes in full."""
+MIN_ROUNDING = 0.1
+"""The share of a budget by which whole steps exceed it, above which a note says so."""
+
+
+def notes_on_rounding(budget: Budget, cost: float, steps: int) -> list[str]:
+    """A note where whole steps, each of which has `cost` of what a budget counts, are much more than the budget."""
+    if steps * cost <= (1 + MIN_ROUNDING) * budget.amount:
+        return []
+
+    def amount(number: float) -> str:
+        return f"{number:,.0f}" if number == round(number) and number < MAX_PLAIN else f"{number:.4g}"
+
+    whole = f"{amount(steps * cost)} {budget.kind}, in {steps} step{'s' * (steps > 1)}"
+    return [f"the budget {budget.kind}={amount(budget.amount)} becomes {whole}: a step has {amount(cost)}"]

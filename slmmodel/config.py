@@ -417,11 +417,10 @@ def refuse_contradiction(settings: Settings, named: Settings) -> None:
         own, other = named[name], settings[name]
         if is_other_value(name, own.value, other.value):
             place = f"{other.where}{'' if name in other.where else f' {name}'}={other.value}"
-            raise OptionError(
-                f"{place} and {own.where} {own.value} are the same setting",
-                fix=f"leave out {place}" + f", or {own.where} {own.value}" * (own.where != "data"),  # as Python cannot
-                option=name.rpartition(".")[2],
-            )
+            kind = f"{name.removeprefix(_BUDGET)}=" if name.startswith(_BUDGET) else ""
+            mine = f"{own.where}={own.value}" if name in own.where else f"{own.where} {kind}{own.value}"
+            fix = f"leave out {place}" + f", or {mine}" * (own.where != "data")  # as Python cannot
+            raise OptionError(f"{place} and {mine} are the same setting", fix=fix, option=name.rpartition(".")[2])
 
 
 # ---------------------------------------------------------------- checking
@@ -539,7 +538,7 @@ def _meant_value(name: str, value: Any) -> str | None:
 def _fix_of(name: str, value: Any) -> Fix:
     """A value that the setting takes, or the advice to leave it out where its default is another setting's or none."""
     if name.startswith(_BUDGET):
-        return meant_amount(name.removeprefix(_BUDGET), value)
+        return meant_amount(f"{name.removeprefix(_BUDGET)}={{}}", value)
     if name not in OPTIONS:
         return "correct it"
     if joined := joined_settings(name, value):

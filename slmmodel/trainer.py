@@ -87,6 +87,8 @@ def train(
             note(text)
         trainer = Trainer(run, config, data, world, report, note)
         trainer.notes += notes
+        if run_before is None:
+            trainer.add_notes(setup.notes_on_budget(given, config, trainer.cost.per_step))
         if verify:
             # It notices files that change while the run reads them.
             trainer.data_guard = DataGuard(data, world)
@@ -130,6 +132,7 @@ def dry_run(
         if steps is not None:
             _, warning = resolve_schedule(config.optim.schedule, steps)
             notes += [warning] if warning else []
+            notes += setup.notes_on_budget(given, config, cost.per_step)
         return {**cost.summary(config, steps), "notes": notes}
 
 
@@ -200,7 +203,7 @@ class Trainer:
         self.data_guard: DataGuard | None = None
         self.notes: list[str] = []
 
-    def _add_notes(self, notes: Collection[str]) -> None:
+    def add_notes(self, notes: Collection[str]) -> None:
         """Shows remarks for people, on the main rank, and keeps them for the result."""
         self.notes += notes
         for text in notes if self.world.is_main else ():
@@ -234,7 +237,7 @@ class Trainer:
         fingerprint = setup.fingerprint_of(self.config, self.data, self.stages.sequences_digest, self.world.device)
         setup.check_ranks_agree(fingerprint, self.world)
         if fingerprint_before is not None:
-            self._add_notes(setup.check_fingerprint(self.folder, fingerprint, allow_mismatch))
+            self.add_notes(setup.check_fingerprint(self.folder, fingerprint, allow_mismatch))
         return fingerprint
 
     def _build(self) -> None:
@@ -255,7 +258,7 @@ class Trainer:
         seconds = train_step.seconds_per_step(PROBE_SECONDS) if is_probed else 0.0
         state.steps = before.get("steps") or setup.steps_of(run_config.budget, self.cost.per_step, seconds)
         self.schedule, warning = resolve_schedule(self.config.optim.schedule, state.steps)
-        self._add_notes([warning] if warning else [])
+        self.add_notes([warning] if warning else [])
 
     def _create_or_resume(self, before: Mapping[str, Any] | None, fingerprint: dict[str, Any]) -> None:
         """Writes the folder of a new run, or loads the newest checkpoint of one that is continued."""
@@ -267,7 +270,7 @@ class Trainer:
             if before["steps"] is None:
                 self.folder.update_fingerprint({**before, "steps": steps})
             moved = setup.record_data_paths(self.folder, self.config.data)
-            self._add_notes([moved] if moved else [])
+            self.add_notes([moved] if moved else [])
         self.world.barrier()
         setup.wait_until_visible(self.folder, self.world)
         self._resume()
@@ -332,7 +335,7 @@ class Trainer:
             trained = steps * self.cost.per_step["targets"]
             self.validator, validations = self.validator.limited_to_share(trained, keep_count=bool(run_config.patience))
         intervals = run_config.intervals(steps, validations)
-        self._add_notes(setup.notes_on_patience(self.config, steps, intervals[0]))
+        self.add_notes(setup.notes_on_patience(self.config, steps, intervals[0]))
         return intervals
 
     def _open_monitor(self) -> None:
@@ -529,7 +532,7 @@ class Trainer:
         """The result of the run; a finished run also writes its weights, card and `result.json`."""
         state, train_step, last = self.state, self.train_step, self.last_result
         counters, validation = state.counters, state.validation
-        self._add_notes(self._note_on_last_loss())
+        self.add_notes(self._note_on_last_loss())
         finished = reason in FINAL_REASONS
         # Collective: every rank gathers and writes its part of `model.safetensors`.
         weights_sha256 = self.folder.finish(train_step.model.state_dict(), self.world) if finished else None

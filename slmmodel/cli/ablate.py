@@ -251,12 +251,15 @@ Axis: TypeAlias = "tuple[str, list[str]]"
 def _not_packed(path: str, data: Sequence[str]) -> OptionError:
     """The error for a tokenizer or a text in the place of packed data."""
     tokenizers = [each for each in data if is_tokenizer(each)]
-    arms = " ".join(f"-t {shlex.quote(each)}" for each in tokenizers or ("a.json", "b.json"))
+    texts = [each for each in data if each not in tokenizers and os.path.exists(each) and is_text(each)]  # noqa: PTH110
     is_arm = path in tokenizers
+    words = [word for word in arguments_of_command() if word not in data]
+    words += [part for each in tokenizers or ("a.json", "b.json") for part in ("-t", each)]
+    words += [part for each in texts or ("CORPUS",) for part in ("--text", each)]
     return OptionError(
         f"{path!r} is {'a tokenizer' if is_arm else 'text'}, not packed data",
         limit="packed data, or --text with a tokenizer for each arm",
-        fix=f"slm ablate {arms} --text {'CORPUS' if is_arm else shlex.quote(path)}",
+        fix=shlex.join(["slm", "ablate", *words]),
         option="data",
     )
 

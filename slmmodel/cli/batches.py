@@ -40,6 +40,7 @@ _DATA_PANEL = "For packed data, as in slm train"
 
 _HABITS = {
     "--step": instead("--first-step {}", "N"),
+    **dict.fromkeys(("--context", "--block-size", "--max-seq-len", "--max-length"), instead("--seq-len {}", "128")),
     **dict.fromkeys(("--steps", "--batches", "--n-batches", "--num-batches", "--num"), instead("--n {}", "2")),
 }
 
@@ -162,13 +163,14 @@ def _open_stages(
     folder = Path(path)
     given = {name: value for name, value in given.items() if value is not None}
     if (folder / "config.yaml").is_file():
-        for flag in [*map(flag_of, given), *to_flags(read)[:1]]:
+        if flags := [*map(flag_of, given), *(word for word in to_flags(read) if word.startswith("--"))]:
+            flags = list(dict.fromkeys(flags))
             raise OptionError(
-                f"{flag} cannot be chosen for a run",
+                f"{' and '.join(flags)} cannot be chosen for a run",
                 where=str(folder),
                 limit="the configuration of a run decides how its sequences are made",
-                fix="leave it out, or name the data instead of the run",
-                option=flag,
+                fix=f"leave {'it' if len(flags) == 1 else 'them'} out, or name the data instead of the run",
+                option=flags[0],
             )
         run = RunFolder.open(folder)
         config, vocab, tokenizer = RunConfig(**run.config), run.vocab, tokenizer or run.tokenizer

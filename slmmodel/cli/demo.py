@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from slmmodel.checkpoint import RunFolder, to_json
 from slmmodel.cli.open_by_path import is_text_for_tokenizer, refuse_run
-from slmmodel.cli.options import BUDGET_HABITS, budget_option, seed_option, threads_option
+from slmmodel.cli.options import BUDGET_HABITS, budget_option, input_words, seed_option, threads_option, with_output
 from slmmodel.cli.reading import corpus_options, to_flags, to_record
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.train import TrainProgress
@@ -30,7 +30,7 @@ from slmmodel.json_files import FaultError, read_object
 from slmmodel.sizes import format_time
 from slmtok import atomic
 from slmtok.cli.arguments import OUTPUT_FLAGS, refuse_list, value_after
-from slmtok.cli.errors import WHOLE
+from slmtok.cli.errors import EXTRA, WHOLE
 from slmtok.cli.options import (
     INTEGER,
     TOKENIZER,
@@ -85,7 +85,33 @@ def _then_trained(value: str | None, words: Sequence[str]) -> str:
     return shlex.join(["slm", "demo", *line]) + (f" && {shlex.join(train)}" if sets else "")
 
 
-_HABITS = {**SETTING_HABITS, **BUDGET_HABITS, "--set": instead("--set {}", "NAME=VALUE"), WHOLE: _then_trained}
+def _in_one_folder(value: str | None, arguments: Sequence[str]) -> str:
+    """For an argument too many: the demo with it as the output, of the file whose name has spaces, or of a folder with
+    copies of all texts.
+    """
+    texts = input_words(arguments)
+    rest = [word for word in arguments if word not in texts]
+    if with_output(arguments):
+        return shlex.join(["slm", "demo", *with_output(arguments)])
+    if Path(" ".join(texts)).exists():
+        return shlex.join(["slm", "demo", " ".join(texts), *rest])
+    if len({Path(text).name for text in texts}) < len(texts) or not all(Path(text).exists() for text in texts):
+        return (
+            "leave all but one out: slm demo takes one file, folder, glob or hf:NAME, and generates stories without it"
+        )
+    folder = free_name("texts")
+    copy = shlex.join(["cp", "-r", *texts, folder])
+    return f"mkdir {folder} && {copy} && {shlex.join(['slm', 'demo', folder, *rest])}"
+
+
+_HABITS = {
+    **SETTING_HABITS,
+    **BUDGET_HABITS,
+    "--set": instead("--set {}", "NAME=VALUE"),
+    **dict.fromkeys(("--vocab-size", "--n-vocab"), instead("--vocab {}", "1536")),
+    EXTRA: _in_one_folder,
+    WHOLE: _then_trained,
+}
 
 
 @command("demo", example="slm demo text.txt -o demo", habits=_HABITS)

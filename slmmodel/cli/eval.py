@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,13 +32,13 @@ from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, 
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import begun_stages, open_mixture_of, split_of_mixture, steps_trained, training_data
 from slmmodel.cli.result_files import check_result, load_certificate, proof, to_envelope, write_result
-from slmmodel.cli.run_argument import run_argument_of
+from slmmodel.cli.run_argument import on_texts, run_argument_of
 from slmmodel.cli.text import STDIN, Text, is_text
 from slmmodel.errors import Mismatch, MissingInput, OptionError
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.foreign_names import FOREIGN_VALUES
 from slmtok import atomic
-from slmtok.cli.errors import EXTRA
+from slmtok.cli.errors import EXTRA, RUN_IS
 from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_given, option
 from slmtok.cli.output import Outcome, Row, counted, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
@@ -70,7 +68,7 @@ def _data_named(value: str | None, arguments: Sequence[str]) -> str:
         return f"--split {path}"
     if not (Path(path).exists() or is_text(path)):
         raise missing_path(path, "--on DATA|TEXT, by its name; for text itself --on -, and pipe it in")
-    return _each_check(arguments) or _each_on(arguments) or f"--on {shlex.quote(path)}"
+    return _each_check(arguments) or on_texts(eval, arguments, "RUN")
 
 
 def _each_check(arguments: Sequence[str]) -> str | None:
@@ -80,19 +78,6 @@ def _each_check(arguments: Sequence[str]) -> str | None:
         return None
     rest = [word for word in arguments if word not in checks and word != "--check"]
     return " && ".join(shlex.join(["slm", "eval", *rest, "--check", each]) for each in checks)
-
-
-def _each_on(arguments: Sequence[str]) -> str | None:
-    """The command for each of several data, as arguments or with `--on`; None for one, and where files are named."""
-    data, rest = [], []
-    for before, word in pairwise(["", *arguments]):
-        if before == "--on" or (not (before + word).startswith("-") and os.path.exists(word) and not is_run(word)):  # noqa: PTH110
-            data.append(word)
-        elif word != "--on":
-            rest.append(word)
-    if len(data) < 2 or {"--certificate", "--losses"} & {*rest}:
-        return None
-    return " && ".join(shlex.join(["slm", "eval", *rest, "--on", each]) for each in data)
 
 
 def _run_named(value: str | None, arguments: Sequence[str]) -> str:
@@ -251,7 +236,8 @@ def _named_run(run: str | None, check: str | None, tokenizer: str | None) -> str
     fact = "RUN is missing" + (f"; {tokenizer} is a tokenizer" if tokenizer else "")
     fix = "slm eval RUN" + ("" if check is None else f" --check {shlex.quote(check)}")
     fix += f", or slmtok eval {tokenizer} --on TEXT, which needs no model" if tokenizer else ""
-    raise OptionError(fact, fix=fix, option="run")
+    limit = RUN_IS if tokenizer and not Path(tokenizer).exists() else None
+    raise OptionError(fact, limit=limit, fix=fix, option="run")
 
 
 def _check_windows(run: RunFolder, seq_len: int | None, seq_bytes: int | None, stride: int | None) -> None:
@@ -602,9 +588,14 @@ def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
 
     if is_run(a) and is_run(b) and a != b:
         raise OptionError(f"{a!r} and {b!r} are runs, not files of losses", fix=comparison_of([a, b]), option="a")
-    runs = [str(inside[0]) if (inside := RunFolder(Path(each)).enclosing) else None for each in (a, b)]
-    if all(Path(each).suffix == ".json" and run for each, run in zip((a, b), runs, strict=True)) and runs[0] != runs[1]:
-        fact = f"{a!r} and {b!r} are results of runs, not files of losses"
+    inside = [(Path(each), None) if is_run(each) else RunFolder(Path(each)).enclosing for each in (a, b)]
+    runs = [None if place is None else str(place[0]) for place in inside]
+    is_part = [
+        run and (Path(each).suffix == ".json" or Path(each).is_dir()) for each, run in zip((a, b), runs, strict=True)
+    ]
+    if all(is_part) and runs[0] != runs[1]:
+        are_files = Path(a).is_file() and Path(b).is_file()
+        fact = f"{a!r} and {b!r} are {'results' if are_files else 'parts'} of runs, not files of losses"
         raise OptionError(fact, fix=comparison_of([str(run) for run in runs]), option="a")
     kinds = {path: kind for path in (a, b) if (kind := kind_of_file(path)) in READERS and kind != LOSSES}
     if kinds:

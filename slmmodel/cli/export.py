@@ -8,15 +8,17 @@ from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.open_by_path import load_torch, open_run
-from slmmodel.cli.options import run_argument, step_option
+from slmmodel.cli.options import run_argument, step_option, with_output
+from slmmodel.cli.run_argument import run_among, without
 from slmmodel.errors import OptionError
 from slmmodel.folder_lock import check_in_place
 from slmtok.atomic import check_outputs
-from slmtok.cli.arguments import folder_for_file
+from slmtok.cli.arguments import OUTPUT_FLAGS, folder_for_file, value_after
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import check_is_folder_name
 from slmtok.cli.options import choice, command, dry_run_option, option, output_options
 from slmtok.cli.output import Outcome, print_rows
+from slmtok.files import free_name
 from slmtok.foreign_options import nearest_remark
 
 
@@ -29,14 +31,32 @@ def _format(value: str | None, arguments: Sequence[str]) -> str:
 
 def _folder(value: str | None, arguments: Sequence[str]) -> str:
     """For an argument too many that names nothing: the command with it as the folder to write."""
-    has_output = any(word.partition("=")[0] in ("-o", "--output") for word in arguments)
-    if value is None or value not in arguments or has_output or Path(value).exists():
-        return ""
-    at = [*arguments].index(value)
-    return shlex.join(["slm", "export", *arguments[:at], *arguments[at + 1 :], "-o", value])
+    words = with_output(arguments, takes_run=True)
+    return shlex.join(["slm", "export", *words]) if words else ""
 
 
-_HABITS = {**dict.fromkeys(("--format", "--to", "--target"), _format), EXTRA: _folder}
+_HUB = ("--push-to-hub", "--hub-model-id", "--repo-id")
+"""Options of other programs that upload a model."""
+
+
+def _published(value: str | None, arguments: Sequence[str]) -> str:
+    """For an option that uploads a model: the command that writes the folder, and the one that uploads it."""
+    flags = [word.partition("=")[0] for word in arguments if word.partition("=")[0].replace("_", "-") in _HUB]
+    kept = without([*flags, "--private"], arguments)
+    # A flag takes no value.
+    words = [*([value] if value is not None and Path(value).exists() else []), *kept]
+    repository, run = "USER/NAME" if value is None or Path(value).exists() else value, run_among(arguments) or "RUN"
+    folder = value_after(OUTPUT_FLAGS, words)
+    given = [*([] if run in words else [run]), *words, *([] if folder else ["-o", free_name(f"{run.rstrip('/')}-hf")])]
+    upload = shlex.join(["hf", "upload", repository, folder or given[-1]])
+    return f"leave it out, slm uploads nothing; {shlex.join(['slm', 'export', *given])} && {upload}"
+
+
+_HABITS = {
+    **dict.fromkeys(("--format", "--to", "--target"), _format),
+    **dict.fromkeys(_HUB, _published),
+    EXTRA: _folder,
+}
 
 
 @command("export", example="slm export run --output-format hf -o for-transformers", habits=_HABITS)

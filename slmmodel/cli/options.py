@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Sequence
+from glob import has_magic
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from slmmodel import sizes
-from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, budget_of, likely_budget
+from slmmodel.budget import BUDGET_EXAMPLES, BUDGETS, budget_of, likely_budget, meant_amount
+from slmmodel.checkpoint import RunFolder, new_name
 from slmmodel.cli.run_argument import parse_step, run_argument_of, without
 from slmmodel.config import OPTIONS, RunSection
 from slmmodel.foreign_names import FOREIGN_BUDGETS
 from slmmodel.run_files import FINGERPRINT_FIELDS
+from slmtok.cli.arguments import OUTPUT_FLAGS
 from slmtok.cli.options import (
     FLOAT,
     AmbiguousError,
@@ -24,6 +29,7 @@ from slmtok.cli.options import (
     option,
     tokenizer_option,
 )
+from slmtok.file_kinds import is_run
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -113,6 +119,33 @@ def set_in_two(value: str | None, arguments: Sequence[str]) -> str:
     return f"--set {name.rstrip('=:')}={last.lstrip('=') or more}" if name else ""
 
 
+def input_words(arguments: Sequence[str]) -> list[str]:
+    """The arguments that are neither options nor follow one."""
+    return [word for before, word in pairwise(["", *arguments]) if not before.startswith("-") and word[:1] != "-"]
+
+
+def with_output(arguments: Sequence[str], *, takes_run: bool = False) -> list[str]:
+    """The arguments with the one that stands for an output behind `-o`; nothing where none does.
+
+    A run does, unless the command takes one (`takes_run`), and a last one that names nothing, where all others name
+    inputs. A finished run is not replaced: a new name beside it is written.
+    """
+    words = input_words(arguments)
+    absent = [word for word in words if _is_absent(word) and (takes_run or not os.path.splitext(word)[1])]  # noqa: PTH122
+    outputs = [word for word in words if (is_run(word) and not takes_run) or word in absent]
+    has_output = any(word.partition("=")[0] in OUTPUT_FLAGS for word in arguments)
+    if has_output or len(outputs) != 1 or len(words) < 2 or absent not in ([], words[-1:]):
+        return []
+    output = outputs[0]
+    name = new_name(Path(output)) if RunFolder(Path(output)).finished else output
+    return [*(word for word in arguments if word != output), "-o", name]
+
+
+def _is_absent(word: str) -> bool:
+    """Whether a word names no input: no file, glob or data set."""
+    return not (os.path.exists(word) or has_magic(word) or ":" in word)  # noqa: PTH110
+
+
 def one_text(command: str, flag: str = "") -> Habit:
     """For an argument too many that is a word of the text: the command with all words as one, behind `flag`.
 
@@ -159,13 +192,21 @@ COUNT_HABITS = dict.fromkeys(("--n", "-n", "--num", "--n-samples", "--limit"), i
 
 
 def _budget(budget: str) -> Habit:
-    """Names a budget such as `time={}min` with the value that was given, if that is one."""
+    """Names a budget such as `time={}min` with the value that was given, or with the one that it means."""
     example = BUDGET_EXAMPLES.get(budget.removesuffix("={}"), "")
-    return lambda value, arguments: f"--budget {likely_budget(budget, value or example)}"
+
+    def instead_of(value: str | None, arguments: Sequence[str]) -> str:
+        likely = likely_budget(budget, value or example)
+        if value is None or likely == budget.format(value):
+            return f"--budget {likely}"
+        parts = meant_amount(budget, value)
+        return "".join(each if isinstance(each, str) else f"--budget {shlex.quote(each.value)}" for each in parts)
+
+    return instead_of
 
 
 _STEPS = ("max-steps", "max-iters", "num-steps", "num-iterations")
-_EPOCHS = ("num-epochs", "num-train-epochs")
+_EPOCHS = ("num-epochs", "num-train-epochs", "max-epochs")
 BUDGET_HABITS = {
     **{f"--{kind}": _budget(f"{kind}={{}}") for kind in BUDGETS},
     **{f"--{name}": _budget(budget) for name, budget in FOREIGN_BUDGETS.items()},

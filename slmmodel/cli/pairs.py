@@ -13,7 +13,7 @@ from slmmodel.cli.open_by_path import bounded_lines, open_run, stdin_lines
 from slmmodel.cli.options import POSITIVE, opening_options, run_argument, run_as_argument
 from slmmodel.cli.text import STDIN
 from slmmodel.errors import CorruptFile, InvalidInput, MissingInput, OptionError
-from slmtok.cli.options import argument, command, option
+from slmtok.cli.options import argument, arguments_of_command, command, option
 from slmtok.cli.output import Outcome, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.file_kinds import is_run
@@ -47,9 +47,7 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
         swapped = f"slm pairs {shlex.quote(file)} {shlex.quote(run)}"
         raise OptionError(f"{run!r} is named as the run, and {file!r} as the file", fix=swapped, option="run")
     if Path(file).is_dir():
-        what = "run" if is_run(file) else "folder"
-        fix = f"slm pairs {shlex.quote(run)} FILE" + f" && slm pairs {shlex.quote(file)} FILE" * (what == "run")
-        raise OptionError(f"{file!r} is a {what}, not a file of pairs", limit="JSON lines", fix=fix, option="file")
+        raise _no_file(run, file)
     listed = read_pairs(file, good, bad, by)
     context = open_run(run, **opening)
     from slmmodel.evaluation.retrieval import sequence_nats
@@ -86,6 +84,24 @@ def pairs(run: str, file: str, good: str, bad: str, by: str | None, batch_size: 
     ]
     head = [by or "", "pairs", "right", "95 % interval", "ties"]
     return Outcome({"path": run, "file": file, "groups": result}, lambda: write_text(table(head, rows_shown)))
+
+
+def _no_file(run: str, folder: str) -> OptionError:
+    """The error for a folder in the place of the file; the fix takes the files of pairs in it, or both runs."""
+    rest = [word for word in arguments_of_command() if word not in (run, folder)]
+    fact, lines = f"{folder!r} is a folder, not a file of pairs", sorted(Path(folder).glob("*.jsonl"))
+    limit = "JSON lines; one file, or - for stdin"
+    if is_run(folder):
+        both = " && ".join(shlex.join(["slm", "pairs", each, "FILE", *rest]) for each in (run, folder))
+        fact, fix = f"{folder!r} is a run, not a file of pairs", f"name the FILE of pairs: {both}"
+    elif len(lines) > 1:
+        files = f"{shlex.quote(str(Path(folder)))}/*.jsonl"
+        fix = f"cat {files} | {shlex.join(['slm', 'pairs', run, '-', *rest])}"
+    elif lines:
+        fix = shlex.join(["slm", "pairs", run, str(lines[0]), *rest])
+    else:
+        fix = "name a file with an object a line: the folder has no .jsonl"
+    return OptionError(fact, limit=limit, fix=fix, option="file")
 
 
 def read_pairs(file: str, good: str, bad: str, by: str | None) -> list[Pair]:

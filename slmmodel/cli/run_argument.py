@@ -21,10 +21,11 @@ from slmmodel.checks import folder_of
 from slmmodel.errors import SlmmodelError
 from slmmodel.models.presets import PRESETS, nearest_in_size
 from slmmodel.sizes import parse_count
-from slmtok.cli.arguments import OUTPUT_FLAGS, command_line
+from slmtok.cli.arguments import OUTPUT_FLAGS, command_line, options_by_flag, positional, positional_params
+from slmtok.cli.errors import RUN_IS
 from slmtok.cli.options import AmbiguousError, Decorator, argument
 from slmtok.errors import OptionError
-from slmtok.file_kinds import NAMES, kind_of_file
+from slmtok.file_kinds import NAMES, is_run, kind_of_file
 from slmtok.files import free_name
 
 
@@ -76,7 +77,7 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
     # Without torch the packages to install come first.
     ctx.meta["app"].prepare(ctx.info_name)
     folder, given = folder_of(path), RunFolder(Path(path))
-    known, tokenizer, words = runs_in(folder), ctx.params.get("tokenizer"), ctx.meta["arguments"]
+    known, tokenizer, words = runs_in(folder) or runs_in(Path()), ctx.params.get("tokenizer"), ctx.meta["arguments"]
     # A tokenizer that is an argument, and not the value of -t.
     by_place = (word for before, word in pairwise(["", *words]) if before not in ("-t", "--tokenizer"))
     tokenizer = tokenizer if tokenizer in by_place else None
@@ -98,8 +99,7 @@ def _refuse(path: str, paths: Sequence[str], ctx: click.Context) -> None:
         error.fact = f"RUN is missing: {tokenizer!r} is a tokenizer, and there is {error.fact}"
     if (name := tokenizer or path) and not os.path.exists(name) and nearest_in_size(name):  # noqa: PTH110
         # The name of a model elsewhere, such as gpt2.
-        folder_of_train = "RUN is a folder that slm train wrote; no pretrained models are loaded"
-        error.limit = "; ".join(filter(None, [folder_of_train, error.limit]))
+        error.limit = "; ".join(filter(None, [RUN_IS, error.limit]))
     raise error
 
 
@@ -229,15 +229,43 @@ def run_among(words: Sequence[str]) -> str | None:
     return next((word for word in words if RunFolder(Path(word)).exists()), None)
 
 
+def on_texts(command: click.Command, arguments: Sequence[str], run: str) -> str:
+    """The command line with the data among its arguments behind `--on`; a command for each where `--on` takes one.
+
+    `run` is the one that is scored where none is named.
+    """
+    options, texts, rest = options_by_flag(command), list[str](), list[str]()
+    for before, word in pairwise(["", *arguments]):
+        is_value = before in options and not options[before].is_flag
+        is_option = word.startswith("-") and word != "-"
+        if before == "--on" or word.startswith("--on=") or not (is_value or is_option or is_run(word)):
+            texts.append(word.removeprefix("--on="))
+        elif word != "--on":
+            rest.append(word)
+    line = ["slm", str(command.name), *(rest if any(map(is_run, rest)) else [run, *rest])]
+    if options["--on"].multiple:
+        return shlex.join([*line, *(part for text in texts for part in ("--on", text))])
+    written = {value for flag, value in pairwise(rest) if flag in ("--certificate", "--losses") and len(texts) > 1}
+
+    def of_text(word: str, text: str) -> str:
+        """The word; an output with the name of the text, as the second command would not replace that of the first."""
+        return str(Path(word).with_stem(f"{Path(word).stem}-{Path(text).stem}")) if word in written else word
+
+    return " && ".join(shlex.join([*(of_text(word, text) for word in line), "--on", text]) for text in texts)
+
+
 def _meant(path: str, run: str | None, tokenizer: str | None, ctx: click.Context) -> str | None:
     """The command line with `run` in the place of `path`, which may be the data, the text to continue, or a preset."""
     options = {param.name for param in ctx.command.params}
     words, exists = list(ctx.meta["arguments"]), os.path.exists(path)  # noqa: PTH110
+    if exists and "on" in options and (elsewhere := run_among(words) or run):
+        return on_texts(ctx.command, words, elsewhere)
     if exists and (elsewhere := run_among(words)):
-        # The two change places, unless an option names the data.
         run = elsewhere
-        swaps = "on" not in options and all(param.nargs == 1 for param in ctx.command.params)
-        words = [path if word == run else word for word in words if swaps or word != run]
+        if len(positional_params(ctx.command)) == 1:
+            return command_line(ctx, [word for word in words if word != path])
+        # The two change places.
+        words = [path if word == run else word for word in words]
     elif not exists and "text" in options and (run_behind := run_among(words)):
         # TEXT RUN for RUN TEXT.
         exchanged = {path: run_behind, run_behind: path}
@@ -251,6 +279,8 @@ def _meant(path: str, run: str | None, tokenizer: str | None, ctx: click.Context
         words = [word for word in words if word != tokenizer]
         place = [run, path] if "text" in options else [run, "--prompt", path]
     else:
-        place = [run, "--on", path] if "on" in options and exists and "--on" not in words else [run]
+        # The file of a command with two arguments stands in the place of its first.
+        lacks_run = exists and len(positional(ctx)) < sum(param.required for param in positional_params(ctx.command))
+        place = [run, path] if lacks_run else [run]
     at = words.index(path)
     return command_line(ctx, [*words[:at], *place, *words[at + 1 :]])

@@ -17,7 +17,14 @@ from slmmodel.checkpoint import CONFIG, METRICS, SUMS, RunFolder, new_name, read
 from slmmodel.checks import missing_path
 from slmmodel.cli import reading
 from slmmodel.cli.curves import check_figure, draw, result_rows
-from slmmodel.cli.open_by_path import check_text, is_text_for_tokenizer, open_if_text, refuse_run, tokenizer_near
+from slmmodel.cli.open_by_path import (
+    check_text,
+    is_text_for_tokenizer,
+    note_of_command,
+    open_if_text,
+    refuse_run,
+    tokenizer_near,
+)
 from slmmodel.cli.options import (
     SETTINGS,
     STEP,
@@ -519,9 +526,14 @@ def read_settings(config: str | None, sets: Sequence[str], budget: str | None, v
     from_file = read_yaml(config) if config is not None else {}
     if config is not None and not from_file and is_main() and not settings().quiet:
         note(f"{config} sets nothing")
-    from_options = read_assignments(sets)
+    from_options: Settings = {}
+    for assigned in (read_assignments([text]) for text in sets):
+        _note_on_replaced(from_options, assigned)
+        from_options |= assigned
     if budget is not None:
-        from_options |= read_budget(budget, "--budget")
+        from_budget = read_budget(budget, "--budget")
+        refuse_contradiction(from_options, from_budget)
+        from_options |= from_budget
     named = {
         # Training data are an argument, everything else an option.
         name: Setting(str(value), "DATA" if name == "data.train" else flag_of(name))
@@ -533,6 +545,13 @@ def read_settings(config: str | None, sets: Sequence[str], budget: str | None, v
     with add_origin_to_errors(given):
         check_without_data(given)
     return given
+
+
+def _note_on_replaced(before: Settings, assigned: Settings) -> None:
+    """A note on a setting that a later `--set` replaces, as one that follows a fix does."""
+    for name in before.keys() & assigned.keys():
+        if before[name].value != assigned[name].value:
+            note_of_command(f"--set {name}={before[name].value} is replaced by --set {name}={assigned[name].value}")
 
 
 _LANGUAGES = {".py": "Python, as nanoGPT takes it", ".toml": "TOML", ".ini": "INI", ".cfg": "INI", ".sh": "a script"}

@@ -15,8 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from slmmodel.checkpoint import RunFolder
-from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two
-from slmmodel.cli.run_argument import resumed_at, run_among, trained_anew
+from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two, with_output
+from slmmodel.cli.run_argument import resumed_at, run_among, trained_anew, without
 from slmmodel.config import OPTIONS, model_options
 from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
 from slmmodel.models import MODELS
@@ -24,6 +24,7 @@ from slmmodel.models.presets import PRESETS, nearest_in_size
 from slmmodel.sizes import parse_count, parse_share
 from slmtok.cli.errors import EXTRA, WHOLE
 from slmtok.cli.options import Habit, instead
+from slmtok.file_kinds import is_run
 from slmtok.foreign_options import VALIDATION_FILES, VALIDATION_SHARES
 from slmtok.options import ReadOptions, option_specs
 
@@ -131,7 +132,7 @@ NAMING = ("-t", "--tokenizer", "--set", "-o", "--output", "--config", "--val")
 def _assigned(command: str) -> Habit:
     """For an argument too many: the command with `--set` before each NAME=VALUE, as other tools take settings.
 
-    Of `slm train` with several data, the command that mixes them.
+    Of `slm train` with a run, the command that writes it; with several data, the command that mixes them.
     """
     known = [*model_options(), *OPTIONS]
 
@@ -148,12 +149,18 @@ def _assigned(command: str) -> Habit:
         in_two = set_in_two(value, arguments) or budget_in_two(value, arguments)
         if in_two or words != [*arguments]:
             return in_two or shlex.join(["slm", command, *words])
+        if command != "train":
+            return ""
+        named = with_output(arguments)
+        given = named or arguments
         data = [
             word
-            for before, word in pairwise(["", *arguments])
-            if before not in NAMING and not word.startswith("-") and os.path.exists(word)  # noqa: PTH110
+            for before, word in pairwise(["", *given])
+            if before not in NAMING and not word.startswith("-") and os.path.exists(word) and not is_run(word)  # noqa: PTH110
         ]
-        return several_data(command, data, arguments) if command == "train" and len(data) > 1 else ""
+        if len(data) > 1:
+            return several_data(command, data, given)
+        return shlex.join(["slm", command, *named]) if named else ""
 
     return with_set
 
@@ -221,6 +228,21 @@ def _compile(value: str | None, arguments: Sequence[str]) -> str:
     return f"--set run.compile={word if word in ('auto', 'off') else 'on'}"
 
 
+_PROCESSES = ("--nproc-per-node", "--gpus", "--devices", "--num-processes", "--num-gpus")
+"""Options of other trainers for the number of processes."""
+
+
+def _processes(command: str) -> Habit:
+    """The command under torchrun, which starts several processes."""
+
+    def under_torchrun(value: str | None, arguments: Sequence[str]) -> str:
+        flags = [word for word in arguments if word.partition("=")[0].replace("_", "-") in _PROCESSES]
+        rest = without([word.partition("=")[0] for word in flags], arguments)
+        return shlex.join(["torchrun", "--nproc-per-node", value or "N", "-m", "slmmodel", command, *rest])
+
+    return under_torchrun
+
+
 def _as_new_run(value: str | None, arguments: Sequence[str]) -> str:
     """`slm resume` with these arguments, as a new run where they change what a run keeps."""
     named = run_among(arguments)
@@ -279,13 +301,14 @@ _HABITS = {
     ),
     **dict.fromkeys(("--model", "--model-name"), _model),
     **dict.fromkeys(
-        ("--nproc-per-node", "--gpus", "--num-processes", "--num-gpus"),
-        instead("torchrun --nproc-per-node {} -m slmmodel train DATA", "N"),
+        _PROCESSES,
+        _processes("train"),
     ),
 }
 TRAIN_HABITS = {**_HABITS, EXTRA: _assigned("train")}
 RESUME_HABITS = {
     **_HABITS,
+    **dict.fromkeys(_PROCESSES, _processes("resume")),
     **{f"--{name}": instead(f"--set run.precision={name}") for name in ("bf16", "fp16")},
     **dict.fromkeys(("--model", "--model-name", "--preset"), instead("leave it out: a run keeps its model")),
     **dict.fromkeys(

@@ -167,7 +167,7 @@ def read_losses(path: str | Path) -> Losses:
     """Reads a file of losses. Raises `MissingInput`, `CorruptFile`, `Unreadable`, `WrongType`."""
     from safetensors import SafetensorError, safe_open
 
-    path, fix = Path(_one_path(path)), "slm eval RUN --losses FILE writes one"
+    path, fix = Path(_one_path(path)), "name a file that slm eval RUN --losses FILE writes"
     if not path.is_file():
         kind = "a folder" if path.is_dir() else "no regular file"
         wrong = f"is {kind}, not a file of losses" if path.exists() else "does not exist"

@@ -21,7 +21,7 @@ import torch
 
 from slmmodel import checkpoint, optim
 from slmmodel import config as configs
-from slmmodel.budget import Budget
+from slmmodel.budget import Budget, notes_on_rounding
 from slmmodel.checkpoint import RunFolder, new_name
 from slmmodel.checks import check_utf8
 from slmmodel.config import OptimConfig, RunConfig, Settings, resolve, settings_of, to_yaml
@@ -257,6 +257,14 @@ def notes_on_time(settings: Settings) -> list[str]:
     number = float(given.value)
     seconds = f"{number:g} second{'s' * (number != 1)}"
     return [f"the budget time={given.value} is {seconds} of training; {given.value}min is minutes"]
+
+
+def notes_on_budget(settings: Settings, config: RunConfig, per_step: Mapping[str, float]) -> list[str]:
+    """A note on a budget among the settings that whole steps exceed by much."""
+    budget = config.run.budget
+    if budget.kind in ("time", "steps") or not any(name.startswith("run.budget.") for name in settings):
+        return []
+    return notes_on_rounding(budget, per_step[budget.kind], steps_of(budget, per_step))
 
 
 _ACTS_WITH: dict[str, tuple[str, Callable[[RunConfig, RunData], bool]]] = {

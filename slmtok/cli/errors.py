@@ -62,6 +62,8 @@ from slmtok.errors import (
 _COMMAND = re.compile("(slmtok|slm|pip|python|printf|make|eval|sed|cp|mkdir|while) ")
 EXTRA_ARGUMENT = re.compile(r"[Gg]ot unexpected extra arguments? \((\S+).*\)")
 """click's message, with the first argument."""
+RUN_IS = "RUN is a folder that slm train wrote; no pretrained models are loaded"
+"""The limit of an error for the name of a model of another program."""
 _SHORT_NAME = 2
 _DATA_SET = re.compile(r"[\w-]+(/[\w.-]+)?", re.ASCII)
 """The name of a data set of the Hugging Face Hub."""
@@ -203,13 +205,17 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
     if context is None:
         return OptionError(fact, where=called, fix=f"{called} --help", option=name)
     where = context.command_path
-    fix = f"{where} --help"
+    fix, limit = f"{where} --help", None
     if isinstance(error, click.NoSuchOption):
         fact, fix, name = _unknown_option(error.option_name, context)
     elif isinstance(error, click.MissingParameter):
         name = parameter_name(error.param)
         fact, missing_fix = _missing_parameter(name, error.param, context)
         fix = missing_fix or fix
+        named = context.params.get("tokenizer")
+        # Such as `slm sample gpt2`, a model elsewhere.
+        is_name = isinstance(named, str) and not os.path.exists(named)  # noqa: PTH110
+        limit = RUN_IS if name.startswith("RUN") and is_name else None
     elif isinstance(error, click.BadParameter):
         from slmtok.cli.wrong_values import valid_value
 
@@ -225,7 +231,7 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
         # An argument may hold spaces.
         extra = next((each for each in arguments_of(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
         name, fix = "", _without_extra(extra, context)
-    return OptionError(fact, where=where, fix=_unless_given(fix, name or extra, context), option=name)
+    return OptionError(fact, where=where, limit=limit, fix=_unless_given(fix, name or extra, context), option=name)
 
 
 def _unless_given(fix: str, wrong: str, context: click.Context) -> str:
@@ -308,6 +314,9 @@ def _with_quotes(context: click.Context) -> str | None:
     if not taken or "TEXT" not in str(taken[-1].metavar) or taken[-1].nargs == -1:
         return None
     text = positional(context)[len(taken) - 1 :]
+    if any(map(os.path.exists, text)) and not os.path.exists(" ".join(text)):  # noqa: PTH110
+        # Names of files are not words of one.
+        return None
     return line_without(text, context, " ".join(text))
 
 
@@ -380,7 +389,7 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         fact, fix = f"{fact}: the result goes to stdout", _redirected(name, arguments, where, known)
     elif value and not meant and takes_tokenizer(value, context):
         fix = f"use -t {shlex.quote(value)}"
-    elif (others := _commands_with(name, context)) and not bare:
+    elif not (bare or (meant and meant.startswith(name))) and (others := _commands_with(name, context)):
         more = f" and {len(others) - _MAX_SHOWN_COMMANDS} more" if len(others) > _MAX_SHOWN_COMMANDS else ""
         listed = ", ".join([*others][:_MAX_SHOWN_COMMANDS])
         given = name if value is None or all(others.values()) else f"{name} {shlex.quote(value)}"
@@ -478,6 +487,7 @@ def _corpus_words(option: str, value: str | None) -> list[str]:
 
 _FIRST = re.compile("[,:;] ")
 """Ends the options of a remedy, before what it says of them."""
+_EACH_OTHER = re.compile(", and a (?:run|command) for each other value")
 
 
 def _translated(context: click.Context, *, least: int = 2) -> str | None:
@@ -490,6 +500,7 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
     if len(unknown) < (1 if whole else least):
         return None
     words: list[str] = []
+    each_other = ""
     rest = enumerate(arguments)
     for at, word in rest:
         flag, equals, _ = word.partition("=")
@@ -509,11 +520,12 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
             # Two options of another tool may name one argument.
             is_named = argument in map(shlex.quote, words)
             words += [] if is_named else shlex.split(argument or _FIRST.split(ours.removeprefix("use "))[0])
+            each_other = each_other or "".join(_EACH_OTHER.findall(ours))
         elif not ours.startswith("leave it out") or len(unknown) < least:
             # What a single option is left out for is said.
             return None
     line: str = whole(None, words) if whole else command_line(context, words)
-    return line
+    return line + each_other
 
 
 def _are_foreign(context: click.Context) -> bool:
@@ -602,6 +614,7 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
     """(fact, fix) for the parameter `name`, which is required; the fix uses what was given."""
     from slmtok.cli.files import names_tokenizer
     from slmtok.cli.options import INTEGER
+    from slmtok.file_kinds import is_run
 
     fact, given, is_place = f"{name} is missing", arguments_of(context), isinstance(param, click.Argument)
     if name == "--on" and (absent := _absent_tokenizer(context)):
@@ -616,7 +629,7 @@ def _missing_parameter(name: str, param: click.Parameter | None, context: click.
             return fact, command_line(context, [taken, "-t", tokenizer_beside(taken) or "TOK", *rest])
         on = ["--on", taken] if "--on" in options_by_flag(context.command) else []
         return fact, command_line(context, [*_with_run(rest, None), *on])
-    if name.startswith("RUN") and given:
+    if name.startswith("RUN") and (given or is_run(_with_run(given, taken)[0])):
         return fact, command_line(context, _with_run(given, taken))
     if name.startswith("CORPUS") and (kind := streams.kind_of_stream(sys.stdin)) in ("pipe", "file"):
         found = "text is piped in" if kind == "pipe" else "stdin is a file"

@@ -24,6 +24,7 @@ from slmtok.cli.arguments import (
     names_input,
     options_by_flag,
     parameter_name,
+    placeholder_words,
     positional,
     positional_params,
     stands_for_path,
@@ -31,6 +32,7 @@ from slmtok.cli.arguments import (
 )
 from slmtok.cli.output import EACH
 from slmtok.errors import OptionError
+from slmtok.file_kinds import ABLATION, kind_of_file
 from slmtok.files import free_name, read_file
 
 _JSON = "--json"
@@ -62,6 +64,7 @@ def read_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
     _refuse_file_of_json(ctx, args)
     _refuse_two_lengths(ctx, args)
     _refuse_divided_list(ctx, args)
+    _refuse_unrepeated(ctx, args)
     args = ctx.meta["arguments"] = _divide_names(ctx, args)
     _refuse_divided_number(ctx, args)
     _refuse_option_after_dashes(ctx, args)
@@ -251,6 +254,47 @@ def _refuse_divided_list(ctx: click.Context, args: Sequence[str]) -> None:
                 listed = [part for each in [first, *more] for part in (flag, each)][1:]
             fact = f"{' '.join([flag, first, *more])}: a list {is_one}"
             _refuse(fact, ctx, flag, [*args[: at + 1], *listed, *rest[len(more) :]])
+
+
+_TEXTS = {"TEXT", "CORPUS", "FILE"}
+"""Placeholders of arguments that take any file."""
+
+
+def _refuse_unrepeated(ctx: click.Context, args: Sequence[str]) -> None:
+    """Refuses `--on a.txt b.txt`, whose second text would be an argument: an option takes one value each time.
+
+    Only where the arguments of the command take no file of this kind.
+    """
+    from slmtok.cli.files import names_tokenizer
+
+    options = options_by_flag(ctx.command)
+    taken = {word for param in positional_params(ctx.command) for word in placeholder_words(param)}
+    if taken & _TEXTS:
+        return
+
+    def kind_of(word: str) -> str | None:
+        found = "TOK" if names_tokenizer(word) else kind_of_file(word) if os.path.isfile(word) else None  # noqa: PTH113
+        return None if found in taken or (found == ABLATION and "ABLATION" in taken) else found
+
+    kept: list[str] = []
+    wrong: list[str] = []
+    flag, kind = "", None
+    for before, word in pairwise(["", *args]):
+        given, equals, value = word.partition("=")
+        option = options.get(given if equals else before)
+        if option is not None:
+            is_path = option.multiple and stands_for_path(option)
+            flag, kind = (given if equals else before, kind_of(value if equals else word)) if is_path else ("", None)
+        elif kind is not None and kind_of(word) == kind:
+            kept.append(flag)
+            wrong = wrong or [flag, kept[-2], word]
+        else:
+            kind = None
+        kept.append(word)
+    if wrong:
+        flag, first, second = wrong
+        fact = f"{flag} takes one value each time, and {second!r} stands behind {first!r}"
+        _refuse(fact, ctx, flag, kept, limit=f"{flag} before each value")
 
 
 def _is_listed(option: click.Option, word: str) -> bool:

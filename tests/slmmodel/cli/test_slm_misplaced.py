@@ -45,7 +45,7 @@ REFUSED = {
     "compare run run2": (2, "'run' and 'run2' are runs, not files of losses", f"fix:   {COMPARISON}"),
     "eval run none.txt": (1, "no file or folder 'none.txt'", "fix:   --on DATA|TEXT"),
     "eval run 'my text'": (1, "no file or folder 'my text'", "fix:   --on DATA|TEXT"),
-    "eval run text.txt": (2, "unexpected extra argument (text.txt)", "fix:   use --on text.txt\n"),
+    "eval run text.txt": (2, "unexpected extra argument (text.txt)", "fix:   slm eval run --on text.txt\n"),
     "eval text.txt run": (2, "'text.txt' is not a run folder", "fix:   slm eval run --on text.txt\n"),
     "eval data": (1, "'data' is packed data, not a run folder", "fix:   slm eval run --on data\n"),
     "sample tok.json Once": (1, "RUN is missing: 'tok.json' is a tokenizer, and", "fix:   slm sample run Once\n"),

@@ -366,7 +366,7 @@ OF_OTHER_TRAINERS = {
     "--pretrained gpt2": "random weights, with which every run begins: leave it out; to go on with a run of slm",
     "--init_from scratch": "random weights, with which every run begins: leave it out\n",
     "--gradient_accumulation_steps 4": "--set run.batch_tokens=N: the ids of a step",
-    "--nproc_per_node 2": "torchrun --nproc-per-node 2 -m slmmodel train DATA",
+    "--nproc_per_node 2": "torchrun --nproc-per-node 2 -m slmmodel train data",
 }
 WRONG_SETTINGS = {
     "batch_size=4": "write run.batch_tokens, which is in ids: sequences times ids of a sequence\n",
@@ -677,7 +677,7 @@ def test_a_split_of_packed_data_is_no_path(slm, here):
 
 
 EVALUATIONS = {
-    "eval run data": (2, "use --on data\n"),
+    "eval run data": (2, "slm eval run --on data\n"),
     "eval run --data data": (2, "use --on data\n"),
     "eval run --tasks piqa": (2, "use slm pairs RUN FILE, slm passkey or slm probe; slm eval scores text\n"),
     "eval run --certificate x.json --losses x.json": (2, "another --certificate\n"),
