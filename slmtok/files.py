@@ -11,12 +11,12 @@ import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
 from slmtok.checks import check_path, expanded_home, is_file_name
 from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
+from slmtok.path_arguments import free_name as free_name  # part of this module for its callers
 
 MAX_FILE_BYTES = {
     "tokenizer file": 128 << 20,
@@ -216,10 +216,3 @@ def file_digest(path: str | os.PathLike[str]) -> str:
         while block := file.read(_BLOCK_BYTES):
             state.update(block)
     return state.hexdigest()
-
-
-def free_name(name: str) -> str:
-    """A name like this one that no file has: `tok-2.json` beside `tok.json`."""
-    path = Path(name)
-    others = (str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in count(2))
-    return name if not path.exists() else next(other for other in others if not Path(other).exists())

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
-from slmtok.calls import Expression, call_text, explains_calls, warn_caller
+from slmtok.calls import explains_calls, pack_meant, warn_caller
 from slmtok.checks import check_output_name, check_path, refuse_home
 from slmtok.corpus import Sources, find
 from slmtok.corpus.contents import refuse_counts
@@ -31,7 +31,7 @@ from slmtok.shards.reader import Shards
 from slmtok.shards.run import pack_shards
 from slmtok.shards.subset import subset_folder, write_subsets
 from slmtok.shards.token_files import META, make_meta, read_meta
-from slmtok.tokenizer import Tokenizer, check_tokenizer, names_file, refuse_swapped
+from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
 
 if TYPE_CHECKING:
     from slmtok.shards.run import OnProgress, RemoteEncoder
@@ -131,22 +131,23 @@ def _warn_of_split(manifest: dict[str, Any], out: Path) -> None:
             )
 
 
-def _check_tokenizer(
-    corpus: object, tokenizer: object, out: object, keywords: dict[str, Any], options: PackOptions | None
-) -> None:
+def _check_tokenizer(corpus: object, tokenizer: object, out: object, keywords: dict[str, Any], options: object) -> None:
     """Raises `WrongType` for anything but a tokenizer, with the call in which each argument has its place."""
-    swapped = call_text("slmtok.pack", [tokenizer, corpus, out], keywords, options)
-    refuse_swapped(tokenizer, corpus, "slmtok.pack(corpus, tokenizer, out)", swapped)
-    last = call_text("slmtok.pack", [corpus, out, tokenizer], keywords, options)
-    refuse_swapped(tokenizer, out, "slmtok.pack(corpus, tokenizer, out)", last)
+    given, kept = [corpus, tokenizer, out], options
+    if isinstance(options, (str, os.PathLike, Tokenizer)):
+        given, kept = [*given, options], None
+    if isinstance(tokenizer, Tokenizer) and kept is options:
+        return
+    limit, fix = "slmtok.pack(corpus, tokenizer, out)", pack_meant(given, keywords, kept)
+    for other in (corpus, *given[2:]):
+        refuse_swapped(tokenizer, other, limit, fix or "name texts and output by paths")
     try:
         check_tokenizer(tokenizer)
     except WrongType as error:
-        path, texts = (corpus, tokenizer) if names_file(corpus) and not names_file(tokenizer) else (tokenizer, corpus)
-        if names_file(path):
-            loaded = Expression(f"slmtok.load({str(path)!r})")
-            error.fix = call_text("slmtok.pack", [texts, loaded, out], keywords, options)
+        error.fix = fix or error.fix
         raise
+    if fix:
+        raise WrongType("several texts are a list of paths", limit=limit, fix=fix)
 
 
 def _check_inference(options: PackOptions, tokenizer: Tokenizer, *, is_remote: bool) -> None:

@@ -1,0 +1,88 @@
+"""Arguments of the wrong shape or in the wrong place: the fix is the call that is meant, and works as printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pasting import pasted
+
+import slmtok
+from slmtok.errors import WrongType
+
+TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
+
+
+@pytest.fixture
+def tok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> slmtok.Tokenizer:
+    """A tokenizer, and in the working folder the texts a.txt and b.txt, tok.json and all.counts."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(TEXT)
+    Path("b.txt").write_text(TEXT.replace("cat", "bird"))
+    slmtok.count("a.txt").save("all.counts")
+    made = slmtok.train("a.txt", vocab_size=280)
+    made.save("tok.json")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ("slmtok.pack('a.txt', 'b.txt', tok, 'o')", "slmtok.pack(['a.txt', 'b.txt'], tok, 'o')"),
+        ("slmtok.pack('a.txt', tok, 'b.txt', 'o')", "slmtok.pack(['a.txt', 'b.txt'], tok, 'o')"),
+        ("slmtok.pack(tok, 'a.txt', 'b.txt', 'o')", "slmtok.pack(['a.txt', 'b.txt'], tok, 'o')"),
+        ("slmtok.pack('a.txt', 'b.txt', 'o', tok)", "slmtok.pack(['a.txt', 'b.txt'], tok, 'o')"),
+        ("slmtok.pack('a.txt', 'b.txt', tok, output='o')", "slmtok.pack(['a.txt', 'b.txt'], tok, 'o')"),
+        ("slmtok.pack('a.txt', 'b.txt', out='o', tokenizer=tok)", "slmtok.pack(['a.txt', 'b.txt'], tok, 'o')"),
+        ("slmtok.pack('a.txt', 'b.txt', tok, val='none')", "slmtok.pack(['a.txt', 'b.txt'], tok, 'data', val='none')"),
+        ("slmtok.pack('a.txt', 'b.txt', 'tok.json', 'o')",
+         "slmtok.pack(['a.txt', 'b.txt'], slmtok.load('tok.json'), 'o')"),
+        ("slmtok.extend(tok, 'a.txt', 'b.txt', vocab_size=282)",
+         "slmtok.extend(tok, slmtok.count(['a.txt', 'b.txt']), vocab_size=282)"),
+        ("slmtok.extend('a.txt', 'b.txt', tok, vocab_size=282)",
+         "slmtok.extend(tok, slmtok.count(['a.txt', 'b.txt']), vocab_size=282)"),
+        ("slmtok.extend(tok, 'a.txt', 'new.json', vocab_size=282)",
+         "slmtok.extend(tok, slmtok.count('a.txt'), vocab_size=282).tokenizer.save('new.json')"),
+        ("slmtok.prune(tok, 'a.txt', 'b.txt')", "slmtok.prune(tok, unused_on=['a.txt', 'b.txt'])"),
+        ("slmtok.prune(tok, ['a.txt', 'b.txt'])", "slmtok.prune(tok, unused_on=['a.txt', 'b.txt'])"),
+        ("slmtok.train('a.txt', 'b.txt', 280)", "slmtok.train(['a.txt', 'b.txt'], vocab_size=280)"),
+        ("slmtok.train('a.txt', 'b.txt', 'new.json', vocab_size=280)",
+         "slmtok.train(['a.txt', 'b.txt'], vocab_size=280).save('new.json')"),
+        ("slmtok.train('a.txt', 280, 'new.json')", "slmtok.train('a.txt', vocab_size=280).save('new.json')"),
+        ("slmtok.count('a.txt', 'b.txt', 'new.counts')", "slmtok.count(['a.txt', 'b.txt']).save('new.counts')"),
+        ("slmtok.merge_counts('all.counts')", "slmtok.merge_counts(['all.counts'], 'all-2.counts')"),
+        ("slmtok.merge_counts(['all.counts'])", "slmtok.merge_counts(['all.counts'], 'all-2.counts')"),
+        ("slmtok.merge_counts('all.counts', 'all.counts', 'all.counts', allow_duplicate=True)",
+         "slmtok.merge_counts(['all.counts', 'all.counts', 'all.counts'], 'all-2.counts', allow_duplicate=True)"),
+        ("slmtok.merge_counts(slmtok.count('a.txt'))", "counts.save('all-2.counts')"),
+    ],
+)  # fmt: skip
+def test_paths_take_their_places(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
+    names = {"tok": tok, "counts": slmtok.count("a.txt")}
+    assert pasted(lambda: eval(call, {"slmtok": slmtok, **names}), WrongType, **names)[0] == fix
+
+
+@pytest.mark.parametrize(
+    ("compiled", "fix"),
+    [
+        (re.compile(r"[a-c]+|\W+"), r"[a-c]+|\W+"),
+        (re.compile(r"[a-c]+|\W+", re.IGNORECASE), r"(?i)[a-c]+|\W+"),
+        (re.compile(r"(?i)[a-c]+|\W+"), r"(?i)[a-c]+|\W+"),
+        (re.compile(r"[a-c]+ | \W+", re.VERBOSE | re.DOTALL), r"(?sx)[a-c]+ | \W+"),
+    ],
+)
+def test_a_compiled_pattern_keeps_its_flags(compiled: re.Pattern[str], fix: str) -> None:
+    with pytest.raises(WrongType) as caught:
+        slmtok.train(slmtok.Texts([TEXT]), vocab_size=280, pattern=compiled)
+    assert caught.value.fix == f"pattern={fix!r}"
+    assert slmtok.train(slmtok.Texts([TEXT]), vocab_size=280, pattern=fix).pattern.regex == fix
+
+
+def test_a_flag_without_an_inline_form_is_named() -> None:
+    for compiled in (re.compile(r"\w+", re.ASCII), re.compile(rb"\w+")):
+        with pytest.raises(WrongType) as caught:
+            slmtok.train(slmtok.Texts([TEXT]), vocab_size=280, pattern=compiled)
+        assert caught.value.fix == (
+            r"pattern='\\w+', with [A-Za-z0-9_] for \w and [0-9] for \d, which match more than ASCII"
+        )
