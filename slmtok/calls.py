@@ -16,9 +16,8 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion, value_text
-from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option
-from slmtok.path_arguments import Paths, free_name, inputs_and_output
-from slmtok.specials import spellings_meant
+from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, specials_meant
+from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
@@ -64,6 +63,7 @@ _VARIABLES = {"Tokenizer": "tok", "PretokenCounts": "counts", "Texts": "slmtok.T
 _REPORTS = {"progress": "stage, done, total", "on_progress": "state"}
 """Options of calls that take a function, and the arguments of this one."""
 _IN_COMMAND = re.compile(r"slm(tok|model)\.cli\.")
+_PACKAGES = ("slmtok.", "slmmodel.")
 
 
 class Expression(str):
@@ -97,11 +97,17 @@ def argument_text(value: object, name: str = "corpus") -> str:
 def warn_caller(message: str) -> None:
     """A `UserWarning` at the line of the program that called this package; none in a command, which prints notes."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("slmtok."):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGES):
         frame, level = frame.f_back, level + 1
         if _IN_COMMAND.match(str(frame.f_globals.get("__name__"))):
             return
     warnings.warn(message, stacklevel=level)
+
+
+def warn_of_file_names(texts: Sequence[object], call: str) -> None:
+    """Warns where each of the first texts is the name of a file; `call` is what takes the text in the first one."""
+    if texts and all(map(is_file_name, texts[:MAX_NAMES])):
+        warn_caller(f"{texts[0]!r} is taken as a text, and is the name of a file; of the text in it: {call}")
 
 
 def explains_calls(target: Target) -> Target:
@@ -164,13 +170,12 @@ def wrong_call(
     given = {each for each, value in keywords.items() if each in options and value is not options[each]}
     given.update(positional[: len(args)])
     shown, where = args, _owner(function)
-    if len(args) == 1 and len(required) == 2 and isinstance(args[0], Mapping) and len(args[0]) == 1:
-        # The pair that a dict of one stands for.
-        shown = next(iter(args[0].items()))
-    elif required == ["role", "text"] and len(names := [*args, *taken.values()]) == 1 and isinstance(names[0], str):
-        shown, taken = next(iter(spellings_meant(names).items())), {}
     of_files = name == "merge_counts" and args and _are_paths(args)
     example = _merged(args, taken) if of_files else where + _completed(name, positional, required, shown, taken)
+    if name == "with_special" and (pairs := _pairs_given(args, keywords)):
+        example = "tok" + "".join(f".with_special({role!r}, {text!r})" for role, text in pairs.items())
+        fact = "with_special() takes one role and its spelling"
+        return WrongType(fact, limit="with_special(role, text)", fix=example)
     for option, value in unknown.items():
         place = next((each for each in missing if each in ("folder", "out")), None)
         if option in OUTPUTS and not takes_any and (place or name in _RESULTS):
@@ -207,6 +212,18 @@ def wrong_call(
         fix = f"{where}{call_text(name, args[: len(positional)], keywords)}, without {left_out}"
     fix = fix or "give options by name"
     return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
+
+
+def _pairs_given(args: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, str]:
+    """Role to spelling of the specials among arguments: of a dict, a list, texts in turn, or keywords."""
+    values = [*args, *keywords.values()]
+    is_texts = all(isinstance(each, str) for each in values)
+    if is_texts and not args and keywords.keys().isdisjoint(("role", "text")):
+        return specials_meant(keywords)
+    if is_texts and len(values) > 2 and len(values) % 2 == 0:
+        return dict(zip(values[::2], values[1::2], strict=True))
+    is_one = len(values) == 1 or (len(args) == 1 and isinstance(args[0], Mapping))
+    return specials_meant(values[0]) if is_one else {}
 
 
 def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keywords: Mapping[str, Any]) -> str | None:
@@ -258,7 +275,7 @@ def _merged(paths: Paths, keywords: Mapping[str, Any]) -> str:
     if len(paths) > 1 and keywords.get("force"):
         files, output = [os.fspath(path) for path in paths[:-1]], os.fspath(paths[-1])
     output = output or free_name("all.counts")
-    if isinstance(files, str) and any(char in files for char in "*?["):
+    if isinstance(files, str) and is_glob(files):
         call = call_text("slmtok.merge_counts", [Expression(f"glob.glob({files!r})"), output], keywords)
         return f"import glob; {call}"
     return call_text("slmtok.merge_counts", [[files] if isinstance(files, str) else files, output], keywords)
