@@ -128,13 +128,18 @@ class TextRun:
     def _ids(self, name: str, text: str, options: Sequence[str] = ()) -> list[int]:
         """The ids of a text, after the special that opens a document; `options` of the call are those of its fix."""
         from slmmodel.run import opening_ids
+        from slmtok.calls import warn_of_file_names
 
-        if not isinstance(text, str):
-            call = {"prompt": "generate", "text": "score"}[name]
+        call = {"prompt": "generate", "text": "score"}[name]
+        if isinstance(text, str):
+            warn_of_file_names([text], _of_file(call, text, options))
+        else:
             load = f"slmmodel.load({os.fspath(self.run.path)!r})"
             fix = f"{name}='Once upon a time'; ids go to {load}.{call}({', '.join(['ids', *options])})"
             if isinstance(text, list | tuple) and text and all(isinstance(each, str) for each in text):
                 fix = f"[run.{call}({', '.join([name, *options])}) for {name} in {name}s], one call for each"
+            if isinstance(text, os.PathLike):
+                fix = _of_file(call, os.fspath(text), options)
             raise WrongType(f"{name} is a str, not {type(text).__name__}", fix=fix)
         return opening_ids(self.run.vocab) + (self.text.encode(text) if text else [])
 
@@ -153,6 +158,14 @@ class TextRun:
         if split is not None:
             raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
         return text_source(_corpus(self.text, data, None), self.run.vocab, "train", NO_VALIDATION)
+
+
+def _of_file(call: str, path: str, options: Sequence[str]) -> str:
+    """The call of a `TextRun` that takes the text in a file."""
+    if call == "score":
+        return f"run.evaluate({path!r}).bpb_total"
+    text = f"open({path!r}, encoding='utf-8').read()"
+    return f"run.{call}({', '.join([text, *options])})"
 
 
 @explains_calls

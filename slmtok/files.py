@@ -17,6 +17,7 @@ from typing import BinaryIO
 from slmtok.checks import check_path, expanded_home, is_file_name
 from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
 from slmtok.path_arguments import free_name as free_name  # part of this module for its callers
+from slmtok.path_arguments import glob_matches
 
 MAX_FILE_BYTES = {
     "tokenizer file": 128 << 20,
@@ -82,6 +83,8 @@ def read_at_most(file: BinaryIO, limit: int) -> bytes:
 
 
 _PART_BYTES = 1 << 20
+_MAX_NAMED = 3
+"""Files that the error for a glob names."""
 
 
 @contextmanager
@@ -144,6 +147,14 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
         return MissingInput(f"no file {str(path)!r}: '~' is not expanded", fix=repr(expanded), path=str(path))
     if Path(path).is_dir():
         return MissingInput(f"{str(path)!r} is a folder, not a file", fix="name a file in it", path=str(path))
+    if matches := glob_matches(str(path)):
+        named = ", ".join(map(repr, matches[:_MAX_NAMED])) + ", ..." * (len(matches) > _MAX_NAMED)
+        return MissingInput(
+            f"no file {str(path)!r}: one file is named, and a glob is not expanded",
+            where=f"it matches {named}",
+            fix=repr(matches[0]) if len(matches) == 1 else "name one of them, or each in a call of its own",
+            path=str(path),
+        )
     return MissingInput(
         f"no file {str(path)!r}",
         where=f"the folder {str(folder)!r}" + ("" if folder.is_dir() else " does not exist either"),

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, final
 
 from slmtok import _engine, atomic
-from slmtok.calls import warn_caller
+from slmtok.calls import argument_text, warn_caller
 from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
+from slmtok.path_arguments import glob_matches
 from slmtok.ragged import Ragged
 from slmtok.vocabulary import PADDING
 
@@ -538,7 +539,7 @@ def encode_files(
     import numpy as np
 
     check_choice("document", document, ("file", "line"))
-    sources = _sources(paths)
+    sources = _sources(paths, out)
     target = atomic.output_path(check_path(out))
     table = target.with_name(target.name + OFFSETS_SUFFIX)
     with atomic.outputs(target, table, inputs=sources, force=force) as (ids_part, table_part):
@@ -572,7 +573,7 @@ def raw_output(out: str | os.PathLike[str]) -> str:
     return name
 
 
-def _sources(paths: object) -> list[str]:
+def _sources(paths: object, out: object) -> list[str]:
     """The files to read. Raises `WrongType`, `MissingInput`, `Unreadable` for other than regular files."""
     if not isinstance(paths, (str, os.PathLike)) and not isinstance(paths, Iterable):
         raise WrongType(f"encode_files takes paths, not {type(paths).__name__}", fix="tok.encode_files(['a.txt'], out)")
@@ -586,6 +587,8 @@ def _sources(paths: object) -> list[str]:
         if "\0" in name or not place.exists():
             error = missing_input(name)
             mention_texts(error, paths, "tok.encode_batch(texts), if they are texts; else check the names")
+            if glob_matches(name) and len(names) == 1:
+                error.fix = f"import glob; tok.encode_files(glob.glob({name!r}), {argument_text(out, 'out')})"
             raise error
         if not place.is_file():
             raise Unreadable(
@@ -598,9 +601,12 @@ def _sources(paths: object) -> list[str]:
     return names
 
 
-def text_sources(paths: object) -> list[str]:
-    """The files to read. Raises `OptionError` for one that is not text, and what `encode_files` raises for paths."""
-    names = _sources(paths)
+def text_sources(paths: object, out: object) -> list[str]:
+    """The files to read. Raises `OptionError` for one that is not text, and what `encode_files` raises for paths.
+
+    out: the output of the call, for the fix.
+    """
+    names = _sources(paths, out)
     for name in names:
         try:
             with Path(name).open("rb", buffering=0) as file:

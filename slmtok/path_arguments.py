@@ -1,13 +1,17 @@
-"""Paths among the arguments of a wrong call: which are texts, which is the output, and a name that no file has."""
+"""Paths among the arguments of a call: names of files in place of texts, globs, inputs and output, and free names."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
 Paths = Sequence[str | os.PathLike[str]]
+MAX_NAMES = 8
+"""Texts at the beginning of many that are compared with the names of files."""
+_MAX_NAME_CHARS = 1024
+_MAX_MATCHES = 1000
 
 
 def free_name(name: str) -> str:
@@ -27,6 +31,31 @@ def inputs_and_output(paths: Paths) -> tuple[str | list[str], str | None]:
     return (names[0] if len(names) == 1 else names), output
 
 
+def is_glob(name: str) -> bool:
+    """Whether a name has a wildcard."""
+    return any(char in name for char in "*?[")
+
+
+def glob_matches(name: str) -> list[str]:
+    """The files that a name with wildcards stands for, at most 1,000, sorted; none for another name."""
+    # The import takes 5 ms.
+    from glob import iglob
+
+    return sorted(islice(iglob(name), _MAX_MATCHES)) if is_glob(name) and "\0" not in name else []  # noqa: PTH207 (any path)
+
+
+def is_file_name(text: object) -> bool:
+    """Whether a text is the name of a file: one with a suffix or a folder, for a word may be a name by chance."""
+    if isinstance(text, os.PathLike):
+        return os.path.isfile(text)  # noqa: PTH113 (false for names that the system refuses)
+    return (
+        isinstance(text, str)
+        and len(text) <= _MAX_NAME_CHARS
+        and ("." in text or os.sep in text)
+        and os.path.isfile(text)  # noqa: PTH113
+    )
+
+
 def _may_exist(name: str) -> bool:
     """Whether a path exists, or names what is no file: a glob, or a data set of the Hub."""
-    return os.path.exists(name) or name.startswith("hf:") or any(char in name for char in "*?[")  # noqa: PTH110
+    return os.path.exists(name) or name.startswith("hf:") or is_glob(name)  # noqa: PTH110

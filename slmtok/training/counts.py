@@ -21,6 +21,7 @@ from slmtok.calls import argument_text, counts_in_memory, explains_calls
 from slmtok.checks import U64, as_list, check_int, check_path
 from slmtok.errors import MissingInput, NotEnoughMemory, OptionError, Setting, WrongType
 from slmtok.files import free_name
+from slmtok.path_arguments import is_glob
 from slmtok.sizes import format_bytes
 from slmtok.training.counts_format import (
     Domain,
@@ -372,7 +373,7 @@ def _merge_meant(first: _Path, second: object, options: Mapping[str, Any]) -> st
         output, inputs = (first, [second]) if os.path.exists(second) else (second, [first])  # noqa: PTH110
     output = os.fspath(output) if options.get("force") else free_name(os.fspath(output))
     given = "".join(f", {name}={value!r}" for name, value in options.items())
-    if any(char in os.fspath(first) for char in "*?[") and isinstance(second, (str, os.PathLike)):
+    if is_glob(os.fspath(first)) and isinstance(second, (str, os.PathLike)):
         files = f"glob.glob({os.fspath(first)!r})"
         return f"import glob; slmtok.merge_counts({files}, {os.fspath(second)!r}{given})"
     return f"slmtok.merge_counts([{', '.join(map(argument_text, inputs))}], {output!r}{given})"

@@ -18,14 +18,12 @@ from slmtok.corpus.streams import bare_suffix
 from slmtok.errors import InvalidText, OptionError, Setting, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
+from slmtok.path_arguments import MAX_NAMES, is_file_name
 from slmtok.record_texts import texts_in
 
 if TYPE_CHECKING:
     from slmtok.training.ingest import CorpusLike
 
-MAX_NAMES = 8
-"""Texts at the beginning of a corpus that are compared with the names of files."""
-_MAX_NAME_CHARS = 1024
 _MANY_TEXTS = "a list or an iterator of str or bytes"
 
 
@@ -171,18 +169,6 @@ def _refuse_counts(corpus: Sequence[object], options: Options, function: str) ->
         f"the corpus is a list of {len(corpus)} PretokenCounts, not of paths",
         limit="counts is the list that you gave",
         fix=saved + (call_text(function, [held], _changed(options)) if function == "slmtok.train" else held),
-    )
-
-
-def is_file_name(text: object) -> bool:
-    """Whether a text is the name of a file: one with a suffix or a folder, for a word may be a name by chance."""
-    if isinstance(text, os.PathLike):
-        return os.path.isfile(text)  # noqa: PTH113 (false for names that the system refuses)
-    return (
-        isinstance(text, str)
-        and len(text) <= _MAX_NAME_CHARS
-        and ("." in text or os.sep in text)
-        and os.path.isfile(text)  # noqa: PTH113
     )
 
 

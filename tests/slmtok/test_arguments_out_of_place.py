@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from pasting import pasted
 
 import slmtok
-from slmtok.errors import WrongType
+from slmtok.errors import MissingInput, WrongType
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
@@ -86,3 +87,55 @@ def test_a_flag_without_an_inline_form_is_named() -> None:
         assert caught.value.fix == (
             r"pattern='\\w+', with [A-Za-z0-9_] for \w and [0-9] for \d, which match more than ASCII"
         )
+
+
+def test_a_glob_is_named_as_one(tok: slmtok.Tokenizer) -> None:
+    found = pasted(lambda: tok.encode_files("*.txt", "ids.bin"), MissingInput, tok=tok, glob=glob)
+    assert found[0] == "import glob; tok.encode_files(glob.glob('*.txt'), 'ids.bin')"
+    assert len(found[1]) == 2
+    with pytest.raises(MissingInput, match="a glob is not expanded") as caught:
+        slmtok.load("*.json")
+    assert (caught.value.where, caught.value.fix) == ("it matches 'tok.json'", "'tok.json'")
+
+
+def test_texts_that_are_names_of_files_warn(tok: slmtok.Tokenizer) -> None:
+    with pytest.warns(UserWarning, match=r"'a.txt' is taken as a text.* slmtok.view\(tok, open\('a.txt'"):
+        slmtok.view(tok, "a.txt")
+    with pytest.warns(UserWarning, match="tok.encode_files") as caught:
+        tok.encode_batch(["a.txt", "b.txt"])
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="tok.count_tokens"):
+        tok.count_tokens(["a.txt"])
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_path_in_place_of_the_text_of_a_page_is_opened(tok: slmtok.Tokenizer) -> None:
+    fix, page = pasted(lambda: slmtok.view(tok, Path("a.txt")), WrongType, tok=tok)  # type: ignore[arg-type]
+    assert fix == "slmtok.view(tok, open('a.txt', encoding='utf-8').read())"
+    assert page == slmtok.view(tok, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ("{'user': '<|user|>', 'tool': '[T]'}", ".with_special('user', '<|user|>').with_special('tool', '[T]')"),
+        ("{'bos_token': '<b>', 'pad_token': '<p>'}", ".with_special('bos', '<b>').with_special('pad', '<p>')"),
+        ("[('user', '<|user|>'), ('tool', '[T]')]", ".with_special('user', '<|user|>').with_special('tool', '[T]')"),
+        ("['<|user|>', '<|tool|>']", ".with_special('user', '<|user|>').with_special('tool', '<|tool|>')"),
+        ("{'user': {'text': '<u>', 'id': 4}, 'tool': 3}",
+         ".with_special('user', '<u>').with_special('tool', '<|tool|>')"),
+        ("{'additional_special_tokens': ['<u>', '<v>']}", ".with_special('u', '<u>').with_special('v', '<v>')"),
+        ("'user', '<|user|>', 'tool', '[T]'", ".with_special('user', '<|user|>').with_special('tool', '[T]')"),
+        ("user='<|user|>', tool='[T]'", ".with_special('user', '<|user|>').with_special('tool', '[T]')"),
+        ("special={'user': '<u>', 'tool': '[T]'}", ".with_special('user', '<u>').with_special('tool', '[T]')"),
+        ("{'user': '<u>'}, force=True", ".with_special('user', '<u>')"),
+    ],
+)  # fmt: skip
+def test_each_special_has_a_call_of_its_own(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
+    assert pasted(lambda: eval(f"tok.with_special({call})", {"tok": tok}), WrongType, tok=tok)[0] == f"tok{fix}"
+
+
+def test_pairs_of_specials_are_a_dict() -> None:
+    with pytest.raises(WrongType) as caught:
+        slmtok.train(slmtok.Texts([TEXT]), vocab_size=280, special=[("user", "<u>")])
+    assert caught.value.fix == "special={'user': '<u>'}"
