@@ -37,7 +37,7 @@ def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example
     except TypeError:
         number = None
     if number is None:
-        meant = integer_meant(value)
+        meant = integer_meant(value) or _end_meant(value)
         if meant is None or not min <= meant <= max:
             meant = 0 if name == "threads" else example or (min if min > 1 else 1)
         raise WrongType(
@@ -82,8 +82,9 @@ def check_index(index: object, call: str, n: int) -> int:
         pass
     meant = None if isinstance(index, (list, tuple)) else integer_meant(index)
     fix = call.format(meant or 0)
-    if isinstance(index, slice) and all(type(each) in (int, type(None)) for each in (index.start, index.stop)):
-        fix = f"[{call.format('i')} for i in {range(n)[index.start : index.stop]}]"
+    part = text_as_slice(index) if isinstance(index, str) else index
+    if isinstance(part, slice) and all(type(each) in (int, type(None)) for each in (part.start, part.stop)):
+        fix = f"[{call.format('i')} for i in {range(n)[part.start : part.stop]}]"
     elif isinstance(index, (list, tuple)) and all(type(each) is int for each in index):
         fix = f"[{call.format('i')} for i in {index}]"
     raise WrongType(f"an index is an integer, not {type(index).__name__} {index!r}", fix=fix, option="index")
@@ -133,6 +134,22 @@ def integer_meant(value: object) -> int | None:
     return None
 
 
+def _end_meant(value: object) -> int | None:
+    """The number that a range from 0 up stands for, also as a slice or as a text such as `0:280` and `[:280]`."""
+    if isinstance(value, str):
+        value = text_as_slice(value)
+    if isinstance(value, (range, slice)) and not value.start and value.step in (None, 1):
+        return value.stop if type(value.stop) is int else None
+    return None
+
+
+def text_as_slice(text: str) -> slice | None:
+    """The slice that a text such as `0:280` or `[:280]` spells; None for another text."""
+    found = _SLICE.fullmatch(text)
+    return slice(*(int(end) if end else None for end in found.groups())) if found else None
+
+
+_SLICE = re.compile(r"\[?\s*(\d{0,18})\s*:\s*(\d{0,18})\s*\]?", re.ASCII)
 _NUMBER = re.compile(r"(\d[\d,_]{0,18})([kKmM]?)", re.ASCII)
 """`8192`, `32,000`, `32_000` and `32k`."""
 
@@ -247,6 +264,8 @@ def _texts_meant(xs: object, text: object, call: str) -> str:
     if are_ids(text):
         return "tok.decode_batch(ids)"
     if isinstance(text, (list, tuple)) and text and all(isinstance(each, str) for each in text):
+        if not any(char.isspace() for each in text for char in each):
+            return f"tok.{call}([' '.join(words) for words in rows])"
         return f"tok.{call}([text for row in rows for text in row])"
     if isinstance(text, Mapping):
         return f"give texts; no field of the record is one: {', '.join(map(str, text)) or 'it has none'}"

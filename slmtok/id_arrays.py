@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, final
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NoReturn, SupportsIndex, cast, final
 
 from slmtok import _engine, atomic
 from slmtok.calls import argument_text, warn_caller
@@ -53,6 +53,7 @@ _MAX_SHOWN = 80
 """Characters of a value that is no id in an error."""
 _ONE_FIX = "tok.decode([id])"
 _TEXT_FIX = "tok.encode(text) gives ids"
+_WORDS_FIX = "[tok.token_to_id(word) for word in ids] for words of tokens; tok.encode(text) gives the ids of a text"
 _MIN, _MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -264,6 +265,8 @@ def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: i
             if isinstance(id, float)
             else "list(map(int, ids))"
             if isinstance(id, str) and id.isdecimal()
+            else _WORDS_FIX
+            if isinstance(id, str)
             else _TEXT_FIX,
         ) from None
     except RuntimeError as error:
@@ -434,6 +437,11 @@ class StreamDecoder:
         self._decoder = _engine.StreamDecoder(encoder)
         self._n_vocab = encoder.n_vocab
         self._n_ids = 0
+
+    def __reduce__(self) -> NoReturn:
+        """Raises `WrongType`: a copy would share the incomplete character with its original."""
+        fact = "a stream of ids is neither copied nor pickled"
+        raise WrongType(fact, limit="a new stream, to which the same ids are pushed, equals it", fix="tok.stream()")
 
     def push(self, id: int) -> str:
         """The text that this id completes. Raises `UnknownId`, `WrongType`, and then leaves the state unchanged."""

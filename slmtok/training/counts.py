@@ -110,6 +110,19 @@ class PretokenCounts:
         hint = f"; {remedy} has it" if remedy else ""
         raise AttributeError(f"PretokenCounts has no attribute {name!r}{hint}", name=name, obj=None if hint else self)
 
+    def __copy__(self) -> PretokenCounts:
+        return self
+
+    def __deepcopy__(self, memo: object) -> PretokenCounts:
+        """The counts themselves, which do not change."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        """Raises `WrongType`: the file of counts has a format of its own."""
+        name = free_name("all.counts")
+        fix = f"counts.save({name!r}), and slmtok.PretokenCounts.load({name!r}) where they are read"
+        raise WrongType("counts are not pickled", fix=fix)
+
     def __len__(self) -> int:
         """Number of distinct pieces."""
         return self.native.distinct

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import glob
+import pickle
 import re
 from pathlib import Path
 
@@ -139,3 +141,33 @@ def test_pairs_of_specials_are_a_dict() -> None:
     with pytest.raises(WrongType) as caught:
         slmtok.train(slmtok.Texts([TEXT]), vocab_size=280, special=[("user", "<u>")])
     assert caught.value.fix == "special={'user': '<u>'}"
+
+
+def test_a_stream_and_counts_say_why_they_are_not_pickled(tok: slmtok.Tokenizer) -> None:
+    for take in (copy.copy, copy.deepcopy, pickle.dumps):
+        assert pasted(lambda take=take: take(tok.stream()), WrongType, tok=tok)[0] == "tok.stream()"
+    counts = slmtok.count("a.txt")
+    assert copy.deepcopy(counts) is copy.copy(counts) is counts
+    with pytest.raises(WrongType) as caught:
+        pickle.dumps(counts)
+    assert caught.value.fix is not None
+    saving, _, loading = caught.value.fix.removesuffix(" where they are read").partition(", and ")
+    eval(saving, {"counts": counts})
+    assert eval(loading, {"slmtok": slmtok}).sha256 == counts.sha256
+
+
+def test_words_are_joined_and_ids_of_words_found(tok: slmtok.Tokenizer) -> None:
+    rows = [["the", "cat"], ["a", "dog"]]
+    fix, made = pasted(lambda: tok.encode_batch(rows), WrongType, tok=tok, rows=rows)  # type: ignore[arg-type]
+    assert fix == "tok.encode_batch([' '.join(words) for words in rows])"
+    assert tok.decode_batch(made) == ["the cat", "a dog"]
+    with pytest.raises(WrongType) as caught:
+        tok.decode(["the", "cat"])
+    assert str(caught.value.fix).startswith("[tok.token_to_id(word) for word in ids] for words of tokens")
+
+
+@pytest.mark.parametrize("size", ["0:275", "[:275]", range(275), slice(0, 275), slice(275)])
+def test_a_slice_from_zero_is_a_size(tok: slmtok.Tokenizer, size: object) -> None:
+    with pytest.raises(WrongType) as caught:
+        slmtok.slice(tok, size)  # type: ignore[arg-type]
+    assert caught.value.fix == "n_vocab=275"
