@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slmmodel.calls import explains_calls, explains_settings, written_keywords
+from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
 from slmmodel.checks import check_bool, check_path
 from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
@@ -349,7 +349,9 @@ def _opened(
         name = os.fspath(data)
         raise MissingInput(f"{name!r} is a run, not text or packed data", fix="name what to train on", path=name)
     if tokenizer is None:
-        raise MissingInput("text needs a tokenizer", where="tokenizer is None", fix="tokenizer=tok, or 'tok.json'")
+        corpus = repr(os.fspath(data)) if isinstance(data, str | os.PathLike) else "data"
+        fix = f"tokenizer={tokenizer_argument(corpus)}"
+        raise MissingInput("text needs a tokenizer", where="tokenizer is None", fix=fix)
     val = settings_of(settings if isinstance(settings, Mapping) else {}).get("data.val")
     return open_corpus(_corpus(Text(tokenizer), data, reading), "auto" if val is None else str(val.value))
 

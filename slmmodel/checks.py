@@ -14,6 +14,20 @@ _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 """Errors of `stat` for paths that are sound, and are reported where they are opened."""
 
 
+_SAVED_IDS = (
+    "import json, numpy, pathlib; numpy.save('ids.npy', ids); "
+    "pathlib.Path('vocab.json').write_text(json.dumps(tok.metadata()))"
+)
+"""Writes ids of the tokenizer `tok` to a file that is read as data, with what the ids stand for."""
+
+
+def _are_ids(value: object) -> bool:
+    """Whether a value is a list or an array of integers; of a list the first one decides."""
+    if isinstance(value, list | tuple):
+        return bool(value) and _integer(value[0]) is not None
+    return "int" in str(getattr(value, "dtype", ""))
+
+
 def check_path(name: str, value: object, of_text: str = "") -> str:
     """`value` as a str. Raises `WrongType`, `OptionError` for an empty one.
 
@@ -23,6 +37,8 @@ def check_path(name: str, value: object, of_text: str = "") -> str:
         is_texts = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
         texts = f", or {of_text.format('texts')}" if of_text and is_texts else ""
         fix = f"{name}='folder'{texts}"
+        if of_text and _are_ids(value):
+            fix = f"{_SAVED_IDS}, then {name}='ids.npy'"
         raise WrongType(f"{name} is named by a str or a Path, not by {_described(value)}", fix=fix)
     if not path:
         raise OptionError(f"{name} is empty", fix=f"{name}='folder'", option=name)
@@ -93,7 +109,7 @@ def check_ids(
 
     `of_text` is the fix for a text, or a list of them; `call`, of the row `each`, is repeated for each of several rows.
     """
-    if isinstance(ids, str | bytes):
+    if isinstance(ids, str | bytes | os.PathLike):
         raise WrongType(f"ids are integers, not {_described(ids)}", fix=of_text)
     refuse_masked(ids)
     given = ids.tolist() if hasattr(ids, "tolist") else ids
