@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -27,7 +28,7 @@ FOREIGN_OPTIONS = {
         ("config", "config_file", "config_path"),
         ("settings", f"import yaml, then {OF_FILE}"),
     ),
-    **dict.fromkeys(("dataset", "corpus", "train_data", "train_dataset"), ("data", "data=%r")),
+    **dict.fromkeys(("dataset", "corpus", "train", "train_data", "train_dataset"), ("data", "data=%r")),
     "do_sample": ("max_new_tokens", "temperature=0 for the likeliest ids, 0.8 to draw"),
     "eos_token_id": ("max_new_tokens", "stop_ids=(%r,)"),
     "epochs": ("budget", "budget='epochs=%s'"),
@@ -188,21 +189,25 @@ def _by_name(
     named: list[str] = []
     for index, value in enumerate(given):
         default = places[index].default if index < len(places) else value
-        if index < len(places) and (default in (Parameter.empty, None) or type(value) is type(default)):
+        is_sequence = isinstance(value, list | tuple) and isinstance(default, list | tuple)
+        if index < len(places) and (default in (Parameter.empty, None) or type(value) is type(default) or is_sequence):
             kept.append(repr(os.fspath(value) if isinstance(value, os.PathLike) else value))
             continue
         option = next((each for each in options if _takes(each, value)), None)
         if option is None:
             return None
         options.remove(option)
-        named.append(f"{option.name}={value!r}")
+        # A folder that exists is no output: beside data it holds others, for validation.
+        named.append(f"{option.name}={ ({'data.val': value} if option.name == 'settings' else value)!r}")
     return (kept, named) if named and all(len(each) <= MAX_SHOWN for each in kept + named) else None
 
 
 def _takes(option: Parameter, value: object) -> bool:
     """Whether an option is the likely place of a value: by its annotation; a str is a tokenizer file, or the output."""
     if isinstance(value, str):
-        return option.name == "tokenizer" if value.endswith(".json") else option.name == "output"
+        is_device = re.fullmatch(r"(cpu|mps|cuda)(:\d+)?", value) is not None
+        wanted = "tokenizer" if value.endswith(".json") else "device" if is_device else "output"
+        return option.name == ("settings" if wanted == "output" and os.path.isdir(value) else wanted)  # noqa: PTH112
     return type(value).__name__ in str(option.annotation).split(" | ")
 
 

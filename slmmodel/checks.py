@@ -25,7 +25,7 @@ def _are_ids(value: object) -> bool:
     """Whether a value is a list or an array of integers; of a list the first one decides."""
     if isinstance(value, list | tuple):
         return bool(value) and _integer(value[0]) is not None
-    return "int" in str(getattr(value, "dtype", ""))
+    return hasattr(value, "shape") and "int" in str(getattr(value, "dtype", ""))
 
 
 def check_path(name: str, value: object, of_text: str = "") -> str:
@@ -36,7 +36,9 @@ def check_path(name: str, value: object, of_text: str = "") -> str:
     if not isinstance(value, str | os.PathLike) or isinstance(path := os.fspath(value), bytes):
         is_texts = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
         texts = f", or {of_text.format('texts')}" if of_text and is_texts else ""
-        fix = f"{name}='folder'{texts}"
+        path = getattr(value, "path", None)
+        named = os.path.relpath(path) if isinstance(path, str | os.PathLike) else "folder"
+        fix = f"{name}={named!r}{texts}"
         if of_text and _are_ids(value):
             fix = f"{_SAVED_IDS}, then {name}='ids.npy'"
         raise WrongType(f"{name} is named by a str or a Path, not by {_described(value)}", fix=fix)
@@ -99,7 +101,11 @@ def check_int(name: str, value: object, least: int | None = 0, example: int = 1)
 def check_bool(name: str, value: object) -> None:
     """Raises `WrongType` for what is not True or False: a text such as `no` would count as True."""
     if not isinstance(value, bool):
-        raise WrongType(f"{name} must be True or False, not {_described(value)}", fix=f"{name}=True")
+        is_no = value is None or value == 0 or str(value).strip().lower() in _NO
+        raise WrongType(f"{name} must be True or False, not {_described(value)}", fix=f"{name}={not is_no}")
+
+
+_NO = ("false", "no", "n", "off", "0", "f", "none", "never", "")
 
 
 def check_ids(

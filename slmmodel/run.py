@@ -342,6 +342,9 @@ def _as_mapping(settings: object) -> str:
 def _refuse_text(name: str, **given: object) -> None:
     """Raises `UnsupportedFormat` or `MissingInput` for text; its fix is the call of `slmmodel.app` with the options."""
     words = ", ".join([repr(name), f"tokenizer={tokenizer_argument(repr(name))}", *written_keywords(**given)])
+    if name.endswith(".json"):
+        packed = f"name packed data: slmtok pack CORPUS -t {shlex.quote(name)} -o DIR, if it is a tokenizer"
+        refuse_text(Path(name), packed)
     packed = f"name packed data: slmtok pack {shlex.quote(name)} -t TOK -o DIR, if it is text"
     refuse_text(Path(name), f"slmmodel.app.train({words}), or {packed}")
 

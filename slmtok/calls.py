@@ -184,7 +184,7 @@ def wrong_call(
             saved = where + call if place else _saved(name, args, taken, value)
             return UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=saved, option=option)
         meant, fix = meant_option(option, value, options, given=given)
-        if option in AS_HF and "bos" in options and not takes_any:
+        if (option in AS_HF or option == "return_tensors") and "bos" in options and not takes_any:
             fix = _as_hf(name, args, keywords)
         if isinstance(fix, str) and args:
             fix = fix.replace("(text)", f"({argument_text(args[0], 'text')})")

@@ -6,6 +6,7 @@ Each error says what the caller may have meant: a path where text belongs, one t
 from __future__ import annotations
 
 import codecs
+import io
 import operator
 import os
 import re
@@ -181,6 +182,8 @@ def check_text(x: object) -> Text:
     found = _buffer(x)
     if found is None:
         fix = "tok.decode(ids)" if are_ids(x) else "tok.encode('some text')"
+        if type(x) in (int, float) and not is_missing(x):
+            fix = f"tok.encode({str(x)!r})" + f" for its digits, or tok.decode([{x}]) for an id" * isinstance(x, int)
         if isinstance(x, Mapping):
             one, many = text_in(x, "record"), texts_in(x, brackets=True)
             fix = map_call(x) or (one and f"tok.encode({one})") or (many and f"tok.encode_batch({many})") or fix
@@ -377,9 +380,13 @@ def check_output_name(name: str | bytes) -> None:
 
 
 def check_path(path: object, example: str = "corpus.txt") -> str:
-    """`path` as a str. Raises `WrongType`, with `example` as the fix, or the only path of a list."""
+    """`path` as a str. Raises `WrongType`; its fix is the only path of a list, that of an open file, or `example`."""
     if isinstance(path, (list, tuple)) and len(path) == 1 and isinstance(path[0], (str, os.PathLike)):
         example = os.fspath(path[0])
+    elif isinstance(path, io.IOBase) and isinstance(named := getattr(path, "name", None), str):
+        example = named
+    elif isinstance(path, bytes) and path and b"\n" not in path:
+        example = os.fsdecode(path)
     if not isinstance(path, (str, os.PathLike)):
         raise WrongType(f"a file is named by a str or a Path, not by {type(path).__name__}", fix=repr(example))
     if path == "":

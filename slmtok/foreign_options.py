@@ -168,6 +168,11 @@ OF_SENTENCEPIECE = frozenset(
 _TRAIN_TEXTS = "slmtok.train(slmtok.Texts(texts), vocab_size=8192) makes a tokenizer"
 OF_OTHERS = {
     "vocab": "tok.get_vocab() has it",
+    **dict.fromkeys(("get_vocab_size", "n_words", "n_tokens"), "tok.n_vocab has it"),
+    **dict.fromkeys(
+        ("add_special_tokens", "add_tokens", "add_special_token"),
+        "tok.with_special('user', '<|user|>') makes one with another special, slmtok.extend one with more tokens",
+    ),
     **dict.fromkeys(("special_tokens", "special_tokens_map"), "tok.specials has them"),
     **dict.fromkeys(("train_from_iterator", "train_new_from_iterator"), _TRAIN_TEXTS),
 }

@@ -102,7 +102,11 @@ class Tokenizer(metaclass=_NamesConstructors):
         )
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Tokenizer is immutable; its methods return new ones")
+        role, _, rest = name.partition("_token")
+        call = "its methods return new ones"
+        if rest == "" and role != name and isinstance(value, str):
+            call = f"tok = tok.with_special({role!r}, {value!r}) makes another one"
+        raise AttributeError(f"a Tokenizer is immutable; {call}")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a Tokenizer is immutable; its methods return new ones")

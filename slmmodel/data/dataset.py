@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
@@ -237,6 +237,10 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
 
     def __bool__(self) -> bool:
         return True
+
+    def __getitem__(self, index: int) -> NoReturn:
+        """Raises `WrongType`: batches are read one after another."""
+        raise WrongType("a ShardLoader has no batch by number", fix="next(iter(loader)), or a ShardDataset, which has")
 
     def __len__(self) -> int:
         """Raises `WrongType`: the epochs follow one another without an end."""

@@ -127,3 +127,41 @@ def test_a_path_is_scored_as_a_file(inside: Path) -> None:
     with pytest.warns(UserWarning, match="'text.txt' is taken as a text") as caught:
         story.score("text.txt")
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ('slmmodel.train(train="data")', "data='data'"),
+        ('slmmodel.train("data", "data")', "give options by name: settings={'data.val': 'data'}"),
+        ('slmmodel.train("data", "new")', "give options by name: output='new'"),
+        ('slmmodel.train(ShardLoader("data", seq_len=8, batch_size=2))', "data='data'"),
+        ('slmmodel.train(slmtok.load("data"))', "data='folder'"),
+        ('slmmodel.load("run", "cpu")', "give options by name: device='cpu'"),
+        ('slmmodel.load("run").generate([1, 2], 5)', "give options by name: max_new_tokens=5"),
+        ('slmmodel.load(slmmodel.load("run"))', "path='run'"),
+        ('ShardLoader("data", seq_len=8, batch_size=2, shuffle="no")', "shuffle=False"),
+        ('ShardLoader("data", seq_len=8, batch_size=2)[0]', "next(iter(loader)), or a ShardDataset, which has"),
+    ],
+)
+def test_what_an_argument_means(inside: Path, call: str, fix: str) -> None:
+    before = sorted(inside.iterdir())
+    names = {"slmmodel": slmmodel, "slmtok": slmtok, "ShardLoader": ShardLoader}
+    assert fix_of(lambda: eval(call, names)) == fix
+    assert sorted(inside.iterdir()) == before
+
+
+def test_a_tokenizer_is_no_text(inside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    slmtok.load(inside / "data").save("tok.json")
+    fix = fix_of(lambda: slmmodel.train("tok.json"), UnsupportedFormat)
+    assert fix == "name packed data: slmtok pack CORPUS -t tok.json -o DIR, if it is a tokenizer"
+
+
+def test_attributes_of_other_libraries(inside: Path) -> None:
+    scores: Any = slmmodel.load("run").evaluate("data")
+    for name in ("bpb", "loss", "perplexity"):
+        with pytest.raises(AttributeError, match=r"scores\.(bpb_total|nats)"):
+            getattr(scores, name)
+    with pytest.raises(AttributeError, match=r"slmmodel.load\(path\) opens a run"):
+        slmmodel.from_pretrained  # noqa: B018

@@ -7,12 +7,13 @@ import glob
 import pickle
 import re
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from pasting import pasted
 
 import slmtok
-from slmtok.errors import MissingInput, WrongType
+from slmtok.errors import MissingInput, SlmtokError, WrongType
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
@@ -171,3 +172,38 @@ def test_a_slice_from_zero_is_a_size(tok: slmtok.Tokenizer, size: object) -> Non
     with pytest.raises(WrongType) as caught:
         slmtok.slice(tok, size)  # type: ignore[arg-type]
     assert caught.value.fix == "n_vocab=275"
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        (lambda tok: slmtok.load(tok), "leave out slmtok.load"),
+        (lambda tok: slmtok.load(cast("str", b"other.json")), "'other.json'"),
+        (lambda tok: slmtok.load(Path("tok.json").read_text()), "slmtok.Tokenizer.from_bytes(text.encode())"),
+        (lambda tok: tok.encode(12), "tok.encode('12') for its digits, or tok.decode([12]) for an id"),
+        (lambda tok: tok.encode(1.5), "tok.encode('1.5')"),
+        (lambda tok: tok.id_to_token([280, 281]), "[tok.id_to_token(id) for id in ids], or tok.token_bytes(id)"),
+        (
+            lambda tok: tok.encode_batch(["a"], return_tensors="pt"),
+            "slmtok.compat.as_hf(tok)(['a'], return_tensors='pt'), which adds bos unless add_special_tokens=False",
+        ),
+    ],
+)
+def test_what_another_argument_means(tok: slmtok.Tokenizer, call: Any, fix: str) -> None:
+    with pytest.raises(SlmtokError) as caught:
+        call(tok)
+    assert caught.value.fix == fix
+
+
+def test_an_open_file_is_named(tok: slmtok.Tokenizer) -> None:
+    with Path("tok.json").open() as file, pytest.raises(WrongType) as caught:
+        slmtok.PretokenCounts.load(file)  # type: ignore[arg-type]
+    assert caught.value.fix == "'tok.json'"
+
+
+def test_attributes_of_other_tokenizers(tok: slmtok.Tokenizer) -> None:
+    for name, hint in (("get_vocab_size", "tok.n_vocab has it"), ("add_tokens", "tok.with_special('user'")):
+        with pytest.raises(AttributeError, match=re.escape(hint)):
+            getattr(tok, name)
+    with pytest.raises(AttributeError, match=re.escape("tok = tok.with_special('pad', '[PAD]')")):
+        tok.pad_token = "[PAD]"
