@@ -26,12 +26,13 @@ _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 EXAMPLES = {
     "corpus": "'corpus.txt'",
+    "counts.save.path": "'all.counts'",
     "export.to": "'hf'",
     "folder": "'exported'",
     "hf.text": "'some text'",
     "input": "'some text'",
-    "merge_counts.out": "'all.counts'",
-    "merge_counts.paths": "['a.counts', 'b.counts']",
+    "slmtok.merge_counts.out": "'all.counts'",
+    "slmtok.merge_counts.paths": "['a.counts', 'b.counts']",
     "name_or_path": "'cl100k_base'",
     "n_vocab": "4096",
     "out": "'out'",
@@ -169,9 +170,9 @@ def wrong_call(
     taken = {each: value for each, value in keywords.items() if takes_any or each in options}
     given = {each for each, value in keywords.items() if each in options and value is not options[each]}
     given.update(positional[: len(args)])
-    shown, where = args, _owner(function)
+    call = _owner(function) + name
     of_files = name == "merge_counts" and args and _are_paths(args)
-    example = _merged(args, taken) if of_files else where + _completed(name, positional, required, shown, taken)
+    example = _merged(args, taken) if of_files else _completed(call, positional, required, args, taken)
     if name == "with_special" and (pairs := _pairs_given(args, keywords)):
         example = "tok" + "".join(f".with_special({role!r}, {text!r})" for role, text in pairs.items())
         fact = "with_special() takes one role and its spelling"
@@ -179,9 +180,9 @@ def wrong_call(
     for option, value in unknown.items():
         place = next((each for each in missing if each in ("folder", "out")), None)
         if option in OUTPUTS and not takes_any and (place or name in _RESULTS):
-            call = _completed(name, positional, required, shown, {**taken, place: value} if place else taken)
+            saving = _completed(call, positional, required, args, {**taken, place: value} if place else taken)
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {place!r}?" if place else "")
-            saved = where + call if place else _saved(name, args, taken, value)
+            saved = saving if place else _saved(name, args, taken, value)
             return UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=saved, option=option)
         meant, fix = meant_option(option, value, options, given=given)
         if (option in AS_HF or option == "return_tensors") and "bos" in options and not takes_any:
@@ -196,8 +197,8 @@ def wrong_call(
     if len(args) > len(positional) and (fix := _saved(name, args[: len(positional)], taken, args[len(positional)])):
         return WrongType(f"{name}() takes no output", limit=limit, fix=fix)
     is_merge = name == "merge_counts" and missing == ["out"]
-    if is_merge and (saving := counts_in_memory(args[0] if args else keywords["paths"], free_name("all.counts"))):
-        return saving
+    if is_merge and (in_memory := counts_in_memory(args[0] if args else keywords["paths"], free_name("all.counts"))):
+        return in_memory
     if missing:
         fix = OF_ROWS if name == "Ragged" else OF_TOKENIZER if name == "Tokenizer" else example
         return WrongType(f"{name}() lacks {missing[0]!r}", limit=limit, fix=fix, option=missing[0])
@@ -209,7 +210,7 @@ def wrong_call(
     fix = _by_position(name, args, positional, keywords)
     if not takes_any and not fix and [*options] == positional:
         left_out = ", ".join(map(argument_text, args[len(positional) :]))
-        fix = f"{where}{call_text(name, args[: len(positional)], keywords)}, without {left_out}"
+        fix = f"{call_text(call, args[: len(positional)], keywords)}, without {left_out}"
     fix = fix or "give options by name"
     return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
 
@@ -349,10 +350,10 @@ def _saved(name: str, args: Sequence[Any], keywords: Mapping[str, Any], path: ob
 
 
 def _owner(function: Callable[..., Any]) -> str:
-    """What stands before the name of a function of slmtok, and of a method of a tokenizer; "" for others."""
+    """What stands before the name of a function of slmtok, and of a method of a tokenizer or counts; "" for others."""
     owner, _, name = function.__qualname__.removesuffix(".__init__").rpartition(".")
-    if owner == "Tokenizer" and not isinstance(function, type):
-        return "tok."
+    if owner in ("Tokenizer", "PretokenCounts") and not isinstance(function, type):
+        return f"{_VARIABLES[owner]}." if name != "load" else f"slmtok.{owner}."
     module = sys.modules.get("slmtok")
     return "slmtok." if not owner and name in getattr(module, "__all__", ()) else ""
 
@@ -364,7 +365,7 @@ def _completed(
     shown = [argument_text(value, each) for each, value in zip(positional, args, strict=False)]
     for each in required[len(args) :]:
         example = Expression(EXAMPLES.get(f"{name}.{each}", EXAMPLES.get(each, each)))
-        if each in ("folder", "out"):
+        if each in ("folder", "out") or name == "counts.save":
             example = Expression(repr(free_name(example.strip("'"))))
         shown.append(argument_text(keywords.get(each, example), each))
     shown += [f"{each}={argument_text(value, each)}" for each, value in keywords.items() if each not in required]

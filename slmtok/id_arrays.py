@@ -53,7 +53,7 @@ _MAX_SHOWN = 80
 """Characters of a value that is no id in an error."""
 _ONE_FIX = "tok.decode([id])"
 _TEXT_FIX = "tok.encode(text) gives ids"
-_WORDS_FIX = "[tok.token_to_id(word) for word in ids] for words of tokens; tok.encode(text) gives the ids of a text"
+_WORDS_FIX = f"{_TEXT_FIX} of a text; [tok.token_to_id(word) for word in ids] those of words of tokens"
 _MIN, _MAX = -(1 << 63), (1 << 63) - 1
 
 

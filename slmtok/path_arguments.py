@@ -13,12 +13,35 @@ MAX_NAMES = 8
 _MAX_NAME_CHARS = 1024
 _MAX_MATCHES = 1000
 
+_FILE_SUFFIXES = (
+    ".json",
+    ".jsonl",
+    ".txt",
+    ".bin",
+    ".npy",
+    ".model",
+    ".tiktoken",
+    ".safetensors",
+    ".gguf",
+    ".onnx",
+    ".pt",
+)
+
 
 def free_name(name: str) -> str:
     """A name like this one that no file has: `tok-2.json` beside `tok.json`."""
     path = Path(name)
     others = (str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in count(2))
     return name if not path.exists() else next(other for other in others if not Path(other).exists())
+
+
+def folder_meant(output: str) -> str | None:
+    """The folder that is meant by a new folder with the name of a file; None for another name."""
+    path = Path(output)
+    if path.suffix.lower() not in _FILE_SUFFIXES or path.exists():
+        return None
+    # A folder is made where its parent exists.
+    return free_name(output.removesuffix(path.suffix)) if path.parent.exists() else str(path.parent)
 
 
 def inputs_and_output(paths: Paths) -> tuple[str | list[str], str | None]:

@@ -35,6 +35,12 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
     if not isinstance(named, Mapping) or not all(isinstance(each, Tokenizer) for each in named.values()) or not named:
         given: object = text
         fix = 'slmtok.view({"mine": tok, "gpt2": slmtok.from_tiktoken("gpt2")})'
+        if (
+            isinstance(tokenizers, (list, tuple))
+            and tokenizers
+            and all(isinstance(each, Tokenizer) for each in tokenizers)
+        ):
+            fix = "slmtok.view({str(number): tok for number, tok in enumerate(tokenizers)})"
         if isinstance(tokenizers, str):
             path = f"slmtok.view(slmtok.load({tokenizers!r}))"
             fix = call_text("slmtok.view", [given, tokenizers], {}) if isinstance(given, Tokenizer) else path

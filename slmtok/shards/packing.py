@@ -24,6 +24,7 @@ from slmtok.corpus.text_keys import explain_keys
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import mention_texts
 from slmtok.options import PackOptions, build_options, documents_options
+from slmtok.path_arguments import folder_meant
 from slmtok.shards import folder
 from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, vocabulary_metadata
 from slmtok.shards.layouts import LAYOUTS, Layout, require_u16, require_validation
@@ -83,7 +84,7 @@ def pack(
     options = build_options(PackOptions, options, keywords)
     out, layout = Path(check_path(out, "data")), LAYOUTS[options.output_format]
     check_output_name(os.fspath(out))
-    refuse_home(out)
+    _check_folder_name(os.fspath(out))
     sources = _find(corpus, options)
     # Before the work, not after it.
     _check_inference(options, tokenizer, is_remote=remote is not None)
@@ -116,6 +117,18 @@ def pack(
         return Packed(out, layout.name, _publish_or_remove(shards, out, layout, options), shards.manifest)
     files = [f"{entry['name']}.bin" for entry in shards.manifest["shards"]]
     return Packed(out, layout.name, files, shards.manifest, write_subsets(shards, tokenizer, options.subset))
+
+
+def _check_folder_name(out: str) -> None:
+    """Raises `OptionError` for a folder in `~/`, and for a new one with the name of a file."""
+    refuse_home(out)
+    if folder_name := folder_meant(out):
+        raise OptionError(
+            f"out {out!r} is the name of a file, and a folder is written",
+            limit="a folder, in which the files have names of their own",
+            fix=f"out={folder_name!r}",
+            option="out",
+        )
 
 
 def _warn_of_split(manifest: dict[str, Any], out: Path) -> None:

@@ -110,6 +110,14 @@ class PretokenCounts:
         hint = f"; {remedy} has it" if remedy else ""
         raise AttributeError(f"PretokenCounts has no attribute {name!r}{hint}", name=name, obj=None if hint else self)
 
+    def __add__(self, other: object) -> NoReturn:
+        """Raises `WrongType`: files are summed, which know whether they have documents in common."""
+        files = free_name("a.counts"), free_name("b.counts")
+        fix = f"a.save({files[0]!r}), b.save({files[1]!r}), slmtok.PretokenCounts.load({files[0]!r}, {files[1]!r})"
+        raise WrongType("counts in memory are not added", limit="PretokenCounts.load sums files", fix=fix)
+
+    __radd__ = __add__
+
     def __copy__(self) -> PretokenCounts:
         return self
 

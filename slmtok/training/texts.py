@@ -19,7 +19,7 @@ from slmtok.errors import InvalidText, OptionError, Setting, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
 from slmtok.path_arguments import MAX_NAMES, is_file_name
-from slmtok.record_texts import texts_in
+from slmtok.record_texts import is_counted, texts_in
 
 if TYPE_CHECKING:
     from slmtok.training.ingest import CorpusLike
@@ -215,6 +215,8 @@ def _no_text(text: object, index: int, texts: str | None = None) -> WrongType:
         fix = "pass a list of paths, not an iterator"
     elif are_ids(text):
         fix = "slmtok.Texts(tok.decode_batch(ids))"
+    elif is_counted(text):
+        fix = "slmtok.Texts(text for text, n in rows for _ in range(n))"
     elif isinstance(text, (list, tuple)):
         fix = "slmtok.Texts(text for row in rows for text in row)"
     else:

@@ -149,7 +149,7 @@ FIXES: list[tuple[Any, str]] = [
         lambda: slmmodel.train("text.txt", output="new", budget="steps=2"),
         "slmmodel.app.train('text.txt', tokenizer='tok.json', output='new', budget='steps=2')",
     ),
-    (lambda: slmmodel.train("data", output="new", force="no"), "force=True"),
+    (lambda: slmmodel.train("data", output="new", force="no"), "force=False"),
     (lambda: slmmodel.train("data", output="new", device="CPU"), "device='cpu'"),
     (
         lambda: slmmodel.train("data", output="new", seed=1, settings={"run.seed": 2}),

@@ -13,7 +13,7 @@ import pytest
 from pasting import pasted
 
 import slmtok
-from slmtok.errors import MissingInput, SlmtokError, WrongType
+from slmtok.errors import MissingInput, OptionError, SlmtokError, WrongType
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
 
@@ -60,10 +60,15 @@ def tok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> slmtok.Tokenizer:
         ("slmtok.merge_counts('all.counts', 'all.counts', 'all.counts', allow_duplicate=True)",
          "slmtok.merge_counts(['all.counts', 'all.counts', 'all.counts'], 'all-2.counts', allow_duplicate=True)"),
         ("slmtok.merge_counts(slmtok.count('a.txt'))", "counts.save('all-2.counts')"),
+        ("counts.save()", "counts.save('all-2.counts')"),
+        ("counts + counts",
+         "a.save('a.counts'), b.save('b.counts'), slmtok.PretokenCounts.load('a.counts', 'b.counts')"),
+        ("slmtok.view([tok, tok])", "slmtok.view({str(number): tok for number, tok in enumerate(tokenizers)})"),
     ],
 )  # fmt: skip
 def test_paths_take_their_places(tok: slmtok.Tokenizer, call: str, fix: str) -> None:
-    names = {"tok": tok, "counts": slmtok.count("a.txt")}
+    counts = slmtok.count("a.txt")
+    names = {"tok": tok, "counts": counts, "a": counts, "b": slmtok.count("b.txt"), "tokenizers": [tok, tok]}
     assert pasted(lambda: eval(call, {"slmtok": slmtok, **names}), WrongType, **names)[0] == fix
 
 
@@ -164,7 +169,9 @@ def test_words_are_joined_and_ids_of_words_found(tok: slmtok.Tokenizer) -> None:
     assert tok.decode_batch(made) == ["the cat", "a dog"]
     with pytest.raises(WrongType) as caught:
         tok.decode(["the", "cat"])
-    assert str(caught.value.fix).startswith("[tok.token_to_id(word) for word in ids] for words of tokens")
+    assert caught.value.fix == (
+        "tok.encode(text) gives ids of a text; [tok.token_to_id(word) for word in ids] those of words of tokens"
+    )
 
 
 @pytest.mark.parametrize("size", ["0:275", "[:275]", range(275), slice(0, 275), slice(275)])
@@ -207,3 +214,22 @@ def test_attributes_of_other_tokenizers(tok: slmtok.Tokenizer) -> None:
             getattr(tok, name)
     with pytest.raises(AttributeError, match=re.escape("tok = tok.with_special('pad', '[PAD]')")):
         tok.pad_token = "[PAD]"
+
+
+def test_counted_texts_are_repeated(tok: slmtok.Tokenizer) -> None:
+    d: Any = {"the cat": 2, "a dog": 1}
+    for given, fix in (
+        (d, "slmtok.Texts(text for text, n in d.items() for _ in range(n))"),
+        (iter(d.items()), "slmtok.Texts(text for text, n in rows for _ in range(n))"),
+    ):
+        with pytest.raises(WrongType) as caught:
+            slmtok.count(given)
+        assert caught.value.fix == fix
+        assert slmtok.count(eval(fix, {"slmtok": slmtok, "d": d, "rows": list(d.items())})).documents == 3
+
+
+def test_a_folder_is_not_named_as_a_file(tok: slmtok.Tokenizer) -> None:
+    with pytest.raises(OptionError, match=r"out 'train.bin' is the name of a file, and a folder is written") as caught:
+        slmtok.pack("a.txt", tok, "train.bin")
+    assert caught.value.fix == "out='train'"
+    assert not Path("train.bin").exists()
