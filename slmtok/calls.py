@@ -248,6 +248,9 @@ def _of_several_paths(name: str, args: Sequence[Any], keywords: Mapping[str, Any
     """The call of a function whose one input is several paths by position, and perhaps an output behind them."""
     if name == "merge_counts" and _are_paths(args):
         return _merged(args, keywords)
+    if name == "encode_files" and _are_paths(args):
+        texts, output = inputs_and_output(args)
+        return call_text("tok.encode_files", [texts, output or free_name("ids.bin")], keywords)
     if name == "prune" and len(args) > 1 and _are_paths(args[1:]):
         texts, output = inputs_and_output(args[1:])
         saved = f".tokenizer.save({output!r})" if output else ""

@@ -20,7 +20,7 @@ from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_b
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
-from slmtok.path_arguments import glob_matches
+from slmtok.path_arguments import free_name, glob_matches
 from slmtok.ragged import Ragged
 from slmtok.vocabulary import PADDING
 
@@ -609,12 +609,21 @@ def _sources(paths: object, out: object) -> list[str]:
     return names
 
 
-def text_sources(paths: object, out: object) -> list[str]:
+def _is_like(source: str, out: str) -> bool:
+    """Whether an output is another file that exists and is named as the source is, so that it holds text as well."""
+    suffix = Path(source).suffix
+    return bool(suffix) and Path(out).suffix == suffix and os.path.isfile(out) and not os.path.samefile(source, out)  # noqa: PTH113, PTH121
+
+
+def text_sources(paths: object, out: object, *, force: bool = False) -> list[str]:
     """The files to read. Raises `OptionError` for one that is not text, and what `encode_files` raises for paths.
 
-    out: the output of the call, for the fix.
+    out: the output of the call, which is no other text unless `force` replaces it.
     """
     names = _sources(paths, out)
+    if not force and len(names) == 1 and isinstance(out, (str, os.PathLike)) and _is_like(names[0], os.fspath(out)):
+        fix = f"tok.encode_files({[names[0], os.fspath(out)]}, {free_name('ids.bin')!r})"
+        raise WrongType(f"out {os.fspath(out)!r} is a text that exists", limit="several texts are a list", fix=fix)
     for name in names:
         try:
             with Path(name).open("rb", buffering=0) as file:

@@ -442,7 +442,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         """
         return id_arrays.encode_files(
             self._encoder,
-            id_arrays.text_sources(paths, out),
+            id_arrays.text_sources(paths, out, force=force),
             id_arrays.raw_output(out),
             document=document,
             threads=check_threads(threads),

@@ -13,6 +13,7 @@ import pytest
 from pasting import pasted
 
 import slmtok
+from slmtok.compat import as_hf
 from slmtok.errors import MissingInput, OptionError, SlmtokError, WrongType
 
 TEXT = "the cat sat on the mat, and the dog sat by the door.\n" * 20
@@ -61,6 +62,8 @@ def tok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> slmtok.Tokenizer:
          "slmtok.merge_counts(['all.counts', 'all.counts', 'all.counts'], 'all-2.counts', allow_duplicate=True)"),
         ("slmtok.merge_counts(slmtok.count('a.txt'))", "counts.save('all-2.counts')"),
         ("counts.save()", "counts.save('all-2.counts')"),
+        ("tok.encode_files('a.txt', 'b.txt', 'o.bin')", "tok.encode_files(['a.txt', 'b.txt'], 'o.bin')"),
+        ("tok.encode_files('a.txt', 'b.txt')", "tok.encode_files(['a.txt', 'b.txt'], 'ids.bin')"),
         ("counts + counts",
          "a.save('a.counts'), b.save('b.counts'), slmtok.PretokenCounts.load('a.counts', 'b.counts')"),
         ("slmtok.view([tok, tok])", "slmtok.view({str(number): tok for number, tok in enumerate(tokenizers)})"),
@@ -189,6 +192,7 @@ def test_a_slice_from_zero_is_a_size(tok: slmtok.Tokenizer, size: object) -> Non
         (lambda tok: slmtok.load(Path("tok.json").read_text()), "slmtok.Tokenizer.from_bytes(text.encode())"),
         (lambda tok: tok.encode(12), "tok.encode('12') for its digits, or tok.decode([12]) for an id"),
         (lambda tok: tok.encode(1.5), "tok.encode('1.5')"),
+        (lambda tok: as_hf(tok)(Path("a.txt")), "open('a.txt', encoding='utf-8').read()"),
         (lambda tok: tok.id_to_token([280, 281]), "[tok.id_to_token(id) for id in ids], or tok.token_bytes(id)"),
         (
             lambda tok: tok.encode_batch(["a"], return_tensors="pt"),
@@ -233,3 +237,7 @@ def test_a_folder_is_not_named_as_a_file(tok: slmtok.Tokenizer) -> None:
         slmtok.pack("a.txt", tok, "train.bin")
     assert caught.value.fix == "out='train'"
     assert not Path("train.bin").exists()
+
+
+def test_force_replaces_another_text(tok: slmtok.Tokenizer) -> None:
+    assert len(tok.encode_files("a.txt", "b.txt", force=True)) == 1
