@@ -31,5 +31,6 @@ def __getattr__(name: str) -> object:
 
         return package_version()
     if name not in _PLACES:
-        raise AttributeError(f"module 'slmmodel' has no attribute {name!r}")
+        hint = "" if name.startswith("_") else "; slmmodel.load(path) opens a run, slmmodel.train(data) makes one"
+        raise AttributeError(f"module 'slmmodel' has no attribute {name!r}{hint}")
     return getattr(import_module(_PLACES[name]), name)

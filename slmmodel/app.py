@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slmmodel.calls import explains_calls, explains_settings, written_keywords
+from slmmodel.calls import explains_calls, explains_settings, tokenizer_argument, written_keywords
 from slmmodel.checks import check_bool, check_path
 from slmmodel.decoding_options import check_options
 from slmmodel.errors import InvalidInput, MissingInput, OptionError, WrongType
@@ -128,13 +128,18 @@ class TextRun:
     def _ids(self, name: str, text: str, options: Sequence[str] = ()) -> list[int]:
         """The ids of a text, after the special that opens a document; `options` of the call are those of its fix."""
         from slmmodel.run import opening_ids
+        from slmtok.calls import warn_of_file_names
 
-        if not isinstance(text, str):
-            call = {"prompt": "generate", "text": "score"}[name]
+        call = {"prompt": "generate", "text": "score"}[name]
+        if isinstance(text, str):
+            warn_of_file_names([text], _of_file(call, text, options))
+        else:
             load = f"slmmodel.load({os.fspath(self.run.path)!r})"
             fix = f"{name}='Once upon a time'; ids go to {load}.{call}({', '.join(['ids', *options])})"
             if isinstance(text, list | tuple) and text and all(isinstance(each, str) for each in text):
                 fix = f"[run.{call}({', '.join([name, *options])}) for {name} in {name}s], one call for each"
+            if isinstance(text, os.PathLike):
+                fix = _of_file(call, os.fspath(text), options)
             raise WrongType(f"{name} is a str, not {type(text).__name__}", fix=fix)
         return opening_ids(self.run.vocab) + (self.text.encode(text) if text else [])
 
@@ -153,6 +158,14 @@ class TextRun:
         if split is not None:
             raise OptionError(f"split={split!r}, and a text is scored whole", fix="leave it out", option="split")
         return text_source(_corpus(self.text, data, None), self.run.vocab, "train", NO_VALIDATION)
+
+
+def _of_file(call: str, path: str, options: Sequence[str]) -> str:
+    """The call of a `TextRun` that takes the text in a file."""
+    if call == "score":
+        return f"run.evaluate({path!r}).bpb_total"
+    text = f"open({path!r}, encoding='utf-8').read()"
+    return f"run.{call}({', '.join([text, *options])})"
 
 
 @explains_calls
@@ -336,7 +349,9 @@ def _opened(
         name = os.fspath(data)
         raise MissingInput(f"{name!r} is a run, not text or packed data", fix="name what to train on", path=name)
     if tokenizer is None:
-        raise MissingInput("text needs a tokenizer", where="tokenizer is None", fix="tokenizer=tok, or 'tok.json'")
+        corpus = repr(os.fspath(data)) if isinstance(data, str | os.PathLike) else "data"
+        fix = f"tokenizer={tokenizer_argument(corpus)}"
+        raise MissingInput("text needs a tokenizer", where="tokenizer is None", fix=fix)
     val = settings_of(settings if isinstance(settings, Mapping) else {}).get("data.val")
     return open_corpus(_corpus(Text(tokenizer), data, reading), "auto" if val is None else str(val.value))
 

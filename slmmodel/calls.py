@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from types import FunctionType
@@ -20,13 +21,14 @@ OF_FILE = "settings=yaml.safe_load(open(%r, encoding='utf-8'))"
 """The settings of a configuration file in Python."""
 
 FOREIGN_OPTIONS = {
+    **dict.fromkeys(("callback", "callbacks", "on_step", "on_log", "progress"), ("report", "report=%s")),
     "batch_size": ("budget", "settings={'run.batch_tokens': N}, sequences times ids of a sequence"),
     **dict.fromkeys(("block_size", "max_seq_len", "context_length", "sequence_length"), ("seq_len", "seq_len=%r")),
     **dict.fromkeys(
         ("config", "config_file", "config_path"),
         ("settings", f"import yaml, then {OF_FILE}"),
     ),
-    **dict.fromkeys(("dataset", "corpus", "train_data", "train_dataset"), ("data", "data=%r")),
+    **dict.fromkeys(("dataset", "corpus", "train", "train_data", "train_dataset"), ("data", "data=%r")),
     "do_sample": ("max_new_tokens", "temperature=0 for the likeliest ids, 0.8 to draw"),
     "eos_token_id": ("max_new_tokens", "stop_ids=(%r,)"),
     "epochs": ("budget", "budget='epochs=%s'"),
@@ -92,6 +94,11 @@ def written_keywords(**given: object) -> list[str]:
     return [f"{name}={value}" for name, value in shown.items()]
 
 
+def tokenizer_argument(corpus: str) -> str:
+    """The tokenizer of a fix: tok.json where it exists, else one that is trained on `corpus`, as a call names it."""
+    return "'tok.json'" if os.path.isfile("tok.json") else f"slmtok.train({corpus}, vocab_size=8192)"  # noqa: PTH113
+
+
 def _is_literal(value: object) -> bool:
     if isinstance(value, Mapping):
         return all(map(_is_literal, [*value, *value.values()]))
@@ -119,16 +126,35 @@ def _explained(function: Target, names: Callable[[], Iterable[str]]) -> Target:
             if option in FOREIGN_OPTIONS and FOREIGN_OPTIONS[option][0] in set(named) - keywords.keys():
                 raise unknown_option(name, option, value, named)
         shown = ", ".join(each.name + "=" * (each.default is not Parameter.empty) for each in parameters)
-        required = [each for each in parameters if each.default is Parameter.empty and each.name in named]
-        example = ", ".join(each.name + "=..." * (each.kind == Parameter.KEYWORD_ONLY) for each in required)
-        fix = f"{_METHODS.get(name, name)}({example})" if "missing" in reason else "give options by name"
         given = args[1:] if "self" in signature(function).parameters else args
+        fix = "give options by name"
+        if "missing" in reason:
+            fix = f"{_METHODS.get(name, name)}({', '.join(_completed(parameters, given, keywords))})"
         if moved := _by_name(parameters, given, keywords):
             kept, by_name = moved
             fix = f"{name}({', '.join(kept + by_name)})" if "missing" in reason else f"{fix}: {', '.join(by_name)}"
         raise WrongType(f"{name}() {reason}", limit=f"{name}({shown})", fix=fix)
 
     return cast("Target", call)
+
+
+_EXAMPLES = {"batch_size": "8", "seq_len": "256", "vocab": "source.vocab"}
+"""What an argument that a call lacks may be, by its name; a variable of this name for others."""
+
+
+def _completed(
+    parameters: Sequence[Parameter], given: Sequence[object], keywords: Mapping[str, object]
+) -> Iterator[str]:
+    """The arguments of a call that were given, and examples of those that it lacks."""
+    values = {**dict(zip((each.name for each in parameters), given, strict=False)), **keywords}
+    for each in parameters:
+        if each.kind == Parameter.VAR_KEYWORD or (each.name not in values and each.default is not Parameter.empty):
+            continue
+        value = values.get(each.name)
+        shown = repr(os.fspath(value)) if isinstance(value, os.PathLike) else repr(value)
+        if each.name not in values or not _is_literal(value) or len(shown) > MAX_SHOWN:
+            shown = _EXAMPLES.get(each.name, each.name)
+        yield f"{each.name}={shown}" if each.kind == Parameter.KEYWORD_ONLY else shown
 
 
 def _unknown_options(
@@ -163,21 +189,25 @@ def _by_name(
     named: list[str] = []
     for index, value in enumerate(given):
         default = places[index].default if index < len(places) else value
-        if index < len(places) and (default in (Parameter.empty, None) or type(value) is type(default)):
+        is_sequence = isinstance(value, list | tuple) and isinstance(default, list | tuple)
+        if index < len(places) and (default in (Parameter.empty, None) or type(value) is type(default) or is_sequence):
             kept.append(repr(os.fspath(value) if isinstance(value, os.PathLike) else value))
             continue
         option = next((each for each in options if _takes(each, value)), None)
         if option is None:
             return None
         options.remove(option)
-        named.append(f"{option.name}={value!r}")
+        # A folder that exists is no output: beside data it holds others, for validation.
+        named.append(f"{option.name}={ ({'data.val': value} if option.name == 'settings' else value)!r}")
     return (kept, named) if named and all(len(each) <= MAX_SHOWN for each in kept + named) else None
 
 
 def _takes(option: Parameter, value: object) -> bool:
     """Whether an option is the likely place of a value: by its annotation; a str is a tokenizer file, or the output."""
     if isinstance(value, str):
-        return option.name == "tokenizer" if value.endswith(".json") else option.name == "output"
+        is_device = re.fullmatch(r"(cpu|mps|cuda)(:\d+)?", value) is not None
+        wanted = "tokenizer" if value.endswith(".json") else "device" if is_device else "output"
+        return option.name == ("settings" if wanted == "output" and os.path.isdir(value) else wanted)  # noqa: PTH112
     return type(value).__name__ in str(option.annotation).split(" | ")
 
 
@@ -200,6 +230,15 @@ def _as_setting(name: str, value: object) -> Fix:
         return f"settings={{{name!r}: N}}{UNITS[name]}"
     ours = FOREIGN_VALUES.get(name, {}).get(word.lower())
     return (Argument(name, ours or (value if isinstance(value, str | int | float | list | tuple) else word)),)
+
+
+def _is_number(value: object) -> bool:
+    """Whether a value is a number, or spells one."""
+    try:
+        float(value)  # type: ignore[arg-type]  # raises for other types
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, bool)
 
 
 _TORCH_TYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp64": "float64"}
@@ -238,6 +277,14 @@ def unknown_option(
             # Of several texts that may end one, the first.
             given = value if isinstance(value, list | tuple) else [value]
             shown = next((text for text in given if isinstance(text, str) and text), ".")
+        if ours == "report":
+            first = value[0] if isinstance(value, list | tuple) and value else value
+            own = getattr(first, "__name__", "")
+            shown = own if own.isidentifier() else "print"
+            arguments = "(stage, done, total, text)"
+            fix += f", which is called as {own}{arguments}" if shown == own else f", or another function of {arguments}"
+        elif ours == "budget" and "%" in fix and not _is_number(value):
+            shown, fix = "N", f"{fix}, with one number for N"
         instead = fix % (shown,) if "%" in fix else fix.replace("CALL", _METHODS.get(call, f"run.{call}"))
         if ours == "settings" and isinstance(value, Mapping):
             instead = f"settings={value!r}"
@@ -254,6 +301,8 @@ def unknown_option(
         elif call == "generate" and option in ("device", "map_location"):
             load = "slmmodel.app.load" if is_of_app else "slmmodel.load"
             instead = f"leave it out; a run is on the device that it was loaded to: {load}(path, device={text})"
+        if ours == "report" and call == "train" and not meant:
+            instead = "leave it out: progress is printed; slmmodel.train('data', report=print) calls a function"
         if option in _OF_TEXT and not meant and call.startswith("Shard"):
             instead = "leave it out: packed data have a tokenizer; slmtok.pack(corpus, tok, folder) packs text"
         elif option in _OF_TEXT and not meant:

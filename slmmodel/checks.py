@@ -14,6 +14,20 @@ _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 """Errors of `stat` for paths that are sound, and are reported where they are opened."""
 
 
+_SAVED_IDS = (
+    "import json, numpy, pathlib; numpy.save('ids.npy', ids); "
+    "pathlib.Path('vocab.json').write_text(json.dumps(tok.metadata()))"
+)
+"""Writes ids of the tokenizer `tok` to a file that is read as data, with what the ids stand for."""
+
+
+def _are_ids(value: object) -> bool:
+    """Whether a value is a list or an array of integers; of a list the first one decides."""
+    if isinstance(value, list | tuple):
+        return bool(value) and _integer(value[0]) is not None
+    return hasattr(value, "shape") and "int" in str(getattr(value, "dtype", ""))
+
+
 def check_path(name: str, value: object, of_text: str = "") -> str:
     """`value` as a str. Raises `WrongType`, `OptionError` for an empty one.
 
@@ -22,7 +36,11 @@ def check_path(name: str, value: object, of_text: str = "") -> str:
     if not isinstance(value, str | os.PathLike) or isinstance(path := os.fspath(value), bytes):
         is_texts = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
         texts = f", or {of_text.format('texts')}" if of_text and is_texts else ""
-        fix = f"{name}='folder'{texts}"
+        path = getattr(value, "path", None)
+        named = os.path.relpath(path) if isinstance(path, str | os.PathLike) else "folder"
+        fix = f"{name}={named!r}{texts}"
+        if of_text and _are_ids(value):
+            fix = f"{_SAVED_IDS}, then {name}='ids.npy'"
         raise WrongType(f"{name} is named by a str or a Path, not by {_described(value)}", fix=fix)
     if not path:
         raise OptionError(f"{name} is empty", fix=f"{name}='folder'", option=name)
@@ -83,7 +101,11 @@ def check_int(name: str, value: object, least: int | None = 0, example: int = 1)
 def check_bool(name: str, value: object) -> None:
     """Raises `WrongType` for what is not True or False: a text such as `no` would count as True."""
     if not isinstance(value, bool):
-        raise WrongType(f"{name} must be True or False, not {_described(value)}", fix=f"{name}=True")
+        is_no = value is None or value == 0 or str(value).strip().lower() in _NO
+        raise WrongType(f"{name} must be True or False, not {_described(value)}", fix=f"{name}={not is_no}")
+
+
+_NO = ("false", "no", "n", "off", "0", "f", "none", "never", "")
 
 
 def check_ids(
@@ -93,7 +115,7 @@ def check_ids(
 
     `of_text` is the fix for a text, or a list of them; `call`, of the row `each`, is repeated for each of several rows.
     """
-    if isinstance(ids, str | bytes):
+    if isinstance(ids, str | bytes | os.PathLike):
         raise WrongType(f"ids are integers, not {_described(ids)}", fix=of_text)
     refuse_masked(ids)
     given = ids.tolist() if hasattr(ids, "tolist") else ids

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from slmmodel import trainer
-from slmmodel.calls import MAX_SHOWN, OF_FILE, explains_calls, explains_settings, written_keywords
+from slmmodel.calls import MAX_SHOWN, OF_FILE, explains_calls, explains_settings, tokenizer_argument, written_keywords
 from slmmodel.checkpoint import RunFolder
 from slmmodel.checks import check_bool, check_ids, check_int, check_path, missing_path
 from slmmodel.config import OPTIONS, Setting, merged, model_options, read_budget, refuse_contradiction, settings_of
@@ -196,6 +196,10 @@ class Run:
         """The call that takes this text in place of ids; of several texts, one call for each."""
         shown = repr(text) if len(str(text)) <= MAX_SHOWN else "text"
         load = f"slmmodel.app.load({os.fspath(self.path)!r})"
+        if isinstance(text, os.PathLike):
+            if call == "score":
+                return f"{load}.evaluate({os.fspath(text)!r}).bpb_total"
+            shown = f"open({os.fspath(text)!r}, encoding='utf-8').read()"
         if isinstance(text, list | tuple):
             texts = "texts" if shown == "text" else shown
             return f"run = {load}; [run.{call}({', '.join(['text', *options])}) for text in {texts}]"
@@ -337,7 +341,10 @@ def _as_mapping(settings: object) -> str:
 
 def _refuse_text(name: str, **given: object) -> None:
     """Raises `UnsupportedFormat` or `MissingInput` for text; its fix is the call of `slmmodel.app` with the options."""
-    words = ", ".join([repr(name), "tokenizer='tok.json'", *written_keywords(**given)])
+    words = ", ".join([repr(name), f"tokenizer={tokenizer_argument(repr(name))}", *written_keywords(**given)])
+    if name.endswith(".json"):
+        packed = f"name packed data: slmtok pack CORPUS -t {shlex.quote(name)} -o DIR, if it is a tokenizer"
+        refuse_text(Path(name), packed)
     packed = f"name packed data: slmtok pack {shlex.quote(name)} -t TOK -o DIR, if it is text"
     refuse_text(Path(name), f"slmmodel.app.train({words}), or {packed}")
 
@@ -371,7 +378,7 @@ def train(
         raise WrongType(f"report is a {type(report).__name__}, not a function", fix="report=print")
     refuse_several(data)
     opened = data if isinstance(data, RunData) else None
-    of_text = "slmmodel.app.train(slmtok.Texts({}), tokenizer='tok.json')"
+    of_text = f"slmmodel.app.train(slmtok.Texts({{}}), tokenizer={tokenizer_argument('slmtok.Texts({})')})"
     name = opened.name if opened else check_path("data", data, of_text)
     if opened is None:
         given_options = {"preset": preset, "budget": budget, "settings": settings, "seed": seed, "device": device}

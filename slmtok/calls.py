@@ -9,15 +9,15 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from slmtok.errors import Message, Setting, SlmtokError, UnknownOption, WrongType, suggestion, value_text
-from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option
-from slmtok.specials import spellings_meant
+from slmtok.foreign_options import AS_HF, BOTH_AS_HF, OUTPUTS, foreign_option, specials_meant
+from slmtok.path_arguments import MAX_NAMES, Paths, free_name, inputs_and_output, is_file_name, is_glob
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
@@ -26,12 +26,13 @@ _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 EXAMPLES = {
     "corpus": "'corpus.txt'",
+    "counts.save.path": "'all.counts'",
     "export.to": "'hf'",
     "folder": "'exported'",
     "hf.text": "'some text'",
     "input": "'some text'",
-    "merge_counts.out": "'all.counts'",
-    "merge_counts.paths": "['a.counts', 'b.counts']",
+    "slmtok.merge_counts.out": "'all.counts'",
+    "slmtok.merge_counts.paths": "['a.counts', 'b.counts']",
     "name_or_path": "'cl100k_base'",
     "n_vocab": "4096",
     "out": "'out'",
@@ -63,6 +64,7 @@ _VARIABLES = {"Tokenizer": "tok", "PretokenCounts": "counts", "Texts": "slmtok.T
 _REPORTS = {"progress": "stage, done, total", "on_progress": "state"}
 """Options of calls that take a function, and the arguments of this one."""
 _IN_COMMAND = re.compile(r"slm(tok|model)\.cli\.")
+_PACKAGES = ("slmtok.", "slmmodel.")
 
 
 class Expression(str):
@@ -96,11 +98,17 @@ def argument_text(value: object, name: str = "corpus") -> str:
 def warn_caller(message: str) -> None:
     """A `UserWarning` at the line of the program that called this package; none in a command, which prints notes."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("slmtok."):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGES):
         frame, level = frame.f_back, level + 1
         if _IN_COMMAND.match(str(frame.f_globals.get("__name__"))):
             return
     warnings.warn(message, stacklevel=level)
+
+
+def warn_of_file_names(texts: Sequence[object], call: str) -> None:
+    """Warns where each of the first texts is the name of a file; `call` is what takes the text in the first one."""
+    if texts and all(map(is_file_name, texts[:MAX_NAMES])):
+        warn_caller(f"{texts[0]!r} is taken as a text, and is the name of a file; of the text in it: {call}")
 
 
 def explains_calls(target: Target) -> Target:
@@ -162,22 +170,22 @@ def wrong_call(
     taken = {each: value for each, value in keywords.items() if takes_any or each in options}
     given = {each for each, value in keywords.items() if each in options and value is not options[each]}
     given.update(positional[: len(args)])
-    shown, where = args, _owner(function)
-    if len(args) == 1 and len(required) == 2 and isinstance(args[0], Mapping) and len(args[0]) == 1:
-        # The pair that a dict of one stands for.
-        shown = next(iter(args[0].items()))
-    elif required == ["role", "text"] and len(names := [*args, *taken.values()]) == 1 and isinstance(names[0], str):
-        shown, taken = next(iter(spellings_meant(names).items())), {}
-    example = where + _completed(name, positional, required, shown, taken)
+    call = _owner(function) + name
+    of_files = name == "merge_counts" and args and _are_paths(args)
+    example = _merged(args, taken) if of_files else _completed(call, positional, required, args, taken)
+    if name == "with_special" and (pairs := _pairs_given(args, keywords)):
+        example = "tok" + "".join(f".with_special({role!r}, {text!r})" for role, text in pairs.items())
+        fact = "with_special() takes one role and its spelling"
+        return WrongType(fact, limit="with_special(role, text)", fix=example)
     for option, value in unknown.items():
         place = next((each for each in missing if each in ("folder", "out")), None)
         if option in OUTPUTS and not takes_any and (place or name in _RESULTS):
-            call = _completed(name, positional, required, shown, {**taken, place: value} if place else taken)
+            saving = _completed(call, positional, required, args, {**taken, place: value} if place else taken)
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {place!r}?" if place else "")
-            saved = where + call if place else _saved(name, args, taken, value)
+            saved = saving if place else _saved(name, args, taken, value)
             return UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=saved, option=option)
         meant, fix = meant_option(option, value, options, given=given)
-        if option in AS_HF and "bos" in options and not takes_any:
+        if (option in AS_HF or option == "return_tensors") and "bos" in options and not takes_any:
             fix = _as_hf(name, args, keywords)
         if isinstance(fix, str) and args:
             fix = fix.replace("(text)", f"({argument_text(args[0], 'text')})")
@@ -188,23 +196,35 @@ def wrong_call(
     limit = f"{name}({', '.join(map(_brief, parameters))})"
     if len(args) > len(positional) and (fix := _saved(name, args[: len(positional)], taken, args[len(positional)])):
         return WrongType(f"{name}() takes no output", limit=limit, fix=fix)
-    if missing == ["out"] and name == "merge_counts":
-        in_memory = counts_in_memory(args[0] if args else keywords["paths"], "all.counts")
-        if in_memory is not None:
-            return in_memory
+    is_merge = name == "merge_counts" and missing == ["out"]
+    if is_merge and (in_memory := counts_in_memory(args[0] if args else keywords["paths"], free_name("all.counts"))):
+        return in_memory
     if missing:
         fix = OF_ROWS if name == "Ragged" else OF_TOKENIZER if name == "Tokenizer" else example
         return WrongType(f"{name}() lacks {missing[0]!r}", limit=limit, fix=fix, option=missing[0])
     twice = next((each for each in positional[: len(args)] if each in keywords), None)
     if twice is not None:
-        return WrongType(f"{name}() gets {twice!r} twice", limit=limit, fix="give it once", option=twice)
+        fix = (pack_meant(args, keywords) if name == "pack" else None) or "give it once"
+        return WrongType(f"{name}() gets {twice!r} twice", limit=limit, fix=fix, option=twice)
     n_taken = f"{len(positional)} argument" + "s" * (len(positional) != 1)
     fix = _by_position(name, args, positional, keywords)
     if not takes_any and not fix and [*options] == positional:
         left_out = ", ".join(map(argument_text, args[len(positional) :]))
-        fix = f"{where}{call_text(name, args[: len(positional)], keywords)}, without {left_out}"
+        fix = f"{call_text(call, args[: len(positional)], keywords)}, without {left_out}"
     fix = fix or "give options by name"
     return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
+
+
+def _pairs_given(args: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, str]:
+    """Role to spelling of the specials among arguments: of a dict, a list, texts in turn, or keywords."""
+    values = [*args, *keywords.values()]
+    is_texts = all(isinstance(each, str) for each in values)
+    if is_texts and not args and keywords.keys().isdisjoint(("role", "text")):
+        return specials_meant(keywords)
+    if is_texts and len(values) > 2 and len(values) % 2 == 0:
+        return dict(zip(values[::2], values[1::2], strict=True))
+    is_one = len(values) == 1 or (len(args) == 1 and isinstance(args[0], Mapping))
+    return specials_meant(values[0]) if is_one else {}
 
 
 def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keywords: Mapping[str, Any]) -> str | None:
@@ -216,19 +236,84 @@ def _by_position(name: str, args: Sequence[Any], positional: Sequence[str], keyw
     if name == "slice" and all(isinstance(each, int) for each in args[1:]):
         return f"slmtok.slice(tok, {args[-1]}), the ids from 0 up"
     if name == "prune" and len(args) == 2 and isinstance(args[1], (int, list, tuple)):
-        option = "keep" if isinstance(args[1], int) else "ids"
+        are_paths = not isinstance(args[1], int) and args[1] and _are_paths(args[1])
+        option = "keep" if isinstance(args[1], int) else "unused_on" if are_paths else "ids"
         return call_text("slmtok.prune", args[:1], {option: args[1], **keywords})
-    if name == "merge_counts" and all(isinstance(each, (str, os.PathLike)) for each in args):
-        return call_text("slmtok.merge_counts", [list(map(os.fspath, args[:-1])), args[-1]], keywords)
-    if (
-        name == "train"
-        and len(args) > 1
-        and isinstance(args[1], int)
-        and all(isinstance(each, str) for each in args[2:])
-    ):
-        meant = dict(zip(("vocab_size", "pattern"), args[1:], strict=False))
-        return call_text("slmtok.train", args[:1], {**meant, **keywords})
-    return None
+    if name == "pack":
+        return pack_meant(args, keywords)
+    return _of_several_paths(name, args, keywords)
+
+
+def _of_several_paths(name: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> str | None:
+    """The call of a function whose one input is several paths by position, and perhaps an output behind them."""
+    if name == "merge_counts" and _are_paths(args):
+        return _merged(args, keywords)
+    if name == "encode_files" and _are_paths(args):
+        texts, output = inputs_and_output(args)
+        return call_text("tok.encode_files", [texts, output or free_name("ids.bin")], keywords)
+    if name == "prune" and len(args) > 1 and _are_paths(args[1:]):
+        texts, output = inputs_and_output(args[1:])
+        saved = f".tokenizer.save({output!r})" if output else ""
+        return call_text("slmtok.prune", args[:1], {"unused_on": texts, **keywords}) + saved
+    if name not in ("train", "count") or not args:
+        return None
+    sizes = [each for each in args if type(each) is int]
+    if name == "train" and len(sizes) == 1:
+        at = args.index(sizes[0])
+        before, behind = args[:at], args[at + 1 :]
+        output = f".save({behind[-1]!r})" if behind and str(behind[-1]).endswith(".json") else ""
+        names = behind[: len(behind) - bool(output)]
+        if at == 1 and len(names) < 2 and all(isinstance(each, str) for each in behind):
+            meant = dict(zip(("vocab_size", "pattern"), [*sizes, *names], strict=False))
+            return call_text("slmtok.train", before, {**meant, **keywords}) + output
+        args, keywords = [*before, *behind], {"vocab_size": sizes[0], **keywords}
+    if not _are_paths(args):
+        return None
+    texts, output = inputs_and_output(args)
+    return call_text(f"slmtok.{name}", [texts], keywords) + (f".save({output!r})" if output else "")
+
+
+def _merged(paths: Paths, keywords: Mapping[str, Any]) -> str:
+    """The call of `merge_counts` with the paths, of which the last one is replaced only where the call says so."""
+    files, output = inputs_and_output(paths)
+    if len(paths) > 1 and keywords.get("force"):
+        files, output = [os.fspath(path) for path in paths[:-1]], os.fspath(paths[-1])
+    output = output or free_name("all.counts")
+    if isinstance(files, str) and is_glob(files):
+        call = call_text("slmtok.merge_counts", [Expression(f"glob.glob({files!r})"), output], keywords)
+        return f"import glob; {call}"
+    return call_text("slmtok.merge_counts", [[files] if isinstance(files, str) else files, output], keywords)
+
+
+def pack_meant(args: Sequence[Any], keywords: Mapping[str, Any], options: object = None) -> str | None:
+    """The call of `pack` for a tokenizer and paths in any order; None where an argument is neither.
+
+    A path ending in .json is that of the tokenizer, where no tokenizer is given: the second argument, or the only one.
+    """
+    rest = dict(keywords)
+    values = [*args, *(rest.pop(name) for name in ("corpus", "tokenizer") if name in keywords)]
+    outputs = [rest.pop(name) for name in keywords if name == "out" or name in OUTPUTS]
+    tokenizers: list[object] = [each for each in values if type(each).__name__ == "Tokenizer"]
+    others = [each for each in values if type(each).__name__ != "Tokenizer"]
+    listed = [part for each in others for part in (each if isinstance(each, (list, tuple)) else [each])]
+    if not _are_paths(listed):
+        return None
+    paths = list(map(os.fspath, listed))
+    if not tokenizers:
+        second = [os.fspath(each) for each in values[1:2] if isinstance(each, (str, os.PathLike))]
+        files = [[each for each in names if each.endswith(".json")] for names in (second, paths)]
+        file = next((names[0] for names in files if len(names) == 1), None)
+        if file is not None:
+            tokenizers = [Expression(f"slmtok.load({file!r})")]
+            paths.remove(file)
+    if len(tokenizers) != 1 or not paths or len(outputs) > 1:
+        return None
+    texts, output = (paths[0] if len(paths) == 1 else paths, outputs[0]) if outputs else inputs_and_output(paths)
+    return call_text("slmtok.pack", [texts, tokenizers[0], output or free_name("data")], rest, options)
+
+
+def _are_paths(values: Iterable[object]) -> bool:
+    return all(isinstance(each, (str, os.PathLike)) for each in values)
 
 
 def counts_in_memory(paths: object, out: object) -> WrongType | None:
@@ -237,7 +322,8 @@ def counts_in_memory(paths: object, out: object) -> WrongType | None:
         fact, fix = "paths is counts in memory, not a list of files", f"counts.save({argument_text(out)})"
         if _is_counts(out):
             fact = "both arguments are counts in memory, not a list of files and an output"
-            fix = "a.save('a.counts'), b.save('b.counts'), slmtok.merge_counts(['a.counts', 'b.counts'], 'all.counts')"
+            files, merged = [free_name("a.counts"), free_name("b.counts")], free_name("all.counts")
+            fix = f"a.save({files[0]!r}), b.save({files[1]!r}), slmtok.merge_counts({files}, {merged!r})"
         return WrongType(fact, limit="merge_counts(paths, out) sums files", fix=fix)
     listed = paths if isinstance(paths, (list, tuple)) else ()
     saved = [f"counts[{index}].save('{index}.counts')" for index, each in enumerate(listed) if _is_counts(each)]
@@ -267,10 +353,10 @@ def _saved(name: str, args: Sequence[Any], keywords: Mapping[str, Any], path: ob
 
 
 def _owner(function: Callable[..., Any]) -> str:
-    """What stands before the name of a function of slmtok, and of a method of a tokenizer; "" for others."""
+    """What stands before the name of a function of slmtok, and of a method of a tokenizer or counts; "" for others."""
     owner, _, name = function.__qualname__.removesuffix(".__init__").rpartition(".")
-    if owner == "Tokenizer" and not isinstance(function, type):
-        return "tok."
+    if owner in ("Tokenizer", "PretokenCounts") and not isinstance(function, type):
+        return f"{_VARIABLES[owner]}." if name != "load" else f"slmtok.{owner}."
     module = sys.modules.get("slmtok")
     return "slmtok." if not owner and name in getattr(module, "__all__", ()) else ""
 
@@ -282,6 +368,8 @@ def _completed(
     shown = [argument_text(value, each) for each, value in zip(positional, args, strict=False)]
     for each in required[len(args) :]:
         example = Expression(EXAMPLES.get(f"{name}.{each}", EXAMPLES.get(each, each)))
+        if each in ("folder", "out") or name == "counts.save":
+            example = Expression(repr(free_name(example.strip("'"))))
         shown.append(argument_text(keywords.get(each, example), each))
     shown += [f"{each}={argument_text(value, each)}" for each, value in keywords.items() if each not in required]
     return f"{name}({', '.join(shown)})"

@@ -6,6 +6,7 @@ Each error says what the caller may have meant: a path where text belongs, one t
 from __future__ import annotations
 
 import codecs
+import io
 import operator
 import os
 import re
@@ -37,7 +38,7 @@ def check_int(name: str, value: object, min: int = 0, max: int = U64, *, example
     except TypeError:
         number = None
     if number is None:
-        meant = integer_meant(value)
+        meant = integer_meant(value) or _end_meant(value)
         if meant is None or not min <= meant <= max:
             meant = 0 if name == "threads" else example or (min if min > 1 else 1)
         raise WrongType(
@@ -82,8 +83,9 @@ def check_index(index: object, call: str, n: int) -> int:
         pass
     meant = None if isinstance(index, (list, tuple)) else integer_meant(index)
     fix = call.format(meant or 0)
-    if isinstance(index, slice) and all(type(each) in (int, type(None)) for each in (index.start, index.stop)):
-        fix = f"[{call.format('i')} for i in {range(n)[index.start : index.stop]}]"
+    part = text_as_slice(index) if isinstance(index, str) else index
+    if isinstance(part, slice) and all(type(each) in (int, type(None)) for each in (part.start, part.stop)):
+        fix = f"[{call.format('i')} for i in {range(n)[part.start : part.stop]}]"
     elif isinstance(index, (list, tuple)) and all(type(each) is int for each in index):
         fix = f"[{call.format('i')} for i in {index}]"
     raise WrongType(f"an index is an integer, not {type(index).__name__} {index!r}", fix=fix, option="index")
@@ -133,6 +135,22 @@ def integer_meant(value: object) -> int | None:
     return None
 
 
+def _end_meant(value: object) -> int | None:
+    """The number that a range from 0 up stands for, also as a slice or as a text such as `0:280` and `[:280]`."""
+    if isinstance(value, str):
+        value = text_as_slice(value)
+    if isinstance(value, (range, slice)) and not value.start and value.step in (None, 1):
+        return value.stop if type(value.stop) is int else None
+    return None
+
+
+def text_as_slice(text: str) -> slice | None:
+    """The slice that a text such as `0:280` or `[:280]` spells; None for another text."""
+    found = _SLICE.fullmatch(text)
+    return slice(*(int(end) if end else None for end in found.groups())) if found else None
+
+
+_SLICE = re.compile(r"\[?\s*(\d{0,18})\s*:\s*(\d{0,18})\s*\]?", re.ASCII)
 _NUMBER = re.compile(r"(\d[\d,_]{0,18})([kKmM]?)", re.ASCII)
 """`8192`, `32,000`, `32_000` and `32k`."""
 
@@ -164,6 +182,8 @@ def check_text(x: object) -> Text:
     found = _buffer(x)
     if found is None:
         fix = "tok.decode(ids)" if are_ids(x) else "tok.encode('some text')"
+        if type(x) in (int, float) and not is_missing(x):
+            fix = f"tok.encode({str(x)!r})" + f" for its digits, or tok.decode([{x}]) for an id" * isinstance(x, int)
         if isinstance(x, Mapping):
             one, many = text_in(x, "record"), texts_in(x, brackets=True)
             fix = map_call(x) or (one and f"tok.encode({one})") or (many and f"tok.encode_batch({many})") or fix
@@ -247,6 +267,8 @@ def _texts_meant(xs: object, text: object, call: str) -> str:
     if are_ids(text):
         return "tok.decode_batch(ids)"
     if isinstance(text, (list, tuple)) and text and all(isinstance(each, str) for each in text):
+        if not any(char.isspace() for each in text for char in each):
+            return f"tok.{call}([' '.join(words) for words in rows])"
         return f"tok.{call}([text for row in rows for text in row])"
     if isinstance(text, Mapping):
         return f"give texts; no field of the record is one: {', '.join(map(str, text)) or 'it has none'}"
@@ -358,9 +380,13 @@ def check_output_name(name: str | bytes) -> None:
 
 
 def check_path(path: object, example: str = "corpus.txt") -> str:
-    """`path` as a str. Raises `WrongType`, with `example` as the fix, or the only path of a list."""
+    """`path` as a str. Raises `WrongType`; its fix is the only path of a list, that of an open file, or `example`."""
     if isinstance(path, (list, tuple)) and len(path) == 1 and isinstance(path[0], (str, os.PathLike)):
         example = os.fspath(path[0])
+    elif isinstance(path, io.IOBase) and isinstance(named := getattr(path, "name", None), str):
+        example = named
+    elif isinstance(path, bytes) and path and b"\n" not in path:
+        example = os.fsdecode(path)
     if not isinstance(path, (str, os.PathLike)):
         raise WrongType(f"a file is named by a str or a Path, not by {type(path).__name__}", fix=repr(example))
     if path == "":

@@ -11,12 +11,13 @@ import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
 from slmtok.checks import check_path, expanded_home, is_file_name
 from slmtok.errors import CorruptFile, MissingInput, SlmtokError, Unreadable
+from slmtok.path_arguments import free_name as free_name  # part of this module for its callers
+from slmtok.path_arguments import glob_matches
 
 MAX_FILE_BYTES = {
     "tokenizer file": 128 << 20,
@@ -82,6 +83,8 @@ def read_at_most(file: BinaryIO, limit: int) -> bytes:
 
 
 _PART_BYTES = 1 << 20
+_MAX_NAMED = 3
+"""Files that the error for a glob names."""
 
 
 @contextmanager
@@ -144,7 +147,7 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
         return MissingInput(f"no file {str(path)!r}: '~' is not expanded", fix=repr(expanded), path=str(path))
     if Path(path).is_dir():
         return MissingInput(f"{str(path)!r} is a folder, not a file", fix="name a file in it", path=str(path))
-    if found := globbed(str(path)):
+    if found := glob_matches(str(path)):
         listed = ", ".join(map(repr, found[:_MAX_LISTED])) + ", ..." * (len(found) > _MAX_LISTED)
         number = "1 file" if len(found) == 1 else f"{len(found)} files"
         where = f"it is a glob that matches {number}, and a file is named here"
@@ -155,13 +158,6 @@ def missing_input(path: str | os.PathLike[str]) -> MissingInput:
         fix=similar_file(path) or "check the name; paths are relative to the working folder",
         path=str(path),
     )
-
-
-def globbed(name: str) -> list[str]:
-    """The files and folders that a glob matches; none for a name, and for a glob that is the name of a file."""
-    import glob
-
-    return sorted(glob.glob(name)) if glob.has_magic(name) and not os.path.lexists(name) else []  # noqa: PTH207
 
 
 _MAX_LISTED = 8
@@ -232,10 +228,3 @@ def file_digest(path: str | os.PathLike[str]) -> str:
         while block := file.read(_BLOCK_BYTES):
             state.update(block)
     return state.hexdigest()
-
-
-def free_name(name: str) -> str:
-    """A name like this one that no file has: `tok-2.json` beside `tok.json`."""
-    path = Path(name)
-    others = (str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in count(2))
-    return name if not path.exists() else next(other for other in others if not Path(other).exists())

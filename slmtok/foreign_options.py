@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Container, Iterable, Mapping
 
 from slmtok.errors import Message, Setting, UnknownName, suggestion, unknown_name
-from slmtok.specials import spellings_meant
+from slmtok.specials import is_pair, spellings_meant
 
 AS_HF = frozenset(
     [
@@ -177,6 +177,11 @@ OF_SENTENCEPIECE = frozenset(
 _TRAIN_TEXTS = "slmtok.train(slmtok.Texts(texts), vocab_size=8192) makes a tokenizer"
 OF_OTHERS = {
     "vocab": "tok.get_vocab() has it",
+    **dict.fromkeys(("get_vocab_size", "n_words", "n_tokens"), "tok.n_vocab has it"),
+    **dict.fromkeys(
+        ("add_special_tokens", "add_tokens", "add_special_token"),
+        "tok.with_special('user', '<|user|>') makes one with another special, slmtok.extend one with more tokens",
+    ),
     **dict.fromkeys(("special_tokens", "special_tokens_map"), "tok.specials has them"),
     **dict.fromkeys(("train_from_iterator", "train_new_from_iterator"), _TRAIN_TEXTS),
 }
@@ -248,13 +253,22 @@ def _spellings(value: object) -> list[str]:
     return [text for text in listed if isinstance(text, str) and text] if isinstance(listed, (list, tuple)) else []
 
 
-def _spelled(value: object) -> dict[str, str]:
+def specials_meant(value: object) -> dict[str, str]:
     """Role to spelling of the specials in a value: roles are kept, as are the `pad` of `pad_token`; ids are not."""
+    if isinstance(value, (list, tuple)) and value and all(map(is_pair, value)):
+        value = dict(value)
     if not isinstance(value, Mapping):
         return spellings_meant(_spellings(value))
-    if value and all(isinstance(text, str) for text in value.values()):
-        return {str(role).removesuffix("_token"): text for role, text in value.items()}
-    return spellings_meant([text for text in value if isinstance(text, str) and text])
+    found: dict[str, str] = {}
+    for role, text in value.items():
+        content = text.get("content", text.get("text")) if isinstance(text, Mapping) else text
+        texts = _spellings(content) if role in _SPECIALS or not isinstance(content, str) else [content]
+        if role in _SPECIALS or not texts:
+            # A name with an id, or with nothing, may be a spelling.
+            found |= spellings_meant(texts or [str(role)])
+        else:
+            found[str(role).removesuffix("_token")] = texts[0]
+    return found
 
 
 _SHARE = re.compile(r"(?:(hash|tail):)?(-?\d*\.?\d+)(%?)", re.ASCII)
@@ -288,7 +302,7 @@ def split_of_share(share: object) -> Message:
 
 def foreign_option(name: str, value: object, options: Collection[str]) -> tuple[str | None, Message | None]:
     """(the option of ours, the fix) for an option of another library; (None, None) where none of `options` is meant."""
-    if name in _SPECIALS and "special" in options and (spelled := _spelled(value)):
+    if name in _SPECIALS and "special" in options and (spelled := specials_meant(value)):
         return "special", (Setting("special", spelled),)
     if name in VALIDATION_SHARES and "val" in options:
         return "val", split_of_share(value)

@@ -12,14 +12,15 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, cast, final
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NoReturn, SupportsIndex, cast, final
 
 from slmtok import _engine, atomic
-from slmtok.calls import warn_caller
+from slmtok.calls import argument_text, warn_caller
 from slmtok.checks import as_list, check_choice, check_int, check_path, refuse_bool, refuse_masked
 from slmtok.errors import MissingInput, OptionError, Setting, UnknownId, Unreadable, WrongType, value_text
 from slmtok.file_content import HEAD_BYTES, content_of
-from slmtok.files import globbed, mention_texts, missing_input, refuse_text, unreadable
+from slmtok.files import mention_texts, missing_input, refuse_text, unreadable
+from slmtok.path_arguments import free_name, glob_matches
 from slmtok.ragged import Ragged
 from slmtok.vocabulary import PADDING
 
@@ -52,6 +53,7 @@ _MAX_SHOWN = 80
 """Characters of a value that is no id in an error."""
 _ONE_FIX = "tok.decode([id])"
 _TEXT_FIX = "tok.encode(text) gives ids"
+_WORDS_FIX = f"{_TEXT_FIX} of a text; [tok.token_to_id(word) for word in ids] those of words of tokens"
 _MIN, _MAX = -(1 << 63), (1 << 63) - 1
 
 
@@ -263,6 +265,8 @@ def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: i
             if isinstance(id, float)
             else "list(map(int, ids))"
             if isinstance(id, str) and id.isdecimal()
+            else _WORDS_FIX
+            if isinstance(id, str)
             else _TEXT_FIX,
         ) from None
     except RuntimeError as error:
@@ -434,6 +438,11 @@ class StreamDecoder:
         self._n_vocab = encoder.n_vocab
         self._n_ids = 0
 
+    def __reduce__(self) -> NoReturn:
+        """Raises `WrongType`: a copy would share the incomplete character with its original."""
+        fact = "a stream of ids is neither copied nor pickled"
+        raise WrongType(fact, limit="a new stream, to which the same ids are pushed, equals it", fix="tok.stream()")
+
     def push(self, id: int) -> str:
         """The text that this id completes. Raises `UnknownId`, `WrongType`, and then leaves the state unchanged."""
         try:
@@ -538,7 +547,7 @@ def encode_files(
     import numpy as np
 
     check_choice("document", document, ("file", "line"))
-    sources = _sources(paths)
+    sources = _sources(paths, out)
     target = atomic.output_path(check_path(out))
     table = target.with_name(target.name + OFFSETS_SUFFIX)
     with atomic.outputs(target, table, inputs=sources, force=force) as (ids_part, table_part):
@@ -572,7 +581,7 @@ def raw_output(out: str | os.PathLike[str]) -> str:
     return name
 
 
-def _sources(paths: object) -> list[str]:
+def _sources(paths: object, out: object) -> list[str]:
     """The files to read. Raises `WrongType`, `MissingInput`, `Unreadable` for other than regular files."""
     if not isinstance(paths, (str, os.PathLike)) and not isinstance(paths, Iterable):
         raise WrongType(f"encode_files takes paths, not {type(paths).__name__}", fix="tok.encode_files(['a.txt'], out)")
@@ -585,10 +594,9 @@ def _sources(paths: object) -> list[str]:
         place = Path(name)
         if "\0" in name or not place.exists():
             error = missing_input(name)
-            if globbed(name):
-                error.fix = f"tok.encode_files(sorted(glob.glob({name!r})), out)"
-                raise error
             mention_texts(error, paths, "tok.encode_batch(texts), if they are texts; else check the names")
+            if glob_matches(name) and len(names) == 1:
+                error.fix = f"import glob; tok.encode_files(sorted(glob.glob({name!r})), {argument_text(out, 'out')})"
             raise error
         if not place.is_file():
             raise Unreadable(
@@ -601,9 +609,21 @@ def _sources(paths: object) -> list[str]:
     return names
 
 
-def text_sources(paths: object) -> list[str]:
-    """The files to read. Raises `OptionError` for one that is not text, and what `encode_files` raises for paths."""
-    names = _sources(paths)
+def _is_like(source: str, out: str) -> bool:
+    """Whether an output is another file that exists and is named as the source is, so that it holds text as well."""
+    suffix = Path(source).suffix
+    return bool(suffix) and Path(out).suffix == suffix and os.path.isfile(out) and not os.path.samefile(source, out)  # noqa: PTH113, PTH121
+
+
+def text_sources(paths: object, out: object, *, force: bool = False) -> list[str]:
+    """The files to read. Raises `OptionError` for one that is not text, and what `encode_files` raises for paths.
+
+    out: the output of the call, which is no other text unless `force` replaces it.
+    """
+    names = _sources(paths, out)
+    if not force and len(names) == 1 and isinstance(out, (str, os.PathLike)) and _is_like(names[0], os.fspath(out)):
+        fix = f"tok.encode_files({[names[0], os.fspath(out)]}, {free_name('ids.bin')!r})"
+        raise WrongType(f"out {os.fspath(out)!r} is a text that exists", limit="several texts are a list", fix=fix)
     for name in names:
         try:
             with Path(name).open("rb", buffering=0) as file:

@@ -17,6 +17,7 @@ from slmtok.errors import (
     Setting,
     UnknownName,
     WrongFormat,
+    WrongType,
     begun_name,
     suggestion,
 )
@@ -46,11 +47,13 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Tokenizer:
     Raises `MissingInput`, `Unreadable`, `CorruptFile`, `UnsupportedVersion`, `InvalidMerges`, `InvalidTokens`,
     `InvalidSpecials`, `GoldenMismatch`, each naming the file and the fault, and what `slmtok.from_tiktoken` raises.
     """
-    from slmtok.tokenizer import read_tokenizer
+    from slmtok.tokenizer import Tokenizer, read_tokenizer
 
     check_bool("verify", verify)
+    if isinstance(path, Tokenizer):
+        raise WrongType("a file is opened, and this is a Tokenizer already", fix="leave out slmtok.load")
     name = check_path(path, "tok.json")
-    refuse_text(name)
+    refuse_text(name, "slmtok.Tokenizer.from_bytes(text.encode())" if name.lstrip().startswith("{") else None)
     file = Path(name)
     if os.path.isdir(name):  # noqa: PTH112  (a name of any length is fine)
         file = _tokenizer_in(file)

@@ -348,9 +348,34 @@ def parse_memory_text(text: str) -> str:
 def check_str(name: str, value: object, example: str) -> str:
     """`value`, if it is a str. Raises `WrongType`."""
     if not isinstance(value, str):
-        compiled = getattr(value, "pattern", None)
-        raise wrong_type(name, value, "must be a str", compiled if isinstance(compiled, str) else example)
+        error = wrong_type(name, value, "must be a str", example)
+        if type(value).__name__ == "Pattern" and isinstance(getattr(value, "pattern", None), (str, bytes)):
+            error.fix = _source_of(name, value)
+        raise error
     return value
+
+
+_INLINE_FLAGS = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
+"""Flags of compiled patterns, of `re` and of `regex`, as a pattern itself has them."""
+_ASCII_OF_REGEX = 0x80
+
+
+def _source_of(name: str, compiled: Any) -> Message:
+    """The fix for a compiled pattern: its source with its flags; the one of ASCII is named, which has no such form."""
+    source, flags = compiled.pattern, compiled.flags
+    source = source.decode("latin-1") if isinstance(source, bytes) else source
+    inline = "".join(each for flag, each in _INLINE_FLAGS.items() if flags & flag and not _begins_with(source, each))
+    ascii_flag = re.ASCII if isinstance(compiled, re.Pattern) else _ASCII_OF_REGEX
+    meant = Setting(name, f"(?{inline}){source}" if inline else source)
+    if not (flags & ascii_flag or isinstance(compiled.pattern, bytes)):
+        return (meant,)
+    return meant, r", with [A-Za-z0-9_] for \w and [0-9] for \d, which match more than ASCII"
+
+
+def _begins_with(source: str, flag: str) -> bool:
+    """Whether a pattern sets a flag at its beginning: `(?is)` sets i and s."""
+    found = re.match(r"\(\?([a-z]+)\)", source)
+    return found is not None and flag in found[1]
 
 
 def check_forbid_regex(name: str, value: object) -> str:

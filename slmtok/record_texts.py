@@ -31,6 +31,13 @@ def texts_in(
     return _for_each(text, variable, brackets=brackets)
 
 
+def is_counted(item: object) -> bool:
+    """Whether an item is a text and how often it occurs."""
+    if not isinstance(item, tuple) or len(item) != 2:
+        return False
+    return isinstance(item[0], (str, bytes)) and type(item[1]) is int
+
+
 def map_call(rows: object) -> str | None:
     """The call of `Dataset.map` for the rows that it gives to its function; None for other objects."""
     if not isinstance(rows, Mapping) or type(rows).__name__ not in ("LazyRow", "LazyBatch"):
@@ -70,7 +77,10 @@ def _plain_field(record: object) -> Any:
 
 
 def _texts_in_mapping(holder: Mapping[Any, Any], variable: str, *, brackets: bool) -> str | None:
-    """The texts of a dictionary of columns, of splits, or of one record."""
+    """The texts of a dictionary of columns, of splits, of how often each text occurs, or of one record."""
+    if holder and all(is_counted(item) for item in holder.items()):
+        counted = f"text for text, n in {variable}.items() for _ in range(n)"
+        return f"[{counted}]" if brackets else counted
     for name, part in holder.items():
         if hasattr(part, "column_names"):
             return texts_in(part, variable=f"{variable}[{name!r}]", brackets=brackets)

@@ -449,6 +449,11 @@ def _valid_role(name: str) -> str:
     return found[0] if found else "user"
 
 
+def is_pair(value: object) -> bool:
+    """Whether a value is a pair of a role and its spelling."""
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(each, str) for each in value)
+
+
 def role_spellings(spellings: Mapping[str, str] | None) -> dict[str, str]:
     """`spellings` as a dict from role to spelling. Raises `WrongType`."""
     fix = "{'user': '<|user|>'}"
@@ -458,6 +463,8 @@ def role_spellings(spellings: Mapping[str, str] | None) -> dict[str, str]:
         given = [spellings] if isinstance(spellings, str) else spellings
         if isinstance(given, (list, tuple, set)) and given and all(isinstance(each, str) for each in given):
             fix = repr(spellings_meant(given))
+        elif isinstance(given, (list, tuple)) and given and all(map(is_pair, given)):
+            fix = repr(dict(given))
         raise WrongType(f"spellings must be a dict from role to spelling, not {type(spellings).__name__}", fix=fix)
     for role, text in spellings.items():
         if not isinstance(role, str) or not isinstance(text, str):

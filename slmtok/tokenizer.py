@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, final, overload
 
 from slmtok import id_arrays, segments, specials
-from slmtok.calls import explains_calls, wrong_call
+from slmtok.calls import explains_calls, warn_of_file_names, wrong_call
 from slmtok.checks import (
     are_texts,
     check_bool,
@@ -102,7 +102,11 @@ class Tokenizer(metaclass=_NamesConstructors):
         )
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Tokenizer is immutable; its methods return new ones")
+        role, _, rest = name.partition("_token")
+        call = "its methods return new ones"
+        if rest == "" and role != name and isinstance(value, str):
+            call = f"tok = tok.with_special({role!r}, {value!r}) makes another one"
+        raise AttributeError(f"a Tokenizer is immutable; {call}")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a Tokenizer is immutable; its methods return new ones")
@@ -409,6 +413,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         alone. Raises `OptionError` for a tokenizer without merges.
         """
         texts = check_texts(xs, "encode_batch")
+        warn_of_file_names(texts, "tok.encode_files(paths, out)")
         options: Any = {"threads": check_threads(threads), "progress": progress, **self._delimiters(bos=bos, eos=eos)}
         if dropout:
             own: Any = {"has_merges": self.scheme == "bpe", "seed": seed, "epoch": epoch}
@@ -437,7 +442,7 @@ class Tokenizer(metaclass=_NamesConstructors):
         """
         return id_arrays.encode_files(
             self._encoder,
-            id_arrays.text_sources(paths),
+            id_arrays.text_sources(paths, out, force=force),
             id_arrays.raw_output(out),
             document=document,
             threads=check_threads(threads),
@@ -471,7 +476,9 @@ class Tokenizer(metaclass=_NamesConstructors):
 
     def count_tokens(self, xs: Iterable[Text], *, threads: int = 0) -> NDArray[np.int64]:
         """How many ids each text would take, shape (n,), int64, without building them."""
-        return self._encoder.count_batch(check_texts(xs, "count_tokens"), threads=check_threads(threads))
+        texts = check_texts(xs, "count_tokens")
+        warn_of_file_names(texts, "tok.count_tokens([open(path, encoding='utf-8').read() for path in paths])")
+        return self._encoder.count_batch(texts, threads=check_threads(threads))
 
     def pieces(self, x: Text) -> list[tuple[int, bytes]]:
         """(id, bytes) of each token of a text, for inspection."""

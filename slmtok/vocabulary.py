@@ -134,6 +134,8 @@ class Vocabulary:
         except TypeError:
             fact = f"an id is an integer, not {type(id).__name__} {id!r}"
             fix = f"tok.token_to_id({id!r}) gives the id of a token" if isinstance(id, str) else "an id, such as 300"
+            if hasattr(id, "__len__") and not isinstance(id, (str, bytes)):
+                fix = "[tok.id_to_token(id) for id in ids], or tok.token_bytes(id)"
             raise WrongType(fact, fix=fix) from None
         known = 0 <= id < self.n_vocab
         token = self.token_table[id] if known else None

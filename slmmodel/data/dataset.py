@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from slmmodel.data.opening import open_source
 from slmmodel.data.packing import CHOICES, fix_of_option
 from slmmodel.data.strategies import STRATEGIES
 from slmmodel.errors import Argument, InvalidConfig, Mismatch, OptionError, WrongType, unknown_name
+from slmmodel.sizes import ceil_div
 
 if TYPE_CHECKING:
     from slmmodel.data.batch import Batch
@@ -171,9 +172,13 @@ class ShardDataset(_Sequences, Dataset[dict[str, Tensor]]):
 
     def __getitem__(self, index: int) -> dict[str, Tensor]:
         """A sequence. Raises `IndexError`, `CorruptFile`."""
-        if isinstance(index, slice):
-            raise WrongType("a slice of a ShardDataset", fix="torch.utils.data.Subset(dataset, range(8))")
         n = len(self)
+        if isinstance(index, slice):
+            try:
+                chosen = range(*index.indices(n))
+            except TypeError:
+                chosen = range(min(8, n))
+            raise WrongType("a slice of a ShardDataset", fix=f"torch.utils.data.Subset(dataset, {chosen})")
         try:
             number = check_int("index", index, None)
         except WrongType as error:
@@ -229,6 +234,19 @@ class ShardLoader(_Sequences, IterableDataset[dict[str, Tensor]]):
         named = {"seq_len": seq_len, "pack": pack, "seed": seed, "shuffle": shuffle, "shift_labels": shift_labels}
         super().__init__(path, split, batch_size, {**named, "crop_offset": crop_offset, **options})
         self._cursor = Cursor()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, index: int) -> NoReturn:
+        """Raises `WrongType`: batches are read one after another."""
+        raise WrongType("a ShardLoader has no batch by number", fix="next(iter(loader)), or a ShardDataset, which has")
+
+    def __len__(self) -> int:
+        """Raises `WrongType`: the epochs follow one another without an end."""
+        steps = ceil_div(len(self.loader.packing(0, 0)), self.batch_size)
+        limit = f"an epoch has about {steps:,} batches, and the next one follows it"
+        raise WrongType("a ShardLoader has no length: it has no end", limit=limit, fix=f"zip(range({steps}), loader)")
 
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
         fix = "iterate over the ShardLoader itself, or DataLoader(loader, batch_size=None)"

@@ -25,6 +25,7 @@ import numpy as np
 
 from slmmodel import rng
 from slmmodel.calls import explains_calls
+from slmmodel.checks import check_int
 from slmmodel.data.batch import Batch, Part, assemble
 from slmmodel.data.order import permute
 from slmmodel.data.packing import Ints, Packing, check_choice, check_range
@@ -105,6 +106,14 @@ class Loader:
         if isinstance(source, str | os.PathLike):
             fix = f"source = open_source({os.fspath(source)!r}), then Loader(source, source.vocab, ...)"
             raise WrongType(f"source is a {type(source).__name__}, not an opened source", fix=fix)
+        if not hasattr(source, "block"):
+            fix = "source = open_source('data'), then Loader(source, source.vocab, ...)"
+            raise WrongType(f"source is a {type(source).__name__}, not an opened source", fix=fix)
+        if not isinstance(vocab, VocabMeta):
+            of_source = "Loader(source, source.vocab, ...)"
+            limit = "a VocabMeta, which says what the ids of the source stand for"
+            raise WrongType(f"vocab is a {type(vocab).__name__}, not a VocabMeta", limit=limit, fix=of_source)
+        check_int("seq_len", seq_len, None, example=256)
         strategy = strategy_of(pack)
         check_choice("positions", positions or strategy.default_positions)
         check_choice("crop_offset", crop_offset)

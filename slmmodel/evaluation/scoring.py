@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,16 @@ Progress = Callable[[int, int], None]
 """(targets done, targets of the block)."""
 
 
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("bpb", "bits_per_byte"), "scores.bpb_total counts all targets, scores.bpb_content those with bytes"
+    ),
+    **dict.fromkeys(("loss", "mean", "cross_entropy"), "scores.nats.mean() is the loss of an id, in nats"),
+    **dict.fromkeys(("perplexity", "ppl"), "math.exp(scores.nats.mean()) is that of an id; scores.bpb_total compares"),
+}
+"""Names of scores in other libraries, each with what stands for it."""
+
+
 @dataclass(frozen=True, repr=False)
 class Scores:
     """The loss of each target of each document, in their order. N targets, D documents."""
@@ -57,6 +67,10 @@ class Scores:
     """[D]: raw bytes of each document, from the data."""
     documents: str | None = None
     """The digest of the documents, independent of the tokenizer; None where the data have none."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        raise AttributeError(f"Scores has no attribute {name!r}{hint}", name=name, obj=None if hint else self)
 
     def __repr__(self) -> str:
         bits = f"bpb_total={self.bpb_total:.4f}, bpb_content={self.bpb_content:.4f}"

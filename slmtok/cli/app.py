@@ -36,6 +36,7 @@ from slmtok.cli.output import (
     shown_json,
     write_text,
 )
+from slmtok.cli.unknown_commands import unknown_command
 from slmtok.interrupts import exit_if_importing, exits_on_interrupt
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ class _LazyGroup(click.Group):
         if command is None:
             other = self._app.other
             elsewhere = other.command(name) if other and name in other.commands else None
-            raise errors.unknown_command(self._app.name, args[0], args[1:], self._app.commands, elsewhere)
+            raise unknown_command(self._app.name, args[0], args[1:], self._app.commands, elsewhere)
         ctx.meta["app"] = self._app
         return name, command, args[1:]
 

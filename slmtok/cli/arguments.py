@@ -15,7 +15,7 @@ import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
 from slmtok.file_kinds import COUNTS, MANIFEST, TOKENIZER, UNKNOWN, kind_of, kind_of_file
-from slmtok.files import free_name, globbed
+from slmtok.path_arguments import free_name, glob_matches
 from slmtok.specials import FIRST_LEARNED
 
 _TOKENIZER = "TOK"
@@ -156,7 +156,7 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     path = error.fields.get("path")
     if not isinstance(path, str):
         return
-    if path in positional(ctx) and isinstance(error, MissingInput) and (found := globbed(path)):
+    if path in positional(ctx) and isinstance(error, MissingInput) and (found := glob_matches(path)):
         error.fix = _globbed_line(path, found, ctx)
         return
     if error.fix and error.fix.endswith(" | slmtok ..."):

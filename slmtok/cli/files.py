@@ -19,8 +19,8 @@ from slmtok.cli.output import EACH, Outcome, Row, counted, print_rows
 from slmtok.cli.streams import refuse_stdout
 from slmtok.errors import OptionError, Setting
 from slmtok.file_kinds import COUNTS, TOKENIZER, kind_of_file
-from slmtok.files import free_name
 from slmtok.opening import TIKTOKEN, public_encoding
+from slmtok.path_arguments import folder_meant
 from slmtok.sizes import format_bytes
 
 if TYPE_CHECKING:
@@ -30,19 +30,6 @@ if TYPE_CHECKING:
 CountLike = TypeVar("CountLike", bound="CountOptions")
 STDIO = "-"
 VOCAB_PLACEHOLDER = "{vocab}"
-_FILE_SUFFIXES = (
-    ".json",
-    ".jsonl",
-    ".txt",
-    ".bin",
-    ".npy",
-    ".model",
-    ".tiktoken",
-    ".safetensors",
-    ".gguf",
-    ".onnx",
-    ".pt",
-)
 _PLACEHOLDER = re.compile(r"\{\w*\}")
 MAX_LISTED_FILES = 10
 """Files that a dry run names one by one."""
@@ -123,10 +110,7 @@ def write_page(
 
 def check_is_folder_name(output: str) -> None:
     """Raises `OptionError` for a new folder with the name of a file."""
-    path = Path(output)
-    if path.suffix.lower() in _FILE_SUFFIXES and not path.exists():
-        # A folder is made where its parent exists.
-        folder = free_name(output.removesuffix(path.suffix)) if path.parent.exists() else str(path.parent)
+    if folder := folder_meant(output):
         raise OptionError(
             f"-o {output!r} is the name of a file, and a folder is written",
             limit="a folder, in which the files have names of their own",

@@ -4,6 +4,7 @@ The rules are those of `tokenizers`. Lengths are in ids."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -509,6 +510,8 @@ def _samples(text: object, name: str, *, split: bool) -> tuple[list[Any], bool]:
     refuse_table(text)
     if isinstance(text, (str, bytes, bytearray, Mapping)) or not isinstance(text, Iterable):
         held = map_call(text) or texts_in(text, brackets=True) if isinstance(text, Mapping) else None
+        if isinstance(text, os.PathLike):
+            held = f"open({os.fspath(text)!r}, encoding='utf-8').read()"
         raise WrongType(
             f"{name} must be {'a list of words' if split else 'a str or a list of str'}, not {type(text).__name__}",
             fix="text.split()" if split else held or "for bytes: tok.encode(data) of slmtok's tokenizer",

@@ -32,9 +32,9 @@ from slmtok.errors import (
 from slmtok.file_kinds import NAMES, TOKENIZER, kind_of_file
 from slmtok.files import free_name
 from slmtok.formats.foreign_files import TRAIN_OWN, train_own
+from slmtok.path_arguments import MAX_NAMES, is_file_name
 from slmtok.record_texts import texts_in
 from slmtok.tokenizer import Tokenizer, read_tokenizer
-from slmtok.training.texts import MAX_NAMES, is_file_name
 from slmtok.vocabulary import MAX_IDS
 
 if TYPE_CHECKING:

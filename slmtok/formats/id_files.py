@@ -24,8 +24,9 @@ from slmtok.corpus import STDIN, expand
 from slmtok.corpus.streams import open_bytes
 from slmtok.errors import CorruptFile, DocumentTooLarge, MalformedRecord, MissingInput, OptionError, Setting, UnknownId
 from slmtok.file_content import BINARY, content_of
-from slmtok.files import free_name, globbed, missing_input, read_at_most, read_file
+from slmtok.files import missing_input, read_at_most, read_file
 from slmtok.id_arrays import ID_MAP_SUFFIX, OFFSETS_SUFFIX, UNKNOWN_ID_FIX, join_ids, write_npy
+from slmtok.path_arguments import free_name, glob_matches
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +67,7 @@ def read_ids(source: str, input_format: str = "auto", *, itemsize: int = 2, by_r
     Raises `MissingInput`, `MalformedRecord`, `CorruptFile`.
     """
     if source != STDIN and not Path(source).is_file():
-        if globbed(source):
+        if glob_matches(source):
             raise missing_input(source)
         expand(source)
         raise MissingInput(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
-from slmtok.calls import call_text, explains_calls
+from slmtok.calls import Expression, argument_text, call_text, explains_calls, warn_of_file_names
 from slmtok.errors import OptionError, Setting, WrongType
 from slmtok.pages.frame import Page, asset, examples, frame, pack
 from slmtok.pages.page_data import page_data
@@ -34,12 +35,21 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
     if not isinstance(named, Mapping) or not all(isinstance(each, Tokenizer) for each in named.values()) or not named:
         given: object = text
         fix = 'slmtok.view({"mine": tok, "gpt2": slmtok.from_tiktoken("gpt2")})'
+        if (
+            isinstance(tokenizers, (list, tuple))
+            and tokenizers
+            and all(isinstance(each, Tokenizer) for each in tokenizers)
+        ):
+            fix = "slmtok.view({str(number): tok for number, tok in enumerate(tokenizers)})"
         if isinstance(tokenizers, str):
             path = f"slmtok.view(slmtok.load({tokenizers!r}))"
             fix = call_text("slmtok.view", [given, tokenizers], {}) if isinstance(given, Tokenizer) else path
         raise WrongType(f"view takes a Tokenizer, or a dict of them, not {type(tokenizers).__name__}", fix=fix)
     if text is not None:
         _check_size(text)
+        opened = Expression(f"open({text!r}, encoding='utf-8').read()")
+        shown = Expression(argument_text(tokenizers, "tokenizers"))
+        warn_of_file_names([text], call_text("slmtok.view", [shown, opened], {}))
     data = {
         "text": text,
         "examples": examples(),
@@ -52,6 +62,8 @@ def view(tokenizers: Tokenizer | Mapping[str, Tokenizer], text: str | None = Non
 def _check_size(text: str) -> None:
     if not isinstance(text, str):
         fix = "pass text.decode()" if isinstance(text, (bytes, bytearray)) else 'slmtok.view(tok, "some text")'
+        if isinstance(text, os.PathLike):
+            fix = f"slmtok.view(tok, open({os.fspath(text)!r}, encoding='utf-8').read())"
         raise WrongType(f"the text of a page is a str, not {type(text).__name__}", fix=fix)
     n_bytes = len(text.encode("utf-8", "surrogatepass"))
     if n_bytes > MAX_TEXT_BYTES:

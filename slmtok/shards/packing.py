@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from slmtok import atomic
-from slmtok.calls import Expression, call_text, explains_calls, warn_caller
+from slmtok.calls import explains_calls, pack_meant, warn_caller
 from slmtok.checks import check_output_name, check_path, refuse_home
 from slmtok.corpus import Sources, find
 from slmtok.corpus.contents import refuse_counts
@@ -24,6 +24,7 @@ from slmtok.corpus.text_keys import explain_keys
 from slmtok.errors import MissingInput, OptionError, Setting, SlmtokError, WrongType
 from slmtok.files import mention_texts
 from slmtok.options import PackOptions, build_options, documents_options
+from slmtok.path_arguments import folder_meant
 from slmtok.shards import folder
 from slmtok.shards.format import FRAMES, MANIFEST, TOKENIZER, VOCAB, vocabulary_metadata
 from slmtok.shards.layouts import LAYOUTS, Layout, require_u16, require_validation
@@ -31,7 +32,7 @@ from slmtok.shards.reader import Shards
 from slmtok.shards.run import pack_shards
 from slmtok.shards.subset import subset_folder, write_subsets
 from slmtok.shards.token_files import META, make_meta, read_meta
-from slmtok.tokenizer import Tokenizer, check_tokenizer, names_file, refuse_swapped
+from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
 
 if TYPE_CHECKING:
     from slmtok.shards.run import OnProgress, RemoteEncoder
@@ -83,7 +84,7 @@ def pack(
     options = build_options(PackOptions, options, keywords)
     out, layout = Path(check_path(out, "data")), LAYOUTS[options.output_format]
     check_output_name(os.fspath(out))
-    refuse_home(out)
+    _check_folder_name(os.fspath(out))
     sources = _find(corpus, options)
     # Before the work, not after it.
     _check_inference(options, tokenizer, is_remote=remote is not None)
@@ -118,6 +119,18 @@ def pack(
     return Packed(out, layout.name, files, shards.manifest, write_subsets(shards, tokenizer, options.subset))
 
 
+def _check_folder_name(out: str) -> None:
+    """Raises `OptionError` for a folder in `~/`, and for a new one with the name of a file."""
+    refuse_home(out)
+    if folder_name := folder_meant(out):
+        raise OptionError(
+            f"out {out!r} is the name of a file, and a folder is written",
+            limit="a folder, in which the files have names of their own",
+            fix=f"out={folder_name!r}",
+            option="out",
+        )
+
+
 def _warn_of_split(manifest: dict[str, Any], out: Path) -> None:
     """Warns where the rule of the validation split chose no document, or all."""
     rule, held = manifest["plan"]["split"]["rule"], {shard["split"] for shard in manifest["shards"]}
@@ -131,22 +144,23 @@ def _warn_of_split(manifest: dict[str, Any], out: Path) -> None:
             )
 
 
-def _check_tokenizer(
-    corpus: object, tokenizer: object, out: object, keywords: dict[str, Any], options: PackOptions | None
-) -> None:
+def _check_tokenizer(corpus: object, tokenizer: object, out: object, keywords: dict[str, Any], options: object) -> None:
     """Raises `WrongType` for anything but a tokenizer, with the call in which each argument has its place."""
-    swapped = call_text("slmtok.pack", [tokenizer, corpus, out], keywords, options)
-    refuse_swapped(tokenizer, corpus, "slmtok.pack(corpus, tokenizer, out)", swapped)
-    last = call_text("slmtok.pack", [corpus, out, tokenizer], keywords, options)
-    refuse_swapped(tokenizer, out, "slmtok.pack(corpus, tokenizer, out)", last)
+    given, kept = [corpus, tokenizer, out], options
+    if isinstance(options, (str, os.PathLike, Tokenizer)):
+        given, kept = [*given, options], None
+    if isinstance(tokenizer, Tokenizer) and kept is options:
+        return
+    limit, fix = "slmtok.pack(corpus, tokenizer, out)", pack_meant(given, keywords, kept)
+    for other in (corpus, *given[2:]):
+        refuse_swapped(tokenizer, other, limit, fix or "name texts and output by paths")
     try:
         check_tokenizer(tokenizer)
     except WrongType as error:
-        path, texts = (corpus, tokenizer) if names_file(corpus) and not names_file(tokenizer) else (tokenizer, corpus)
-        if names_file(path):
-            loaded = Expression(f"slmtok.load({str(path)!r})")
-            error.fix = call_text("slmtok.pack", [texts, loaded, out], keywords, options)
+        error.fix = fix or error.fix
         raise
+    if fix:
+        raise WrongType("several texts are a list of paths", limit=limit, fix=fix)
 
 
 def _check_inference(options: PackOptions, tokenizer: Tokenizer, *, is_remote: bool) -> None:

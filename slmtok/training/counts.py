@@ -21,6 +21,7 @@ from slmtok.calls import argument_text, counts_in_memory, explains_calls
 from slmtok.checks import U64, as_list, check_int, check_path
 from slmtok.errors import MissingInput, NotEnoughMemory, OptionError, Setting, WrongType
 from slmtok.files import free_name
+from slmtok.path_arguments import is_glob
 from slmtok.sizes import format_bytes
 from slmtok.training.counts_format import (
     Domain,
@@ -108,6 +109,27 @@ class PretokenCounts:
         remedy = "merge_counts(paths, out) of saved counts" if name in _SUMS else _OF_COUNTER.get(name)
         hint = f"; {remedy} has it" if remedy else ""
         raise AttributeError(f"PretokenCounts has no attribute {name!r}{hint}", name=name, obj=None if hint else self)
+
+    def __add__(self, other: object) -> NoReturn:
+        """Raises `WrongType`: files are summed, which know whether they have documents in common."""
+        files = free_name("a.counts"), free_name("b.counts")
+        fix = f"a.save({files[0]!r}), b.save({files[1]!r}), slmtok.PretokenCounts.load({files[0]!r}, {files[1]!r})"
+        raise WrongType("counts in memory are not added", limit="PretokenCounts.load sums files", fix=fix)
+
+    __radd__ = __add__
+
+    def __copy__(self) -> PretokenCounts:
+        return self
+
+    def __deepcopy__(self, memo: object) -> PretokenCounts:
+        """The counts themselves, which do not change."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        """Raises `WrongType`: the file of counts has a format of its own."""
+        name = free_name("all.counts")
+        fix = f"counts.save({name!r}), and slmtok.PretokenCounts.load({name!r}) where they are read"
+        raise WrongType("counts are not pickled", fix=fix)
 
     def __len__(self) -> int:
         """Number of distinct pieces."""
@@ -372,7 +394,7 @@ def _merge_meant(first: _Path, second: object, options: Mapping[str, Any]) -> st
         output, inputs = (first, [second]) if os.path.exists(second) else (second, [first])  # noqa: PTH110
     output = os.fspath(output) if options.get("force") else free_name(os.fspath(output))
     given = "".join(f", {name}={value!r}" for name, value in options.items())
-    if any(char in os.fspath(first) for char in "*?[") and isinstance(second, (str, os.PathLike)):
+    if is_glob(os.fspath(first)) and isinstance(second, (str, os.PathLike)):
         files = f"glob.glob({os.fspath(first)!r})"
         return f"import glob; slmtok.merge_counts({files}, {os.fspath(second)!r}{given})"
     return f"slmtok.merge_counts([{', '.join(map(argument_text, inputs))}], {output!r}{given})"

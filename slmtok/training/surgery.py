@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
@@ -20,6 +20,7 @@ from slmtok.calls import Expression, argument_text, call_text, explains_calls
 from slmtok.checks import U64, are_texts, check_int, refuse_masked
 from slmtok.errors import InvalidTokens, Message, OptionError, Setting, VocabularyTooSmall, WrongType
 from slmtok.options import CountOptions, TrainOptions, build_options, changed_options, option_specs
+from slmtok.path_arguments import inputs_and_output
 from slmtok.schemes import SCHEMES
 from slmtok.specials import FIRST_LEARNED, SPELLING, pairs_meant
 from slmtok.tokenizer import Tokenizer, check_tokenizer, refuse_swapped
@@ -113,9 +114,7 @@ def extend(
     Raises `OptionError` (counts of another pattern or scheme, a size that does not grow, an option without effect),
     `CorpusTooSmall`.
     """
-    if isinstance(counts, Tokenizer):
-        fix = _extend_text(counts, tokenizer, options, keywords)
-        refuse_swapped(tokenizer, counts, "slmtok.extend(tokenizer, counts)", fix)
+    _refuse_order([tokenizer, counts, options], keywords)
     vocabulary = check_tokenizer(tokenizer).vocabulary
     given = options
     try:
@@ -132,6 +131,35 @@ def extend(
     _check_kept(tokenizer, options)
     check_no_reading(replace(options, pattern=None), counts)
     return extend_counts(tokenizer, counts, options, progress)
+
+
+def _refuse_order(given: Sequence[object], keywords: Mapping[str, object]) -> None:
+    """Raises `WrongType` for a tokenizer in the place of another argument, and for several paths by position."""
+    tokenizer, counts, options = given
+    limit = "slmtok.extend(tokenizer, counts)"
+    is_path = isinstance(options, (str, os.PathLike))
+    for other in (counts, options) if is_path or isinstance(options, Tokenizer) else (counts,):
+        if isinstance(other, Tokenizer) and not isinstance(tokenizer, Tokenizer):
+            rest = [each for each in given if each is not other]
+            refuse_swapped(tokenizer, other, limit, _extend_several(other, rest, keywords))
+    if is_path and isinstance(tokenizer, Tokenizer):
+        fact = "extend() takes options by name, not a path"
+        raise WrongType(fact, limit=limit, fix=_extend_several(tokenizer, [counts, options], keywords))
+
+
+def _extend_several(tokenizer: Tokenizer, given: Sequence[object], keywords: Mapping[str, object]) -> str:
+    """A call of `extend` with the other arguments: options, counts or texts, and perhaps an output behind them."""
+    options = next((each for each in given if isinstance(each, TrainOptions)), None)
+    counts = [each for each in given if isinstance(each, PretokenCounts)]
+    paths = [each for each in given if isinstance(each, (str, os.PathLike))]
+    corpus: object = given[0]
+    output = None
+    if counts:
+        corpus, output = counts[0], (os.fspath(paths[-1]) if paths else None)
+    elif len(paths) > 1:
+        corpus, output = inputs_and_output(paths)
+    call = _extend_text(tokenizer, corpus, options, keywords)
+    return f"{call}.tokenizer.save({output!r})" if output else call
 
 
 def _check_kept(tokenizer: Tokenizer, options: TrainOptions) -> None:

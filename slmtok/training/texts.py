@@ -18,14 +18,12 @@ from slmtok.corpus.streams import bare_suffix
 from slmtok.errors import InvalidText, OptionError, Setting, WrongType
 from slmtok.file_content import HEAD_BYTES, content_of
 from slmtok.options import Options, ReadOptions, changed_options, option_specs
-from slmtok.record_texts import texts_in
+from slmtok.path_arguments import MAX_NAMES, is_file_name
+from slmtok.record_texts import is_counted, texts_in
 
 if TYPE_CHECKING:
     from slmtok.training.ingest import CorpusLike
 
-MAX_NAMES = 8
-"""Texts at the beginning of a corpus that are compared with the names of files."""
-_MAX_NAME_CHARS = 1024
 _MANY_TEXTS = "a list or an iterator of str or bytes"
 
 
@@ -174,18 +172,6 @@ def _refuse_counts(corpus: Sequence[object], options: Options, function: str) ->
     )
 
 
-def is_file_name(text: object) -> bool:
-    """Whether a text is the name of a file: one with a suffix or a folder, for a word may be a name by chance."""
-    if isinstance(text, os.PathLike):
-        return os.path.isfile(text)  # noqa: PTH113 (false for names that the system refuses)
-    return (
-        isinstance(text, str)
-        and len(text) <= _MAX_NAME_CHARS
-        and ("." in text or os.sep in text)
-        and os.path.isfile(text)  # noqa: PTH113
-    )
-
-
 def _refuse_binary(file: io.BufferedReader) -> None:
     """Raises `OptionError` for a file that was opened and is not text."""
     try:
@@ -229,6 +215,8 @@ def _no_text(text: object, index: int, texts: str | None = None) -> WrongType:
         fix = "pass a list of paths, not an iterator"
     elif are_ids(text):
         fix = "slmtok.Texts(tok.decode_batch(ids))"
+    elif is_counted(text):
+        fix = "slmtok.Texts(text for text, n in rows for _ in range(n))"
     elif isinstance(text, (list, tuple)):
         fix = "slmtok.Texts(text for row in rows for text in row)"
     else:

@@ -149,7 +149,7 @@ FIXES: list[tuple[Any, str]] = [
         lambda: slmmodel.train("text.txt", output="new", budget="steps=2"),
         "slmmodel.app.train('text.txt', tokenizer='tok.json', output='new', budget='steps=2')",
     ),
-    (lambda: slmmodel.train("data", output="new", force="no"), "force=True"),
+    (lambda: slmmodel.train("data", output="new", force="no"), "force=False"),
     (lambda: slmmodel.train("data", output="new", device="CPU"), "device='cpu'"),
     (
         lambda: slmmodel.train("data", output="new", seed=1, settings={"run.seed": 2}),
@@ -241,14 +241,14 @@ FIXES: list[tuple[Any, str]] = [
     (lambda: interval(slmmodel.load("run").evaluate()), "interval(units(a))"),
     (
         lambda: Loader(open_source("data"), seq_len=8, batch_size=2),
-        "Loader(source, vocab, seq_len=..., batch_size=...)",
+        "Loader(source, source.vocab, seq_len=8, batch_size=2)",
     ),
     (
         lambda: Loader("data", None, seq_len=8, batch_size=2),
         "source = open_source('data'), then Loader(source, source.vocab, ...)",
     ),
     (lambda: make_packing("greedy", np.array([3, 4]), 8), "use one of them"),
-    (lambda: ShardDataset(5), "ShardDataset(path, seq_len=...)"),
+    (lambda: ShardDataset(5), "ShardDataset(5, seq_len=256)"),
     (lambda: ShardDataset("data", seq_len=8, batch_size=4), "torch.utils.data.DataLoader(dataset, batch_size=N)"),
     (lambda: ShardDataset("data", seq_len=8, pack="foo"), "use one of them"),
     (lambda: ShardDataset("data", seq_len=8, tokenizer="tok.json"), "leave it out: packed data have a"),

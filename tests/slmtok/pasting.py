@@ -15,4 +15,5 @@ def pasted(call: Any, kind: type[SlmtokError], **names: Any) -> tuple[str, Any]:
     with pytest.raises(kind) as caught:
         call()
     assert caught.value.fix is not None
-    return caught.value.fix, eval(caught.value.fix.removeprefix("tok = "), {"slmtok": slmtok, **names})
+    call_of_fix = caught.value.fix.removeprefix("tok = ").removeprefix("import glob; ")
+    return caught.value.fix, eval(call_of_fix, {"slmtok": slmtok, **names})

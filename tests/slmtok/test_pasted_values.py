@@ -295,7 +295,7 @@ def test_counts_in_memory_without_an_output(tok: slmtok.Tokenizer, by_name: bool
     merge: Any = slmtok.merge_counts
     fix = refused(lambda: merge(paths=counts) if by_name else merge(counts), WrongType)
     assert eval(fix, {"counts": counts, "slmtok": slmtok})[-1].inputs == 2
-    assert refused(lambda: merge(counts[0]), WrongType) == "counts.save('all.counts')"
+    assert refused(lambda: merge(counts[0]), WrongType) == "counts.save('all-2.counts')"
 
 
 @pytest.mark.parametrize(("share", "n_vocab"), [(0.99, 277), ("99%", 277), (0.5, 272), (276.5, 276), ("276", 276)])

@@ -532,9 +532,9 @@ def test_a_split_that_is_named_is_scored(made):
 def test_each_program_knows_the_commands_of_the_other():
     from slmmodel.cli import COMMANDS
     from slmtok.cli import COMMANDS as OF_SLMTOK
-    from slmtok.cli import errors
+    from slmtok.cli.unknown_commands import OF_SLM
 
-    assert set(errors.OF_SLM) == COMMANDS.keys() - OF_SLMTOK.keys()
+    assert set(OF_SLM) == COMMANDS.keys() - OF_SLMTOK.keys()
 
 
 def test_a_device_may_have_another_memory(slm):

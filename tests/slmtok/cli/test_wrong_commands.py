@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import gzip
 import shlex
 import subprocess
@@ -112,14 +111,6 @@ def test_a_glob_in_quotes_where_a_file_is_named(slmtok, here: Path, line: str, f
     assert "  where: it is a glob that matches " in ran.err and fix_of(ran, 1) == fix
     for command in fix.split(" && "):
         assert slmtok(*command.split()[1:]).code == 0, command
-
-
-def test_a_glob_in_python(here: Path) -> None:
-    tok, out = package.load("tok.json"), "ids.bin"
-    with pytest.raises(package.errors.MissingInput) as caught:
-        tok.encode_files("*.txt", out)
-    assert caught.value.fix == "tok.encode_files(sorted(glob.glob('*.txt')), out)"
-    assert len(eval(caught.value.fix, {"glob": glob, "tok": tok, "out": out})) == 2
 
 
 def test_the_rows_of_an_array(slmtok, here: Path) -> None:

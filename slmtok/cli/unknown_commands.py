@@ -1,0 +1,69 @@
+"""The error for a command that does not exist: one that is misspelt, of another tool, or of the other program."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+
+import click
+
+from slmtok.cli.arguments import parameter_name
+from slmtok.errors import SlmtokError, UnknownName, suggestion
+
+OF_SLM = (
+    *("ablate", "batches", "chat", "compare", "config", "demo", "doctor", "logprobs", "pairs", "passkey", "plot"),
+    *("probe", "prompts", "resume", "sample", "status"),
+)
+"""Commands of slm alone, which slmtok knows without importing them."""
+_HABITS = {"generate": "slm sample RUN", "tokenize": "slmtok encode", "detokenize": "slmtok decode"}
+_HABITS |= {"tokenise": _HABITS["tokenize"], "detokenise": _HABITS["detokenize"]}
+"""Commands of other tools, each with ours."""
+_MIN_PREFIX = 4
+"""Characters of a command that a longer word such as `evaluate` begins with."""
+
+
+def unknown_command(
+    program: str, name: str, rest: Sequence[str], known: Iterable[str], elsewhere: click.Command | None = None
+) -> SlmtokError:
+    """The error for a command that does not exist; `elsewhere` is one of that name in the other program."""
+    names, typed = list(known), name.replace("_", "-")
+    place = "slm" if typed in OF_SLM else "slmtok" if elsewhere else program
+    if place != program:
+        fix = " ".join([shlex.join([place, typed, *rest]), *(_lacking(elsewhere, rest) if elsewhere else [])])
+        return UnknownName(f"{program} has no command {name!r}; {place} has", fix=fix, name=name)
+    if typed == "version" or typed in _HABITS:
+        fix = f"{program} --version" if typed == "version" else _of_habit(_HABITS[typed].split(), rest)
+        return UnknownName(f"unknown command {name!r}", limit=f"commands: {', '.join(names)}", fix=fix, name=name)
+    longer = (each for each in names if len(each) >= _MIN_PREFIX and typed.startswith(each))
+    meant = suggestion(typed, names, cutoff=0.76) or next(longer, None)
+    if meant is None and os.path.exists(name):  # noqa: PTH110
+        fact = f"{name!r} is a {'folder' if os.path.isdir(name) else 'file'}, and no command"  # noqa: PTH112
+        fix = f"name a command first: {program} COMMAND {shlex.join([name, *rest])}"
+        return UnknownName(fact, limit=f"commands: {', '.join(names)}", fix=fix, name=name)
+    return UnknownName(
+        f"unknown {'option' if name.startswith('-') else 'command'} {name!r}"
+        + (f"; did you mean {meant!r}?" if meant else ""),
+        limit=f"commands: {', '.join(names)}",
+        fix=shlex.join([program, meant, *rest]) if meant else f"{program} --help",
+        name=name,
+    )
+
+
+def _of_habit(words: list[str], rest: Sequence[str]) -> str:
+    """The command line with `rest`; a command of runs takes it where there is a run."""
+    from slmtok.file_kinds import is_run
+
+    if words[-1] != "RUN":
+        return shlex.join([*words, *rest])
+    return shlex.join([*words[:-1], *rest]) if any(map(is_run, rest)) else shlex.join(words)
+
+
+def _lacking(command: click.Command, given: Sequence[str]) -> list[str]:
+    """The options that a command needs and arguments do not give, each with the placeholder of its value.
+
+    A tokenizer may also stand as an argument.
+    """
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    needed = [option for option in options if option.required and option.name != "tokenizer"]
+    return [f"{parameter_name(option)} {option.metavar}" for option in needed if not {*option.opts} & {*given}]

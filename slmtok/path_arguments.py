@@ -1,0 +1,84 @@
+"""Paths among the arguments of a call: names of files in place of texts, globs, inputs and output, and free names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import count, islice
+from pathlib import Path
+
+Paths = Sequence[str | os.PathLike[str]]
+MAX_NAMES = 8
+"""Texts at the beginning of many that are compared with the names of files."""
+_MAX_NAME_CHARS = 1024
+_MAX_MATCHES = 1000
+
+_FILE_SUFFIXES = (
+    ".json",
+    ".jsonl",
+    ".txt",
+    ".bin",
+    ".npy",
+    ".model",
+    ".tiktoken",
+    ".safetensors",
+    ".gguf",
+    ".onnx",
+    ".pt",
+)
+
+
+def free_name(name: str) -> str:
+    """A name like this one that no file has: `tok-2.json` beside `tok.json`."""
+    path = Path(name)
+    others = (str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in count(2))
+    return name if not path.exists() else next(other for other in others if not Path(other).exists())
+
+
+def folder_meant(output: str) -> str | None:
+    """The folder that is meant by a new folder with the name of a file; None for another name."""
+    path = Path(output)
+    if path.suffix.lower() not in _FILE_SUFFIXES or path.exists():
+        return None
+    # A folder is made where its parent exists.
+    return free_name(output.removesuffix(path.suffix)) if path.parent.exists() else str(path.parent)
+
+
+def inputs_and_output(paths: Paths) -> tuple[str | list[str], str | None]:
+    """The inputs among paths by position, one alone or a list, and the output; None where each may be an input.
+
+    The output is the last path, where no file has its name: an input exists.
+    """
+    names = [os.fspath(path) for path in paths]
+    output = names.pop() if len(names) > 1 and not _may_exist(names[-1]) else None
+    return (names[0] if len(names) == 1 else names), output
+
+
+def is_glob(name: str) -> bool:
+    """Whether a name has a wildcard."""
+    return any(char in name for char in "*?[")
+
+
+def glob_matches(name: str) -> list[str]:
+    """The files that a name with wildcards stands for, at most 1,000, sorted; none for another name."""
+    # The import takes 5 ms.
+    from glob import iglob
+
+    return sorted(islice(iglob(name), _MAX_MATCHES)) if is_glob(name) and "\0" not in name else []  # noqa: PTH207 (any path)
+
+
+def is_file_name(text: object) -> bool:
+    """Whether a text is the name of a file: one with a suffix or a folder, for a word may be a name by chance."""
+    if isinstance(text, os.PathLike):
+        return os.path.isfile(text)  # noqa: PTH113 (false for names that the system refuses)
+    return (
+        isinstance(text, str)
+        and len(text) <= _MAX_NAME_CHARS
+        and ("." in text or os.sep in text)
+        and os.path.isfile(text)  # noqa: PTH113
+    )
+
+
+def _may_exist(name: str) -> bool:
+    """Whether a path exists, or names what is no file: a glob, or a data set of the Hub."""
+    return os.path.exists(name) or name.startswith("hf:") or is_glob(name)  # noqa: PTH110

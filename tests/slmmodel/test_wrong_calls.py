@@ -1,0 +1,167 @@
+"""Wrong calls of slmmodel in Python: the error names what is meant, and its fix works as printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import slmmodel
+import slmtok
+from slmmodel import app
+from slmmodel.data import Loader, ShardDataset, ShardLoader, open_source
+from slmmodel.errors import MissingInput, UnsupportedFormat, WrongType
+
+torch = pytest.importorskip("torch")
+SETTINGS = {"model": {"arch": "llama", "d_model": 16, "n_layers": 1, "n_heads": 2, "n_kv_heads": 1, "seq_len": 32}}
+TEXT = "\n".join(f"once upon a time fox {number} saw tree {number % 7}, and it was tall." for number in range(60))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A text, packed data and a run."""
+    made = tmp_path_factory.mktemp("calls")
+    (made / "text.txt").write_text(TEXT)
+    tok = slmtok.train(made / "text.txt", vocab_size=300)
+    slmtok.pack(made / "text.txt", tok, made / "data", document="line", val="none")
+    settings = {**SETTINGS, "run.batch_tokens": 128, "run.threads": 1}
+    slmmodel.train(made / "data", output=made / "run", budget="steps=2", settings=settings, seed=1)
+    return made
+
+
+@pytest.fixture
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def fix_of(call: Callable[[], Any], kind: type[Exception] = WrongType) -> str:
+    with pytest.raises(kind) as caught:
+        call()
+    fix: str = caught.value.fix  # type: ignore[attr-defined]
+    return fix
+
+
+def test_a_loader_refuses_another_vocabulary_at_once(inside: Path) -> None:
+    source: Any = open_source("data")
+    tok: Any = slmtok.load("data")
+    assert fix_of(lambda: Loader(source, tok, seq_len=8, batch_size=2)) == "Loader(source, source.vocab, ...)"
+    assert "Loader(source, source.vocab, ...)" in fix_of(lambda: Loader(tok, tok, seq_len=8, batch_size=2))
+    assert fix_of(lambda: Loader(source, source.vocab, seq_len="8", batch_size=2)) == "seq_len=8"  # type: ignore[arg-type]
+    fix = fix_of(lambda: Loader(source, tok))  # type: ignore[call-arg]
+    assert fix == "Loader(source, source.vocab, seq_len=256, batch_size=8)"
+    assert eval(fix, {"Loader": Loader, "source": source}).batch_size == 8
+
+
+def test_a_call_is_completed_with_what_was_given(inside: Path) -> None:
+    fix = fix_of(lambda: ShardLoader("data", pack="bucket"))  # type: ignore[call-arg]
+    assert fix == "ShardLoader('data', seq_len=256, batch_size=8, pack='bucket')"
+    assert eval(fix, {"ShardLoader": ShardLoader}).batch_size == 8
+
+
+def test_a_loader_without_an_end_has_no_length(inside: Path) -> None:
+    loader = ShardLoader("data", seq_len=16, batch_size=4)
+    fix = fix_of(lambda: len(loader))
+    steps = list(eval(fix, {"loader": loader}))
+    assert bool(loader) is True
+    assert sum(int((batch["labels"] >= 0).sum()) for _, batch in steps) == pytest.approx(
+        int(open_source("data").block(0).lengths().sum()), rel=0.1
+    )
+
+
+def test_a_slice_of_a_data_set_keeps_its_ends(inside: Path) -> None:
+    dataset = ShardDataset("data", seq_len=16)
+    taken = eval(fix_of(lambda: dataset[cast(int, slice(2, 4))]), {"torch": torch, "dataset": dataset})
+    assert [taken[at]["input_ids"].tolist() for at in range(len(taken))] == [
+        dataset[2]["input_ids"].tolist(),
+        dataset[3]["input_ids"].tolist(),
+    ]
+
+
+def test_the_tokenizer_of_a_fix_exists(inside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text(TEXT)
+    trained = "tokenizer=slmtok.train('text.txt', vocab_size=8192)"
+    assert f"slmmodel.app.train('text.txt', {trained})" in fix_of(lambda: slmmodel.train("text.txt"), UnsupportedFormat)
+    assert fix_of(lambda: app.train("text.txt"), MissingInput) == trained
+    slmtok.load(inside / "data").save("tok.json")
+    assert fix_of(lambda: app.train("text.txt"), MissingInput) == "tokenizer='tok.json'"
+
+
+def test_ids_in_memory_are_saved(inside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tok = slmtok.load("data")
+    monkeypatch.chdir(tmp_path)
+    for ids in (tok.encode(TEXT), tok.encode_list(TEXT), torch.tensor(tok.encode_list(TEXT))):
+        saving, _, data = fix_of(lambda ids=ids: slmmodel.train(ids)).partition(", then ")  # type: ignore[misc]
+        exec(saving, {"ids": ids, "tok": tok})
+        assert data == "data='ids.npy'"
+        assert np.array_equal(open_source("ids.npy").shards[0].ids, tok.encode(TEXT))
+
+
+@pytest.mark.parametrize(
+    ("options", "fix"),
+    [
+        ({"callbacks": [print]}, "report=print, which is called as print(stage, done, total, text)"),
+        ({"callback": lambda: 0}, "report=print, or another function of (stage, done, total, text)"),
+        ({"epochs": "1,5"}, "budget='epochs=N', with one number for N"),
+        ({"epochs": "1.5"}, "budget='epochs=1.5'"),
+        ({"max_steps": None}, "budget='steps=N', with one number for N"),
+    ],
+)
+def test_options_of_other_trainers(options: dict[str, Any], fix: str) -> None:
+    assert fix_of(lambda: slmmodel.train("data", **options)) == fix
+
+
+def test_a_path_is_scored_as_a_file(inside: Path) -> None:
+    run, story = slmmodel.load("run"), app.load("run")
+    fix = fix_of(lambda: run.score(Path("text.txt")))  # type: ignore[arg-type]
+    assert fix == "slmmodel.app.load('run').evaluate('text.txt').bpb_total"
+    assert eval(fix, {"slmmodel": slmmodel}) > 0
+    assert fix_of(lambda: story.score(Path("text.txt"))) == "run.evaluate('text.txt').bpb_total"  # type: ignore[arg-type]
+    assert fix_of(lambda: story.generate(Path("text.txt"), max_new_tokens=3)) == (  # type: ignore[arg-type]
+        "run.generate(open('text.txt', encoding='utf-8').read(), max_new_tokens=3)"
+    )
+    with pytest.warns(UserWarning, match="'text.txt' is taken as a text") as caught:
+        story.score("text.txt")
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        ('slmmodel.train(train="data")', "data='data'"),
+        ('slmmodel.train("data", "data")', "give options by name: settings={'data.val': 'data'}"),
+        ('slmmodel.train("data", "new")', "give options by name: output='new'"),
+        ('slmmodel.train(ShardLoader("data", seq_len=8, batch_size=2))', "data='data'"),
+        ('slmmodel.train(slmtok.load("data"))', "data='folder'"),
+        ('slmmodel.load("run", "cpu")', "give options by name: device='cpu'"),
+        ('slmmodel.load("run").generate([1, 2], 5)', "give options by name: max_new_tokens=5"),
+        ('slmmodel.load(slmmodel.load("run"))', "path='run'"),
+        ('ShardLoader("data", seq_len=8, batch_size=2, shuffle="no")', "shuffle=False"),
+        ('ShardLoader("data", seq_len=8, batch_size=2)[0]', "next(iter(loader)), or a ShardDataset, which has"),
+    ],
+)
+def test_what_an_argument_means(inside: Path, call: str, fix: str) -> None:
+    before = sorted(inside.iterdir())
+    names = {"slmmodel": slmmodel, "slmtok": slmtok, "ShardLoader": ShardLoader}
+    assert fix_of(lambda: eval(call, names)) == fix
+    assert sorted(inside.iterdir()) == before
+
+
+def test_a_tokenizer_is_no_text(inside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    slmtok.load(inside / "data").save("tok.json")
+    fix = fix_of(lambda: slmmodel.train("tok.json"), UnsupportedFormat)
+    assert fix == "name packed data: slmtok pack CORPUS -t tok.json -o DIR, if it is a tokenizer"
+
+
+def test_attributes_of_other_libraries(inside: Path) -> None:
+    scores: Any = slmmodel.load("run").evaluate("data")
+    for name in ("bpb", "loss", "perplexity"):
+        with pytest.raises(AttributeError, match=r"scores\.(bpb_total|nats)"):
+            getattr(scores, name)
+    with pytest.raises(AttributeError, match=r"slmmodel.load\(path\) opens a run"):
+        slmmodel.from_pretrained  # noqa: B018
