@@ -687,7 +687,9 @@ def _branch(
     parent: RunFolder, step: int | None, run: RunFolder, changes: Settings, data: str | None, *, force: bool
 ) -> RunFolder:
     folder, output = parent.checkpoint(step), run.path
-    checkpoint.read_tensors(folder, checkpoint.MODEL)  # refused before anything is written, with another step
+    for stem in (checkpoint.MODEL, checkpoint.OPTIMIZER):
+        # Refused before anything is written, with another step.
+        checkpoint.read_tensors(folder, stem)
     if run.path.resolve() == parent.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(parent.config, changes)

@@ -242,8 +242,10 @@ def test_tensors_of_another_type_are_refused(stopped, tmp_path, stem, dtype):
     save_file({name: tensor.to(dtype) for name, tensor in load_file(file).items()}, file, metadata={"format": "pt"})
     small.write_sums(step)
     types = f"' of .* has the type {str(dtype).removeprefix('torch.')}, not float32"
-    with pytest.raises(CorruptFile, match=types):
+    with pytest.raises(CorruptFile, match=types) as refusal:
         train(settings, output=path)
+    elsewhere = f"slm resume {path} --step 5 -o {tmp_path / 'run-2'}"
+    assert (refusal.value.where, refusal.value.fix) == (str(step), f"resume from another checkpoint: {elsewhere}")
     if stem == "model":
         with pytest.raises(CorruptFile, match=types):
             RunFolder.open(path).model()
@@ -569,16 +571,18 @@ def test_branches(stopped, tmp_path):
     assert not (tmp_path / "fourth").exists()
 
 
-def test_weights_that_are_not_finite_are_not_trained_on(stopped, tmp_path):
+@pytest.mark.parametrize("stem", ["model", "optim"])
+def test_weights_that_are_not_finite_are_not_trained_on(stopped, tmp_path, stem):
+    """Nor a state of the optimizer, which would be blamed on the learning rate three steps later."""
     settings, origin, _ = stopped
     path = tmp_path / "run"
     shutil.copytree(origin, path)
     newest = path / "checkpoints" / "step-10"
-    tensors = load_file(newest / "model.safetensors")
+    tensors = load_file(newest / f"{stem}.safetensors")
     name = min(tensors)
     tensors[name].view(-1)[0] = float("nan")
-    save_file(tensors, newest / "model.safetensors", {"format": "pt"})
-    (newest / "SHA256SUMS").write_bytes(checkpoint.sums_of(newest, checkpoint.read_sums(newest)))
+    save_file(tensors, newest / f"{stem}.safetensors", {"format": "pt"})
+    small.write_sums(newest)
     for call in (lambda: train(settings, output=path), lambda: branch(path, 10, tmp_path / "new")):
         with pytest.raises(NotFinite, match=f"NaN or infinity, in the tensor '{name}'") as caught:
             call()
