@@ -488,7 +488,7 @@ class Checkpoints:
     def best(self) -> int | None:
         """The step of the best checkpoint, where one is marked and exists."""
         path = self.folder / BEST
-        name = read_file(path)[:80].decode("utf-8", "replace").strip() if path.is_file() else ""
+        name = read_file(path, 80).decode("utf-8", "replace").strip() if path.is_file() else ""
         return next((step for step in self.list() if self.path(step).name == name), None)
 
     def prune(self, keep: int, every: int = 0) -> None:

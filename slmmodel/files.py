@@ -177,10 +177,10 @@ def reading(path: Path) -> Iterator[None]:
         raise Unreadable(fact, where=str(path), fix="check the file and its disk", path=str(path)) from error
 
 
-def read_file(path: Path) -> bytes:
-    """The bytes of a file. Raises `Unreadable`, and `FileNotFoundError`."""
-    with reading(path):
-        return path.read_bytes()
+def read_file(path: Path, max_bytes: int = -1) -> bytes:
+    """The bytes of a file, or the first `max_bytes` of them. Raises `Unreadable`, and `FileNotFoundError`."""
+    with reading(path), path.open("rb") as file:
+        return file.read(max_bytes)
 
 
 def sha256_of(path: Path, on_read: Callable[[int], None] | None = None) -> str:

@@ -716,7 +716,7 @@ def _branch(
     lines = parent.path / checkpoint.METRICS
     check_regular(lines)
     # Training says what is missing of them.
-    metrics = read_file(lines)[: int(state["metrics_length"])] if lines.exists() else b""
+    metrics = read_file(lines, int(state["metrics_length"])) if lines.exists() else b""
     run.remove()
     write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint), run.handle)
     copy = run.checkpoints.folder / folder.name

@@ -294,3 +294,10 @@ def test_a_run_before_its_first_step(slm, stopped):
 def test_a_heartbeat_that_cannot_be_read(slm, running):
     (running / heartbeat.FILE).write_text("{")
     assert "no process trains it" in slm("status", running, code=3).out
+
+
+def test_a_sparse_file_of_metrics_is_not_read_as_a_line(slm, running):
+    os.truncate(running / "metrics.jsonl", 1 << 40)
+    ran = slm("status", running)
+    assert (ran.code, ran.out) == (1, "")
+    assert f"where: {running / 'metrics.jsonl'}, line 31\n  limit: 16,777,216 bytes a line\n" in ran.err

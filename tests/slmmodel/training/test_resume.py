@@ -271,12 +271,19 @@ def test_metrics_that_were_spoiled_have_no_holes(stopped, tmp_path, spoil):
     assert _facts(path)[0] == expected[0]
 
 
-@pytest.mark.parametrize("name", ["fingerprint.json", "vocab.json", "checkpoints/step-10/optim.safetensors"])
-def test_sparse_files_are_not_hashed(stopped, tmp_path, name):
+@pytest.mark.parametrize(
+    "name", ["fingerprint.json", "vocab.json", "checkpoints/step-10/optim.safetensors", "metrics.jsonl"]
+)
+def test_sparse_files_are_neither_hashed_nor_read(stopped, tmp_path, name):
     settings, origin, expected = stopped
     path = tmp_path / "run"
     shutil.copytree(origin, path)
     os.truncate(path / name, 1 << 40)
+    if name == "metrics.jsonl":
+        branch(path, 10, tmp_path / "new")
+        os.truncate(path / "checkpoints" / "best", 1 << 40)
+        assert train(settings, output=path).resumed_from == 10 and _facts(path)[0] == expected[0]
+        return
     if "step" in name:
         # The checkpoint before it is taken.
         assert train(settings, output=path).resumed_from == 5 and _facts(path)[0] == expected[0]
