@@ -41,6 +41,7 @@ from slmmodel.files import (
     read_file,
     reading,
     remove,
+    remove_all,
     remove_file,
     remove_parts,
     removing,
@@ -396,17 +397,16 @@ class RunFolder:
     def remove(self) -> None:
         """Removes what runs write into the folder; other files stay. Symbolic links are removed, never followed.
 
-        The result goes first, fingerprint and sums last, so a removal that was killed is continued.
+        The result goes first, fingerprint and sums last, so a removal that was killed is continued. Where one of them
+        cannot be removed, all stay.
         """
         if not self.path.is_dir():
             return
         order = {RESULT: -1, **dict.fromkeys(_UNFINISHED, 1), FINGERPRINT: 2, SUMS: 3}
-        for path in sorted(self.path.iterdir(), key=lambda path: (order.get(path.name, 0), path.name)):
-            with removing(path, self.handle):
-                if path.name in _FOLDERS:
-                    remove(path, self.handle)
-                elif path.name in _FILES or _TENSOR_FILE.fullmatch(path.name) or PART.fullmatch(path.name):
-                    remove_file(path, self.handle)
+        own = [path for path in self.path.iterdir() if path.name in (*_FILES, *_FOLDERS)]
+        own += [path for path in self.path.iterdir() if _TENSOR_FILE.fullmatch(path.name) or PART.fullmatch(path.name)]
+        own.sort(key=lambda path: (order.get(path.name, 0), path.name))
+        remove_all(own, self.handle)
 
     def remove_leftovers(self) -> None:
         """Removes temporary files of killed processes. The caller holds the lock of the folder."""

@@ -369,17 +369,13 @@ def test_a_run_folder_that_is_moved_while_it_is_trained(settings, whole, tmp_pat
         assert not (path / "heartbeat.json").read_bytes()
         (path / "heartbeat.json").unlink()
         (path / ".lock").unlink()
-        assert _tree(path) == _tree(whole)
+        assert small.tree(path) == small.tree(whole)
     elif change == "replaced":
         assert not list(path.iterdir())
     if change == "renamed":
         (moved / ".lock").unlink()
         train(settings, output=moved)
         assert small.weights(moved) == small.weights(whole)
-
-
-def _tree(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a named pipe")
@@ -401,7 +397,7 @@ def test_a_branch_waits_for_no_pipe_and_copies_the_files_of_the_checkpoint_alone
 
     put(path / "checkpoints" / "step-10" / "notes")
     made = branch(path, 10, tmp_path / "new")
-    assert sorted(_tree(made.checkpoints.path(10))) == sorted(_tree(RunFolder(origin).checkpoints.path(10)))
+    assert sorted(small.tree(made.checkpoints.path(10))) == sorted(small.tree(RunFolder(origin).checkpoints.path(10)))
     put(path / "metrics.jsonl")
     with pytest.raises(Unreadable, match=r"metrics.jsonl is (a symbolic link|no regular file)"):
         branch(path, 10, tmp_path / "other")
@@ -417,11 +413,11 @@ def test_a_folder_in_the_place_of_a_file_is_found_before_the_training(stopped, w
     (path / name).unlink(missing_ok=True)
     (path / name).mkdir()
     (path / name / "notes").write_text("precious")
-    before = _tree(path)
+    before = small.tree(path)
     with pytest.raises(Unreadable, match=f"{name} is no regular file but a folder") as caught:
         train(settings, output=path, force=force)
     assert f"mv {path / name} elsewhere" in str(caught.value)
-    assert _tree(path) == before
+    assert small.tree(path) == before
     (path / name).rename(tmp_path / "elsewhere")
     train(settings, output=path, force=force)
     assert small.weights(path) == small.weights(whole)
@@ -488,14 +484,14 @@ def test_nothing_is_written_or_removed_through_links_to_checkpoints(stopped, tmp
             else:
                 shutil.copytree(path / "checkpoints" / "step-10", elsewhere)
             place.symlink_to(elsewhere)
-            before.append(_tree(elsewhere))
+            before.append(small.tree(elsewhere))
 
     if is_early:
         link()
     with pytest.raises(Unreadable, match=f"{place.name} is a symbolic link") as caught:
         train(settings, output=path, report=link)
     assert f"mv {place} elsewhere" in str(caught.value)
-    assert before == [_tree(elsewhere)]
+    assert before == [small.tree(elsewhere)]
     place.unlink()
     if "later" not in name:
         elsewhere.rename(place)
@@ -532,7 +528,7 @@ def test_leftovers_that_are_links_or_files_are_removed_but_not_followed(stopped,
     shutil.copytree(origin, tmp_path / "other")
     (tmp_path / "run" / "checkpoints" / name).symlink_to(tmp_path / "other")
     train(settings, output=tmp_path / "run")
-    assert _facts(tmp_path / "run")[0] == expected[0] and _tree(tmp_path / "other") == _tree(origin)
+    assert _facts(tmp_path / "run")[0] == expected[0] and small.tree(tmp_path / "other") == small.tree(origin)
     assert not list((tmp_path / "run" / "checkpoints").glob("*.tmp"))
 
 
