@@ -80,6 +80,22 @@ def test_ctrl_c_and_a_save_in_passing(settings, whole, tmp_path):
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+def test_a_closed_terminal_saves_and_an_ignored_signal_is_none(settings, tmp_path):
+    """As under nohup, and Ctrl-C to a script of which the run is a background job."""
+    result = train(settings, output=tmp_path / "run", report=small.stop_at(7, signal.SIGHUP))
+    assert (result.reason, result.code, result.step) == ("terminated", 143, 7)
+    numbers = (signal.SIGHUP, signal.SIGINT)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        for number in numbers:
+            path = tmp_path / number.name
+            assert train(settings, output=path, report=small.stop_at(7, number)).finished
+            assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def test_a_step_is_given_up_between_its_micro_batches(settings, tmp_path, monkeypatch):
     """Nothing of it is applied: the checkpoint is that of the step before, and the run ends in the same bits."""
     backward, calls, settings = TrainStep._backward, [], {**settings, "run.micro_batch": 1}
