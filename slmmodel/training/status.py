@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.checkpoint import METRICS, RESULT, SUMS, RunFolder
+from slmmodel.checkpoint import METRICS, RESULT, SUMS, RunFolder, read_train_state
 from slmmodel.errors import CorruptFile
 from slmmodel.files import reading
 from slmmodel.folder_lock import is_locked
@@ -130,6 +130,9 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
     step = result.get("step") or max(last.get("step", 0), beat["step"] if beat else 0)
     steps = (result or beat or {}).get("steps") or run.fingerprint.get("steps")
     pace, trend, checkpoints = pace_of(recent), trend_of(recent), run.checkpoints.list()
+    for newest in checkpoints[-1:]:
+        # As for resuming, a checkpoint under the name of another one is none.
+        read_train_state(run.checkpoints.path(newest))
     alive = not result and is_alive(run, beat, now)
     if result:
         verdict, reason = (
