@@ -41,6 +41,7 @@ from slmmodel.files import (
     read_file,
     reading,
     remove,
+    remove_all,
     remove_file,
     remove_parts,
     removing,
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
 CONFIG, VOCAB, TOKENIZER, FINGERPRINT = "config.yaml", "vocab.json", "tok.json", "fingerprint.json"
 METRICS, RESULT, CARD, SUMS = "metrics.jsonl", "result.json", "README.md", "SHA256SUMS"
 MODEL, OPTIMIZER, RECURRENT, TRAIN_STATE = "model", "optim", "recurrent", "train_state.json"
+_FINITE = {MODEL: "the weights hold", OPTIMIZER: "the state of the optimizer holds"}
+"""Tensors that hold no NaN and no infinity; a recurrent state may."""
 LATEST, BEST = "latest", "best"
 BAD = "-bad"
 """Ends the name of a checkpoint of losses that were not finite, from which nothing continues."""
@@ -394,17 +397,16 @@ class RunFolder:
     def remove(self) -> None:
         """Removes what runs write into the folder; other files stay. Symbolic links are removed, never followed.
 
-        The result goes first, fingerprint and sums last, so a removal that was killed is continued.
+        The result goes first, fingerprint and sums last, so a removal that was killed is continued. Where one of them
+        cannot be removed, all stay.
         """
         if not self.path.is_dir():
             return
         order = {RESULT: -1, **dict.fromkeys(_UNFINISHED, 1), FINGERPRINT: 2, SUMS: 3}
-        for path in sorted(self.path.iterdir(), key=lambda path: (order.get(path.name, 0), path.name)):
-            with removing(path, self.handle):
-                if path.name in _FOLDERS:
-                    remove(path, self.handle)
-                elif path.name in _FILES or _TENSOR_FILE.fullmatch(path.name) or PART.fullmatch(path.name):
-                    remove_file(path, self.handle)
+        own = [path for path in self.path.iterdir() if path.name in (*_FILES, *_FOLDERS)]
+        own += [path for path in self.path.iterdir() if _TENSOR_FILE.fullmatch(path.name) or PART.fullmatch(path.name)]
+        own.sort(key=lambda path: (order.get(path.name, 0), path.name))
+        remove_all(own, self.handle)
 
     def remove_leftovers(self) -> None:
         """Removes temporary files of killed processes. The caller holds the lock of the folder."""
@@ -486,7 +488,7 @@ class Checkpoints:
     def best(self) -> int | None:
         """The step of the best checkpoint, where one is marked and exists."""
         path = self.folder / BEST
-        name = read_file(path)[:80].decode("utf-8", "replace").strip() if path.is_file() else ""
+        name = read_file(path, 80).decode("utf-8", "replace").strip() if path.is_file() else ""
         return next((step for step in self.list() if self.path(step).name == name), None)
 
     def prune(self, keep: int, every: int = 0) -> None:
@@ -605,12 +607,14 @@ def tensor_files(folder: Path, stem: str) -> list[str]:
 
 
 def read_tensors(folder: Path, stem: str) -> dict[str, Tensor]:
-    """The tensors of `stem` by name, mapped from their files. Raises `CorruptFile`, for weights also `NotFinite`."""
+    """The tensors of `stem` by name, mapped from their files.
+
+    Raises `CorruptFile`, and `NotFinite` for weights and the state of the optimizer.
+    """
     tensors = _map_tensors(folder, stem)
-    if stem == MODEL and (name := _not_finite(tensors)):
-        raise NotFinite(
-            f"the weights hold NaN or infinity, in the tensor {name!r}", where=str(folder), fix=_other_weights(folder)
-        )
+    if stem in _FINITE and (name := _not_finite(tensors)):
+        fact = f"{_FINITE[stem]} NaN or infinity, in the tensor {name!r}"
+        raise NotFinite(fact, where=str(folder), fix=_other_weights(folder, stem))
     return tensors
 
 
@@ -624,19 +628,25 @@ def _not_finite(tensors: Mapping[str, Tensor]) -> str | None:
     return next((name for name, both in ends.items() if not all(map(math.isfinite, both))), None)
 
 
-def _other_weights(folder: Path) -> Fix:
-    """The fix for weights that are not finite: the newest checkpoint of their run that has others."""
+def _other_weights(folder: Path, stem: str) -> Fix:
+    """The fix for tensors that are not finite: the newest checkpoint of their run whose tensors are."""
     run = folder.parent.parent if folder.parent.name == CHECKPOINTS else folder
     saved = RunFolder(run).checkpoints
     for step in reversed(saved.list()):
         with suppress(CorruptFile, Unreadable):
-            if verify_sums(saved.path(step)) and _not_finite(_map_tensors(saved.path(step), MODEL)) is None:
+            stored = (_map_tensors(saved.path(step), each) for each in {MODEL, stem})
+            if verify_sums(saved.path(step)) and all(_not_finite(tensors) is None for tensors in stored):
                 resumed = f"slm resume {shlex.quote(str(run))} --step {step} -o {new_name(run)}"
+                if stem != MODEL:
+                    # Only training reads it.
+                    return f"train on from an earlier checkpoint: {resumed}"
                 return (
                     "read an earlier checkpoint: ",
                     Argument("step", step),
                     f"; training goes on from it by {resumed}",
                 )
+    if stem != MODEL:
+        return "train again: no checkpoint of the run has a finite state of the optimizer"
     return "train again, with a lower optim.lr: no checkpoint of the run has finite weights"
 
 
@@ -673,10 +683,7 @@ def to_json(values: Mapping[str, Any]) -> bytes:
 
 def read_train_state(folder: Path) -> dict[str, Any]:
     """The `train_state.json` of a checkpoint. Raises `CorruptFile`, `UnsupportedFormat`."""
-    run = folder.parent.parent
-    earlier = [step for step in RunFolder(run).checkpoints.list() if folder.name != f"step-{step}"]
-    again = f"slm resume {shlex.quote(str(run))} --step {max(earlier, default=0)} -o {new_name(run)}"
-    fix = f"resume from another checkpoint: {again}" if earlier else "train again: it is the only checkpoint"
+    run, fix = folder.parent.parent, resume_elsewhere(folder)
     state = load(folder / TRAIN_STATE, TrainStateFile, fix=fix).model_dump(by_alias=True)
     if state["run"] not in ("", run_digest(RunFolder(run).fingerprint)):
         fault = "it belongs to another run"
@@ -684,10 +691,24 @@ def read_train_state(folder: Path) -> dict[str, Any]:
         fault = f"its state is that of step {state['counters']['step']}"
     else:
         return state
-    remedy = f"rm -r {shlex.quote(str(folder))}, and the same command goes on from the one before" if earlier else fix
+    if _others(folder):
+        fix = f"rm -r {shlex.quote(str(folder))}, and the same command goes on from the one before"
     raise CorruptFile(
-        f"{folder.name} is not a checkpoint of this run: {fault}", where=str(folder), fix=remedy, path=str(folder)
+        f"{folder.name} is not a checkpoint of this run: {fault}", where=str(folder), fix=fix, path=str(folder)
     )
+
+
+def _others(folder: Path) -> list[int]:
+    """The steps of the other checkpoints of its run."""
+    return [step for step in Checkpoints(folder.parent).list() if folder.name != f"step-{step}"]
+
+
+def resume_elsewhere(folder: Path) -> str:
+    """The fix for a checkpoint that training cannot continue: the newest other one of its run."""
+    run, others = folder.parent.parent, _others(folder)
+    if not others:
+        return "train again: it is the only checkpoint"
+    return f"resume from another checkpoint: slm resume {shlex.quote(str(run))} --step {others[-1]} -o {new_name(run)}"
 
 
 def run_digest(fingerprint: Mapping[str, Any]) -> str:

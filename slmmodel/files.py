@@ -12,8 +12,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,7 +22,8 @@ from slmmodel.errors import DiskFull, Unreadable
 from slmmodel.folder_lock import FolderHandle, check_in_place, not_written
 
 PART = re.compile(r"\..+\.\d+\.part")
-"""The temporary name of a file that is being written, with the number of the process."""
+"""The temporary name of a file that is being written, or of a folder of files that are being removed, with the number
+of the process."""
 
 
 def write_file(path: Path, data: bytes, handle: FolderHandle | None = None, part: Path | None = None) -> None:
@@ -83,6 +85,43 @@ def remove(path: Path, handle: FolderHandle | None = None) -> None:
         (remove_folder if path.is_dir() and not path.is_symlink() else remove_file)(path, handle)
 
 
+def remove_all(paths: Sequence[Path], handle: FolderHandle | None = None) -> None:
+    """Removes entries of one folder in this order: all of them, or none where one cannot be removed.
+
+    Each file is first renamed into a new folder, which needs the permissions of removing it; where that fails, all are
+    renamed back. Raises `Unreadable`.
+    """
+    if not paths:
+        return
+    names = (f".removed-{number}.{os.getpid()}.part" for number in count())
+    aside = next(path for path in map(paths[0].with_name, names) if not os.path.lexists(path))
+    moved = list[tuple[Path, Path]]()
+    with removing(aside, handle):
+        make_folder(aside, handle)
+    try:
+        for file in (file for path in paths for file in _files_in(path)):
+            target = aside / str(len(moved))
+            with removing(file, handle):
+                rename(file, target, handle)
+            moved.append((file, target))
+    except BaseException:
+        with suppress(OSError):
+            for file, target in reversed(moved):
+                rename(target, file, handle)
+            aside.rmdir()
+        raise
+    for path in (*paths, aside):
+        with removing(path, handle):
+            remove(path, handle)
+
+
+def _files_in(path: Path) -> list[Path]:
+    """The files of a folder and its subfolders; of another path, itself."""
+    if not path.is_dir() or path.is_symlink():
+        return [path]
+    return [Path(folder) / name for folder, _, names in os.walk(path) for name in sorted(names)]
+
+
 def discard(folder: Path, handle: FolderHandle | None = None) -> None:
     """Removes a folder if it exists; renamed first, so that it never looks complete when half of it is gone.
 
@@ -98,10 +137,10 @@ def discard(folder: Path, handle: FolderHandle | None = None) -> None:
 
 
 def remove_parts(folder: Path, handle: FolderHandle | None = None) -> None:
-    """Removes temporary files that `write_file` has left in a folder. The caller holds its lock."""
+    """Removes temporary files and folders that `write_file` and `remove_all` have left. The caller holds the lock."""
     for path in folder.iterdir() if folder.is_dir() else ():
         if PART.fullmatch(path.name):
-            remove_file(path, handle)
+            remove(path, handle)
 
 
 def write_synced(path: Path, data: bytes, handle: FolderHandle | None = None) -> None:
@@ -177,10 +216,10 @@ def reading(path: Path) -> Iterator[None]:
         raise Unreadable(fact, where=str(path), fix="check the file and its disk", path=str(path)) from error
 
 
-def read_file(path: Path) -> bytes:
-    """The bytes of a file. Raises `Unreadable`, and `FileNotFoundError`."""
-    with reading(path):
-        return path.read_bytes()
+def read_file(path: Path, max_bytes: int = -1) -> bytes:
+    """The bytes of a file, or the first `max_bytes` of them. Raises `Unreadable`, and `FileNotFoundError`."""
+    with reading(path), path.open("rb") as file:
+        return file.read(max_bytes)
 
 
 def sha256_of(path: Path, on_read: Callable[[int], None] | None = None) -> str:

@@ -33,6 +33,7 @@ from slmmodel.hardware import device_for
 from slmmodel.notebook import html_table
 from slmmodel.sampling.assisted import assisted
 from slmmodel.sampling.methods import METHODS, chosen_method
+from slmmodel.sampling.prefill import check_logits
 from slmmodel.training.metrics import Report
 from slmmodel.training.setup import notes_on_time, value_of
 from slmmodel.training.summary import summary_of
@@ -216,7 +217,7 @@ class Run:
     def score(self, ids: Sequence[int]) -> NDArray[np.float64]:
         """Nats of each id after the first, shape [len(ids) - 1], float64. Longer sequences than seq_len are refused.
 
-        Raises `InvalidInput`, `WrongType`.
+        Raises `InvalidInput`, `WrongType`, `NotFinite`.
         """
         row = check_ids(ids, self._of_text("score", ids), "run.score(each)")
         if len(row) < 2:
@@ -232,6 +233,7 @@ class Run:
         with torch.inference_mode():
             logits = self.model(tensor[:, :-1]).logits
             assert logits is not None
+            check_logits(logits)
             nats = negative_log_likelihood(logits, tensor[:, 1:])
         found: NDArray[np.float64] = nats[0].cpu().numpy()
         return found

@@ -493,7 +493,8 @@ class Trainer:
             return
         folder, steps = checkpoints.path(newest), self.state.steps
         train_state = checkpoint.read_train_state(folder)
-        train_step.load({stem: checkpoint.read_tensors(folder, stem) for stem in train_step.tensors()}, train_state)
+        tensors = {stem: checkpoint.read_tensors(folder, stem) for stem in train_step.tensors()}
+        train_step.load(tensors, train_state, folder)
         self.state, self.resumed_from = TrainState.model_validate(train_state), newest
         train_step.loader = self.stages.enter(self.state)
         if self.state.decay_steps is not None:

@@ -229,7 +229,7 @@ def check_outputs(*targets: _Path, inputs: Iterable[_Path] = (), force: bool = F
             probe.touch(exist_ok=False)
             probe.unlink()
         except OSError as error:
-            raise _explain(error, path) from error
+            raise write_error(error, path) from error
 
 
 def output_path(target: object) -> Path:
@@ -248,7 +248,7 @@ def output_path(target: object) -> Path:
     try:
         path.exists()
     except OSError as error:
-        raise _explain(error, path) from error
+        raise write_error(error, path) from error
     return path
 
 
@@ -413,13 +413,13 @@ def _translate_error(
         removed = targets.get(str(error.filename)) if error.errno == errno.ENOENT else None
         if removed is not None and removed.parent.is_dir():
             return removed_error(removed, partial=partial)
-        return _explain(error, paths[0], partial=partial)
+        return write_error(error, paths[0], partial=partial)
     number, path = error.fields.get("os_error"), str(error.fields.get("path"))
     if not isinstance(error, Unreadable) or not isinstance(number, int):
         return None
     if path not in targets and number not in _FULL:
         return None
-    return _explain(OSError(number, os.strerror(number)), targets.get(path, paths[0]), partial=partial)
+    return write_error(OSError(number, os.strerror(number)), targets.get(path, paths[0]), partial=partial)
 
 
 def _left(partial: bool) -> str:
@@ -437,8 +437,8 @@ def removed_error(path: Path, *, partial: bool = False) -> SlmtokError:
     )
 
 
-def _explain(error: OSError, path: Path, *, partial: bool = False) -> SlmtokError:
-    """`partial`: some of several outputs are written, and stay."""
+def write_error(error: OSError, path: Path, *, partial: bool = False) -> SlmtokError:
+    """The error for an output that could not be written. `partial`: some of several are written, and stay."""
     left = _left(partial)
     if error.errno in _FULL:
         return DiskFull(

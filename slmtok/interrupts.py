@@ -15,6 +15,8 @@ from contextlib import suppress
 from types import FrameType
 
 INTERRUPTED, TERMINATED = 130, 143
+STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Ctrl-C, a request to end, and a terminal that is closed, which ends a command as such a request does."""
 _IMPORT = "<frozen importlib._bootstrap>"
 at_exit: set[Callable[[], None]] = set()
 """Functions that are called before a signal ends the program."""
@@ -60,7 +62,9 @@ def _clean_up() -> None:
 
 
 def _exit(number: int, frame: object) -> None:
-    is_terminated = number == signal.SIGTERM
+    is_interrupted = number == signal.SIGINT
     _clean_up()
-    os.write(2, b"terminated\n" if is_terminated else b"interrupted\n")
-    os._exit(TERMINATED if is_terminated else INTERRUPTED)
+    with suppress(OSError):
+        # A terminal that was closed takes none.
+        os.write(2, b"interrupted\n" if is_interrupted else b"terminated\n")
+    os._exit(INTERRUPTED if is_interrupted else TERMINATED)

@@ -20,7 +20,7 @@ def main() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(os.environ["FORKED_COMMANDS"])
         socket.send_fds(connection, [json.dumps(job).encode() + b"\n"], [0, 1, 2])
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda number, frame: connection.send(bytes([number])))
         (status,) = STATUS.unpack(connection.recv(STATUS.size))
     if status < 0:

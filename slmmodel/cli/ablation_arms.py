@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from slmmodel.ablation.arms import Arm
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli.reading import to_record
-from slmmodel.cli.text import no_validation, too_small, training_documents
+from slmmodel.cli.text import no_document, too_small, training_documents
 from slmmodel.data import open_data
 from slmmodel.errors import OptionError
 from slmmodel.sizes import listed, parse_count, parse_share
@@ -89,7 +89,7 @@ def pack_text(text: Sequence[str], planned: Sequence[TextArm], folder: Path, rea
                 pack(list(text), tokenizer, place, options)
         data = open_data(str(place))
         if data.val is None:
-            raise no_validation(", ".join(text), ", --document line, or --val tail:10%")
+            raise no_document(", ".join(text), "validation", ", --document line, or --val tail:10%")
         if not data.train.block(0).nbytes().any():
             raise no_training_text(text, val)
         arms.append(Arm(name, data, str(place), "auto"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,10 +25,11 @@ from slmmodel.cli.text import STDIN, TextDecoder
 from slmmodel.decoding_options import SampleConfig
 from slmmodel.errors import InvalidInput, OptionError
 from slmtok.atomic import write
+from slmtok.cli.app import Terminated
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.options import OUTPUT, Habit, command, instead, option
 from slmtok.cli.output import DONE, FAILED, Outcome, counted, printable, settings, shown
-from slmtok.errors import suggestion
+from slmtok.errors import OutputExists, suggestion
 
 HELP = """\
 Type a text, and the model continues everything so far. An empty line continues without a new text.
@@ -95,13 +97,24 @@ def chat(run: str, transcript: str | None, force: bool, **values: Any) -> Outcom
     if not settings().quiet and not settings().as_json:
         sys.stderr.write(f"{run}: {HELP}")
     has_ended = False
-    try:
-        conversation.run(_lines())
-        has_ended = True
-    finally:
-        # Also after Ctrl-C at the prompt, SIGTERM or an error: what was said is kept.
+
+    def keep() -> None:
         if transcript is not None and (has_ended or conversation.turns):
             write(transcript, conversation.transcript().encode(), force=force)
+
+    try:
+        try:
+            conversation.run(_lines())
+            has_ended = True
+        finally:
+            # Also after Ctrl-C at the prompt, SIGTERM or an error: what was said is kept.
+            keep()
+    except (KeyboardInterrupt, Terminated):
+        # Perhaps while it was written: a terminal that is closed ends the lines, and sends SIGHUP. No second signal is
+        # heard here.
+        with suppress(OutputExists):
+            keep()
+        raise
     turns = [{"text": turn.text, "answer": turn.answer} for turn in conversation.turns]
     faults = tuple(conversation.faults)
     # On a terminal one saw them, and typed something else.

@@ -192,7 +192,7 @@ def prepare(
     if tokenizer is not None:
         packed = pack(corpus, slmtok.load(tokenizer), folder, options, force=force)
         try:
-            _require_validation(packed.manifest, corpus)
+            _require_splits(packed.manifest, corpus)
         except InvalidConfig:
             shutil.rmtree(folder)
             raise
@@ -236,7 +236,7 @@ def training_documents(
     try:
         pack(corpus, plain, place, options)
         split = open_shards(place)
-        _require_validation(split.manifest, corpus)
+        _require_splits(split.manifest, corpus)
 
         def documents() -> Iterator[bytes]:
             for index in range(split.n_docs("train")):
@@ -248,14 +248,15 @@ def training_documents(
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _require_validation(manifest: dict[str, Any], corpus: str | list[str]) -> None:
-    """Raises `InvalidConfig` for packed data without validation documents."""
-    if "val" not in manifest["splits"]:
-        raise no_validation(repr(corpus))
+def _require_splits(manifest: dict[str, Any], corpus: str | list[str]) -> None:
+    """Raises `InvalidConfig` for packed data without training or validation documents."""
+    for split, purpose in (("train", "training"), ("val", "validation")):
+        if split not in manifest["splits"]:
+            raise no_document(repr(corpus), purpose)
 
 
-def no_validation(where: str, more: str = "") -> InvalidConfig:
-    """The error for a text of which no document is left for validation; `more` ends the fix."""
+def no_document(where: str, purpose: str, more: str = "") -> InvalidConfig:
+    """The error for a text of which no document is left for training or validation; `more` ends the fix."""
     limit = "documents are chosen by the hash of their text, so equal ones together"
     fix = f"a text with more different documents{more}"
-    return InvalidConfig("no document is left for validation", where=where, limit=limit, fix=fix)
+    return InvalidConfig(f"no document is left for {purpose}", where=where, limit=limit, fix=fix)

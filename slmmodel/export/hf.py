@@ -31,7 +31,7 @@ from slmmodel.errors import (
     UnsupportedFormat,
 )
 from slmmodel.export.targets import TARGETS, Target, architecture
-from slmmodel.files import translated_errors, write_synced
+from slmmodel.files import remove, removing, translated_errors, write_synced
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.json_files import FaultError, Open, read_object, validated
 from slmmodel.models import build, config_from_dict
@@ -224,11 +224,10 @@ def _write_and_rename(
 
 
 def _clear(part: Path) -> None:
-    """Removes what the locked folder holds but its lock."""
-    import shutil
-
+    """Removes what the locked folder holds but its lock. Raises `Unreadable`."""
     for old in (each for each in part.iterdir() if each.name != LOCK):
-        old.unlink() if old.is_symlink() or not old.is_dir() else shutil.rmtree(old)
+        with removing(old):
+            remove(old)
 
 
 def _remove_left(folder: Path) -> None:

@@ -41,7 +41,7 @@ def restore_lines(path: Path, length: int, handle: FolderHandle | None) -> tuple
     """
     check_regular(path)
     with translated_errors(path):
-        data = read_file(path)[:length] if path.exists() else b""
+        data = read_file(path, length) if path.exists() else b""
     lines = data.splitlines(keepends=True)
     whole = [line for line in lines if line.endswith(b"\n") and _is_object(line)]
     if len(data) == length and len(whole) == len(lines):

@@ -695,7 +695,9 @@ def _branch(
     parent: RunFolder, step: int | None, run: RunFolder, changes: Settings, data: str | None, *, force: bool
 ) -> RunFolder:
     folder, output = parent.checkpoint(step), run.path
-    checkpoint.read_tensors(folder, checkpoint.MODEL)  # refused before anything is written, with another step
+    for stem in (checkpoint.MODEL, checkpoint.OPTIMIZER):
+        # Refused before anything is written, with another step.
+        checkpoint.read_tensors(folder, stem)
     if run.path.resolve() == parent.path.resolve():
         raise OptionError(f"-o {str(output)!r} is the run itself", fix="name a new folder with -o", option="output")
     config = configs.with_changes(parent.config, changes)
@@ -722,7 +724,7 @@ def _branch(
     lines = parent.path / checkpoint.METRICS
     check_regular(lines)
     # Training says what is missing of them.
-    metrics = read_file(lines)[: int(state["metrics_length"])] if lines.exists() else b""
+    metrics = read_file(lines, int(state["metrics_length"])) if lines.exists() else b""
     run.remove()
     write_file(run.path / checkpoint.FINGERPRINT, checkpoint.to_json(fingerprint), run.handle)
     copy = run.checkpoints.folder / folder.name

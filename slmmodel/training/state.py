@@ -24,6 +24,7 @@ INTERRUPTED, TERMINATED = 130, 143
 REASON_BY_EXIT_STATUS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 """Why a run ends before its planned steps are done, by exit status."""
 SAVE_SIGNAL: int | None = getattr(signal, "SIGUSR1", None)
+HANGUP_SIGNAL: int | None = getattr(signal, "SIGHUP", None)
 
 
 def initial_state() -> TrainState:
@@ -60,9 +61,10 @@ def count_step(
 
 
 class StopSignals:
-    """What signals asked for: SIGTERM and SIGINT end the run, SIGUSR1 saves a checkpoint after the current step.
+    """What signals asked for: SIGTERM, SIGHUP and SIGINT end the run, SIGUSR1 saves a checkpoint after the step.
 
-    Windows has no SIGUSR1. A second SIGINT ends the process at once.
+    Windows has no SIGHUP and no SIGUSR1. A second SIGINT ends the process at once. An ignored signal stays ignored, as
+    SIGHUP under nohup and SIGINT of a background job of a script.
     """
 
     exit_status = 0
@@ -72,7 +74,7 @@ class StopSignals:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if number == SAVE_SIGNAL:
             self.save = True
-        elif number == signal.SIGTERM:
+        elif number != signal.SIGINT:
             self.exit_status = TERMINATED
         elif self.exit_status:
             raise KeyboardInterrupt
@@ -85,8 +87,8 @@ class StopSignals:
         """Handlers for the length of the block, restored afterwards; only the main thread can install them."""
         signals, before = cls(), {}
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT, SAVE_SIGNAL):
-                if number is not None:
+            for number in (signal.SIGTERM, signal.SIGINT, HANGUP_SIGNAL, SAVE_SIGNAL):
+                if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
                     before[number] = signal.signal(number, signals._handle)
         try:
             yield signals

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slmmodel.checkpoint import METRICS, RESULT, SUMS, RunFolder
+from slmmodel.checkpoint import METRICS, RESULT, SUMS, RunFolder, read_train_state
 from slmmodel.errors import CorruptFile
 from slmmodel.files import reading
 from slmmodel.folder_lock import is_locked
@@ -26,6 +26,8 @@ from slmmodel.run_files import MetricsLine
 from slmmodel.sizes import Z95, format_time
 from slmmodel.training.heartbeat import INTERVAL, read_heartbeat
 
+MAX_LINE_BYTES = 16 << 20
+"""Of `metrics.jsonl`."""
 WINDOW = 200
 """Newest lines of metrics that speed, medians and trend are computed from."""
 MIN_TREND_LINES = 20
@@ -128,6 +130,9 @@ def status(run: RunFolder, *, stale: float | None = None, now: float | None = No
     step = result.get("step") or max(last.get("step", 0), beat["step"] if beat else 0)
     steps = (result or beat or {}).get("steps") or run.fingerprint.get("steps")
     pace, trend, checkpoints = pace_of(recent), trend_of(recent), run.checkpoints.list()
+    for newest in checkpoints[-1:]:
+        # As for resuming, a checkpoint under the name of another one is none.
+        read_train_state(run.checkpoints.path(newest))
     alive = not result and is_alive(run, beat, now)
     if result:
         verdict, reason = (
@@ -187,10 +192,16 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     is_finished = (folder / RESULT).is_file()
     fix = "remove the line" if is_finished else "slm resume cuts the file to the last checkpoint; or remove the line"
     with reading(path), path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), 1):
+            where = f"{path}, line {number}"
+            if len(line) > MAX_LINE_BYTES:
+                # Such as that of a sparse file of any size, which takes no space.
+                limit = f"{MAX_LINE_BYTES:,} bytes a line"
+                raise CorruptFile(
+                    f"{METRICS} has a longer line than training writes", where=where, limit=limit, fix=fix
+                )
             if not line.endswith(b"\n"):
                 break
-            where = f"{path}, line {number}"
             found.append(_parse_line(line, where, fix))
             if fallen := next((name for name in _ASCENDING if found[-1][name] < found[max(-2, -number)][name]), None):
                 fact = f"{METRICS} has {fallen} {found[-1][fallen]:,} after {found[-2][fallen]:,}"

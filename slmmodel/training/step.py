@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from torch import Tensor
 
 from slmmodel import rng
 from slmmodel.accel.cpu import CpuParallel
-from slmmodel.checkpoint import MODEL, OPTIMIZER, RECURRENT
+from slmmodel.checkpoint import MODEL, OPTIMIZER, RECURRENT, resume_elsewhere
 from slmmodel.config import RunConfig
 from slmmodel.data import Batch, Cursor, Loader
 from slmmodel.data.loader import GlobalBatch
@@ -367,11 +368,16 @@ class TrainStep:
             "micro_batch": self.micro_batch,
         }
 
-    def load(self, tensors: Mapping[str, Mapping[str, Tensor]], scalars: Mapping[str, Any]) -> None:
-        """Restores what `tensors` and `scalars` gave. Raises `CorruptFile`."""
+    def load(
+        self,
+        tensors: Mapping[str, Mapping[str, Tensor]],
+        scalars: Mapping[str, Any],
+        folder: Path | None = None,
+    ) -> None:
+        """Restores what `tensors` and `scalars` gave. `folder`: the checkpoint that has them. Raises `CorruptFile`."""
+        where, fix = (None, "") if folder is None else (str(folder), resume_elsewhere(folder))
         for stem, own in self.tensors().items():
-            fix = "resume from another checkpoint: slm resume RUN --step N -o NEW"
-            load_tensors(f"{stem}.safetensors", own, tensors[stem], fix=fix)
+            load_tensors(f"{stem}.safetensors", own, tensors[stem], where=where, fix=fix)
         self.loss_guard = LossGuard(**scalars["guard"])
         self.scaler.load_state_dict(dict(scalars["scaler"]))
         self.micro_batch = min(self.micro_batch, int(scalars["micro_batch"]))

@@ -1,8 +1,8 @@
 """The runtime of the commands `slmtok` and `slm`: lazily imported commands on click, signals, exit statuses.
 
 An application is a table of commands: name, place and one line of summary. Only the command that runs is imported, and
-`--help` of the whole imports none. Ctrl-C gives 130 and SIGTERM 143, both without a traceback; a closed pipe ends
-quietly with 0.
+`--help` of the whole imports none. Ctrl-C gives 130, SIGTERM and SIGHUP 143, all without a traceback; a closed pipe
+ends quietly with 0.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,7 +37,7 @@ from slmtok.cli.output import (
     write_text,
 )
 from slmtok.cli.unknown_commands import unknown_command
-from slmtok.interrupts import exit_if_importing, exits_on_interrupt
+from slmtok.interrupts import STOP_SIGNALS, exit_if_importing, exits_on_interrupt
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -112,7 +112,7 @@ class App(NamedTuple):
         try:
             with _signals() as received:
                 return self._execute(arguments, settings, received)
-        except (KeyboardInterrupt, SystemExit, _Terminated) as stop:
+        except (KeyboardInterrupt, SystemExit, Terminated) as stop:
             # A library that saves its state on SIGTERM ends with `SystemExit`.
             if isinstance(stop, SystemExit) and stop.code != TERMINATED:
                 raise
@@ -120,8 +120,10 @@ class App(NamedTuple):
                 _print_traceback()
             is_ctrl_c = isinstance(stop, KeyboardInterrupt)
             word, status = ("interrupted", INTERRUPTED) if is_ctrl_c else ("terminated", TERMINATED)
-            if self.reports(word):
-                sys.stderr.write(f"{word}\n")
+            with suppress(OSError):
+                # A terminal that was closed takes none.
+                if self.reports(word):
+                    sys.stderr.write(f"{word}\n")
             return status
 
     def _execute(self, arguments: list[str], settings: Settings, received: list[int]) -> int:
@@ -288,18 +290,18 @@ def _name(arguments: Sequence[str]) -> str:
     return arguments[0].replace("_", "-")
 
 
-class _Terminated(BaseException):
-    """SIGTERM as an exception, so that unfinished outputs are removed."""
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP as an exception, so that unfinished outputs are removed."""
 
 
 def _exception(number: int) -> BaseException:
-    return _Terminated() if number == signal.SIGTERM else KeyboardInterrupt()
+    return KeyboardInterrupt() if number == signal.SIGINT else Terminated()
 
 
 def _is_stopping() -> bool:
     """Whether the exception of a signal is handled at present: a second one would cut off the clean-up."""
     error = sys.exc_info()[1]
-    while error is not None and not isinstance(error, (KeyboardInterrupt, _Terminated)):
+    while error is not None and not isinstance(error, (KeyboardInterrupt, Terminated)):
         error = error.__context__
     return error is not None
 
@@ -312,7 +314,7 @@ def _print_traceback() -> None:
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Raises an exception on Ctrl-C and SIGTERM; gives the signals received. An ignored signal stays ignored.
+    """Raises an exception on each of `STOP_SIGNALS`; gives the signals received. An ignored signal stays ignored.
 
     A signal during the clean-up after an earlier one has no effect.
     """
@@ -328,7 +330,7 @@ def _signals() -> Iterator[list[int]]:
         raise _exception(number)
 
     is_main = threading.current_thread() is threading.main_thread()
-    numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+    numbers = STOP_SIGNALS if is_main else ()
     handled = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in handled}
     try:

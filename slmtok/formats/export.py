@@ -162,14 +162,19 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 def _move(temporary: Path, place: Path, names: Sequence[str]) -> None:
     """Moves the folder, or its files into an existing one, whose receipt is deleted first.
 
-    Raises `Unreadable` where another program has removed some of the files.
+    Raises `Unreadable` where another program has removed some of the files, and where one cannot be replaced.
     """
     if not all((temporary / name).is_file() for name in names):
         raise atomic.removed_error(place)
     if not place.exists():
         temporary.rename(place)
         return
-    (place / RECEIPT).unlink(missing_ok=True)
-    for name in names:
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (temporary / name).replace(place / name)
+    target = place / RECEIPT
+    try:
+        target.unlink(missing_ok=True)
+        for target in (place / name for name in names):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (temporary / target.relative_to(place)).replace(target)
+    except OSError as error:
+        # It names the temporary file, which is gone when the message is read.
+        raise atomic.write_error(error, target, partial=True) from error

@@ -15,9 +15,10 @@ import pytest
 import slmmodel
 import slmtok
 from slmmodel import app
-from slmmodel.errors import InvalidInput, MissingInput, OptionError
+from slmmodel.errors import InvalidInput, MissingInput, NotFinite, OptionError
 from slmtok.shards import pack
 
+torch = pytest.importorskip("torch")
 made_runs = pytest.importorskip("made_runs")
 TEXT = "once upon a time there was a little fox. the fox saw a tree. the tree was tall. " * 30
 
@@ -83,6 +84,16 @@ def test_scores_add_up_to_those_of_evaluation(run: Any) -> None:
     nats = [run.score(block.ids(doc, 0, int(length))) for doc, length in enumerate(block.lengths())]
     assert np.concatenate(nats) == pytest.approx(found.nats, rel=1e-6)
     assert found.bpb_total > 0
+
+
+def test_weights_whose_logits_are_not_finite_score_nothing(run: Any) -> None:
+    """They are finite themselves."""
+    with torch.no_grad():
+        for parameter in run.model.parameters():
+            parameter.clamp_(-1, 1).mul_(1e18)
+    for call in (run.score, run.generate):
+        with pytest.raises(NotFinite, match="the logits of the model are not finite"):
+            call([1, 100, 101])
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import itertools
+import os
 import shlex
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -140,8 +142,8 @@ def test_lines_without_end_are_refused_as_a_prompt(slm, monkeypatch, run):
     assert "error: stdin has more than 4,096 bytes\n  where: stdin, line 513\n" in ran.err
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
-def test_a_transcript_is_kept_when_the_prompt_is_interrupted(run, tmp_path, signum, commands):
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
+def test_a_transcript_is_kept_when_the_prompt_is_interrupted(run, tmp_path, signum, code, commands):
     out = tmp_path / "kept.txt"
     line = ["slm", "chat", str(run), "--max-new", "4", "--transcript", str(out)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -151,7 +153,22 @@ def test_a_transcript_is_kept_when_the_prompt_is_interrupted(run, tmp_path, sign
     process.stdin.flush()
     answer = process.stdout.readline()
     process.send_signal(signum)
-    assert process.wait(30) == 128 + signum
+    assert process.wait(30) == code
     assert out.read_bytes() == b"once" + answer.rstrip(b"\n")
     process.stdin.close()
     process.stdout.close()
+
+
+def test_a_transcript_is_kept_when_its_writing_is_interrupted(slm, monkeypatch, run):
+    """As by SIGHUP behind the end of the lines, both of a terminal that is closed."""
+    module, signals = import_module("slmmodel.cli.chat"), [signal.SIGHUP]
+    real = module.write
+
+    def write(*arguments, **options):
+        if signals:
+            os.kill(os.getpid(), signals.pop())
+        real(*arguments, **options)
+
+    monkeypatch.setattr(module, "write", write)
+    ran = chat(slm, monkeypatch, run, "once\n", "--transcript", "t.txt", code=143)
+    assert "terminated" in ran.err and Path("t.txt").read_text().startswith("once")

@@ -127,6 +127,15 @@ def test_a_text_that_is_too_short_says_how_long_and_leaves_nothing(slm, text):
     assert not Path("new").exists()
 
 
+def test_a_text_of_equal_documents_names_the_text_and_leaves_nothing(slm):
+    """All of them have one hash, by which they are for validation."""
+    Path("text.txt").write_text("the cat ran to the house\n" * 200)
+    ran = slm("demo", "text.txt", "-o", "new", "--document", "line", "--quiet")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error: no document is left for training\n  where: 'text.txt'\n"), ran.err
+    assert "fix:   a text with more different documents\n" in ran.err and not Path("new").exists()
+
+
 @pytest.mark.usefixtures("short_samples")
 def test_what_exists_is_kept_unless_a_demo_made_it(slm, text):
     Path("text.txt").write_bytes(text)

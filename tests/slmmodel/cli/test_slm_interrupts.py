@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command of slm within a second, whatever it is doing, in real processes."""
+"""Ctrl-C, SIGTERM and SIGHUP end a command of slm within a second, whatever it is doing, in real processes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def wait_for_file(process: subprocess.Popen[bytes], folder: Path, pattern: str) 
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize(("name", "number"), list(zip(COMMANDS, cycle([signal.SIGINT, signal.SIGTERM]))))
+@pytest.mark.parametrize(("name", "number"), list(zip(COMMANDS, cycle([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))))
 def test_a_command_hears_a_signal(name: str, number: signal.Signals, files: Path, commands: Mapping[str, str]) -> None:
     argv, delay = COMMANDS[name]
     program = [sys.executable, "-m", "slmmodel"] if name == "importing" else ["slm"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -52,8 +53,6 @@ def revive(path: Path, **changes: object) -> None:
 @pytest.fixture
 def running(stopped, tmp_path):
     """A copy of the run that looks as if a process trained it."""
-    import shutil
-
     path = tmp_path / "running"
     shutil.copytree(stopped, path)
     revive(path)
@@ -294,3 +293,19 @@ def test_a_run_before_its_first_step(slm, stopped):
 def test_a_heartbeat_that_cannot_be_read(slm, running):
     (running / heartbeat.FILE).write_text("{")
     assert "no process trains it" in slm("status", running, code=3).out
+
+
+def test_a_sparse_file_of_metrics_is_not_read_as_a_line(slm, running):
+    os.truncate(running / "metrics.jsonl", 1 << 40)
+    ran = slm("status", running)
+    assert (ran.code, ran.out) == (1, "")
+    assert f"where: {running / 'metrics.jsonl'}, line 31\n  limit: 16,777,216 bytes a line\n" in ran.err
+
+
+def test_a_copy_of_a_checkpoint_under_another_name_is_named(slm, running):
+    saved = running / "checkpoints"
+    shutil.copytree(saved / "step-30", saved / "step-35")
+    ran = slm("status", running)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error: step-35 is not a checkpoint of this run: its state is that of step 30\n")
+    assert f"fix:   rm -r {saved / 'step-35'}" in ran.err

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 import torch
 from slmmodel_tiny import N_VOCAB, SEQ_LEN, decoding, ids, model
 
-from slmmodel.errors import Mismatch, MissingInput, OutputExists, UnsupportedFormat
+from slmmodel.errors import Mismatch, MissingInput, OutputExists, Unreadable, UnsupportedFormat
 from slmmodel.export import exports, hf
 from slmmodel.folder_lock import locked
 from slmmodel.generation import generate
@@ -147,6 +149,25 @@ def test_missing_and_existing_folders(tmp_path: Path) -> None:
     hf.write(tmp_path / "out", model("gpt2"), None, {"tokenizer.json": b"{}"}, force=True)
     assert (tmp_path / "out/tokenizer.json").is_file()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_an_earlier_export_that_cannot_be_removed_is_named(tmp_path, monkeypatch):
+    """As one with a file after `chattr +i`, which can be renamed with its folder."""
+    hf.write(tmp_path / "out", model("llama"), None)
+    real = os.unlink
+
+    def unlink(name, *more, **options):
+        if Path(name).name == "config.json":
+            raise PermissionError(errno.EPERM, "Operation not permitted", str(name))
+        real(name, *more, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", unlink)
+        with pytest.raises(Unreadable, match=r"cannot remove '.*/out\.part/replaced': .* permitted") as caught:
+            hf.write(tmp_path / "out", model("gpt2"), None, force=True)
+    assert "chattr -i" in str(caught.value.fix)
+    hf.write(tmp_path / "out", model("gpt2"), None, force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_one_process_at_a_time_writes_an_export(tmp_path: Path) -> None:

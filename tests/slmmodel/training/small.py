@@ -116,6 +116,11 @@ def stop_at(step: int, number: int = signal.SIGTERM) -> Callable[[str, int, int,
     return report
 
 
+def tree(folder: Path) -> dict[str, bytes]:
+    """The content of all files of a folder, by name."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def write_sums(folder: Path) -> None:
     """Makes the sums of a spoiled checkpoint say that it is intact."""
     (folder / checkpoint.SUMS).write_bytes(checkpoint.sums_of(folder, checkpoint.read_sums(folder)))

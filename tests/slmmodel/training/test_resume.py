@@ -80,6 +80,22 @@ def test_ctrl_c_and_a_save_in_passing(settings, whole, tmp_path):
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+def test_a_closed_terminal_saves_and_an_ignored_signal_is_none(settings, tmp_path):
+    """As under nohup, and Ctrl-C to a script of which the run is a background job."""
+    result = train(settings, output=tmp_path / "run", report=small.stop_at(7, signal.SIGHUP))
+    assert (result.reason, result.code, result.step) == ("terminated", 143, 7)
+    numbers = (signal.SIGHUP, signal.SIGINT)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        for number in numbers:
+            path = tmp_path / number.name
+            assert train(settings, output=path, report=small.stop_at(7, number)).finished
+            assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def test_a_step_is_given_up_between_its_micro_batches(settings, tmp_path, monkeypatch):
     """Nothing of it is applied: the checkpoint is that of the step before, and the run ends in the same bits."""
     backward, calls, settings = TrainStep._backward, [], {**settings, "run.micro_batch": 1}
@@ -242,8 +258,10 @@ def test_tensors_of_another_type_are_refused(stopped, tmp_path, stem, dtype):
     save_file({name: tensor.to(dtype) for name, tensor in load_file(file).items()}, file, metadata={"format": "pt"})
     small.write_sums(step)
     types = f"' of .* has the type {str(dtype).removeprefix('torch.')}, not float32"
-    with pytest.raises(CorruptFile, match=types):
+    with pytest.raises(CorruptFile, match=types) as refusal:
         train(settings, output=path)
+    elsewhere = f"slm resume {path} --step 5 -o {tmp_path / 'run-2'}"
+    assert (refusal.value.where, refusal.value.fix) == (str(step), f"resume from another checkpoint: {elsewhere}")
     if stem == "model":
         with pytest.raises(CorruptFile, match=types):
             RunFolder.open(path).model()
@@ -269,12 +287,19 @@ def test_metrics_that_were_spoiled_have_no_holes(stopped, tmp_path, spoil):
     assert _facts(path)[0] == expected[0]
 
 
-@pytest.mark.parametrize("name", ["fingerprint.json", "vocab.json", "checkpoints/step-10/optim.safetensors"])
-def test_sparse_files_are_not_hashed(stopped, tmp_path, name):
+@pytest.mark.parametrize(
+    "name", ["fingerprint.json", "vocab.json", "checkpoints/step-10/optim.safetensors", "metrics.jsonl"]
+)
+def test_sparse_files_are_neither_hashed_nor_read(stopped, tmp_path, name):
     settings, origin, expected = stopped
     path = tmp_path / "run"
     shutil.copytree(origin, path)
     os.truncate(path / name, 1 << 40)
+    if name == "metrics.jsonl":
+        branch(path, 10, tmp_path / "new")
+        os.truncate(path / "checkpoints" / "best", 1 << 40)
+        assert train(settings, output=path).resumed_from == 10 and _facts(path)[0] == expected[0]
+        return
     if "step" in name:
         # The checkpoint before it is taken.
         assert train(settings, output=path).resumed_from == 5 and _facts(path)[0] == expected[0]
@@ -360,17 +385,13 @@ def test_a_run_folder_that_is_moved_while_it_is_trained(settings, whole, tmp_pat
         assert not (path / "heartbeat.json").read_bytes()
         (path / "heartbeat.json").unlink()
         (path / ".lock").unlink()
-        assert _tree(path) == _tree(whole)
+        assert small.tree(path) == small.tree(whole)
     elif change == "replaced":
         assert not list(path.iterdir())
     if change == "renamed":
         (moved / ".lock").unlink()
         train(settings, output=moved)
         assert small.weights(moved) == small.weights(whole)
-
-
-def _tree(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a named pipe")
@@ -392,7 +413,7 @@ def test_a_branch_waits_for_no_pipe_and_copies_the_files_of_the_checkpoint_alone
 
     put(path / "checkpoints" / "step-10" / "notes")
     made = branch(path, 10, tmp_path / "new")
-    assert sorted(_tree(made.checkpoints.path(10))) == sorted(_tree(RunFolder(origin).checkpoints.path(10)))
+    assert sorted(small.tree(made.checkpoints.path(10))) == sorted(small.tree(RunFolder(origin).checkpoints.path(10)))
     put(path / "metrics.jsonl")
     with pytest.raises(Unreadable, match=r"metrics.jsonl is (a symbolic link|no regular file)"):
         branch(path, 10, tmp_path / "other")
@@ -408,11 +429,11 @@ def test_a_folder_in_the_place_of_a_file_is_found_before_the_training(stopped, w
     (path / name).unlink(missing_ok=True)
     (path / name).mkdir()
     (path / name / "notes").write_text("precious")
-    before = _tree(path)
+    before = small.tree(path)
     with pytest.raises(Unreadable, match=f"{name} is no regular file but a folder") as caught:
         train(settings, output=path, force=force)
     assert f"mv {path / name} elsewhere" in str(caught.value)
-    assert _tree(path) == before
+    assert small.tree(path) == before
     (path / name).rename(tmp_path / "elsewhere")
     train(settings, output=path, force=force)
     assert small.weights(path) == small.weights(whole)
@@ -479,14 +500,14 @@ def test_nothing_is_written_or_removed_through_links_to_checkpoints(stopped, tmp
             else:
                 shutil.copytree(path / "checkpoints" / "step-10", elsewhere)
             place.symlink_to(elsewhere)
-            before.append(_tree(elsewhere))
+            before.append(small.tree(elsewhere))
 
     if is_early:
         link()
     with pytest.raises(Unreadable, match=f"{place.name} is a symbolic link") as caught:
         train(settings, output=path, report=link)
     assert f"mv {place} elsewhere" in str(caught.value)
-    assert before == [_tree(elsewhere)]
+    assert before == [small.tree(elsewhere)]
     place.unlink()
     if "later" not in name:
         elsewhere.rename(place)
@@ -523,7 +544,7 @@ def test_leftovers_that_are_links_or_files_are_removed_but_not_followed(stopped,
     shutil.copytree(origin, tmp_path / "other")
     (tmp_path / "run" / "checkpoints" / name).symlink_to(tmp_path / "other")
     train(settings, output=tmp_path / "run")
-    assert _facts(tmp_path / "run")[0] == expected[0] and _tree(tmp_path / "other") == _tree(origin)
+    assert _facts(tmp_path / "run")[0] == expected[0] and small.tree(tmp_path / "other") == small.tree(origin)
     assert not list((tmp_path / "run" / "checkpoints").glob("*.tmp"))
 
 
@@ -569,16 +590,18 @@ def test_branches(stopped, tmp_path):
     assert not (tmp_path / "fourth").exists()
 
 
-def test_weights_that_are_not_finite_are_not_trained_on(stopped, tmp_path):
+@pytest.mark.parametrize("stem", ["model", "optim"])
+def test_weights_that_are_not_finite_are_not_trained_on(stopped, tmp_path, stem):
+    """Nor a state of the optimizer, which would be blamed on the learning rate three steps later."""
     settings, origin, _ = stopped
     path = tmp_path / "run"
     shutil.copytree(origin, path)
     newest = path / "checkpoints" / "step-10"
-    tensors = load_file(newest / "model.safetensors")
+    tensors = load_file(newest / f"{stem}.safetensors")
     name = min(tensors)
     tensors[name].view(-1)[0] = float("nan")
-    save_file(tensors, newest / "model.safetensors", {"format": "pt"})
-    (newest / "SHA256SUMS").write_bytes(checkpoint.sums_of(newest, checkpoint.read_sums(newest)))
+    save_file(tensors, newest / f"{stem}.safetensors", {"format": "pt"})
+    small.write_sums(newest)
     for call in (lambda: train(settings, output=path), lambda: branch(path, 10, tmp_path / "new")):
         with pytest.raises(NotFinite, match=f"NaN or infinity, in the tensor '{name}'") as caught:
             call()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import small
 
-from slmmodel import checkpoint, folder_lock
+from slmmodel import files, folder_lock
 from slmmodel.errors import OutputExists, Unreadable
 from slmmodel.folder_lock import LOCK, locked
 from slmmodel.trainer import branch, train
@@ -135,36 +135,62 @@ def test_a_folder_of_the_user_is_no_run(data, tmp_path, name):
 
 
 def test_a_killed_replacement_is_continued(data, tmp_path, monkeypatch):
-    """Killed at each removal of a file of the old run in turn."""
+    """Killed at each renaming of a file of the old run in turn."""
     settings = small.settings(data, run__budget__steps=2)
     train(settings, output=tmp_path / "whole")
-    real = checkpoint.remove_file
+    real = files.rename
 
     class Killed(BaseException):
         pass
 
-    for after in range(30):
+    for after in range(0, 60, 3):
         path, left = tmp_path / f"run{after}", [after]
         train(settings, output=path)
 
-        def remove(path, handle, left=left):
-            left[0] -= 1
+        def rename(source, target, handle=None, left=left):
+            left[0] -= target.parent.name.startswith(".removed")
             if left[0] < 0:
                 raise Killed
-            real(path, handle)
+            real(source, target, handle)
 
         with monkeypatch.context() as patch:
-            patch.setattr(checkpoint, "remove_file", remove)
+            patch.setattr(files, "rename", rename)
             try:
                 train(settings, output=path, force=True)
                 break
             except Killed:
                 pass
+        assert after or (path / "result.json").exists()
         train(settings, output=path, force=True)
         assert small.weights(path) == small.weights(tmp_path / "whole")
+        assert not list(path.glob(".*"))
     else:
         pytest.fail("the removal never ended")
-    assert after > 4
+    assert after > 12
+
+
+@pytest.mark.parametrize("locked_name", ["vocab.json", "train_state.json", "SHA256SUMS"])
+def test_a_run_of_which_a_file_cannot_be_removed_stays_whole(data, tmp_path, monkeypatch, locked_name):
+    """As a file is after `chattr +i`, or in a folder of another user."""
+    settings, path = small.settings(data, run__budget__steps=2), tmp_path / "run"
+    train(settings, output=path)
+    before = small.tree(path)
+
+    def refuse(real):
+        def call(name, *more, **options):
+            if Path(name).name == locked_name:
+                raise PermissionError(errno.EPERM, "Operation not permitted", str(name))
+            return real(name, *more, **options)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", refuse(os.replace))
+        patch.setattr(os, "unlink", refuse(os.unlink))
+        with pytest.raises(Unreadable, match=f"cannot remove '.*/{locked_name}': Operation not permitted"):
+            train(settings, output=path, force=True)
+    assert small.tree(path) == before
+    train(settings, output=path, force=True)
 
 
 def test_temporary_files_of_a_killed_process_are_removed_on_resume(data, tmp_path):

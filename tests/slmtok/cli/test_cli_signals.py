@@ -27,7 +27,12 @@ def stories(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "code", "word"), [(signal.SIGINT, 130, b"interrupted\n"), (signal.SIGTERM, 143, b"terminated\n")]
+    ("number", "code", "word"),
+    [
+        (signal.SIGINT, 130, b"interrupted\n"),
+        (signal.SIGTERM, 143, b"terminated\n"),
+        (signal.SIGHUP, 143, b"terminated\n"),
+    ],
 )
 def test_a_stopped_run_leaves_nothing(command, stories, tmp_path, number, code, word):
     process = command(

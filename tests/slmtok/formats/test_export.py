@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import shutil
@@ -339,3 +340,24 @@ def test_an_export_that_another_process_finished_meanwhile_stays(bpe400, tmp_pat
     with pytest.raises(OutputExists, match=r"holds 'tokenizer\.json'"):
         export(bpe400, "hf", place, verify_on=[tmp_path / "a.txt"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "mine"]
+
+
+def test_a_file_that_cannot_be_replaced_is_named_in_its_folder(bpe400, tmp_path, monkeypatch):
+    """As a file is after `chattr +i`; its temporary name is gone when the message is read."""
+    place, real = tmp_path / "out", Path.replace
+    export(bpe400, "hf", place, verify=False)
+
+    def replace(path, target):
+        if path.name == "tokenizer.json" and path.parent != place:
+            raise PermissionError(errno.EPERM, "Operation not permitted", str(path))
+        return real(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", replace)
+        with pytest.raises(Unreadable) as caught:
+            export(bpe400, "hf", place, verify=False, force=True)
+    error = caught.value
+    assert error.fact == f"cannot write {str(place / 'tokenizer.json')!r}: Operation not permitted"
+    assert error.where == f"the folder {str(place)!r}; some outputs are written; the same command finishes them"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    export(bpe400, "hf", place, verify=False, force=True)
