@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from slmmodel.ablation.matches import MATCHES
 from slmmodel.cli import ablation_files as files
 from slmmodel.cli.open_by_path import comparison_of, note_of_command, refuse_run
-from slmmodel.cli.options import BUDGET_HABITS, POSITIVE, budget_option, set_option, setting_option
+from slmmodel.cli.options import BUDGET_HABITS, SEEDS, budget_option, set_option, setting_option
 from slmmodel.cli.reading import corpus_options, require_text
 from slmmodel.cli.run_argument import without
 from slmmodel.cli.text import is_text
@@ -130,7 +130,7 @@ _HABITS = {
 @option("--match", choices=MATCHES, default="bytes", help="What is equal over the arms.")
 @option("--also", metavar="MATCH,...", type=Parsed(_matches, expects=f"names among {', '.join(MATCHES)}"),
         help="Also train under these matches: a verdict may depend on it.")  # fmt: skip
-@option("--seeds", metavar="N", type=POSITIVE, default=3, help="Runs of each arm; a verdict needs 3.")
+@option("--seeds", metavar="N", type=SEEDS, default=3, help="Runs of each arm; a verdict needs 3.")
 @option("--baseline", metavar="NAME", show_default="the first one", help="The arm that the others are compared with.")
 @option("--margin", metavar="SHARE", type=Parsed(_margin, expects="a share such as 0.25% or 0.0025"), default="0.25%",
         help="Difference below which arms count as equivalent, as a share of bits per byte.")  # fmt: skip

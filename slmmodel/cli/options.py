@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections.abc import Callable, Sequence
@@ -38,12 +39,14 @@ SETTINGS = "Settings"
 """Heading of the options that a configuration file may also set."""
 
 
-def _number(parse: Callable[[str], float | None], expects: str, minimum: float = 0) -> Parsed:
-    """A type that takes the numbers that `parse` reads, from `minimum` up."""
+def _number(
+    parse: Callable[[str], float | None], expects: str, minimum: float = 0, maximum: float = math.inf
+) -> Parsed:
+    """A type that takes the numbers that `parse` reads, from `minimum` to `maximum`."""
 
     def read(text: str) -> float:
         number = parse(text)
-        if number is None or number < minimum:
+        if number is None or not minimum <= number <= maximum:
             raise ValueError
         return number
 
@@ -73,6 +76,8 @@ SAMPLING_HABITS = {
 """Options of other samplers that `slm chat` takes too, each with what stands for it here."""
 COUNT = _number(sizes.parse_count, "an integer >= 0")
 POSITIVE = _number(sizes.parse_count, "an integer >= 1", minimum=1)
+SAMPLES = _number(sizes.parse_count, "an integer from 1 to 1,000,000", minimum=1, maximum=1_000_000)
+SEEDS = _number(sizes.parse_count, "an integer from 1 to 1,000", minimum=1, maximum=1000)
 SECONDS = _number(sizes.parse_time, "a time such as 130s, 5min or 2h")
 DURATION = _number(sizes.parse_time, "a time above 0, such as 0.5s or 2min", minimum=0.001)
 STEP = Parsed(parse_step)

@@ -14,6 +14,7 @@ from slmmodel.cli.options import (
     COUNT_HABITS,
     OPENING,
     POSITIVE,
+    SAMPLES,
     numbers,
     opening_options,
     run_argument,
@@ -75,7 +76,7 @@ DEPTHS = numbers(_depths, "per cents from 0 to 100 such as 0,50,100")
         help="Ids of prompt and answer together; 1K is 1,024.")  # fmt: skip
 @option("--depths", metavar="P,...", type=DEPTHS, default=tuple(range(0, 101, 10)), show_default="0,10,...,100",
         help="Per cent of the filler before the number: 0 is the start, 100 the end.")  # fmt: skip
-@option("--samples", metavar="N", type=POSITIVE, default=10, help="Numbers of each length and depth.")
+@option("--samples", metavar="N", type=SAMPLES, default=10, help="Numbers of each length and depth.")
 @option("--digits", metavar="N", type=COUNT, default=5, help="Digits of a number, 2 to 9.")
 @option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the numbers.")
 @option("--max-new", "max_new", metavar="N", type=POSITIVE, default=15, help="Ids that are generated, greedily.")

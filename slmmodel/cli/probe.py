@@ -9,7 +9,16 @@ from random import Random
 from typing import Any, NamedTuple
 
 from slmmodel.cli.open_by_path import RunContext, check_written, open_run, refuse_file_of_run
-from slmmodel.cli.options import COUNT, COUNT_HABITS, OPENING, POSITIVE, opening_options, run_argument, run_as_argument
+from slmmodel.cli.options import (
+    COUNT,
+    COUNT_HABITS,
+    OPENING,
+    POSITIVE,
+    SAMPLES,
+    opening_options,
+    run_argument,
+    run_as_argument,
+)
 from slmmodel.cli.result_files import MAX_PROBE_DIGITS, PROBE, check_result, checked, identity, load_result, save
 from slmmodel.errors import InvalidInput, OptionError, UnknownName
 from slmmodel.folder_lock import check_in_place
@@ -85,7 +94,7 @@ NAMES = Parsed(
 @option("--steps", metavar="N", type=COUNT, default=300, help="Steps of training on a task; 0 asks without training.")
 @option("--batch-size", metavar="N", type=POSITIVE, default=32, help="Questions of a step.")
 @option("--lr", metavar="X", type=float, default=1e-3, help="Learning rate of AdamW.")
-@option("--samples", metavar="N", type=POSITIVE, default=200, help="Questions of the test; training has none of them.")
+@option("--samples", metavar="N", type=SAMPLES, default=200, help="Questions of the test; training has none of them.")
 @option("--digits", metavar="N", type=POSITIVE, default=3, help="Digits of the numbers that are added, 2 to 9.")
 @option("--seed", metavar="N", type=COUNT, default=0, help="Seed of the questions.")
 @opening_options

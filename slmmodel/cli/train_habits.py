@@ -151,6 +151,8 @@ def _assigned(command: str) -> Habit:
             return in_two or shlex.join(["slm", command, *words])
         if command != "train":
             return ""
+        if value in PRESETS and "--preset" not in arguments:
+            return f"--preset {value}"
         named = with_output(arguments)
         given = named or arguments
         data = [

@@ -29,7 +29,7 @@ from slmtok.cli.arguments import (
     text_values,
 )
 from slmtok.cli.errors import EXTRA_ARGUMENT, error_text
-from slmtok.cli.repairs import divided, read_as_argument, with_dashes, without_quotes
+from slmtok.cli.repairs import divided, read_as_argument, with_dashes, without_absent, without_quotes
 from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
 
 
@@ -66,6 +66,9 @@ def check_fix(error: Any, program: Program, given: Sequence[str], *others: Progr
     if near := next(_near_lines(given, program), None) or _as_argument(given, program, is_only=not _says_little(line)):
         error.fix = shlex.join([program.name, *near])
         return
+    if line.startswith("leave one out: ") and (rest := _without_absent(given, program)):
+        error.fix = rest
+        return
     named = next((each for each in (program, *others) if line.startswith(f"{each.name} ")), None)
     words = _words(line) if named else None
     if named and words:
@@ -88,8 +91,18 @@ def _command(words: Sequence[str], program: Program) -> click.Command | None:
 
 
 def _says_little(fix: str) -> bool:
-    """Whether a remedy leaves a word out, or only names where to read on."""
+    """Whether a remedy leaves an option out, or only names where to read on."""
     return fix.endswith("--help") or fix.startswith(("leave out ", "printf "))
+
+
+def _without_absent(given: Sequence[str], program: Program) -> str | None:
+    """The sound command line without an argument that names no file, which is said."""
+    command = _command(given, program)
+    lines = without_absent(given, command) if command else ()
+    for words, absent in lines:
+        if _fault(words, given, program) is None:
+            return f"{shlex.join([program.name, *words])}; there is no file or folder {absent!r}"
+    return None
 
 
 def _as_argument(given: Sequence[str], program: Program, *, is_only: bool = False) -> list[str] | None:
@@ -118,6 +131,9 @@ def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) 
             error.fix = shlex.join([program.name, *meant])
             return
     if fault is None:
+        return
+    if rest := _without_absent(given, program):
+        error.fix = rest
         return
     if kept != words:
         line, fault = shlex.join([program.name, *kept]), _fault(kept, parts, program)

@@ -57,6 +57,13 @@ LINES = {
     # A file among runs is left out, and the runs keep their order.
     "plot run run2 a.txt": "slm plot run run2",
     "passkey a.txt run": "slm passkey run",
+    # What is too many, or no file.
+    "pairs run/step run one/x.jsonl": "slm pairs run one/x.jsonl; there is no file or folder 'run/step'",
+    "train data cpu-demo -o new": "use --preset cpu-demo",
+    "train data all -o new": "slm train data -o new; there is no file or folder 'all'",
+    "report --on run -o page.html": "slm report run -o page.html",
+    "passkey run --samples 1e12": "--samples 10, as without it",
+    "ablate data data --seeds 1e6": "--seeds 3, as without it",
     # An output among the inputs.
     "train data run": "slm train data -o run-2",
     "train run data": "slm train data -o run-2",
@@ -70,7 +77,7 @@ LINES = {
     "demo once upon": "leave all but one out: slm demo takes one file, folder, glob or hf:NAME, and generates"
     " stories without it",
     "train data run -o new": "leave one out: slm train takes [DATA] and options",
-    "train a.txt c.txt -t tok.json": "leave one out: slm train takes [DATA] and options",
+    "train a.txt c.txt -t tok.json": "slm train a.txt -t tok.json; there is no file or folder 'c.txt'",
     # A folder of pairs.
     "pairs run one/ --by group": "slm pairs run one/x.jsonl --by group",
     "pairs run two": "cat two/*.jsonl | slm pairs run -",
