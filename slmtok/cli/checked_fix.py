@@ -126,7 +126,9 @@ def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) 
     is_prose = extra is not None and extra[1] not in parts
     if is_prose or (fault is None and kept == words):
         return
-    for meant in (kept, _with_output(kept, parts), _as_argument(given, program)):
+    blamed = error.fields.get("path")
+    without_blamed = [word for word in kept if word != blamed]
+    for meant in (kept, _with_output(kept, parts), _as_argument(given, program), without_blamed):
         if meant and _fault(meant, parts, program) is None:
             error.fix = shlex.join([program.name, *meant])
             return
