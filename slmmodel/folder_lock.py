@@ -13,7 +13,7 @@ import os
 import shlex
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +23,8 @@ from slmmodel.errors import OutputExists, Unreadable
 
 LOCK = ".lock"
 _LOCKED_BYTE = 1 << 30
+_releases: set[tuple[int, Callable[[], None]]] = set()
+"""The process that holds each lock, which a forked one does not, and what releases it."""
 _HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 
 
@@ -155,17 +157,31 @@ def locked(folder: Path) -> Iterator[FolderHandle | None]:
             fix="wait until it has ended, or name another folder with -o",
             path=str(folder),
         )
+
+    def release() -> None:
+        _release(file)
+        if is_new and handle.is_in_place:
+            with suppress(OSError):
+                folder.rmdir()
+
+    held = os.getpid(), release
+    _releases.add(held)
     try:
         yield handle
     except OSError:
         check_in_place(handle)
         raise
     finally:
-        _release(file)
-        if is_new and handle.is_in_place:
-            with suppress(OSError):
-                folder.rmdir()
+        _releases.discard(held)
+        release()
         handle.close()
+
+
+def release_all() -> None:
+    """Releases the locks that this process holds, where it ends without `finally`, such as by a signal in an import."""
+    for process, release in tuple(_releases):
+        if process == os.getpid():
+            release()
 
 
 def is_locked(folder: Path) -> bool | None:

@@ -26,9 +26,11 @@ from slmmodel.errors import (
     UnknownName,
     missing_package,
 )
+from slmmodel.folder_lock import release_all
 from slmmodel.versions import versions
 from slmtok.cli.app import App, Entry
 from slmtok.cli.errors import ErrorPolicy
+from slmtok.interrupts import at_exit
 
 COMMANDS: dict[str, Entry] = {
     "demo": Entry("slmmodel.cli.demo:demo", "text to a tokenizer, a trained model and its samples"),
@@ -79,6 +81,7 @@ def _prepare(command: str) -> None:
     # A spinning thread holds the core that another process may need. libgomp reads this when torch is loaded.
     if not any(name in os.environ for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")):
         os.environ["GOMP_SPINCOUNT"] = "10000"
+    at_exit.add(release_all)
     slmtok.cli.prepare(command)
 
 
