@@ -7,10 +7,14 @@ matches no folder, too. A glob matches a path, or the end of one from a folder o
 
 from __future__ import annotations
 
+import fnmatch
+import glob
 import os
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import count
+from pathlib import Path
 
 _FOLDERS, _CROSSING, _STAR = "**/", "**", "*"
 _TOKEN = re.compile(r"(?<![^/])\*\*/|\*\*+|\[(?:[!^].|[^!^])[^]]*\]|.", re.DOTALL)
@@ -21,6 +25,72 @@ _LONGEST = {"": "", _FOLDERS: "(?:.*/)?", _CROSSING: ".*"}
 def matches(path: str, glob: str) -> bool:
     """Whether `glob` matches `path`, or the end of it from one of its folders on."""
     return _compile(glob).fullmatch(path.replace(os.sep, "/").removeprefix("./")) is not None
+
+
+def expand(pattern: str) -> list[str]:
+    """The paths that a glob matches, as `glob.glob(pattern, recursive=True)` gives them, each once and in no order.
+
+    Every folder is listed once for each part of the glob, where that of Python may list it exponentially often. Hidden
+    files match no `*`. `**` follows links to folders, but not to one that the path is in. Raises `OSError` for a folder
+    that cannot be listed.
+    """
+    root = re.match(r"([a-zA-Z]:)?[/\\]*" if os.name == "nt" else "/*", pattern)
+    start = root[0] if root else ""
+    parts = [part for part in re.split(r"[/\\]" if os.name == "nt" else "/", pattern[len(start) :]) if part]
+    found = {start}
+    for at, part in enumerate(parts):
+        is_last = at == len(parts) - 1
+        if part == _CROSSING:
+            found = {path for folder in found for path in _below(folder, with_files=is_last)}
+        elif not glob.has_magic(part):
+            found = {path for folder in found if os.path.lexists(path := os.path.join(folder, part))}  # noqa: PTH118
+        else:
+            is_match = re.compile(fnmatch.translate(part)).match
+            found = {
+                os.path.join(folder, entry.name)  # noqa: PTH118
+                for folder in found
+                for entry in _entries(folder, hidden=part.startswith("."))
+                if is_match(entry.name) and (is_last or entry.is_dir())
+            }
+    return [*found]
+
+
+def _below(folder: str, *, with_files: bool) -> Iterator[str]:
+    """A folder, and the folders in it at any depth; with the files in them."""
+    # A stack, not recursion: folders may nest deeper than the limit of Python's stack.
+    folders: list[tuple[str, frozenset[tuple[int, int]]]] = [(folder, frozenset())]
+    while folders:
+        path, linked = folders.pop()
+        yield path
+        for entry in _entries(path, hidden=False):
+            name = os.path.join(path, entry.name)  # noqa: PTH118
+            if not entry.is_dir():
+                if with_files:
+                    yield name
+                continue
+            if not entry.is_symlink():
+                folders.append((name, linked))
+                continue
+            status = os.stat(name)  # noqa: PTH116
+            key = status.st_dev, status.st_ino
+            if key not in linked and not _is_in(path, key):
+                folders.append((name, linked | {key}))
+
+
+def _is_in(path: str, key: tuple[int, int]) -> bool:
+    """Whether a path is the folder of this device and inode, or is in it."""
+    place = Path(path).absolute()
+    statuses = (os.stat(each) for each in (place, *place.parents))  # noqa: PTH116
+    return any((status.st_dev, status.st_ino) == key for status in statuses)
+
+
+def _entries(folder: str, *, hidden: bool) -> Iterator[os.DirEntry[str]]:
+    """What a folder holds; nothing for a file."""
+    try:
+        with os.scandir(folder or os.curdir) as entries:
+            yield from (entry for entry in entries if hidden or not entry.name.startswith("."))
+    except (FileNotFoundError, NotADirectoryError):
+        return
 
 
 @lru_cache(maxsize=256)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import glob
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from slmtok.checks import expanded_home
+from slmtok.corpus import globs
 from slmtok.corpus.globs import matches
 from slmtok.errors import MissingInput, Unreadable, WrongType
 from slmtok.files import missing_input, refuse_text, similar_file
@@ -108,15 +108,9 @@ def _walk(folder: str) -> list[str]:
 
 def _glob(pattern: str) -> list[str]:
     try:
-        return glob.glob(pattern, recursive=True)  # noqa: PTH207  (takes absolute and relative patterns alike)
-    except RecursionError:
-        raise Unreadable(
-            f"the folders that {pattern[:MAX_SHOWN]!r} matches nest too deep",
-            where="the corpus",
-            limit=f"fewer than {sys.getrecursionlimit():,} levels of folders, for a glob with **",
-            fix="name the folder instead of a glob: it is read at any depth",
-            path=pattern,
-        ) from None
+        return globs.expand(pattern)
+    except OSError as error:
+        _refuse_folder(error)
 
 
 def _regular(paths: Iterable[str]) -> list[str]:
@@ -196,7 +190,7 @@ def _ending(name: str) -> str:
 
 def domain_of(options: ReadOptions, source: str) -> int:
     """The index in `options.domain_names` of a file's domain; 0 without domains."""
-    for index, globs in enumerate(options.domains.values()):
-        if any(matches(source, glob) for glob in globs):
+    for index, domain in enumerate(options.domains.values()):
+        if any(matches(source, glob) for glob in domain):
             return index
     return options.domain_names.index(OTHER_DOMAIN) if options.domains else 0
