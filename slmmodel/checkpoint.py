@@ -146,7 +146,11 @@ class RunFolder:
             raise run.not_a_run(name)
         # A lost tokenizer can be named with -t, and ids need none; `slm doctor` reports it.
         run._verify(run.path, [name for name in _SMALL if name != TOKENIZER or run.tokenizer is not None])
-        recorded, own = str(run.fingerprint.get("fingerprint")), run.vocab.fingerprint
+        vocab, n_vocab = run.vocab, run.config["model"]["n_vocab"]
+        if n_vocab != vocab.n_vocab:
+            fact = f"{CONFIG} describes a model of {n_vocab:,} ids, {VOCAB} has {vocab.n_vocab:,}"
+            raise CorruptFile(fact, where=str(run.path / CONFIG), fix="restore the one that was changed", path=name)
+        recorded, own = str(run.fingerprint.get("fingerprint")), vocab.fingerprint
         if recorded != own and "tokenizer" not in allow_mismatch:
             raise Mismatch(
                 "the vocabulary of the run is not the one it was trained with",

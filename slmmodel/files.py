@@ -219,7 +219,8 @@ def reading(path: Path) -> Iterator[None]:
 def read_file(path: Path, max_bytes: int = -1) -> bytes:
     """The bytes of a file, or the first `max_bytes` of them. Raises `Unreadable`, and `FileNotFoundError`."""
     with reading(path), path.open("rb") as file:
-        return file.read(max_bytes)
+        # Python allocates the number that is asked for, which another file may have named.
+        return file.read(min(max_bytes, os.fstat(file.fileno()).st_size) if max_bytes > 0 else max_bytes)
 
 
 def sha256_of(path: Path, on_read: Callable[[int], None] | None = None) -> str:

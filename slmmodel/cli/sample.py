@@ -165,6 +165,8 @@ def _check_early(options: SampleConfig, ids: list[int] | None, run: RunFolder) -
     for flag, texts, example in (("--choice", options.choice, "' yes'"), ("--stop", options.stop, "'.'")):
         if "" in texts:
             raise OptionError(f"{flag} is empty", fix=f"{flag} {example}", option=flag)
+    if not options.regex and is_given("regex"):
+        raise OptionError("--regex is empty", fix="--regex '[0-9]+'", option="--regex")
     if options.choice and options.regex:
         raise OptionError("--choice and --regex together", fix="leave out --choice or --regex", option="--choice")
     if options.regex:
@@ -285,6 +287,11 @@ class SampleJob:
                 "the prompt ends in white space, with which most tokens begin: leave it out for likelier text",
                 *warnings,
             )
+        regex = self.options.regex
+        if regex and text and (unmatched := sum(not _is_match(regex, text.data(one["ids"])) for one in samples)):
+            which = "the sample" if len(samples) == 1 else f"{unmatched} of {len(samples)} samples"
+            fact = f"{which} ended before --regex matched the whole text"
+            warnings = (f"{fact}; a larger --max-new than {self.options.max_new_tokens:,} may let it", *warnings)
         shortest = min((len(one["ids"]) for one in samples if one["reason"] == "context"), default=None)
         if shortest is not None and is_given("max_new_tokens"):
             fact = f"a sample ended after {counted(shortest, 'id')}, at the end of the context, not at --max-new"
@@ -310,6 +317,19 @@ class SampleJob:
             warnings = (f"{fact}; for the character: {meant}", *warnings)
         result = {"mode": mode, "seed": self.options.seed, "prompt_ids": self.prompt, "samples": samples, **more}
         return Outcome(result, warnings=warnings)
+
+
+def _is_match(regex: str, text: bytes) -> bool:
+    """Whether a regular expression matches a whole text."""
+    from slmtok.patterns import compile_automaton
+
+    classes, following, is_end = compile_automaton(regex)
+    state, n_classes = 0, len(following) // len(is_end)
+    for byte in text:
+        state = int(following[state * n_classes + int(classes[byte])])
+        if state >= len(is_end):
+            return False
+    return bool(is_end[state])
 
 
 class _SampleWriter:

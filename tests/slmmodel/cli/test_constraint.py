@@ -18,6 +18,7 @@ from made_runs import write_run
 from slmmodel_tiny import decoding, model
 
 from slmmodel import app
+from slmmodel.checkpoint import SUMS, read_sums, sums_of
 from slmmodel.errors import InvalidInput, OptionError, WrongType
 from slmmodel.generation import generate
 from slmmodel.sampling import SamplingOptions
@@ -185,6 +186,26 @@ def test_a_match_of_the_command_and_of_python(slm: Any, tmp_path: Path) -> None:
     ran = slm("sample", run, "-p", "the", "--regex", "(", code=1)
     assert "regular expression '(' cannot be used: unclosed group" in ran.err and "fix:" in ran.err
     assert "--choice and --regex together" in slm("sample", run, "--choice", "a", "--regex", "a", code=2).err
+    assert "--regex is empty" in slm("sample", run, "--regex", "", code=2).err
+    note = "note: 2 of 2 samples ended before --regex matched the whole text; a larger --max-new than 3 may let it\n"
+    line = ["sample", run, "-p", "the", "--n", 2, "--max-new", 3, "--regex"]
+    assert note in slm(*line, "[0-9]{9}", code=0).err
+    assert "matched" not in slm(*line, "[0-9]{3}", code=0).err
+
+
+def test_a_run_whose_configuration_and_vocabulary_have_different_ids(slm: Any, tmp_path: Path) -> None:
+    import json
+
+    import slmtok
+
+    tokenizer = slmtok.train(slmtok.Texts(["the fox. " * 20]), vocab_size=276)
+    (tmp_path / "vocab.json").write_text(json.dumps(tokenizer.metadata()))
+    run = write_run(tmp_path / "run", tmp_path).path
+    config = run / "config.yaml"
+    config.write_text(config.read_text().replace("n_vocab: 276", "n_vocab: 300"))
+    (run / SUMS).write_bytes(sums_of(run, read_sums(run)))
+    for line in (["sample", run], ["info", run], ["export", run, "-o", tmp_path / "hf"]):
+        assert "config.yaml describes a model of 300 ids, vocab.json has 276" in slm(*line, code=1).err
 
 
 def test_memory_of_the_automaton_is_bounded_by_what_is_visited() -> None:
