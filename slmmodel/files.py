@@ -159,6 +159,10 @@ def sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        # Network mounts and others sync no folder.
+        if not (path.is_dir() and error.errno in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)):
+            raise
     finally:
         os.close(descriptor)
 

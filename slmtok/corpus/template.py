@@ -8,6 +8,7 @@ malformed record, because it has several possible spellings.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -34,12 +35,14 @@ class Template:
     """The names of the filters of each field; () where no field has any."""
     source: str | None = None
     """None where the text is a single field, named by `text_key`."""
+    max_bytes: int = sys.maxsize
+    """Bytes of the text that a template makes."""
 
     @classmethod
-    def parse(cls, text: str) -> Template:
+    def parse(cls, text: str, max_bytes: int = sys.maxsize) -> Template:
         """Raises `OptionError` for a template without a field or with stray braces, `WrongType`."""
         literals, fields, filters = parse_template(text)
-        return cls(literals, fields, filters if any(filters) else (), text)
+        return cls(literals, fields, filters if any(filters) else (), text, max_bytes)
 
     @property
     def numbered(self) -> bool:
@@ -47,9 +50,18 @@ class Template:
         return all(name.isascii() and name.isdecimal() and int(name) >= 1 for name in self.fields)
 
     def fill(self, values: Sequence[bytes]) -> bytes:
-        """The text for these values of `fields`."""
+        """The text for these values of `fields`. Raises `MalformedRecord` for more than `max_bytes`.
+
+        A field may stand in a template many times.
+        """
         if len(values) == 1 and self.source is None:
             return values[0]
+        if sum(map(len, values)) + sum(map(len, self.literals)) > self.max_bytes:
+            raise MalformedRecord(
+                f"the template makes a text of more than {self.max_bytes:,} bytes of the record",
+                limit=(Setting("max_doc_bytes", self.max_bytes),),
+                fix=("raise ", Setting("max_doc_bytes"), ", or ", *SKIP),
+            )
         if self.filters:
             values = list(map(_filtered, values, self.filters))
         parts = [self.literals[0]]
@@ -65,12 +77,13 @@ class Template:
                 f"record is not a JSON object but {type_name(record)}",
                 fix=(Setting("skip_malformed", True), ", or ", Setting("format", "text"), " for plain text"),
             )
-        values: list[bytes] = []
+        values: dict[str, bytes] = {}
         for name in self.fields:
             if name not in record:
                 raise self.missing(name, record)
-            values.append(self.value(name, record[name], record))
-        return self.fill(values)
+            if name not in values:
+                values[name] = self.value(name, record[name], record)
+        return self.fill([values[name] for name in self.fields])
 
     def value(self, name: str, value: object, record: Mapping[str, object] | None = None) -> bytes:
         """One field's value as bytes; `record` is what holds it. Raises `MalformedRecord`."""
@@ -174,4 +187,4 @@ def template_of(options: ReadOptions) -> Template:
     """What the text of a record is made of."""
     if options.text_template is None:
         return Template((b"", b""), (options.text_key,))
-    return Template.parse(options.text_template)
+    return Template.parse(options.text_template, options.max_doc_bytes)

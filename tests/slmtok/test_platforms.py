@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 import windows_rules
 
+import slmtok
 from slmtok import atomic
 from slmtok.bench import comparison
 from slmtok.shards.journal import Journal, sync_folder
@@ -122,3 +125,30 @@ def test_memory_and_processor_without_proc(monkeypatch: pytest.MonkeyPatch) -> N
     assert physical_cores() == (os.cpu_count() or 1)
     monkeypatch.setitem(sys.modules, "resource", None)
     assert memory.peak_memory() is None
+
+
+@pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="Windows opens no folders")
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EIO])
+def test_a_file_system_that_syncs_no_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    from slmmodel.files import sync
+
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(number, os.strerror(number))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    (tmp_path / "a.txt").write_text("the cat sat on the mat\n" * 90)
+    tok = slmtok.train(tmp_path / "a.txt", vocab_size=280)
+    if number == errno.EIO:
+        # A fault of the disk is no property of the file system.
+        with pytest.raises(OSError, match=os.strerror(number)):
+            sync_folder(tmp_path)
+        with pytest.raises(OSError, match=os.strerror(number)):
+            sync(tmp_path)
+    else:
+        sync_folder(tmp_path)
+        sync(tmp_path)
+        assert slmtok.pack(tmp_path / "a.txt", tok, tmp_path / "data", val="none").out.is_dir()

@@ -201,3 +201,24 @@ def test_a_file_of_json_takes_memory_for_its_size_and_not_for_the_limit(tmp_path
     path.write_text('[{"text": "a"}]')
     options = ReadOptions(max_doc_bytes=1 << 60)
     assert [document.text for document in read(find([str(path)], options), options)] == [b"a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "place"),
+    [
+        ("a.jsonl", '{"text": "a"}\n{"text": "%s"}\n', "line 2"),
+        ("a.json", '[{"text": "a"}, {"text": "%s"}]', "record 2"),
+        ("a.csv", "text\na\n%s\n", "line 3"),
+        ("a.tsv", "text\na\n%s\n", "line 3"),
+    ],
+)
+def test_a_template_that_makes_too_large_a_text(tmp_path: Path, name: str, content: str, place: str) -> None:
+    """A field may stand in it many times."""
+    path = tmp_path / name
+    path.write_text(content % ("word " * 100))
+    options = {"text_template": "{text}" * 4, "max_doc_bytes": 1800}
+    with pytest.raises(errors.MalformedRecord, match="the template makes a text of more than 1,800 bytes") as caught:
+        texts(path, **options)
+    assert str(caught.value.where).endswith(place)
+    assert texts(path, skip_malformed=True, **options) == [b"aaaa"]
+    assert len(texts(path, **{**options, "max_doc_bytes": 2100})) == 2
