@@ -241,7 +241,7 @@ def test_packed_data_are_compared_with_the_command(slmtok, lines, tok):
     line = ["pack", lines, "-t", tok, "-o", "data"]
     assert slmtok(*line).code == 0
     assert "\n  limit: it is what this command makes\n" in slmtok(*line).err
-    assert '\n  limit: packed with another options.val: "auto", now "none"\n' in slmtok(*line, "--val", "none").err
+    assert "\n  limit: packed with --val auto, now --val none\n" in slmtok(*line, "--val", "none").err
     size = lines.stat().st_size
     with lines.open("a") as file:
         file.write("more\n")
@@ -255,7 +255,10 @@ def test_options_that_data_were_packed_with_stay_beside_a_new_one(slmtok, corpus
     line = ["pack", corpus, "-t", tok, "-o", "data", "--val"]
     assert slmtok(*line, "none", "--separator", "\\n", "--no-bos", "--exclude", "x*").code == 0
     err = slmtok(*line, "tail:5%").err
-    assert 'options.read.separator: "\\n", now null; options.val: "none", now "tail:5%"\n' in err
+    assert (
+        "packed with --separator '\\n', now without --separator; --exclude 'x*', now without --exclude; "
+        "--no-bos, now --bos; --val none, now --val tail:5%\n"
+    ) in err
     fix = re.search(r"fix: +(--force) to replace it, with (.+) as before, or name another --output\n", err)
     assert fix is not None, err
     assert slmtok(*line, "tail:5%", fix[1], *shlex.split(fix[2].replace(" and ", " "))).code == 0
