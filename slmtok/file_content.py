@@ -15,12 +15,14 @@ class Content(NamedTuple):
     """What a file is.
 
     read_by: what to change to read it, None where nothing helps. encoded: it may be text. packed: it holds files.
+    integers: it may hold ids.
     """
 
     name: str
     read_by: str | Setting | None = None
     encoded: bool = False
     packed: bool = False
+    integers: bool = False
 
 
 def _text_in(encoding: str) -> Content:
@@ -34,6 +36,8 @@ def suffixed(suffix: str) -> str:
 
 BINARY = Content("binary data (it has zero bytes)", encoded=True)
 _PICKLE = Content("a pickle")
+_NUMPY, _INTEGERS = Content("a numpy array"), Content("a numpy array", integers=True)
+_NUMPY_OF_INTEGERS = re.compile(rb"\x93NUMPY.{2,8}\{'descr': '[<>|=][iu]", re.DOTALL)
 _CHECKPOINT = Content("a checkpoint of PyTorch", "name the text")
 _TORCH = re.compile(rb"PK\x03\x04.{26}[^/]{1,200}/data\.pkl", re.DOTALL)
 """`torch.save` writes a zip archive whose first entry is NAME/data.pkl."""
@@ -47,7 +51,7 @@ _MAGIC_NUMBERS = {
     b"SQLite format 3": Content("an SQLite database"),
     b"PAR1": Content("parquet", Setting("format", "parquet")),
     b"ARROW1": Content("arrow"),
-    b"\x93NUMPY": Content("a numpy array"),
+    b"\x93NUMPY": _NUMPY,
     b"\x89HDF": Content("an HDF5 file"),
     **{bytes([0x80, protocol]): _PICKLE for protocol in range(2, 6)},
     b"{\\rtf": Content("an RTF document"),
@@ -76,6 +80,8 @@ def content_of(head: bytes) -> Content | None:
     """What a file with these first bytes is; None for text in UTF-8 or another encoding that contains ASCII."""
     if _TORCH.match(head):
         return _CHECKPOINT
+    if _NUMPY_OF_INTEGERS.match(head):
+        return _INTEGERS
     for magic, content in _MAGIC_NUMBERS.items():
         if head.startswith(magic):
             return content

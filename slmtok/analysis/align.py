@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -164,30 +164,51 @@ def align(a: Losses, b: Losses, texts: Iterable[bytes]) -> Iterator[list[Segment
 
     Raises `OptionError` where the text, or one of the files, is about other documents.
     """
-    n_docs = len(a.offsets) - 1
-    if len(b.offsets) - 1 != n_docs:
-        raise _other_documents(f"{a.path} has {n_docs:,} documents, {b.path} has {len(b.offsets) - 1:,}")
+    sizes = [len(losses.offsets) - 1 for losses in (a, b)]
+    if sizes[0] != sizes[1]:
+        raise _other_documents(f"{a.path} has {_documents(sizes[0])}, {b.path} has {sizes[1]:,}", (a, b))
+    for index, text in enumerate(_scored((a, b), texts)):
+        yield list(segments(text, a, b, index))
+
+
+def check_scored(losses: Losses, texts: Iterable[bytes]) -> None:
+    """Raises `OptionError` where the losses are those of other documents than the texts."""
+    for _ in _scored((losses,), texts):
+        pass
+
+
+def _scored(files: Sequence[Losses], texts: Iterable[bytes]) -> Iterator[bytes]:
+    """The texts, which are the documents of these losses. Raises `OptionError` for others."""
+    first, n_docs = files[0], len(files[0].offsets) - 1
     digest, index = 0, -1
     for index, text in enumerate(texts):
         if index == n_docs:
-            raise _other_documents(f"the text has more documents than {a.path}, which has {n_docs:,}")
-        for losses in (a, b):
+            raise _other_documents(f"the text has more documents than {first.path}, which has {n_docs:,}", files)
+        for losses in files:
             rows = slice(losses.offsets[index], losses.offsets[index + 1])
             if (n_bytes := int(losses.nbytes[rows].sum())) != len(text):
-                raise _other_documents(f"document {index} has {len(text):,} bytes, in {losses.path} {n_bytes:,}")
+                fact = f"document {index} has {len(text):,} bytes, in {losses.path} {n_bytes:,}"
+                raise _other_documents(fact, files)
         digest += int.from_bytes(hashlib.sha256(text).digest(), "big")
-        yield list(segments(text, a, b, index))
+        yield text
     if index + 1 != n_docs:
-        raise _other_documents(f"the text has {index + 1:,} documents, {a.path} has {n_docs:,}")
-    for losses in (a, b):
+        raise _other_documents(f"the text has {_documents(index + 1)}, {first.path} has {n_docs:,}", files)
+    for losses in files:
         if losses.documents not in (None, f"{digest % 2**256:064x}"):
-            raise _other_documents(f"the digest of the text is not the one in {losses.path}")
+            raise _other_documents(f"the digest of the text is not the one in {losses.path}", files)
 
 
-def _other_documents(fact: str) -> OptionError:
+def _documents(number: int) -> str:
+    return f"{number:,} document{'' if number == 1 else 's'}"
+
+
+def _other_documents(fact: str, files: Sequence[Losses]) -> OptionError:
+    held = (f"{each.path}: {_documents(len(each.offsets) - 1)}, {int(each.nbytes.sum()):,} bytes" for each in files)
     return OptionError(
         fact,
+        where="; ".join(held),
         limit="the same documents in the same order",
-        fix="name the text that slm eval scored, with the same options",
+        fix="name the text that slm eval scored, with the same options; "
+        "losses of packed data need new ones: slm eval RUN --on TEXT --losses FILE",
         option="on",
     )

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from slmtok.analysis.align import Alignment, Losses, Segment, Sums, read_losses
+from slmtok.analysis.align import Alignment, Losses, Segment, Sums, check_scored, read_losses
 from slmtok.analysis.align import align as align_losses
 from slmtok.cli.arguments import arguments_of
-from slmtok.cli.files import check_is_file, check_output, names_tokenizer, read_documents, text_files, writing
+from slmtok.cli.files import check_is_file, check_output, names_tokenizer, read_texts, text_files, writing
 from slmtok.cli.options import INTEGER, argument, command, option, options_of, output_options
 from slmtok.cli.output import Outcome, counted, table, write_text
 from slmtok.cli.progress import Progress
 from slmtok.errors import OptionError
-from slmtok.file_kinds import is_run
+from slmtok.file_kinds import LOSSES, is_run, kind_of_file
+from slmtok.files import free_name
 from slmtok.options import ReadOptions
 from slmtok.sizes import format_bytes
 from slmtok.token_text import escape_token
@@ -63,12 +65,12 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
     if output is not None:
         check_is_file(output)
         check_output(output, inputs=[a, b, *on], force=force)
-    _refuse_runs(a, b, on)
+    _refuse_runs(a, b, on, read)
     first, second = read_losses(a), read_losses(b)
-    texts = (document.text for document in read_documents(text_files(on, read), read))
+    texts = read_texts(text_files(on, read), read)
     found, mapped = Alignment(), list[list[Segment]]()
     room = MAX_MAP_BYTES if output is not None else -1
-    with Progress() as progress:
+    with Progress() as progress, _score_both(a, b, on):
         for document in align_losses(first, second, _counted(texts, progress)):
             found.documents += 1
             if room >= 0:
@@ -84,21 +86,56 @@ def align(a: str, b: str, on: tuple[str, ...], top: int, read: ReadOptions, outp
     return Outcome(result, lambda: write_text(_table(result)))
 
 
-def _refuse_runs(a: str, b: str, on: Sequence[str]) -> None:
-    """Raises `OptionError` for runs of slm in the place of their losses."""
+def _refuse_runs(a: str, b: str, on: Sequence[str], read: ReadOptions) -> None:
+    """Raises `OptionError` for runs of slm in the place of their losses.
+
+    Where the other file has losses of another text, the fix scores both: scoring takes minutes, and would be in vain.
+    """
     runs = [path for path in dict.fromkeys((a, b)) if is_run(path)]
     if not runs:
         return
-    losses = {run: f"{run.rstrip('/')}.losses" for run in runs}
+    other = next((path for path in (a, b) if path not in runs), None)
+    fact = f"{' and '.join(map(repr, runs))} {'are runs' if len(runs) > 1 else 'is a run'} of slm, not losses on a text"
+    where, fix = None, _scoring_line([a, b], runs, on)
+    if other is not None and kind_of_file(other) == LOSSES:
+        try:
+            check_scored(read_losses(other), read_texts(text_files(on, read), read))
+        except OptionError as error:
+            if error.fields.get("option") != "on":
+                raise
+            fact += f"; besides, {other} has losses of another text: {error.fact}"
+            where, fix = error.where, f"{_scoring_line([a, b], [a, b], on)}, with the run of {other} as RUN"
+    raise OptionError(fact, where=where, limit="files that slm eval RUN --losses FILE wrote", fix=fix, option="a")
+
+
+@contextmanager
+def _score_both(a: str, b: str, on: Sequence[str]) -> Iterator[None]:
+    """Names the commands that score both models on the text in the error for losses of other documents."""
+    try:
+        yield
+    except OptionError as error:
+        if error.fields.get("option") == "on":
+            error.fix = (
+                "name the text that slm eval scored, with the same options; losses of packed data need new ones: "
+                f"{_scoring_line([a, b], [a, b], on)}, with the run of each file as RUN"
+            )
+        raise
+
+
+def _scoring_line(paths: Sequence[str], scored: Sequence[str], on: Sequence[str]) -> str:
+    """The commands that score the text for those of two `paths` that are in `scored`, and compare the losses.
+
+    A path is a run, or a file of losses, of which RUN stands for the run.
+    """
     text = [word for each in on for word in ("--on", each)]
-    lines = [["slm", "eval", run, *text, "--losses", file] for run, file in losses.items()]
-    lines.append(["slmtok", "align", losses.get(a, a), losses.get(b, b), *text])
-    raise OptionError(
-        f"{' and '.join(map(repr, runs))} {'are runs' if len(runs) > 1 else 'is a run'} of slm, not losses on a text",
-        limit="files that slm eval RUN --losses FILE wrote",
-        fix=" && ".join(map(shlex.join, lines)),
-        option="a",
-    )
+    lines, files = list[list[str]](), dict[str, str]()
+    for path in dict.fromkeys(paths):
+        files[path] = path
+        if path in scored:
+            files[path] = free_name(f"{path.rstrip('/').removesuffix('.losses')}.losses")
+            lines.append(["slm", "eval", path if is_run(path) else "RUN", *text, "--losses", files[path]])
+    lines.append(["slmtok", "align", *(files[path] for path in paths), *text])
+    return " && ".join(map(shlex.join, lines))
 
 
 def _counted(texts: Iterable[bytes], progress: Report) -> Iterator[bytes]:

@@ -66,6 +66,10 @@ def check_fix(error: Any, program: Program, given: Sequence[str], *others: Progr
     if near := next(_near_lines(given, program), None) or _as_argument(given, program, is_only=not _says_little(line)):
         error.fix = shlex.join([program.name, *near])
         return
+    if line.endswith("--help") and (known := _without_unknown(error, given, program)):
+        error.fix = shlex.join([program.name, *known])
+        error.limit = f"{program.name} {known[0]} has no such option: {line} lists its options"
+        return
     if line.startswith("leave one out: ") and (rest := _without_absent(given, program)):
         error.fix = rest
         return
@@ -103,6 +107,27 @@ def _without_absent(given: Sequence[str], program: Program) -> str | None:
         if _fault(words, given, program) is None:
             return f"{shlex.join([program.name, *words])}; there is no file or folder {absent!r}"
     return None
+
+
+def _without_unknown(error: Any, given: Sequence[str], program: Program) -> list[str] | None:
+    """The sound command line without the option that an error names, which the command does not have.
+
+    None where the word behind it may be its value, and where the rest writes a file that no word names.
+    """
+    at = next((at for at, word in enumerate(given) if word == error.fields.get("option")), None)
+    if at is None or _command(given, program) is None:
+        return None
+    rest, without_value = ([*given[:at], *given[end:]] for end in (at + 1, at + 2))
+    has_value = at + 1 < len(given) and _fault(without_value, given, program) is None
+    if has_value or _fault(rest, given, program) is not None:
+        return None
+    return rest if _names_output(program.parse(rest)) else None
+
+
+def _names_output(context: click.Context) -> bool:
+    """Whether a word names the file that a command line writes, or it writes none."""
+    is_default = context.get_parameter_source("output") is click.core.ParameterSource.DEFAULT
+    return not is_default or context.params["output"] in (None, "-")
 
 
 def _as_argument(given: Sequence[str], program: Program, *, is_only: bool = False) -> list[str] | None:

@@ -241,9 +241,15 @@ def _refuse_output(files: Sequence[str], output: str) -> None:
     if len(parts) == len(files):
         return
     from slmtok.training.counts import open_counts
+    from slmtok.training.counts_format import check_same
 
+    opened = {file: open_counts(file) for file in files}
     held = set(open_counts(output).layout.leaves)
-    if parts and held <= {leaf for part in parts for leaf in open_counts(part).layout.leaves}:
+    is_merge = bool(parts) and held <= {leaf for part in parts for leaf in opened[part].layout.leaves}
+    # A fix with counts that cannot be merged would be refused in turn.
+    merged = parts if is_merge else files
+    check_same([opened[file].head for file in merged], merged)
+    if is_merge:
         words = shlex.join(parts) if len(parts) <= _MAX_SHOWN_PARTS else "PARTS"
         fix = f"leave it out of the input: slmtok merge {words} -o {shlex.quote(output)} --force"
     else:

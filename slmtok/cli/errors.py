@@ -109,7 +109,12 @@ def flag_naming(setting: Setting, flags: Collection[str] = ()) -> str:
     if value is True or not setting.has_value:
         return flag
     if isinstance(value, dict):
-        return " ".join(f"{flag} {shlex.quote(f'{name}={each}')}" for name, each in value.items())
+        pairs = (
+            (name, each)
+            for name, held in value.items()
+            for each in (held if isinstance(held, (list, tuple)) else [held])
+        )
+        return " ".join(f"{flag} {shlex.quote(f'{name}={each}')}" for name, each in pairs)
     if flag == "--exclude" and isinstance(value, tuple):
         return " ".join(f"{flag} {shlex.quote(glob)}" for glob in value)
     if any(char in text for char in "\n\t\r\0"):

@@ -226,7 +226,11 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
     if read.seed and read.sample is None:
         fact = (Setting("seed", read.seed), " has no effect without ", Setting("sample"))
         raise OptionError(fact, fix=("leave it out, or ", Setting("sample", "10%")), option="seed")
-    found = find(list(corpus), read)
+    try:
+        found = find(list(corpus), read)
+    except OptionError as error:
+        _name_tokenizer(error)
+        raise
     notes = [f"--exclude {shlex.quote(glob)} matches no file of the corpus" for glob in found.unused_globs]
     if path := json_lines_among(found, read):
         name = "stdin" if path == STDIO else path
@@ -240,6 +244,16 @@ def corpus_files(corpus: Sequence[str], read: ReadOptions) -> list[str]:
         )
     add_notes(notes)
     return found
+
+
+def _name_tokenizer(error: OptionError) -> None:
+    """Names the tokenizer of the command in a fix with `-t TOK`."""
+    context = click.get_current_context(silent=True)
+    given = context.params.get("tokenizers", [context.params.get("tokenizer")]) if context else []
+    fix = error.parts["fix"]
+    if isinstance(fix, tuple) and given and isinstance(given[0], str):
+        named = f"-t {shlex.quote(given[0])}"
+        error.fix = tuple(part.replace("-t TOK", named) if isinstance(part, str) else part for part in fix)
 
 
 def add_notes(notes: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slmtok import __version__
 from slmtok.cli.files import (
+    add_notes,
     are_counts,
     check_is_page_name,
     check_opens,
@@ -34,7 +36,8 @@ from slmtok.cli.output import Outcome
 from slmtok.cli.progress import Progress
 from slmtok.cli.results import is_result, read_findings
 from slmtok.errors import OptionError
-from slmtok.files import beginning
+from slmtok.file_kinds import is_run
+from slmtok.files import beginning, free_name
 from slmtok.opening import load
 from slmtok.options import ReadOptions
 
@@ -99,7 +102,16 @@ def report(
         footer=FOOTER.format("slmtok", __version__),
     )
     about: dict[str, Any] = {"tokenizers": tokenizer_names, "with": files}
-    return write_page(page.html, output, force=force, opens=opens, **about)
+    outcome = write_page(page.html, output, force=force, opens=opens, **about)
+    add_notes(map(_about_run, filter(is_run, tokenizer_names)))
+    return outcome
+
+
+def _about_run(name: str) -> str:
+    """The note on a run of slm, of which the page shows the tokenizer alone."""
+    page = free_name(f"{Path(name).resolve().name}.html")
+    line = shlex.join(["slm", "report", name, "-o", page])
+    return f"{name} is a run of slm, and this page describes its tokenizer; {line} describes the run"
 
 
 def _sorted_out(names: Sequence[str], results: Sequence[str]) -> tuple[list[str], list[str]]:

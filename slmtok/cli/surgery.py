@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import slmtok
 from slmtok import atomic
-from slmtok.cli.arguments import VOCAB_FLAGS, is_packed, refuse_list, value_after
+from slmtok.cli.arguments import VOCAB_FLAGS, is_packed, refuse_list, value_after, without_options
 from slmtok.cli.errors import EXTRA
 from slmtok.cli.files import (
     VOCAB_PLACEHOLDER,
@@ -295,8 +295,9 @@ def prune(
         try:
             pruned = slmtok.prune(before, ids=listed)
         except OptionError as error:
-            error.where = ids
-            raise
+            raise _of_list(error, ids, listed) from None
+        if _is_encoded(listed):
+            add_notes([f"{ids} {_ENCODED}: --ids removes what it lists, and --unused-on TEXT keeps what a text uses"])
     else:
         with Progress() as progress:
             outputs = [output, output + ID_MAP_SUFFIX]
@@ -311,6 +312,28 @@ def prune(
         ("id map", id_map["id_map"]),
     ]
     return _outcome(before, after, output, rows, {"removed": removed, "kept_as_parts": list(kept), **id_map})
+
+
+_ENCODED = "lists ids more than once, as the file does that slmtok encode writes of a text"
+
+
+def _is_encoded(ids: Sequence[int]) -> bool:
+    """Whether ids look like those of a text; a list of ids to remove has each once."""
+    return len({*ids}) < len(ids)
+
+
+def _of_list(error: OptionError, path: str, ids: Sequence[int]) -> OptionError:
+    """The error for ids of the file `path` that cannot be pruned; for those of a text, the option that takes it."""
+    error.where = path
+    if _is_encoded(ids):
+        words = without_options(arguments_of_command(), ("--ids",))
+        line = shlex.join(["slmtok", "prune", *words, "--unused-on", "TEXT"])
+        error.where = f"{path}, which {_ENCODED}"
+        error.fix = (
+            f"{line} removes what the text that was encoded does not use; "
+            f"for a list of ids to remove, {error.fix}: --ids removes what it lists"
+        )
+    return error
 
 
 def _refuse_listed_ids(path: str) -> None:

@@ -8,6 +8,7 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count, pairwise
@@ -19,7 +20,15 @@ import click
 from slmtok import atomic
 from slmtok.background import in_background
 from slmtok.checks import check_recorded_names
-from slmtok.cli.arguments import VOCAB_FLAGS, are_sizes, command_line, positional, refuse_list, with_output_named
+from slmtok.cli.arguments import (
+    OUTPUT_FLAGS,
+    VOCAB_FLAGS,
+    are_sizes,
+    command_line,
+    positional,
+    refuse_list,
+    with_output_named,
+)
 from slmtok.cli.errors import flag_naming
 from slmtok.cli.files import (
     STDIO,
@@ -28,6 +37,7 @@ from slmtok.cli.files import (
     corpus_files,
     dry_run_outcome,
     known_size,
+    names_tokenizer,
     output_per_size,
     refuse_reading,
     with_spill_dir,
@@ -71,6 +81,8 @@ _LEAST_SUGGESTED = 4096
 """Of the sizes that a fix proposes; each further one is twice as large."""
 _EXAMPLE = "slmtok train corpus.txt --vocab 8192 -o tok.json"
 
+_NOT_OF_EXTEND = ("--scheme", "--pattern", "--tie-break", "--special", "--explain", "--save-counts", "--dry-run")
+"""Options that slmtok extend does not have; the tokenizer has its scheme, pattern and special tokens."""
 _STEPS = ("--steps", "--max-steps", "--num-steps", "--max-iters", "--epochs", "--num-epochs")
 _MODEL_OPTIONS = ("--lr", "--learning-rate", "--batch-size", *_STEPS)
 
@@ -179,6 +191,9 @@ class TrainJob:
         except (VocabularyTooSmall, MissingInput) as error:
             error.fix = self._complete_command(error)
             raise
+        except OptionError as error:
+            error.fix = self._extension(error.fields.get("path")) or error.parts["fix"]
+            raise
         if self.explain and self.options.scheme != "bpe":
             raise OptionError(
                 f"--explain with scheme {self.options.scheme}, which does not merge",
@@ -226,6 +241,25 @@ class TrainJob:
         is_default = context.get_parameter_source("output") is click.core.ParameterSource.DEFAULT
         output = self.output if self.force else free_name(self.output)
         return command_line(context, [*words, *(["-o", output] if is_default else [])])
+
+    def _extension(self, tokenizer: object) -> str | None:
+        """The command that learns more tokens from the text beside a tokenizer in the corpus, if all options fit it."""
+        from slmtok.files import free_name
+        from slmtok.opening import load
+
+        words, size = arguments_of_command(), self.sizes[0]
+        texts = [path for path in self.corpus if not names_tokenizer(path)]
+        is_other = any(word.partition("=")[0] in _NOT_OF_EXTEND for word in words)
+        if tokenizer not in self.corpus or len(texts) != len(self.corpus) - 1 or not texts or is_other:
+            return None
+        with suppress(SlmtokError):
+            before = load(str(tokenizer))
+            if before.scheme == self.options.scheme and size and len(self.sizes) == 1 and size > before.n_vocab:
+                rest = [word for word in words if word != tokenizer]
+                has_output = any(word.startswith(OUTPUT_FLAGS) for word in words)
+                output = [] if has_output else ["-o", free_name(self.output)]
+                return shlex.join(["slmtok", "extend", str(tokenizer), *rest, *output])
+        return None
 
     def _is_too_small(self, size: int | None) -> bool:
         from slmtok.training.learn import validate_options

@@ -24,6 +24,7 @@ from slmtok.corpus.streams import UTF_8, compression, open_head, stdin
 from slmtok.errors import CorpusTooSmall, Message, MissingInput, OptionError, Setting, Unreadable
 from slmtok.file_content import BINARY, HEAD_BYTES, Content, content_of, suffixed
 from slmtok.file_kinds import DIGESTS, LAYOUT, MANIFEST, SHARD, is_hugging_face_model, is_run, kind_of_file
+from slmtok.files import free_name
 from slmtok.options import ReadOptions
 
 UNUSUAL = {"carriage return": b"\r", "byte order mark": BOM_UTF8, "zero byte": b"\0"}
@@ -350,6 +351,10 @@ def _not_text(found: dict[str, Content], number: int, options: ReadOptions) -> O
         fix = (Setting("exclude", tuple(globs) if len(globs) > 1 else next(iter(globs))),)
     if content.packed and Path(path).suffix.lower() not in _DOCUMENTS:
         fix = (UNPACK, *((", or ", *fix) if len(found) < number else ()))
+    if content.integers and len(found) == number and path != STDIN:
+        text = free_name(f"{Path(path).stem}.txt")
+        line = shlex.join(["slmtok", "decode", path, "-t", "TOK", "-o", text])
+        fix = (f"if it holds ids, name the text that was encoded, or make it: {line}; if not, convert it to text",)
     fix = (*fix, ", or ", Setting("format", "text"), " to read its bytes as they are")
     if content.read_by == Setting("format", "parquet") and (path == STDIN or compression(path) != "plain"):
         # It is read from its end.

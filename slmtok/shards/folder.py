@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from slmtok import atomic
-from slmtok.errors import DiskFull, OutputExists, Setting, SlmtokError, Unreadable
+from slmtok.errors import DiskFull, Message, OutputExists, Setting, SlmtokError, Unreadable, render
 from slmtok.shards.format import (
     JOURNAL,
     MANIFEST,
@@ -82,7 +82,7 @@ def finished(
     folder: Path,
     packed: Mapping[str, Any],
     vocabulary: Mapping[str, Any],
-    difference: str | None = None,
+    difference: Message | None = None,
     kept: tuple[str | Setting, ...] = (),
 ) -> OutputExists:
     """The error for a folder that is complete.
@@ -90,11 +90,13 @@ def finished(
     packed: `n_vocab` and `fingerprint` of its data. vocabulary: those of the tokenizer of this run. difference: another
     one from what this run would write. kept: what the fix says of options that were given before.
     """
-    fact, limit = f"output {str(folder)!r} already holds packed data", difference
+    fact = f"output {str(folder)!r} already holds packed data"
+    limit = difference
     if packed and packed["fingerprint"] != vocabulary["fingerprint"]:
         fact += " of another tokenizer"
         limit = f"ids of {_identified(packed)}, not of {_identified(vocabulary)}"
-    together = "; one command with all sources packs them together" if "other sources" in (limit or "") else ""
+    is_of_others = "other sources" in render(limit or "")
+    together = "; one command with all sources packs them together" if is_of_others else ""
     return OutputExists(
         fact,
         limit=limit,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -142,7 +143,7 @@ def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> N
     """Raises `PlanMismatch` with the fields in which two plans differ."""
     if fields := _differing(found, wanted):
         raise PlanMismatch(
-            f"{str(folder)!r} was started with {differences(found, wanted)}",
+            (f"{str(folder)!r} was started with ", *differences(found, wanted)),
             where=str(folder / PLAN),
             fix=(
                 "run the command that started it, name another ",
@@ -157,15 +158,44 @@ def check_same(found: dict[str, Any], wanted: dict[str, Any], folder: Path) -> N
         )
 
 
-def differences(found: dict[str, Any], wanted: dict[str, Any]) -> str:
-    """`another FIELD: OLD, now NEW`, or `other sources: ...`: the fields of `_differing` for people; else empty."""
-    before, now, fields = dict(_fields(found)), dict(_fields(wanted)), _differing(found, wanted)
-    named = [name for name in fields if not name.startswith("sources")]
-    changes = [f"{name}: {_shorten(before.get(name))}, now {_shorten(now.get(name))}" for name in named]
-    texts = [f"another {'; '.join(changes)}"] if changes else []
-    if len(named) < len(fields):
-        texts.append(f"other sources: {_source_change(found['sources'], wanted['sources'])}")
-    return "; ".join(texts)
+def differences(found: dict[str, Any], wanted: dict[str, Any]) -> tuple[str | Setting, ...]:
+    """The fields of `_differing` as a message: options as they are given, other fields by name; empty for none.
+
+    An example: `--separator '\\n', now without --separator; other sources: ...`.
+    """
+    fields = _differing(found, wanted)
+    changes = _option_changes(found, wanted)
+    texts = [*changes.values()]
+    before, now, told = dict(_fields(found)), dict(_fields(wanted)), {"sources", *changes}
+    # The frame stands for bos and eos.
+    told |= {"frame"} if told & {"bos", "eos"} else set()
+    for name in fields:
+        if told.isdisjoint(re.split(r"[.\[]", name)):
+            texts.append((f"another {name}: {_shorten(before.get(name))}, now {_shorten(now.get(name))}",))
+    if any(name.startswith("sources") for name in fields):
+        texts.append((f"other sources: {_source_change(found['sources'], wanted['sources'])}",))
+    return tuple(part for number, text in enumerate(texts) for part in ("; " * bool(number), *text) if part)
+
+
+def _option_changes(found: dict[str, Any], wanted: dict[str, Any]) -> dict[str, tuple[str | Setting, ...]]:
+    """`OPTION, now OPTION` for the key of each option that two plans record differently."""
+    before, now = _options(found), _options(wanted)
+    changes: dict[str, tuple[str | Setting, ...]] = {}
+    for name, _, spec in option_specs(PackOptions):
+        key = spec.key or name
+        old, new = (plan.get(key, spec.default) for plan in (before, now))
+        if old != new:
+            changes[key] = (*_as_given(name, old), ", now ", *_as_given(name, new))
+    return changes
+
+
+def _as_given(name: str, value: Any) -> tuple[str | Setting, ...]:
+    """An option with its value, or `without` it. `bos` and `eos` are recorded where they are not added alone."""
+    if name in ("bos", "eos"):
+        return (Setting(name, value is None),)
+    if value in (None, False) or (not value and isinstance(value, (list, tuple, dict))):
+        return ("without ", Setting(name))
+    return (Setting(name, tuple(value) if isinstance(value, list) else value),)
 
 
 def _differing(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:

@@ -19,7 +19,7 @@ from slmtok import atomic
 from slmtok.corpus import STDIN, Batch, Corpus, Position, find
 from slmtok.corpus.contents import UNUSUAL, no_text
 from slmtok.corpus.paths import domain_of
-from slmtok.errors import CorpusTooSmall, OutputExists, PlanMismatch, Setting, SlmtokError
+from slmtok.errors import CorpusTooSmall, Message, OutputExists, PlanMismatch, Setting, SlmtokError
 from slmtok.option_values import dropout_rate
 from slmtok.options import PackOptions
 from slmtok.shards import folder, plan, split
@@ -273,7 +273,7 @@ class PackRun:
         before = {key: value for key, value in found["plan"].items() if key != "split"}
         if not (reuse or (self.folder / JOURNAL).is_file()) or before != self.plan:
             changes = plan.differences(before, self.plan)
-            difference = f"packed with {changes}" if changes else "it is what this command makes"
+            difference: Message = ("packed with ", *changes) if changes else "it is what this command makes"
             kept = plan.given_before(before, self.plan)
             raise folder.finished(self.folder, found, self.vocabulary, difference, kept)
         self._remove_traces()

@@ -357,7 +357,7 @@ def _check_ids(ids: Iterable[int], vocabulary: Vocabulary) -> set[int]:
             fix="ids=np.flatnonzero(np.asarray(id_map) < 0) removes what it removes",
             option="ids",
         )
-    if wrong:
+    if wrong := [*dict.fromkeys(wrong)]:
         listed = ", ".join(map(str, wrong[:_MAX_LISTED_IDS])) + ", …" * (len(wrong) > _MAX_LISTED_IDS)
         raise OptionError(
             f"id {listed} cannot be pruned" if len(wrong) == 1 else f"{len(wrong):,} ids cannot be pruned: {listed}",

@@ -103,7 +103,7 @@ def test_sums_by_kind_and_string() -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ([b"abc"], "the text has 1 documents, x has 2"),
+        ([b"abc"], "the text has 1 document, x has 2"),
         ([b"abc", b"de", b"f"], "the text has more documents than x, which has 2"),
         ([b"abc", b"d"], "document 1 has 1 bytes, in x 2"),
     ],

@@ -165,3 +165,36 @@ def test_quotes_and_files_in_a_wrong_place(slmtok, here, words, fix):
     assert fix_of(slmtok(*words)) == fix
     if fix.startswith("slmtok"):
         assert slmtok(*shlex.split(fix)[1:]).code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "diff -u tok.json other.json": "slmtok diff tok.json other.json",
+        "diff tok.json other.json --side-by-side": "slmtok diff tok.json other.json",
+        "train -x a.txt --vocab 280 -o t.json": "slmtok train a.txt --vocab 280 -o t.json",
+    }.items(),
+)
+def test_an_option_that_no_command_has_is_left_out_which_is_said(slmtok, here, line, fix):
+    package.load("tok.json").save("other.json")
+    ran = slmtok(*line.split())
+    assert (ran.code, fix_of(ran)) == (2, fix)
+    name = line.split()[0]
+    assert f"  limit: slmtok {name} has no such option: slmtok {name} --help lists its options\n" in ran.err
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # The word behind the option may be its value.
+        "info -x tok.json other.json",
+        "eval tok.json -u other.json --on a.txt",
+        "encode a.txt --foo 5 -t tok.json",
+        # all.counts would be written, which no word names.
+        "count -l a.txt",
+    ],
+)
+def test_an_unknown_option_is_not_left_out_where_the_rest_may_not_be_meant(slmtok, here, line):
+    package.load("tok.json").save("other.json")
+    assert fix_of(slmtok(*line.split())) == f"slmtok {line.split()[0]} --help"

@@ -76,3 +76,44 @@ def test_two_tokenizers_are_compared_by_another_command(slmtok, scored: Path, on
     fix = ran.err.partition("fix:   ")[2].strip()
     assert fix == " ".join(["slmtok", "diff", "one.json", "other.json", *on])
     assert slmtok(*fix.split()[1:]).code == 0
+
+
+def _run(folder: Path) -> None:
+    folder.mkdir()
+    for name in ("config.yaml", "SHA256SUMS", "fingerprint.json"):
+        (folder / name).touch()
+
+
+def test_a_run_beside_losses_of_another_text_is_not_scored_in_vain(slmtok, scored: Path) -> None:
+    _run(scored / "run")
+    (scored / "long.txt").write_text("one fox ran")
+    ran = slmtok("align", "run", "a.losses", "--on", "long.txt")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: 'run' is a run of slm, not losses on a text; besides, a.losses has losses of another text: "
+        "the text has 1 document, a.losses has 2\n"
+        "  where: a.losses: 2 documents, 24 bytes\n"
+        "  limit: files that slm eval RUN --losses FILE wrote\n"
+        "  fix:   slm eval run --on long.txt --losses run.losses && slm eval RUN --on long.txt --losses a-2.losses && "
+        "slmtok align run.losses a-2.losses --on long.txt, with the run of a.losses as RUN\n",
+    )
+    # Losses of this text stay as they are; those of an earlier command are not replaced.
+    (scored / "run.losses").touch()
+    ran = slmtok("align", "run", "a.losses", "--on", "v.jsonl")
+    assert ran.err.endswith(
+        "  fix:   slm eval run --on v.jsonl --losses run-2.losses && slmtok align run-2.losses a.losses --on v.jsonl\n"
+    )
+
+
+def test_losses_of_packed_data_need_new_ones(slmtok, scored: Path) -> None:
+    (scored / "long.txt").write_text("one fox ran, and ran")
+    ran = slmtok("align", "a.losses", "b.losses", "--on", "long.txt")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: document 0 has 20 bytes, in a.losses 11\n"
+        "  where: a.losses: 2 documents, 24 bytes; b.losses: 2 documents, 24 bytes\n"
+        "  limit: the same documents in the same order\n"
+        "  fix:   name the text that slm eval scored, with the same options; losses of packed data need new ones: "
+        "slm eval RUN --on long.txt --losses a-2.losses && slm eval RUN --on long.txt --losses b-2.losses && "
+        "slmtok align a-2.losses b-2.losses --on long.txt, with the run of each file as RUN\n",
+    )

@@ -296,3 +296,22 @@ def test_counts_with_another_pattern_name_a_file_beside_the_first(slmtok, folder
     ran = slmtok("train", "part-*.counts", "--vocab", 400, "--pattern", "gpt2")
     assert ran.code == 2
     assert ran.err.rstrip().endswith("count again: slmtok count CORPUS --pattern gpt2 -o part-0-2.counts")
+
+
+def test_counts_that_cannot_be_merged_are_told_before_the_output_among_them(slmtok, folder):
+    given = ([], ["--pattern", "gpt2"], ["--separator", "\\n"])
+    for number, more in enumerate(given):
+        assert slmtok("count", "texts", "-o", f"{number}.counts", *more).code == 0
+    before = Path("0.counts").read_bytes()
+    for other, what in ((1, "patterns"), (2, "separators")):
+        ran = slmtok("merge", "0.counts", f"{other}.counts", "-o", "0.counts", "--force")
+        assert ran.code == 2
+        assert f"error: 0.counts and {other}.counts were counted with different {what}\n" in ran.err
+    assert Path("0.counts").read_bytes() == before
+    # Counts of one pattern and separator: the output alone is at fault.
+    assert slmtok("count", "texts/0.txt", "-o", "part.counts").code == 0
+    ran = slmtok("merge", "0.counts", "part.counts", "-o", "0.counts", "--force")
+    assert "error: output '0.counts' is also the input\n" in ran.err
+    fix = ran.err.partition("fix:   ")[2]
+    assert fix == "slmtok merge 0.counts part.counts -o 0-2.counts\n"
+    assert slmtok(*fix.split()[1:]).code == 0

@@ -241,7 +241,7 @@ def test_packed_data_are_compared_with_the_command(slmtok, lines, tok):
     line = ["pack", lines, "-t", tok, "-o", "data"]
     assert slmtok(*line).code == 0
     assert "\n  limit: it is what this command makes\n" in slmtok(*line).err
-    assert '\n  limit: packed with another options.val: "auto", now "none"\n' in slmtok(*line, "--val", "none").err
+    assert "\n  limit: packed with --val auto, now --val none\n" in slmtok(*line, "--val", "none").err
     size = lines.stat().st_size
     with lines.open("a") as file:
         file.write("more\n")
@@ -253,15 +253,21 @@ def test_packed_data_are_compared_with_the_command(slmtok, lines, tok):
 
 def test_options_that_data_were_packed_with_stay_beside_a_new_one(slmtok, corpus, tok, tmp_path):
     line = ["pack", corpus, "-t", tok, "-o", "data", "--val"]
-    assert slmtok(*line, "none", "--separator", "\\n", "--no-bos", "--exclude", "x*").code == 0
+    given = ("--separator", "\\n", "--no-bos", "--exclude", "x*", "--domain", "a=*.txt", "--domain", "a=*.md")
+    assert slmtok(*line, "none", *given).code == 0
     err = slmtok(*line, "tail:5%").err
-    assert 'options.read.separator: "\\n", now null; options.val: "none", now "tail:5%"\n' in err
+    assert (
+        "packed with --separator '\\n', now without --separator; "
+        "--exclude 'x*', now without --exclude; --domain 'a=*.txt' --domain 'a=*.md', now without --domain; "
+        "--no-bos, now --bos; --val none, now --val tail:5%\n"
+    ) in err
     fix = re.search(r"fix: +(--force) to replace it, with (.+) as before, or name another --output\n", err)
     assert fix is not None, err
     assert slmtok(*line, "tail:5%", fix[1], *shlex.split(fix[2].replace(" and ", " "))).code == 0
     options = json.loads((tmp_path / "data/manifest.json").read_text())["plan"]["options"]
     read = options["read"]
     assert (options["val"], options["frame"], read["separator"], read["exclude"]) == ("tail:5%", "eos", "\n", ["x*"])
+    assert read["domains"] == {"a": ["*.txt", "*.md"]}
 
 
 def test_a_file_without_a_column_is_told(slmtok, tok, tmp_path):

@@ -113,3 +113,18 @@ def test_empty_documents_are_no_samples_and_a_domain_may_be_named_count(slmtok, 
     assert any(name.startswith("count 1") for name in json.dumps(found).split('"'))
     (subject,) = found["tokenizers"]
     assert list(subject["counts"]) == ["all domains", "count", "sums"]
+
+
+def test_of_a_run_the_page_shows_the_tokenizer_which_is_said(slmtok, inputs):
+    run = inputs / "run"
+    run.mkdir()
+    for name in ("config.yaml", "SHA256SUMS", "fingerprint.json"):
+        (run / name).touch()
+    shutil.copy("tok.json", run / "tok.json")
+    done = slmtok("report", "run", "-o", "run.html")
+    assert (done.code, done.err) == (
+        0,
+        "note: run is a run of slm, and this page describes its tokenizer; "
+        "slm report run -o run-2.html describes the run\n",
+    )
+    assert slmtok("report", "run/tok.json", "-o", "r.html").err == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -241,3 +242,28 @@ def test_wrong_values_are_wrong_usage_and_told_at_once(slmtok, corpus, monkeypat
 
 def test_more_merges_to_explain_than_there_are(slmtok, corpus):
     assert slmtok("train", "corpus.txt", "--vocab", 280, "--explain", 10**30).out.count("\n    ") >= 7
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {
+        "tok.json corpus.txt --vocab 310 -o t.json": "slmtok extend tok.json corpus.txt --vocab 310 -o t.json",
+        "corpus.txt tok.json --vocab 310": "slmtok extend tok.json corpus.txt --vocab 310 -o tok-2.json",
+    }.items(),
+)
+def test_more_tokens_for_a_tokenizer_are_learned_by_extend(slmtok, corpus, line, fix):
+    package.train("corpus.txt", vocab_size=290).save("tok.json")
+    ran = slmtok("train", *line.split())
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: tok.json is a tokenizer file of slmtok, not text\n")
+    assert ran.err.endswith(f"  fix:   {fix}\n")
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+    # extend makes no smaller one, and has neither the scheme nor the special tokens of another one.
+    for more in (
+        "--vocab 280",
+        "--vocab 310 --scheme char",
+        "--vocab 310 --special user=<u>",
+        "--vocab 300 --vocab 310",
+    ):
+        err = slmtok("train", "tok.json", "corpus.txt", *more.split(), "-o", "other.json").err
+        assert "fix:   name the text; slmtok slice and slmtok extend make other sizes of one\n" in err

@@ -156,10 +156,10 @@ def test_another_plan_is_refused_by_its_field(records, tokenizer, tmp_path, whol
     out = tmp_path / "d"
     begun(records, tokenizer, out)
     for field, arguments in {
-        "options.shard_tokens: 5000, now 6000": {"shard_tokens": 6000},
-        'options.frame: "bos_eos", now "eos"': {"bos": False},
-        'options.val: "auto", now "none"': {"val": "none"},
-        "options.read.max_docs: null, now 7": {"max_docs": 7},
+        "shard_tokens=5000, now shard_tokens=6000": {"shard_tokens": 6000},
+        "bos=True, now bos=False": {"bos": False},
+        "val='auto', now val='none'": {"val": "none"},
+        "without max_docs, now max_docs=7": {"max_docs": 7},
     }.items():
         with pytest.raises(PlanMismatch, match=field):
             pack(records, tokenizer, out, **{"shard_tokens": 5000, **arguments})

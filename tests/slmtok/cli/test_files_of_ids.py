@@ -1,0 +1,68 @@
+"""Ids that slmtok encode wrote, in the place of a text or of a list of ids."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slmtok as package
+
+TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
+
+
+@pytest.fixture
+def here(slmtok, tmp_path: Path) -> Path:
+    """A folder with a text, a tokenizer, and the ids of the text in two formats; it is the working folder."""
+    (tmp_path / "a.txt").write_text(TEXT)
+    tok = package.train("a.txt", vocab_size=290)
+    tok.save("tok.json")
+    assert slmtok("encode", "a.txt", "-t", "tok.json", "-o", "ids.txt").code == 0
+    assert slmtok("encode", "a.txt", "-t", "tok.json", "--output-format", "npy", "-o", "ids.npy").code == 0
+    return tmp_path
+
+
+def test_an_array_of_ids_is_no_text(slmtok, here: Path) -> None:
+    ran = slmtok("pack", "ids.npy", "-t", "tok.json", "-o", "data")
+    assert (ran.code, Path("data").exists()) == (2, False)
+    assert ran.err == (
+        "error: 'ids.npy' is a numpy array, not text\n"
+        "  limit: UTF-8 text, or records: text, lines, jsonl, json, tsv, csv, parquet\n"
+        "  fix:   if it holds ids, name the text that was encoded, or make it: "
+        "slmtok decode ids.npy -t tok.json -o ids-2.txt; "
+        "if not, convert it to text, or --format text to read its bytes as they are\n"
+    )
+    line = ran.err.partition("make it: ")[2].partition(";")[0]
+    assert slmtok(*shlex.split(line)[1:]).code == 0
+    assert Path("ids-2.txt").read_text() == TEXT
+    assert "decode ids.npy -t TOK -o ids-3.txt;" in slmtok("count", "ids.npy", "-o", "x").err
+    np.save("x.npy", np.ones(3))
+    err = slmtok("pack", "x.npy", "-t", "tok.json", "-o", "data").err
+    assert "  fix:   convert it to text or .jsonl, or --format text" in err
+
+
+def test_an_encoded_text_is_no_list_of_ids_to_remove(slmtok, here: Path) -> None:
+    ids = [*map(int, Path("ids.txt").read_text().split())]
+    wrong = [id for id in dict.fromkeys(ids) if id < 272]
+    assert len(wrong) > 1
+    ran = slmtok("prune", "tok.json", "--ids", "ids.txt", "-o", "new.json")
+    assert (ran.code, Path("new.json").exists()) == (2, False)
+    assert f"error: {len(wrong)} ids cannot be pruned: {', '.join(map(str, wrong))}\n" in ran.err
+    assert "  where: ids.txt, which lists ids more than once, as the file does that slmtok encode writes" in ran.err
+    fix = ran.err.partition("fix:   ")[2]
+    assert fix.endswith("for a list of ids to remove, leave them out: --ids removes what it lists\n")
+    line = fix.partition(" removes ")[0]
+    assert line == "slmtok prune tok.json -o new.json --unused-on TEXT"
+    assert slmtok(*shlex.split(line.replace("TEXT", "a.txt"))[1:]).code == 0
+    # No token of the text is removed.
+    assert package.load("new.json").encode_list(TEXT) == ids
+
+
+def test_ids_that_a_list_has_twice_are_removed_and_noted(slmtok, here: Path) -> None:
+    for text, is_noted in (("289 288 289\n", True), ("289 288\n", False)):
+        Path("list.txt").write_text(text)
+        ran = slmtok("prune", "tok.json", "--ids", "list.txt", "-o", "new.json", "--force")
+        assert ran.code == 0
+        assert ("note: list.txt lists ids more than once, as the file does" in ran.err) == is_noted
