@@ -29,7 +29,7 @@ from slmtok.cli.arguments import (
     text_values,
 )
 from slmtok.cli.errors import EXTRA_ARGUMENT, error_text
-from slmtok.cli.repairs import divided, read_as_argument, with_dashes, without_absent, without_quotes
+from slmtok.cli.repairs import divided, read_as_argument, with_dashes, without_one, without_quotes
 from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
 
 
@@ -70,7 +70,7 @@ def check_fix(error: Any, program: Program, given: Sequence[str], *others: Progr
         error.fix = shlex.join([program.name, *known])
         error.limit = f"{program.name} {known[0]} has no such option: {line} lists its options"
         return
-    if line.startswith("leave one out: ") and (rest := _without_absent(given, program)):
+    if line.startswith("leave one out: ") and (rest := _without_one(given, program)):
         error.fix = rest
         return
     named = next((each for each in (program, *others) if line.startswith(f"{each.name} ")), None)
@@ -85,7 +85,7 @@ def _near_lines(given: Sequence[str], program: Program) -> Iterator[list[str]]:
     lines = [*without_quotes(given), *(with_dashes(given, command) if command else ())]
     if command is None or not any("TEXT" in placeholder_words(param) for param in positional_params(command)):
         lines += divided(given)
-    return (words for words in lines if _command(words, program) and _fault(words, given, program) is None)
+    return (words for words in lines if _command(words, program) and _fault(words, words, program) is None)
 
 
 def _command(words: Sequence[str], program: Program) -> click.Command | None:
@@ -99,14 +99,15 @@ def _says_little(fix: str) -> bool:
     return fix.endswith("--help") or fix.startswith(("leave out ", "printf "))
 
 
-def _without_absent(given: Sequence[str], program: Program) -> str | None:
-    """The sound command line without an argument that names no file, which is said."""
+def _without_one(given: Sequence[str], program: Program) -> str | None:
+    """The sound command line without an argument that names no file, which is said, or without the only other one."""
     command = _command(given, program)
-    lines = without_absent(given, command) if command else ()
-    for words, absent in lines:
-        if _fault(words, given, program) is None:
-            return f"{shlex.join([program.name, *words])}; there is no file or folder {absent!r}"
-    return None
+    lines = without_one(given, command) if command else ()
+    sound = [(words, word) for words, word in lines if _fault(words, given, program) is None]
+    for words, word in sound:
+        if not os.path.exists(word):  # noqa: PTH110
+            return f"{shlex.join([program.name, *words])}; there is no file or folder {word!r}"
+    return shlex.join([program.name, *sound[0][0]]) if len(sound) == 1 else None
 
 
 def _without_unknown(error: Any, given: Sequence[str], program: Program) -> list[str] | None:
@@ -159,7 +160,7 @@ def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) 
             return
     if fault is None:
         return
-    if rest := _without_absent(given, program):
+    if rest := _without_one(given, program):
         error.fix = rest
         return
     if kept != words:
@@ -208,11 +209,13 @@ def _misfits(context: click.Context) -> Iterator[str]:
         words = {*placeholder_words(param)}
         if not stands_for_path(param) or not os.path.exists(value):  # noqa: PTH110
             continue
+        kind = kind_of_file(value)
+        if words == {"COUNTS"} and os.path.isfile(value) and kind != COUNTS:  # noqa: PTH113
+            yield f"{value!r} is not a counts file"
         if words == {"TOK"} and not os.path.isdir(value) and not names_tokenizer(value):  # noqa: PTH112
             yield f"{value!r} is not a tokenizer"
         if not words <= {"CORPUS", "TEXT", "COUNTS"}:
             continue
-        kind = kind_of_file(value)
         name = NAMES.get(kind) or ("packed data" if is_packed(value) else "a run" if is_run(value) else None)
         takes_counts = "COUNTS" in words or context.info_name in _TRAINING
         if name and not (kind == COUNTS and takes_counts):

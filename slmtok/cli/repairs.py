@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import click
 
-from slmtok.cli.arguments import names_input, options_by_flag, placeholder_words, positional_params
+from slmtok.cli.arguments import is_packed, names_input, options_by_flag, placeholder_words, positional_params
 from slmtok.file_kinds import is_run
 
 _OF_INPUTS = {
@@ -71,7 +71,7 @@ def with_dashes(words: Sequence[str], command: click.Command) -> Iterator[list[s
 def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:
     """The words without an unknown option, or one for text, whose value is a file or folder and becomes an argument.
 
-    For text it is a tokenizer or a run. None for a command whose arguments may be text itself.
+    For text it is a tokenizer, a run or packed data. None for a command whose arguments may be text itself.
     """
     from slmtok.cli.files import names_tokenizer
 
@@ -83,19 +83,21 @@ def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[l
         flag, equals, value = word.partition("=")
         value = value if equals else following
         is_unknown = flag.startswith("-") and flag not in options and flag.lstrip("-").replace("_", "-") in names
-        is_misplaced = flag == "--on" and (names_tokenizer(value) or is_run(value))
-        if (is_unknown or is_misplaced) and os.path.exists(value):  # noqa: PTH110
+        is_misplaced = flag == "--on" and (names_tokenizer(value) or is_run(value) or is_packed(value))
+        is_new = words.count(value) <= (not equals)
+        if (is_unknown or is_misplaced) and is_new and os.path.exists(value):  # noqa: PTH110
             yield [*words[:at], value, *words[at + (1 if equals else 2) :]]
 
 
-def without_absent(words: Sequence[str], command: click.Command) -> Iterator[tuple[list[str], str]]:
-    """The words without an argument that names no file, and that, for a command whose arguments all name inputs."""
+def without_one(words: Sequence[str], command: click.Command) -> Iterator[tuple[list[str], str]]:
+    """The words without one argument, and that: a file, or what names none where all arguments name inputs."""
     options = options_by_flag(command)
-    if not all(map(names_input, positional_params(command))):
-        return
+    places = positional_params(command)
+    # A preset is no file.
+    are_inputs = all(names_input(place) and "PRESET" not in placeholder_words(place) for place in places)
     for at, (before, word) in enumerate(pairwise(words), 1):
         is_value = before in options and not options[before].is_flag
-        if not (word.startswith("-") or is_value or os.path.exists(word)):  # noqa: PTH110
+        if not (word.startswith("-") or is_value) and (are_inputs or os.path.exists(word)):  # noqa: PTH110
             yield [*words[:at], *words[at + 1 :]], word
 
 

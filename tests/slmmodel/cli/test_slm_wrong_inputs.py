@@ -76,7 +76,7 @@ CASES = {
     "config -o a.txt": (2, "fix:   use stdout: slm config > NEW; 'a.txt' exists and would be replaced\n"),
     "sample run -o out.txt": (2, "fix:   use stdout: > out.txt\n"),
     "sample run --temp 0.5": (2, "fix:   use --temperature 0.5\n"),
-    "ablate --seeds 0": (2, "fix:   --seeds 3, as without it; at least 1\n"),
+    "ablate --seeds 0": (2, "fix:   --seeds 3, as without it\n"),
     "plot run/checkpoints": (1, "fix:   slm plot run\n"),
     "eval data": (1, "'data' is packed data, not a run folder"),
     "info nope.json": (1, "fix:   name a run, a vocab.json, or a preset (slm info presets)\n"),
@@ -172,7 +172,7 @@ CASES = {
     "train data -o r n_layer=3 +lr=0.1": (2, "slm train data -o r --set model.n_layers=3 --set optim.lr=0.1\n"),
     "train optim.lr=0.1 data -o r": (2, "fix:   slm train --set optim.lr=0.1 data -o r\n"),
     "resume run optim.lr=0.1": (2, "fix:   slm resume run --set optim.lr=0.1\n"),
-    "train data -o r nothing": (2, "fix:   leave one out: slm train takes [DATA] and options\n"),
+    "train data -o r nothing": (2, "fix:   slm train data -o r; there is no file or folder 'nothing'\n"),
     "train data -o r --model.n_layers=3": (2, "fix:   use --set model.n_layers=3\n"),
     "train data -o r --training.steps 10": (2, "fix:   use --budget steps=10\n"),
     "train data -o r --optim.lr 1 --model.n_layer 3": (
