@@ -18,9 +18,9 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two, with_output
 from slmmodel.cli.run_argument import resumed_at, run_among, trained_anew, without
 from slmmodel.config import OPTIONS, model_options
-from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
+from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, VOCAB_SIZES, own_setting
 from slmmodel.models import MODELS
-from slmmodel.models.presets import PRESETS, nearest_in_size
+from slmmodel.models.presets import PRESETS, archs_named, nearest_in_size
 from slmmodel.sizes import parse_count, parse_share
 from slmtok.cli.errors import EXTRA, WHOLE
 from slmtok.cli.options import Habit, instead
@@ -106,6 +106,17 @@ def _setting(name: str) -> Habit:
     return lambda value, arguments: instead(
         f"--set {name}={{}}", "VALUE" if default in (None, ()) else str(default).lower()
     )(value if value is None else ours.get(value.lower(), value), arguments)
+
+
+def _hidden_size(value: str | None, arguments: Sequence[str]) -> str:
+    """The size of the state for a recurrent model, which has one, and the width for others."""
+    words = " ".join(arguments).replace("--preset ", "model.preset=").replace("--preset=", "model.preset=").split()
+    preset, arch = (
+        next((word.rpartition(name)[2] for word in words if name in word), None)
+        for name in ("model.preset=", "model.arch=")
+    )
+    has_state = all("hidden_size" in each.config.model_fields for each in archs_named(preset, arch))
+    return _setting("model.hidden_size" if has_state else "model.d_model")(value, arguments)
 
 
 _PLAIN = re.compile(r"[\w./-]+", re.ASCII)
@@ -261,6 +272,7 @@ def _as_new_run(value: str | None, arguments: Sequence[str]) -> str:
 SETTING_HABITS: dict[str, Habit] = {
     **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS]},
     **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
+    "--hidden-size": _hidden_size,
     **dict.fromkeys(("--compile", "--torch-compile", "--compile-model"), _compile),
     "--no-compile": instead("--set run.compile=off"),
     **dict.fromkeys(_RATES, instead("--set optim.lr={}", "0.003")),
@@ -274,7 +286,10 @@ SETTING_HABITS: dict[str, Habit] = {
 _HABITS = {
     **SETTING_HABITS,
     **dict.fromkeys(
-        ("--n-vocab", "--padded-vocab", "--vocab-size", "--vocab"),
+        (
+            "--padded-vocab",
+            *(f"--{name.replace('_', '-')}" for name, ours in FOREIGN_SETTINGS.items() if ours in VOCAB_SIZES),
+        ),
         instead("the vocabulary of the data, which decides it: leave it out"),
     ),
     **dict.fromkeys(
