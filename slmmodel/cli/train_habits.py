@@ -231,8 +231,51 @@ def _resumed(arguments: Sequence[str]) -> str:
 
 
 def _continued(value: str | None, arguments: Sequence[str]) -> str:
-    """For an option by which other tools continue a run."""
-    return f"{_resumed(arguments)}, or the same command again: it continues an interrupted run"
+    """For an option by which other tools continue a run: `slm resume` with the run or checkpoint that it names."""
+    place = RunFolder(Path(value or ""))
+    named = (place.path, None) if value and place.exists() else place.enclosing if value else None
+    if named is None:
+        return f"{_resumed(arguments)}, or the same command again: it continues an interrupted run"
+    run, step = RunFolder(named[0]), named[1]
+    words = [str(run.path), *(["--step", str(step)] if step is not None else []), *_kept_by_resume(arguments)]
+    has_changes = bool({"-o", "--output", "--budget", "--set"} & {word.partition("=")[0] for word in words})
+    if run.finished or step is not None or has_changes:
+        return resumed_at(run, step, words)
+    return shlex.join(["slm", "resume", *words])
+
+
+_OF_RESUME = ("-o", "--output", "--budget", "--set", "--device", "--threads", "--allow-mismatch")
+_FLAGS_OF_RESUME = ("--eval", "--no-eval", "--no-verify", "--force", "--quiet", "-q", "--json")
+_FLAGS_OF_TRAIN = ("--dry-run", "--streaming", "--skip-malformed")
+_KEPT_BY_RUN = ("--set model.", "--set data.", "--set run.seed=")
+_AS_SETTINGS = ("--micro-batch", "--precision", "--parallel")
+
+
+def _kept_by_resume(arguments: Sequence[str]) -> list[str]:
+    """The options of `slm train` that `slm resume` takes, settings with `--set`.
+
+    A run keeps its data, its model and its seed.
+    """
+    kept: list[str] = []
+    words = iter([part for word in arguments for part in (word.split("=", 1) if word[:2] == "--" else [word])])
+    for word in words:
+        flag = word.replace("_", "-")
+        if word[:1] != "-" or flag in _FLAGS_OF_TRAIN:
+            continue
+        if flag in _FLAGS_OF_RESUME:
+            kept.append(flag)
+            continue
+        value = next(words, "")
+        habit = _HABITS.get(flag)
+        if flag in _OF_RESUME:
+            kept += [flag, value]
+        elif flag in _AS_SETTINGS:
+            kept += ["--set", f"run.{flag[2:].replace('-', '_')}={value}"]
+        elif habit is not None and habit is not _continued:
+            ours = habit(value, arguments)
+            is_taken = ours.startswith(_OF_RESUME) and not ours.startswith(_KEPT_BY_RUN)
+            kept += shlex.split(re.split("[,:] ", ours)[0]) if is_taken else []
+    return kept
 
 
 def _compile(value: str | None, arguments: Sequence[str]) -> str:
