@@ -81,9 +81,14 @@ def budget_of(text: str) -> str:
 def meant_amount(budget: str, value: object) -> Fix:
     """The fix for an amount that a budget such as `time={}min` does not take, else an example.
 
-    `1MB` of tokens, the number with a decimal comma, and the first of several.
+    A size such as `1MB`, which may be of text, or a number of ids; the number with a decimal comma, and the first of
+    several.
     """
     text, kind = str(value), budget.partition("=")[0]
+    if kind in ("tokens", "targets") and text.lower().endswith("b") and _is_budget(f"bytes={text}"):
+        number = f"{kind}={re.sub('i?[bB]$', '', text)}"
+        ids = (", or ", Argument("budget", number), ", which counts ids") if _is_budget(number) else ()
+        return (Argument("budget", f"bytes={text}"), ", which counts bytes of text", *ids)
     decimal = re.fullmatch(r"(\d+),(\d+)([a-z]*)", text, re.ASCII)
     amounts = [
         text.rstrip("bB"),

@@ -193,7 +193,10 @@ class RunFolder:
         elif (self.path / "ablation.json").is_file():
             fact, where = f"{name!r} is an ablation, not a run folder", f"its runs are in {self.path / 'runs'}"
         elif (self.path / "config.json").is_file():
-            fact = f"{name!r} is a model of Hugging Face, not a run folder"
+            fact, limit = f"{name!r} is a model of Hugging Face, not a run folder", near or known_runs(Path())
+            reader = f"transformers reads this folder: AutoModelForCausalLM.from_pretrained({name!r})"
+            own = "name one of them" if limit else "name a run, which slm train and slmmodel.train write"
+            fix, limit = fix or f"{own}; {reader}", "; ".join(filter(None, ["slm reads only its own runs", limit]))
         elif (self.path / FINGERPRINT).is_file():
             fix = fix or f"restore {self.path / self._lost_file()}, or train again: slm train DATA -o NEW"
         else:

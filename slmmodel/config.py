@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -64,7 +63,7 @@ from slmmodel.hardware import device_limit, meant_device
 from slmmodel.json_files import FaultError, read_bounded
 from slmmodel.models import MODELS, ModelConfig, arch_of, config_from_dict
 from slmmodel.models.config import LEAVE_IT
-from slmmodel.models.presets import Preset, preset
+from slmmodel.models.presets import DEFAULT_PRESETS, Preset, archs_named, preset
 from slmmodel.sizes import ceil_div
 from slmmodel.vocab import VocabMeta
 
@@ -76,11 +75,6 @@ MAX_EPOCHS = 10
 """The default budget reads the data at most this often."""
 USUAL_LR = 1.0
 """Above it a run says that its learning rate is probably a mistake: presets have at most 0.004."""
-_DEFAULT_PRESETS = {
-    # Preset by largest number of training ids. A CPU trains the larger ones for more than a day.
-    "cpu": {2e7: "cpu-demo", math.inf: "tiny-3m"},
-    "cuda": {8e6: "cpu-demo", 8e7: "tiny-3m", 1e9: "stories-15m", 5e9: "base-40m", math.inf: "base-85m"},
-}
 
 
 # ---------------------------------------------------------------- the options
@@ -278,7 +272,7 @@ def read_yaml(path: str) -> Settings:
             raise InvalidConfig(f"{name!r} is set twice", where=f"{path}, line {number}", fix="remove one of them")
         settings[name] = Setting(value, f"{path}, line {number}")
     if settings and 2 * sum(map(_is_meant, settings)) < len(settings):
-        known = [*OPTIONS, *model_options()]
+        known = [*OPTIONS, *model_options(settings)]
         raise InvalidConfig(
             f"{path} is not a configuration: it has the key {next(iter(settings))!r}",
             where=path,
@@ -445,16 +439,21 @@ def affects_weights(name: str) -> bool:
     return name not in OPTIONS or bool(cast(dict[str, Any], OPTIONS[name].json_schema_extra)["affects_weights"])
 
 
+_LEFT_OUT = ("remove it", "leave it out")
+
+
 def check_names(settings: Settings, names: Iterable[str] = OPTIONS) -> None:
     """Raises `InvalidConfig` for the first setting that does not exist, with what to write for all of them."""
     valid = dict.fromkeys(names)
-    known = list(dict.fromkeys([_PRESET, *valid, *model_options()]))
+    known = list(dict.fromkeys([_PRESET, *valid, *model_options(settings)]))
     unknown = [name for name in settings if name not in valid and not name.startswith(("data.options.", "data.read."))]
     errors = [_unknown(name, settings[name], known) for name in unknown]
     if not errors:
         return
-    if len(errors) > 1 and all(str(error.fix).startswith("write ") for error in errors):
-        errors[0].fix = "; ".join(f"{error.fix} for {name}" for name, error in zip(unknown, errors, strict=True))
+    fixes = [str(error.fix) for error in errors]
+    if len(errors) > 1 and all(fix.startswith(("write ", *_LEFT_OUT)) for fix in fixes):
+        named = zip(unknown, fixes, strict=True)
+        errors[0].fix = "; ".join(f"remove {name}" if fix in _LEFT_OUT else f"{fix} for {name}" for name, fix in named)
     raise errors[0]
 
 
@@ -471,9 +470,11 @@ def _unknown(name: str, given: Setting, known: list[str]) -> InvalidConfig:
     return error
 
 
-def model_options() -> dict[str, None]:
-    """The options of all architectures, by dotted name."""
-    return dict.fromkeys(f"model.{field}" for arch in MODELS.values() for field in arch.config.model_fields)
+def model_options(settings: Settings | None = None) -> dict[str, None]:
+    """The options of all architectures, by dotted name; with settings, of the one that these have."""
+    given = {name: str(each.value) for name, each in (settings or {}).items() if name in (_PRESET, "model.arch")}
+    kinds = MODELS.values() if settings is None else archs_named(given.get(_PRESET), given.get("model.arch"))
+    return dict.fromkeys(f"model.{field}" for kind in kinds for field in kind.config.model_fields)
 
 
 def nested(settings: Settings) -> dict[str, Any]:
@@ -578,7 +579,7 @@ def resolve(settings: Settings, vocab: VocabMeta, n_train_ids: int, device: str)
     """
     model_settings, given = _sections_of(settings)
     notes: list[str] = []
-    defaults = _DEFAULT_PRESETS["cuda" if device == "cuda" else "cpu"]
+    defaults = DEFAULT_PRESETS["cuda" if device == "cuda" else "cpu"]
     default_name = next(name for max_tokens, name in defaults.items() if n_train_ids <= max_tokens)
     name = str(model_settings["preset"].value) if "preset" in model_settings else default_name
     base = preset(name)
@@ -604,7 +605,7 @@ def preset_sections(name: str | None, settings: Settings | None = None) -> dict[
     all that it decides. Raises `InvalidConfig`, `UnknownName`.
     """
     own, given = _sections_of(settings or {})
-    base = preset(name or next(iter(_DEFAULT_PRESETS["cpu"].values())))
+    base = preset(name or next(iter(DEFAULT_PRESETS["cpu"].values())))
     # The sizes of the vocabulary are those of the preset here, and left out of the file.
     model = _resolve_model(own, base, base.config())
     if name is None:
@@ -682,10 +683,10 @@ def check_without_data(settings: Settings) -> dict[str, Any]:
     Raises what `validate` raises, and `InvalidConfig` for settings of `model` that fit no preset which a run may take.
     The sizes of the vocabulary are those of the data, and are compared with them later.
     """
-    check_names(settings, [_PRESET, *model_options(), *OPTIONS])
+    check_names(settings, [_PRESET, *model_options(settings), *OPTIONS])
     sections, others = _sections_of(settings)
     own = {name: setting for name, setting in sections.items() if name not in ("n_vocab", "padded_vocab")}
-    defaults = [name for names in _DEFAULT_PRESETS.values() for name in names.values()]
+    defaults = [name for names in DEFAULT_PRESETS.values() for name in names.values()]
     fault: InvalidConfig | None = None
     for name in [str(own["preset"].value)] if "preset" in own else dict.fromkeys(defaults) if own else ():
         base = preset(name)
@@ -744,14 +745,6 @@ def _resolve_optim(given: dict[str, Any], base: Preset, batch_tokens: int, notes
 
 
 # ---------------------------------------------------------------- recorded configurations
-
-
-def to_yaml(sections: Mapping[str, Any]) -> bytes:
-    """Sections of plain values as YAML; equal values give equal bytes."""
-    import yaml
-
-    text: str = yaml.safe_dump(dict(sections), sort_keys=True, allow_unicode=True, default_flow_style=None, width=120)
-    return text.encode()
 
 
 def recorded_config(sections: Any) -> dict[str, Any]:

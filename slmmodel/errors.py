@@ -331,7 +331,8 @@ def of_another_trainer(names: Iterable[str], known: Collection[str]) -> str:
     """The settings that mean what those of another trainer do, as the beginning of a fix; empty for other names."""
     given = list(names)
     pairs = [(name, _in_section(name, known) or own_setting(name)) for name in given if name not in known]
-    units = {ours: f" ({unit.removeprefix(', which is ')})" for ours, unit in UNITS.items()}
+    pairs = [(name, None if ours in VOCAB_SIZES else ours) for name, ours in pairs]  # the data decide these
+    units = {ours: f" ({unit.removeprefix(', which ').removeprefix('is ')})" for ours, unit in UNITS.items()}
     written = [f"{ours} for {name}{units.get(str(ours), '')}" for name, ours in pairs if ours in known]
     # The heads of a preset are grouped by its own number of key/value heads, which trainers without groups do not name.
     is_ungrouped = {"model.n_heads"} == {ours for _, ours in pairs} & {"model.n_heads", "model.n_kv_heads"}

@@ -24,7 +24,7 @@ FOREIGN_SETTINGS = {
     **dict.fromkeys(("n_layer", "depth", "layers", "num_layers", "num_hidden_layers"), "model.n_layers"),
     **dict.fromkeys(("n_head", "heads", "num_heads", "num_attention_heads"), "model.n_heads"),
     **dict.fromkeys(("n_kv_head", "num_kv_heads", "num_key_value_heads"), "model.n_kv_heads"),
-    **dict.fromkeys(("n_embd", "dim", "d_embed", "embed_dim", "hidden_dim"), "model.d_model"),
+    **dict.fromkeys(("n_embd", "dim", "d_embed", "embed_dim", "hidden_dim", "hidden_size"), "model.d_model"),
     **dict.fromkeys(("intermediate_size", "ffn_dim", "n_inner"), "model.d_ff"),
     **dict.fromkeys(
         ("block_size", "context_length", "context", "max_seq_len", "max_length", "max_position_embeddings"),

@@ -5,7 +5,7 @@ Aliases are refused because a few lines of them stand for gigabytes. A fault is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import lru_cache
 from typing import Any
@@ -134,3 +134,9 @@ class _Loader(yaml.SafeLoader):
                 kind = "section" if both else "key"
                 raise _RefusedError(problem=f"has the {kind} {key.value!r:.40} twice", problem_mark=key.start_mark)
             known[key.value] = value
+
+
+def to_yaml(sections: Mapping[str, Any]) -> bytes:
+    """Sections of plain values as YAML; equal values give equal bytes."""
+    text: str = yaml.safe_dump(dict(sections), sort_keys=True, allow_unicode=True, default_flow_style=None, width=120)
+    return text.encode()

@@ -173,17 +173,17 @@ def wrong_call(
     call = _owner(function) + name
     of_files = name == "merge_counts" and args and _are_paths(args)
     example = _merged(args, taken) if of_files else _completed(call, positional, required, args, taken)
-    if name == "with_special" and (pairs := _pairs_given(args, keywords)):
-        example = "tok" + "".join(f".with_special({role!r}, {text!r})" for role, text in pairs.items())
-        fact = "with_special() takes one role and its spelling"
-        return WrongType(fact, limit="with_special(role, text)", fix=example)
+    if name == "with_special" and (one_each := _one_special_each(args, keywords)):
+        return one_each
+    errors: list[UnknownOption] = []
     for option, value in unknown.items():
         place = next((each for each in missing if each in ("folder", "out")), None)
         if option in OUTPUTS and not takes_any and (place or name in _RESULTS):
             saving = _completed(call, positional, required, args, {**taken, place: value} if place else taken)
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {place!r}?" if place else "")
             saved = saving if place else _saved(name, args, taken, value)
-            return UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=saved, option=option)
+            errors.append(UnknownOption(fact, limit=f"options: {', '.join(options)}", fix=saved, option=option))
+            break
         meant, fix = meant_option(option, value, options, given=given)
         if (option in AS_HF or option == "return_tensors") and "bos" in options and not takes_any:
             fix = _as_hf(name, args, keywords)
@@ -192,7 +192,9 @@ def wrong_call(
         if not takes_any or (meant is not None and meant in missing):
             fact = f"{name}() has no option {option!r}" + (f"; did you mean {meant!r}?" if meant else "")
             limit, without = f"options: {', '.join(options)}", f"{example}, without {option}"
-            return UnknownOption(fact, limit=limit, fix=fix or without, option=option)
+            errors.append(UnknownOption(fact, limit=limit, fix=fix or without, option=option))
+    if errors:
+        return _all_unknown(name, errors, args, keywords, options)
     limit = f"{name}({', '.join(map(_brief, parameters))})"
     if len(args) > len(positional) and (fix := _saved(name, args[: len(positional)], taken, args[len(positional)])):
         return WrongType(f"{name}() takes no output", limit=limit, fix=fix)
@@ -213,6 +215,46 @@ def wrong_call(
         fix = f"{call_text(call, args[: len(positional)], keywords)}, without {left_out}"
     fix = fix or "give options by name"
     return WrongType(f"{name}() takes {n_taken} by position, not {len(args)}", limit=limit, fix=fix)
+
+
+def _all_unknown(
+    name: str,
+    errors: Sequence[UnknownOption],
+    args: Sequence[Any],
+    keywords: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> UnknownOption:
+    """The error for all unknown options of a call, each of which has an error of its own.
+
+    Several of transformers are taken together by its call of `encode` and `encode_batch`, with those that alone would
+    have a counterpart here.
+    """
+    names = [str(each.fields["option"]) for each in errors]
+    if len(names) == 1:
+        return errors[0]
+    fact, limit = f"{name}() has no options {', '.join(map(repr, names))}", str(errors[0].limit)
+    fixes = [each.parts["fix"] or "" for each in errors]
+    unlike = [each for each, fix in zip(names, fixes, strict=True) if str(fix).endswith(f", without {each}")]
+    pairs = [(each, fix) for each, fix in zip(names, fixes, strict=True) if each not in unlike]
+    parts = [
+        (f"{'; ' * (at > 0)}for {each} ", *([fix] if isinstance(fix, str) else fix))
+        for at, (each, fix) in enumerate(pairs)
+    ]
+    fix: Message = (*(part for each in parts for part in each), f"; leave out {', '.join(unlike)}" * bool(unlike))
+    if not parts:
+        fix = str(fixes[0]).removesuffix(unlike[0]) + ", ".join(unlike)
+    if "bos" in options and AS_HF & {*names}:
+        others = [each for each in names if each not in (*AS_HF, *BOTH_AS_HF)]
+        fix = (_as_hf(name, args, keywords) + f", without {', '.join(others)}" * bool(others),)
+    return UnknownOption(fact, limit=limit, fix=fix, option=names[0])
+
+
+def _one_special_each(args: Sequence[Any], keywords: Mapping[str, Any]) -> WrongType | None:
+    """The error of `with_special` for several specials; None for arguments that hold none."""
+    pairs = _pairs_given(args, keywords)
+    example = "tok" + "".join(f".with_special({role!r}, {text!r})" for role, text in pairs.items())
+    fact = "with_special() takes one role and its spelling"
+    return WrongType(fact, limit="with_special(role, text)", fix=example) if pairs else None
 
 
 def _pairs_given(args: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, str]:

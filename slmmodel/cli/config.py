@@ -28,6 +28,7 @@ from slmmodel.models.presets import PRESETS
 from slmtok.cli.options import argument, command, option, tokenizer_option
 from slmtok.cli.output import Outcome, print_rows, write_text
 from slmtok.cli.streams import is_stdout
+from slmtok.files import free_name
 from slmtok.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -97,7 +98,9 @@ def _checked_or_completed(file: str, others: Sequence[str]) -> str:
     if not is_sound:
         return check
     if is_stdout(file) or len(sets) > _MAX_SETS or any(isinstance(value, list | dict) for value in sets.values()):
-        return f"{checks}; to keep them, write them into {name}" if others else check
+        new = f"{shlex.join(['slm', 'config', *others])} > {shlex.quote(free_name(file))} writes a new one"
+        kept = f"{checks}; to keep them, write them into {name}" if checked else check
+        return f"{kept if checked else checks}; {new}" if has_preset else kept
     words = [*preset, *(word for key, value in sets.items() for word in ("--set", f"{key}={value}")), *others]
     return f"{checks}; {shlex.join(['slm', 'config', *words])} > NEW.yaml writes every setting, with those of {name}"
 

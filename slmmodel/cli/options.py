@@ -72,6 +72,8 @@ def numbers(parse: Callable[[str], Any], expects: str, *, k: int = 1000) -> Pars
 SAMPLING_HABITS = {
     "--temp": instead("--temperature {}", "0.8"),
     **dict.fromkeys(("--max-tokens", "--max-length", "--length", "--n-predict"), instead("--max-new {}", "256")),
+    "-n": instead("--max-new {}", "256"),
+    "-s": instead("--seed {}", "0"),
 }
 """Options of other samplers that `slm chat` takes too, each with what stands for it here."""
 COUNT = _number(sizes.parse_count, "an integer >= 0")
@@ -188,7 +190,8 @@ def to_stdout(command: str, example: str) -> Habit:
 def run_as_argument(command: str) -> dict[str, Habit]:
     """The options by which other tools name a model, which is an argument here."""
     return dict.fromkeys(
-        ("--model", "--run", "--checkpoint", "--ckpt"), instead(f"an argument for the run: slm {command} {{}}", "RUN")
+        ("--model", "-m", "--run", "--checkpoint", "--ckpt"),
+        instead(f"an argument for the run: slm {command} {{}}", "RUN"),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -135,15 +135,12 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
         fact = f"the field {missing[0]!r} of a pair is {type(record[missing[0]]).__name__}, not text"
         raise CorruptFile(fact, where=where, fix="write the sentence in quotes, or leave the line out")
     if missing:
-        fix = "name the fields with --good, --bad and --by"
-        named = [[field for field in record if word in field] for word in ("good", "bad")]
-        if all(len(fields) == 1 for fields in named) and by not in missing:
-            fix = shlex.join(["--good", *named[0], "--bad", *named[1]])
         raise CorruptFile(
             f"a pair has no text {missing[0]!r}",
             where=where,
             limit=f"fields: {', '.join(record) or 'none'}",
-            fix=fix,
+            fix=_fields_meant(record, None if {good, bad} & {*missing} else by)
+            + f"; and for --by {by} one of these fields" * (len(missing) > 1 and by in missing),
         )
     if record[good] == record[bad]:
         raise CorruptFile(
@@ -153,6 +150,30 @@ def _pair(line: bytes, good: str, bad: str, by: str | None, where: str) -> Pair:
             fix="leave the line out",
         )
     return Pair(record[good], record[bad], record[by] if by else "")
+
+
+_OPPOSITES = (
+    *(("good", "bad"), ("chosen", "rejected"), ("preferred", "dispreferred"), ("correct", "incorrect")),
+    *(("grammatical", "ungrammatical"), ("acceptable", "unacceptable"), ("positive", "negative"), ("right", "wrong")),
+)
+"""Words in the names of the two fields of other data sets."""
+
+
+def _fields_meant(record: Mapping[str, Any], by: str | None) -> str:
+    """The options for the fields of a record with other names; `by`: the field of `--by`, which alone is missing."""
+    texts = [field for field, value in record.items() if isinstance(value, str)]
+    if by is not None:
+        return f"--by with one of these fields, or leave --by {shlex.quote(by)} out"
+    for good, bad in _OPPOSITES:
+        bads = [field for field in texts if bad in field]
+        goods = [field for field in texts if good in field and field not in bads]
+        if len(goods) == len(bads) == 1:
+            return shlex.join(["--good", *goods, "--bad", *bads])
+    if len(texts) == 2:
+        return f"{shlex.join(['--good', texts[0], '--bad', texts[1]])}, if {texts[0]} should be the likelier one"
+    if len(texts) < 2:
+        return "write two sentences in each line, or name another FILE"
+    return "--good FIELD for the sentence that should be likelier, --bad FIELD for the other one"
 
 
 def _array(where: str) -> CorruptFile:

@@ -247,7 +247,7 @@ def write_result(run: RunFolder, name: str, data: bytes, output: str | None, *, 
         raise
     check_in_place(run.handle)
     if earlier is not None and not settings().quiet and not _adds_to(data, earlier):
-        note(f"{target} had another result, which is replaced; {option} FILE keeps both")
+        note(f"{target} had another result{_of_other(data, earlier)}, which is replaced; {option} FILE keeps both")
     return str(target)
 
 
@@ -270,6 +270,20 @@ def _adds_to(data: bytes, earlier: bytes) -> bool:
         return data == earlier or all(now["payload"].get(name) == value for name, value in kept)
     except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
         return False
+
+
+def _of_other(data: bytes, earlier: bytes) -> str:
+    """What an earlier result was of that the new one is not: weights, documents or settings; empty where none says."""
+    try:
+        now, before = json.loads(data), json.loads(earlier)
+        inputs = [name for name, value in before["inputs"].items() if now["inputs"].get(name) != value]
+        own, other = (each["payload"].get("scoring", {}) for each in (now, before))
+        changed = [f"{name} {value}" for name, value in other.items() if own.get(name) != value]
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
+        return ""
+    # Documents are those of the data.
+    found = [f"other {name}" for name in inputs if name != "data" or "documents" not in inputs] + changed
+    return f" (of {', '.join(found)})" if found else ""
 
 
 def load_result(path: str, kind: str) -> dict[str, Any]:

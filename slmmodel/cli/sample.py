@@ -108,7 +108,9 @@ def _do_sample(value: str | None, arguments: Sequence[str]) -> str:
     return "leave it out: it draws by default" if "--temperature" in flags else "--temperature 0.8; it draws by default"
 
 
-_PROMPT_HABITS = dict.fromkeys(("--file", "--prompt-file", "--input-file"), lambda file, _: prompt_of(file or "FILE"))
+_PROMPT_HABITS = dict.fromkeys(
+    ("--file", "-f", "--prompt-file", "--input-file"), lambda file, _: prompt_of(file or "FILE")
+)
 _HABITS = {
     EXTRA: one_text("sample"),
     **run_as_argument("sample"),
@@ -116,6 +118,9 @@ _HABITS = {
     "--start": instead("--prompt {}", "TEXT"),
     **dict.fromkeys(("--num-samples", "--num-return-sequences"), instead("--n {}", "3")),
     **SAMPLING_HABITS,
+    "-n": lambda value, _: "--max-new {0}: the number of new ids; --n {0} is that of samples".format(
+        shlex.quote(value or "256")
+    ),
     "--do-sample": _do_sample,
     "--num-beams": _beams,
     **dict.fromkeys(

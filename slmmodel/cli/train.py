@@ -39,7 +39,7 @@ from slmmodel.cli.options import (
 )
 from slmmodel.cli.ranks import is_main
 from slmmodel.cli.reading import corpus_options
-from slmmodel.cli.run_argument import is_last, is_spent, resumed_at, step_at, trained_anew, with_value
+from slmmodel.cli.run_argument import is_last, is_spent, resumed_at, step_at, trained_anew, with_value, without
 from slmmodel.cli.text import is_text, packed_again
 from slmmodel.cli.train_habits import NAMING, RESUME_HABITS, TRAIN_HABITS
 from slmmodel.config_values import EACH_RUN
@@ -55,12 +55,14 @@ from slmtok.cli.options import (
     arguments_of_command,
     command,
     dry_run_option,
+    is_given,
     option,
     output_options,
     tokenizer_option,
 )
 from slmtok.cli.output import INTERRUPTED, Outcome, Row, note, print_rows, settings
 from slmtok.cli.progress import Progress
+from slmtok.files import free_name
 
 if TYPE_CHECKING:
     from slmmodel.config import Settings
@@ -169,9 +171,11 @@ def named_data(
             words = ["slm", "config", *arguments_of_command(), "--data", "DATA"]
             fix = f"name {option}: {shlex.join(words)}, or data.train in FILE"
         raise OptionError(fact, fix=fix, option="data")
+    _refuse_settings(data)
     if tokenizer is None and (is_text(data) or not Path(data).exists()):
         raise _no_token_data(data, read)
     if tokenizer is not None and Path(data).exists() and not is_text(data):
+        _refuse_unnamed_ids(data, tokenizer)
         other = f"pack the text with it: {packed_again(data, tokenizer)}"
         if Path(tokenizer).exists() and is_text_for_tokenizer(tokenizer):
             own = Path(data) / "tok.json"
@@ -210,7 +214,15 @@ def _with_data(data: str, *words: str) -> str:
     at = next((at for at, pair in enumerate(pairwise(["", *given])) if pair[1] == data and pair[0] not in NAMING), None)
     if context is None or at is None:
         return shlex.join(["slm", "train", *words])
-    return command_line(context, [*given[:at], *words, *given[at + 1 :]])
+    return command_line(context, [*given[:at], *words, *given[at + 1 :], *_free_output(context)])
+
+
+def _free_output(context: click.Context | None) -> list[str]:
+    """A new output, where the command line of `slm train` names none and the default one is a finished run."""
+    if context is None or context.info_name != "train" or is_given("output"):
+        return []
+    run = Path(str(context.params["output"]))
+    return ["-o", *shlex.split(new_name(run))] if RunFolder(run).finished else []
 
 
 def _tokenized(text: str) -> str:
@@ -223,7 +235,39 @@ def _tokenized(text: str) -> str:
         elif word not in (text, f"--tokenizer={text}", f"-t{text}") or before in NAMING:
             rest.append(word)
     command = ["slm", "train"] if context is None else context.command_path.split()
-    return shlex.join([*command, text, "-t", tokenizer_near(text), *rest])
+    return shlex.join([*command, text, "-t", tokenizer_near(text), *rest, *_free_output(context)])
+
+
+def _refuse_settings(data: str) -> None:
+    """Raises `OptionError` for a file of settings, ours or of another trainer, in the place of the data."""
+    from slmmodel.cli.settings_files import names_in, settings_in, translated
+
+    limit = "DATA is a corpus or token data; settings are given with --set NAME=VALUE or --config FILE.yaml"
+    if (given := settings_in(data)) is not None:
+        train = given.get("data.train")
+        fix = _with_data(data, *([] if train and train.value else ["DATA"]), "--config", data)
+        raise OptionError(f"{data!r} is a configuration, not data", limit=limit, fix=fix, option="data")
+    if names := names_in(data):
+        line = _with_data(data, "DATA", "--config", free_name("run.yaml"))
+        fix = f"{translated(names)}slm config > {free_name('run.yaml')} writes a file for them; then {line}"
+        raise OptionError(f"{data!r} is a file of settings, not data", limit=limit, fix=fix, option="data")
+
+
+def _refuse_unnamed_ids(data: str, tokenizer: str) -> None:
+    """Raises `OptionError` for ids of another tool whose tokenizer no file says: `--tokenizer` may name it."""
+    folder = Path(data) if Path(data).is_dir() else Path(data).parent
+    vocab = folder / "vocab.json"
+    if any((folder / name).is_file() for name in ("manifest.json", vocab.name)):
+        return
+    context = click.get_current_context()
+    line = command_line(context, [*without(("-t", "--tokenizer"), arguments_of_command()), *_free_output(context)])
+    write = f"{shlex.join(['slmtok', 'vocab', tokenizer, '--metadata'])} > {shlex.quote(str(vocab))}"
+    raise OptionError(
+        f"{data!r} is ids that do not record their tokenizer, and --tokenizer is for text",
+        limit=f"a {vocab} of the tokenizer that made the ids",
+        fix=f"{write} && {line}, if {tokenizer} made them",
+        option="tokenizer",
+    )
 
 
 def open_unless_packed(given: Settings, data: str | None, tokenizer: str | None, read: ReadOptions) -> RunData | None:
@@ -255,9 +299,6 @@ def _no_token_data(data: str, read: ReadOptions | None) -> SlmmodelError:
     Raises `OptionError` for a run and for files of slmtok, which are no corpus.
     """
     name, folder = shlex.quote(data), Path(data).parent
-    if data.endswith((".yaml", ".yml")) and Path(data).is_file():
-        fact, fix = f"{data!r} is a configuration, not data", _with_data(data, "DATA", "--config", data)
-        return OptionError(fact, fix=fix, option="data")
     if not is_text(data):
         fix = f"slmtok pack CORPUS -t TOK -o {name}; or name token data that exists"
         if Path(data).suffix:
@@ -563,6 +604,7 @@ def _refuse_other_file(config: str) -> None:
 
     The files of a run lie beside its configuration.
     """
+    from slmmodel.cli.settings_files import names_in, translated
     from slmtok.file_kinds import NAMES, is_run, kind_of_file
 
     limit, fix, beside = None, "slm config > run.yaml writes one", Path(config).with_name(CONFIG)
@@ -573,7 +615,8 @@ def _refuse_other_file(config: str) -> None:
     elif (language := _LANGUAGES.get(Path(config).suffix.lower())) and Path(config).is_file():
         fact = f"{config} is {language}, not a configuration of slm"
         limit = "YAML, whose sections are model, data, optim and run"
-        fix += "; slm train DATA --learning_rate 1e-3 is answered by our setting"
+        ours = translated(names_in(config))
+        fix = f"{ours}{fix}" if ours else f"{fix}; slm train DATA --learning_rate 1e-3 is answered by our setting"
     elif (kind := kind_of_file(config)) in NAMES:
         fact = f"{config} is {NAMES[kind]}, not a configuration"
     else:

@@ -18,9 +18,9 @@ from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.options import BUDGET_HABITS, budget_in_two, flag_of, set_in_two, with_output
 from slmmodel.cli.run_argument import resumed_at, run_among, trained_anew, without
 from slmmodel.config import OPTIONS, model_options
-from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, own_setting
+from slmmodel.foreign_names import FOREIGN_SETTINGS, FOREIGN_VALUES, VOCAB_SIZES, own_setting
 from slmmodel.models import MODELS
-from slmmodel.models.presets import PRESETS, nearest_in_size
+from slmmodel.models.presets import PRESETS, archs_named, nearest_in_size
 from slmmodel.sizes import parse_count, parse_share
 from slmtok.cli.errors import EXTRA, WHOLE
 from slmtok.cli.options import Habit, instead
@@ -106,6 +106,17 @@ def _setting(name: str) -> Habit:
     return lambda value, arguments: instead(
         f"--set {name}={{}}", "VALUE" if default in (None, ()) else str(default).lower()
     )(value if value is None else ours.get(value.lower(), value), arguments)
+
+
+def _hidden_size(value: str | None, arguments: Sequence[str]) -> str:
+    """The size of the state for a recurrent model, which has one, and the width for others."""
+    words = " ".join(arguments).replace("--preset ", "model.preset=").replace("--preset=", "model.preset=").split()
+    preset, arch = (
+        next((word.rpartition(name)[2] for word in words if name in word), None)
+        for name in ("model.preset=", "model.arch=")
+    )
+    has_state = all("hidden_size" in each.config.model_fields for each in archs_named(preset, arch))
+    return _setting("model.hidden_size" if has_state else "model.d_model")(value, arguments)
 
 
 _PLAIN = re.compile(r"[\w./-]+", re.ASCII)
@@ -220,8 +231,51 @@ def _resumed(arguments: Sequence[str]) -> str:
 
 
 def _continued(value: str | None, arguments: Sequence[str]) -> str:
-    """For an option by which other tools continue a run."""
-    return f"{_resumed(arguments)}, or the same command again: it continues an interrupted run"
+    """For an option by which other tools continue a run: `slm resume` with the run or checkpoint that it names."""
+    place = RunFolder(Path(value or ""))
+    named = (place.path, None) if value and place.exists() else place.enclosing if value else None
+    if named is None:
+        return f"{_resumed(arguments)}, or the same command again: it continues an interrupted run"
+    run, step = RunFolder(named[0]), named[1]
+    words = [str(run.path), *(["--step", str(step)] if step is not None else []), *_kept_by_resume(arguments)]
+    has_changes = bool({"-o", "--output", "--budget", "--set"} & {word.partition("=")[0] for word in words})
+    if run.finished or step is not None or has_changes:
+        return resumed_at(run, step, words)
+    return shlex.join(["slm", "resume", *words])
+
+
+_OF_RESUME = ("-o", "--output", "--budget", "--set", "--device", "--threads", "--allow-mismatch")
+_FLAGS_OF_RESUME = ("--eval", "--no-eval", "--no-verify", "--force", "--quiet", "-q", "--json")
+_FLAGS_OF_TRAIN = ("--dry-run", "--streaming", "--skip-malformed")
+_KEPT_BY_RUN = ("--set model.", "--set data.", "--set run.seed=")
+_AS_SETTINGS = ("--micro-batch", "--precision", "--parallel")
+
+
+def _kept_by_resume(arguments: Sequence[str]) -> list[str]:
+    """The options of `slm train` that `slm resume` takes, settings with `--set`.
+
+    A run keeps its data, its model and its seed.
+    """
+    kept: list[str] = []
+    words = iter([part for word in arguments for part in (word.split("=", 1) if word[:2] == "--" else [word])])
+    for word in words:
+        flag = word.replace("_", "-")
+        if word[:1] != "-" or flag in _FLAGS_OF_TRAIN:
+            continue
+        if flag in _FLAGS_OF_RESUME:
+            kept.append(flag)
+            continue
+        value = next(words, "")
+        habit = _HABITS.get(flag)
+        if flag in _OF_RESUME:
+            kept += [flag, value]
+        elif flag in _AS_SETTINGS:
+            kept += ["--set", f"run.{flag[2:].replace('-', '_')}={value}"]
+        elif habit is not None and habit is not _continued:
+            ours = habit(value, arguments)
+            is_taken = ours.startswith(_OF_RESUME) and not ours.startswith(_KEPT_BY_RUN)
+            kept += shlex.split(re.split("[,:] ", ours)[0]) if is_taken else []
+    return kept
 
 
 def _compile(value: str | None, arguments: Sequence[str]) -> str:
@@ -261,6 +315,7 @@ def _as_new_run(value: str | None, arguments: Sequence[str]) -> str:
 SETTING_HABITS: dict[str, Habit] = {
     **{flag_of(name): _setting(name) for name in [*model_options(), *OPTIONS]},
     **{"--" + other.replace("_", "-"): _setting(name) for other, name in FOREIGN_SETTINGS.items()},
+    "--hidden-size": _hidden_size,
     **dict.fromkeys(("--compile", "--torch-compile", "--compile-model"), _compile),
     "--no-compile": instead("--set run.compile=off"),
     **dict.fromkeys(_RATES, instead("--set optim.lr={}", "0.003")),
@@ -274,7 +329,10 @@ SETTING_HABITS: dict[str, Habit] = {
 _HABITS = {
     **SETTING_HABITS,
     **dict.fromkeys(
-        ("--n-vocab", "--padded-vocab", "--vocab-size", "--vocab"),
+        (
+            "--padded-vocab",
+            *(f"--{name.replace('_', '-')}" for name, ours in FOREIGN_SETTINGS.items() if ours in VOCAB_SIZES),
+        ),
         instead("the vocabulary of the data, which decides it: leave it out"),
     ),
     **dict.fromkeys(

@@ -15,7 +15,7 @@ from typing import Any
 
 from slmmodel.errors import Argument, unknown_name
 from slmmodel.foreign_names import FOREIGN_PRESETS
-from slmmodel.models import ModelConfig, config_from_dict, count
+from slmmodel.models import MODELS, Arch, ModelConfig, config_from_dict, count
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,11 @@ PRESETS: dict[str, Preset] = {
     ),
     "lstm-4m": Preset(_lstm(2, 256, 512), 2048, 128, 16_384, 40_000_000, _adamw(2e-3, 100, 0.3)),
 }
+DEFAULT_PRESETS = {
+    # Preset by largest number of training ids. A CPU trains the larger ones for more than a day.
+    "cpu": {2e7: "cpu-demo", math.inf: "tiny-3m"},
+    "cuda": {8e6: "cpu-demo", 8e7: "tiny-3m", 1e9: "stories-15m", 5e9: "base-40m", math.inf: "base-85m"},
+}
 _SIZE = re.compile(r"(?<![a-z0-9.])[a-z]*?(\d+(?:\.\d+)?)([mb])(?![a-z0-9])")
 """Parameters in the name of a model: `160m`, `7b`, `1.1b`."""
 _GENERAL = ("tiny-", "stories-15m", "base-", "gpt2-124m")
@@ -130,6 +135,13 @@ def preset(name: str, fix: str | Argument = Argument("preset")) -> Preset:  # no
     if name not in PRESETS:
         raise unknown_name("preset", name, PRESETS, fix, nearest=nearest_in_size(name), option="model.preset")
     return PRESETS[name]
+
+
+def archs_named(preset: str | None, arch: str | None) -> list[Arch]:
+    """The architecture of this name, else that of the preset, by default of the first one; all for unknown names."""
+    base = PRESETS.get(preset or next(iter(DEFAULT_PRESETS["cpu"].values())))
+    name = arch or (base and str(base.model["arch"]))
+    return [MODELS[name]] if name in MODELS else [*MODELS.values()]
 
 
 def nearest_in_size(name: str) -> str | None:

@@ -24,7 +24,7 @@ from slmmodel import config as configs
 from slmmodel.budget import Budget, notes_on_rounding
 from slmmodel.checkpoint import RunFolder, new_name
 from slmmodel.checks import check_utf8
-from slmmodel.config import OptimConfig, RunConfig, Settings, resolve, settings_of, to_yaml
+from slmmodel.config import OptimConfig, RunConfig, Settings, resolve, settings_of
 from slmmodel.data import Loader, RunData, open_data
 from slmmodel.data.opening import StageData
 from slmmodel.data.source import blocks_of
@@ -51,6 +51,7 @@ from slmmodel.sizes import ceil_div, format_bytes, format_count
 from slmmodel.training.loss import logits_bytes
 from slmmodel.training.microbatch import free_on
 from slmmodel.training.trackers import check_trackers
+from slmmodel.yaml_files import to_yaml
 
 _MIN_VECTORS = 8
 """Vectors that a block keeps for its backward pass, at least: input, q, k, v, attention, and 3 of the MLP."""

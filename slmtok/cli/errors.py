@@ -305,7 +305,8 @@ def _unknown_option(name: str, context: click.Context) -> tuple[str, str, str]:
         return f"{file!r} begins with a dash, as options do", command_line(context, words), file
     name = _with_one_dash(name, known, arguments) or name
     habit, value, bare = _habit(command, name), _value_of(name, arguments), _without_verb(name, known)
-    meant = f"-{name}" if f"-{name}" in known else _near_option(name, known) or bare
+    is_short = habit is not None and len(name) == len("-n")
+    meant = None if is_short else f"-{name}" if f"-{name}" in known else _near_option(name, known) or bare
     typed = next((word for word in _unknown(context) if word.replace("_", "-") == name), name)
     fact, fix = f"unknown option {typed!r}", f"{where} --help"
     if meant:
@@ -413,10 +414,13 @@ def _habit(command: click.Command, flag: str) -> Callable[[str | None, Sequence[
 
 
 def _unknown(context: click.Context) -> list[str]:
-    """The long options among the arguments that the command does not have, without values."""
+    """The options among the arguments that the command does not have, without values: long ones, and short ones of
+    other tools.
+    """
     known = {flag for param in context.command.params for flag in (*param.opts, *param.secondary_opts)}
-    words = [argument.partition("=")[0] for argument in arguments_of(context) if argument.startswith("--")]
-    return [word for word in words if word != "--" and word.replace("_", "-") not in known]
+    words = [argument.partition("=")[0] for argument in arguments_of(context) if argument.startswith("-")]
+    unknown = [word for word in words if word != "--" and word.replace("_", "-") not in known]
+    return [word for word in unknown if word.startswith("--") or word in getattr(context.command, "habits", {})]
 
 
 _CORPUS_OPTIONS = ("--input", "--files", "--file", "--dataset", "--data", "--texts", "--corpus", "--on")
@@ -448,7 +452,7 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
     if len(unknown) < (1 if whole else least):
         return None
     words: list[str] = []
-    each_other = ""
+    each_other, expanded = "", list[str]()
     rest = enumerate(arguments)
     for at, word in rest:
         flag, equals, _ = word.partition("=")
@@ -457,6 +461,10 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
             continue
         value, near = _value_of(flag, arguments[at:]), _near_option(flag, _long_flags(command))
         ours = _remedy(flag, value, context) or (f"use {_with_value(near, value, context)}" if near else "")
+        is_other = ours.startswith(f"{where.partition(' ')[0]} ") and not ours.startswith(f"{where} ")
+        if is_other and not {*unknown} & {*ours.split()}:
+            # Another command, which has taken in all of the arguments.
+            return ours
         # Behind a flag stands an argument.
         if value is not None and not equals and ours != f"use {near}":
             next(rest)
@@ -467,12 +475,17 @@ def _translated(context: click.Context, *, least: int = 2) -> str | None:
         if argument or ours.startswith("use -"):
             # Two options of another tool may name one argument.
             is_named = argument in map(shlex.quote, words)
-            words += [] if is_named else shlex.split(argument or _FIRST.split(ours.removeprefix("use "))[0])
+            taken = [] if is_named else shlex.split(argument or _FIRST.split(ours.removeprefix("use "))[0])
+            words += taken
+            expanded += [word for word in taken if word.startswith("$(")]
             each_other = each_other or "".join(_EACH_OTHER.findall(ours))
         elif not ours.startswith("leave it out") or len(unknown) < least:
             # What a single option is left out for is said.
             return None
     line: str = whole(None, words) if whole else command_line(context, words)
+    for word in expanded:
+        # The shell expands it, which it does not within single quotes.
+        line = line.replace(shlex.quote(word), f'"{word}"')
     return line + each_other
 
 

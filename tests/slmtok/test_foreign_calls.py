@@ -272,3 +272,28 @@ def test_names_that_adapters_lack(module: str, name: str) -> None:
         getattr(adapter, name)
     with pytest.raises(AttributeError, match=f"'Trainer'; it has .*{adapter.__all__[-1]}"):
         adapter.Trainer  # noqa: B018
+
+
+def test_unknown_keywords_are_named_at_once(tok):
+    """Those of transformers are taken together by the call that has them, which is pasted as printed."""
+    options = {"add_special_tokens": True, "max_length": 10, "truncation": True}
+    for encode, text in ((tok.encode, "low lower"), (tok.encode_batch, ["low lower"])):
+        with pytest.raises(UnknownOption) as caught:
+            encode(text, **options)
+        assert "has no options 'add_special_tokens', 'max_length', 'truncation'" in str(caught.value)
+        fix = caught.value.fix
+        assert fix.startswith("slmtok.compat.as_hf(tok)") and "add_special_tokens=True, max_length=10" in fix
+        assert eval(fix, {"slmtok": slmtok, "tok": tok})
+    with pytest.raises(UnknownOption, match="without add_eot"):
+        tok.encode("low", max_length=10, add_eot=True, truncation=True)
+
+
+def test_unknown_keywords_without_counterpart_are_left_out_together(tok):
+    with pytest.raises(UnknownOption) as caught:
+        tok.encode("low", foo=1, baz=2)
+    assert (
+        "has no options 'foo', 'baz'" in str(caught.value) and caught.value.fix == "tok.encode('low'), without foo, baz"
+    )
+    with pytest.raises(UnknownOption) as caught:
+        tok.encode("low", foo=1, eos_=True, qux=1)
+    assert caught.value.fix == "for eos_ eos=True; leave out foo, qux"

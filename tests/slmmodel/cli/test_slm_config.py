@@ -60,6 +60,18 @@ def test_the_command(slm):
     assert "without --check" in slm("config", "run.yaml", code=2).err
 
 
+def test_a_preset_for_a_configuration_that_exists(slm):
+    """It is checked without the preset, and a new one is written with it: both lines are pasted as printed."""
+    Path("run.yaml").write_text(slm("config", code=0).out)
+    err = slm("config", "run.yaml", "--preset", "cpu-demo", code=2).err
+    new = "slm config --preset cpu-demo > run-2.yaml"
+    assert f"fix:   slm config --check run.yaml --data DATA checks run.yaml; {new} writes a new one\n" in err
+    assert "with them" not in err and "keep them" not in err
+    slm("config", "--preset", "cpu-demo", code=0)
+    both = slm("config", "run.yaml", "--preset", "cpu-demo", "--set", "optim.lr=1e-2", code=2).err
+    assert "--set optim.lr=1e-2 --data DATA checks run.yaml with them; to keep them, write them into run.yaml; " in both
+
+
 def test_check(folder, slm):
     """What `--dry-run` says, with the first sequence; nothing is written."""
     Path("run.yaml").write_text(

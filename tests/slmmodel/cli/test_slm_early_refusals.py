@@ -97,8 +97,12 @@ def test_data_that_moved_are_named_by_an_option(slm, here, made):
 def test_a_result_that_is_replaced_is_named(slm, here):
     for _ in range(2):
         assert "replaced" not in slm("eval", "run", "--no-baselines", code=0).err
-    note = "run/eval/val.json had another result, which is replaced; --certificate FILE keeps both"
+    note = "run/eval/val.json had another result (of stride 4), which is replaced; --certificate FILE keeps both"
     assert note in slm("eval", "run", "--no-baselines", "--stride", "1", code=0).err
+    slm("eval", "run", "--no-baselines", "--on", "text.txt", code=0)
+    Path("text.txt").write_text("another text. " * 20)
+    note = "run/eval/text-all.json had another result (of other documents), which is replaced"
+    assert note in slm("eval", "run", "--no-baselines", "--on", "text.txt", code=0).err
     assert "fix:   use --first-step 2\n" in slm("batches", "run", "--step", "2", code=2).err
 
 
@@ -176,10 +180,52 @@ def test_pairs_from_stdin(slm, here, monkeypatch):
     assert slm("pairs", "run", "-", "--json", code=0).json["result"]["groups"]["all"]["pairs"] == 1
 
 
+PAIRS = {
+    "chosen rejected": "--good chosen --bad rejected",
+    "prompt chosen rejected": "--good chosen --bad rejected",
+    "grammatical ungrammatical": "--good grammatical --bad ungrammatical",
+    "sentence1 sentence2": "--good sentence1 --bad sentence2, if sentence1 should be the likelier one",
+    "a b c": "--good FIELD for the sentence that should be likelier, --bad FIELD for the other one",
+    "a": "write two sentences in each line, or name another FILE",
+}
+
+
+@pytest.mark.parametrize("fields", PAIRS)
+def test_fields_of_other_pairs(slm, here, fields):
+    Path("p.jsonl").write_text(json.dumps({name: f"the fox {at}" for at, name in enumerate(fields.split())}))
+    err = slm("pairs", "run", "p.jsonl", code=1).err
+    assert f"  limit: fields: {', '.join(fields.split())}\n  fix:   {PAIRS[fields]}\n" in err
+    options = PAIRS[fields].partition(", if ")[0].split()
+    if len(options) == 4:
+        slm("pairs", "run", "p.jsonl", *options, code=0)
+
+
+def test_a_field_of_groups_that_is_absent(slm, here):
+    Path("p.jsonl").write_text(json.dumps({"good": "the fox", "bad": "fox the"}))
+    line = ["pairs", "run", "p.jsonl", "--by", "kind"]
+    assert "fix:   --good good --bad bad; and for --by kind one of these fields\n" in slm(*line, code=1).err
+    err = slm(*line, "--good", "good", "--bad", "bad", code=1).err
+    assert "fix:   --by with one of these fields, or leave --by kind out\n" in err
+
+
 def test_numbers_of_a_demo(slm, here):
     assert "8000" in slm("demo", "text.txt", "-o", "d", "--vocab", "8k", code=2).err
     err = slm("demo", "text.txt", "-o", "d", "--vocab", "9000", "--budget", "steps=2", code=2).err
     assert "fix:   --vocab " in err and "or a longer text" in err and "30 bytes" not in err
+
+
+@pytest.mark.parametrize(
+    "option", [["--budget", "{}"], ["--set", "run.budget.{}"], ["--config", "a.yaml"]], ids=lambda option: option[0]
+)
+def test_an_amount_of_tokens_in_bytes(slm, here, option):
+    """A size is of text, its number may be of ids: both are named."""
+    Path("a.yaml").write_text("run:\n  budget:\n    tokens: 2MB\n")
+    err = slm("train", "data", "-o", "new", *(word.format("tokens=2MB") for word in option), code=2).err
+    fix = "--budget bytes=2MB, which counts bytes of text, or --budget tokens=2M, which counts ids"
+    assert "run.budget.tokens is '2MB'" in err and f"  fix:   {fix}\n" in err
+    for budget in ("bytes=2MB", "tokens=2M"):
+        slm("train", "data", "-o", "new", "--budget", budget, "--dry-run", code=0)
+    assert not Path("new").exists()
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,8 @@ PASTED = {
     "train text.txt -t tiktoken:gpt4 -o new": "the name tiktoken:cl100k_base",
     "train data -o new --dry-run --set model.tie_embeddings=yes": "--set model.tie_embeddings=true",
     "train data -o new --set optim.lr='0.01'": "--set optim.lr=0.01",
-    "train data -o new --budget tokens=1MB": "--budget tokens=1M",
+    "train data -o new --budget tokens=1MB": "--budget bytes=1MB, which counts bytes of text, or "
+    "--budget tokens=1M, which counts ids",
     "config --check bare.yaml": "name a DATA: slm config --check bare.yaml --data DATA, or data.train in FILE",
     "chat run a b": "slm sample run 'a b'",
     "plot ru* -o c.svg": "slm plot run run2 -o c.svg",

@@ -59,7 +59,7 @@ CASES = {
     ),
     "train data -o r --no_such=1": (2, "error: unknown option '--no_such'\n"),
     "train data --init_from=resume --out_dir=run": (2, "fix:   slm resume run\n"),
-    "train data --resume run": (2, "fix:   use slm resume run, or the same command again: it continues an interrup"),
+    "train data --resume run": (2, "fix:   slm resume run -o run-2 --budget steps=8\n"),
     "sample gpt2 Hello": (1, "limit: RUN is a folder that slm train wrote; no pretrained models are loaded; runs in"),
     "sample openai-community/gpt2 Hello": (1, "limit: RUN is a folder that slm train wrote; no pretrained models are"),
     "train data -o r --n-layers 4": (2, "fix:   use --set model.n_layers=4\n"),

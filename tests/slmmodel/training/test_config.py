@@ -11,6 +11,7 @@ from slmmodel.config import affects_weights
 from slmmodel.data import RunData
 from slmmodel.errors import InvalidConfig, MissingInput, SlmmodelError, UnknownName
 from slmmodel.training.setup import make_loader
+from slmmodel.yaml_files import to_yaml
 
 DATA = made.vocab(), 1_000_000, "cpu"
 
@@ -153,7 +154,7 @@ def test_pairs():
 def test_what_is_written_is_read_back_the_same(tmp_path):
     config, _ = resolve(run__budget__time="20s", data__options__stride=3, optim__lr_scaling="sqrt")
     path = tmp_path / "config.yaml"
-    path.write_bytes(configs.to_yaml(config.to_dict()))
+    path.write_bytes(to_yaml(config.to_dict()))
     again, _ = configs.resolve(configs.read_yaml(str(path)), *DATA)
     assert again.to_dict() == config.to_dict() and again.digest == config.digest
     assert again.data.options == {"stride": 3}

@@ -1,0 +1,104 @@
+"""Command lines and models of other tools: a run that continues, a sample of llama.cpp, a folder of Hugging Face."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from slm_folder import make_folder
+
+import slmmodel
+from slmmodel import app
+from slmmodel.errors import MissingInput
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a text, a tokenizer, packed data and a finished run of two steps."""
+    folder = make_folder(tmp_path_factory.mktemp("made"), "--no-eval", "--set=run.save_every=1")
+    (folder / "hf").mkdir()
+    (folder / "hf" / "config.json").write_text("{}")
+    return folder
+
+
+@pytest.fixture
+def here(slm, made, tmp_path):
+    """A copy of the folder, which is the working folder."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+AT_1 = "run/checkpoints/step-1"
+CONTINUED = {
+    f"train data -o new --budget steps=3 --resume_from_checkpoint {AT_1} --no-eval": (
+        "slm resume run --step 1 -o new --budget steps=3 --no-eval"
+    ),
+    f"train data --resume-from={AT_1} --preset cpu-demo --seed 3 --micro-batch 1 --no-eval": (
+        "slm resume run --step 1 --set run.micro_batch=1 --no-eval -o run-2"
+    ),
+    f"train data --output_dir new --max_steps 3 --learning_rate 1e-3 --resume_from_checkpoint {AT_1} --no-eval": (
+        "slm resume run --step 1 -o new --budget steps=3 --set optim.lr=1e-3 --no-eval"
+    ),
+    "train data --resume run --no-eval": "slm resume run --no-eval -o run-2 --budget steps=4",
+}
+
+
+@pytest.mark.parametrize("line", CONTINUED)
+def test_a_run_or_checkpoint_that_another_tool_continues(slm, here, line):
+    """The fix is pasted as it is printed."""
+    assert slm(*line.split(), code=2).err.endswith(f"  fix:   {CONTINUED[line]}\n")
+    slm(*shlex.split(CONTINUED[line])[1:], code=0)
+
+
+def test_nothing_that_another_tool_continues(slm, here):
+    advice = "fix:   use slm resume RUN, or the same command again: it continues an interrupted run\n"
+    assert advice in slm("train", "data", "-o", "new", "--resume", code=2).err
+    assert advice in slm("train", "data", "-o", "new", "--resume", "none", code=2).err
+
+
+SAMPLES = {
+    "sample -m run -p once -n 5": "slm sample run -p once --max-new 5",
+    "sample -m run -p once -n 5 -s 3 --temp 0.5": "slm sample run -p once --max-new 5 --seed 3 --temperature 0.5",
+    "sample -m run -p once": "use an argument for the run: slm sample run",
+    "sample run -p once -n 5": "use --max-new 5: the number of new ids; --n 5 is that of samples",
+    "chat -m run -n 5": "slm chat run --max-new 5",
+    "chat run -n 5": "use --max-new 5",
+    "logprobs -m run -p once -n 3": "slm logprobs run -p once --top 3",
+    "sample run -f p.txt -n 3": 'slm sample run --prompt "$(cat p.txt)" --max-new 3',
+    "passkey run -n 5": "use --samples 5",
+}
+
+
+@pytest.mark.parametrize("line", SAMPLES)
+def test_short_options_of_llama_cpp(slm, here, line):
+    fix = SAMPLES[line]
+    assert slm(*line.split(), code=2).err.endswith(f"  fix:   {fix}\n")
+    if fix.startswith("slm") and "chat" not in fix:
+        slm(*shlex.split(fix.replace("$(cat p.txt)", "once"))[1:], code=0)
+
+
+@pytest.mark.parametrize("command", ["eval hf --on text.txt", "sample hf once", "export hf -o x"])
+def test_a_model_of_hugging_face_is_no_run(slm, here, command):
+    err = slm(*command.split(), code=1).err
+    assert "error: 'hf' is a model of Hugging Face, not a run folder\n" in err
+    assert "  limit: slm reads only its own runs; runs in ./: run\n" in err
+    reader = "transformers reads this folder: AutoModelForCausalLM.from_pretrained('hf')"
+    assert f"  fix:   name one of them; {reader}\n" in err
+
+
+@pytest.mark.parametrize("load", [app.load, slmmodel.load])
+def test_a_model_of_hugging_face_in_python(slm, here, load, monkeypatch):
+    (here / "alone").mkdir()
+    shutil.copytree("hf", "alone/hf")
+    monkeypatch.chdir(here / "alone")
+    with pytest.raises(MissingInput) as caught:
+        load("hf")
+    reader = "transformers reads this folder: AutoModelForCausalLM.from_pretrained('hf')"
+    assert caught.value.fix == f"name a run, which slm train and slmmodel.train write; {reader}"
+    assert Path("hf").is_dir()

@@ -1,0 +1,132 @@
+"""Settings of other trainers: each is answered by ours, as an option, with --set, and in the sections of a file."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+
+from slm_folder import TRAIN, make_folder
+
+import slmtok
+from slmmodel.config import OPTIONS, model_options
+from slmmodel.foreign_names import FOREIGN_SETTINGS, VOCAB_SIZES
+
+OURS = {name.rpartition(".")[2] for name in [*OPTIONS, *model_options({})]}
+BUDGET = "run.budget."
+
+
+@pytest.mark.parametrize("foreign", [name for name in FOREIGN_SETTINGS if name not in OURS])
+def test_each_spelling_of_a_foreign_setting_is_answered_by_ours(foreign, slm):
+    setting = FOREIGN_SETTINGS[foreign]
+    section = setting.partition(".")[0]
+    Path("a.yaml").write_text(f"{section}:\n  {foreign}: 8\ndata:\n  pack: concat\n")
+    lines = {
+        "option": ["--" + foreign, "8"],
+        "set": ["--set", f"{foreign}=8"],
+        "set in its section": ["--set", f"{section}.{foreign}=8"],
+        "file": ["--config", "a.yaml"],
+    }
+    for spelling, line in lines.items():
+        error = slm("train", "data", "-o", "new", *line, code=2).err
+        fix = error.partition("  fix:   ")[2]
+        if setting in VOCAB_SIZES:
+            assert "leave it out" in fix, spelling
+        elif foreign == "model_name" and spelling == "option":
+            assert "--preset" in fix  # of a model as a whole
+        elif foreign == "optim" and spelling == "set":
+            assert "optim." in fix
+        else:
+            named = setting if not setting.startswith(BUDGET) or "--budget" not in fix else setting[len(BUDGET) :]
+            assert named in fix, (spelling, error)
+        assert not Path("new").exists()
+
+
+def test_all_foreign_settings_of_a_file_are_named_at_once(slm):
+    Path("a.yml").write_text(
+        "model:\n  preset: cpu-demo\n  hidden_size: 128\n  vocab_size: 300\ntraining_args:\n  learning_rate: 5e-4\n"
+    )
+    error = slm("train", "data", "-o", "new", "--config", "a.yml", code=2).err
+    fix = "write model.d_model for model.hidden_size; remove model.vocab_size; write optim.lr for training_args"
+    assert f"  fix:   {fix}.learning_rate\n" in error
+
+
+@pytest.mark.parametrize("arch", ["--preset lstm-4m", "--set model.arch=gru", "--set model.preset=lstm-4m"])
+@pytest.mark.parametrize("spelling", ["--hidden_size 128", "--set hidden_size=128"])
+def test_a_recurrent_model_has_a_size_of_its_state(arch, spelling, slm):
+    error = slm("train", "data", "-o", "new", *shlex.split(arch), *spelling.split(), code=2).err
+    assert "model.hidden_size" in error.partition("  fix:   ")[2]
+
+
+NANOGPT = """# train a miniature character-level shakespeare model
+out_dir = 'out-shakespeare-char'
+eval_interval = 250 # keep frequent because we'll overfit
+always_save_checkpoint = False
+
+dataset = 'shakespeare_char'
+n_embd = 384
+beta2 = 0.99 # make a bit bigger
+learning_rate = 1e-3
+"""
+MODEL = '{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 300}'
+
+
+@pytest.fixture
+def configured(slm, tmp_path):
+    """A folder with files of settings, a text and a tokenizer, and a finished run that has the default name."""
+    make_folder(tmp_path, "--no-eval")
+    Path("nano.py").write_text(NANOGPT)
+    Path("config.json").write_text(MODEL)
+    Path("run.yaml").write_text("model:\n  preset: cpu-demo\n")
+    Path("whole.yaml").write_text("data:\n  train: data\nrun:\n  seed: 1\n")
+    return slm
+
+
+@pytest.mark.parametrize("more", ["", " -t tok.json"])
+def test_a_file_of_settings_is_no_corpus(more, configured):
+    for name, fix in {
+        "nano.py": "write run.eval_every for eval_interval, model.d_model for n_embd, "
+        "optim.betas for beta2 (has both, such as [0.9, 0.95]), optim.lr for learning_rate, each in its section, "
+        "and leave out the others; slm config > run-2.yaml writes a file for them; then slm train DATA --config "
+        f"run-2.yaml{more} -o run-2",
+        "config.json": "write model.arch for model_type, model.d_model for hidden_size, model.n_layers for "
+        "num_hidden_layers, each in its section, and leave out the others; slm config > run-2.yaml writes a file for "
+        f"them; then slm train DATA --config run-2.yaml{more} -o run-2",
+        "run.yaml": f"slm train DATA --config run.yaml{more} -o run-2",
+        "whole.yaml": f"slm train --config whole.yaml{more} -o run-2",
+    }.items():
+        error = configured("train", name, *more.split(), code=2).err
+        what = "a configuration" if name.endswith("yaml") else "a file of settings"
+        assert f"error: {name!r} is {what}, not data\n" in error
+        assert "DATA is a corpus or token data; settings are given with --set NAME=VALUE or --config FILE.yaml" in error
+        assert f"  fix:   {fix}\n" in error
+    assert not Path("run-2").exists()
+
+
+def test_a_script_is_a_corpus(configured):
+    Path("train.py").write_text("import os\n\ndef main(epochs, batch_size):\n    lr = 3\n    print(lr, epochs)\n")
+    error = configured("train", "train.py", code=1).err
+    assert "'train.py' is text, and needs a tokenizer" in error
+    assert "fix:   slm train train.py -t tok.json -o run-2 tokenizes it while training" in error
+
+
+def test_settings_of_nanogpt_as_a_configuration(configured):
+    error = configured("train", "data", "-o", "new", "--config", "nano.py", code=2).err
+    assert "fix:   write run.eval_every for eval_interval, model.d_model for n_embd, " in error
+
+
+def test_ids_that_do_not_record_their_tokenizer(configured):
+    """`-t` names it, but must be written beside the ids: the fix is pasted as it is printed."""
+    Path("nano").mkdir()
+    Path("nano/train.bin").write_bytes(slmtok.load("tok.json").encode("once upon a time " * 90).astype("<u2").tobytes())
+    error = configured("train", "nano/train.bin", "-t", "tok.json", "--no-eval", code=2).err
+    assert "error: 'nano/train.bin' is ids that do not record their tokenizer, and --tokenizer is for text\n" in error
+    fix = "slmtok vocab tok.json --metadata > nano/vocab.json && slm train nano/train.bin --no-eval -o run-2"
+    assert f"  fix:   {fix}, if tok.json made them\n" in error
+    Path("nano/vocab.json").write_text(json.dumps(slmtok.load("tok.json").metadata()))
+    configured("train", "nano/train.bin", "--no-eval", "-o", "run-2", "--budget", "steps=1", *TRAIN, code=0)
