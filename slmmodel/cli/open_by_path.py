@@ -124,8 +124,10 @@ def notes_on_prompt(text: str | None) -> tuple[str, ...]:
 def check_prompt(text: str | None, ids: str | None) -> list[int] | None:
     """The ids of a prompt that is given as numbers, else None; needs no run.
 
-    Raises `OptionError` for a text too, and for what is not a list of numbers.
+    Raises `OptionError` for a text too, for what is not a list of numbers, and for a text that is not UTF-8.
     """
+    if text is not None:
+        _check_utf8(text)
     if ids is None:
         return None
     if text is not None:
@@ -134,6 +136,20 @@ def check_prompt(text: str | None, ids: str | None) -> list[int] | None:
     if not all(word.isascii() and word.isdigit() for word in words):
         raise OptionError(f"--ids takes integers, not {ids!r}", fix="--ids '1 340 27'", option="--ids")
     return [int(word) for word in words]
+
+
+def _check_utf8(text: str) -> None:
+    """Raises `OptionError` for an argument that is not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        data = os.fsencode(text)
+        at = len(os.fsencode(text[: error.start]))
+        raise OptionError(
+            f"the prompt is not UTF-8: byte {at:,} is 0x{data[at]:02x}",
+            fix="save the text in a file, and pipe it in: iconv -f ENCODING -t UTF-8 FILE | ... --prompt -",
+            option="--prompt",
+        ) from None
 
 
 def prompt_ids(run: RunContext, text: str | None, ids: str | None) -> list[int]:

@@ -428,6 +428,15 @@ def test_stdin_that_is_closed_or_no_text(
     assert fact in slm("sample", run, "-", code=1).err
 
 
+def test_a_prompt_that_is_not_utf8(slm: Any, run: Path) -> None:
+    for line in (
+        ["sample", run, "caf\udce9"],
+        ["sample", run, "-p", "caf\udce9"],
+        ["logprobs", run, "-p", "caf\udce9"],
+    ):
+        assert "error: the prompt is not UTF-8: byte 3 is 0xe9\n" in slm(*line, code=2).err
+
+
 NUMERIC = {
     name: field
     for name, field in SampleConfig.model_fields.items()
