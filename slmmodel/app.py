@@ -140,7 +140,7 @@ class TextRun:
                 fix = f"[run.{call}({', '.join([name, *options])}) for {name} in {name}s], one call for each"
             if isinstance(text, os.PathLike):
                 fix = _of_file(call, os.fspath(text), options)
-            raise WrongType(f"{name} is a str, not {type(text).__name__}", fix=fix)
+            raise WrongType(f"{name} must be a str, not {type(text).__name__}", fix=fix)
         return opening_ids(self.run.vocab) + (self.text.encode(text) if text else [])
 
     def _documents(self, data: Data | None, split: str | None) -> TokenSource:

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ from slmmodel.cli.recorded import begun_stages, open_mixture_of, split_of_mixtur
 from slmmodel.cli.result_files import check_result, load_certificate, proof, to_envelope, write_result
 from slmmodel.cli.run_argument import on_texts, run_argument_of
 from slmmodel.cli.text import STDIN, Text, is_text
-from slmmodel.errors import Mismatch, MissingInput, OptionError
+from slmmodel.errors import Mismatch, MissingInput, OptionError, SlmmodelError
 from slmmodel.folder_lock import FolderHandle, check_in_place
 from slmmodel.foreign_names import FOREIGN_VALUES
 from slmtok import atomic
@@ -42,6 +43,7 @@ from slmtok.cli.errors import EXTRA, RUN_IS
 from slmtok.cli.options import OUTPUT, argument, choice, command, instead, is_given, option
 from slmtok.cli.output import Outcome, Row, counted, print_rows, table, write_line, write_text
 from slmtok.cli.progress import Progress
+from slmtok.errors import SlmtokError
 from slmtok.file_kinds import CERTIFICATE, LOSSES, NAMES, READERS, is_run, kind_of_file
 from slmtok.files import free_name
 from slmtok.options import ReadOptions, option_specs
@@ -565,9 +567,17 @@ def _with_losses(compared: Sequence[str], others: Collection[str]) -> str:
             continue
         name = f"{found[0].resolve().name if found else Path(path).stem}.losses"
         files.append(free_name(name))
-        commands.append(shlex.join(["slm", "eval", str(found[0]) if found else "RUN", "--losses", files[-1]]))
+        on = ["--on", "TEXT"] if _is_of_text(path) else []
+        commands.append(shlex.join(["slm", "eval", str(found[0]) if found else "RUN", *on, "--losses", files[-1]]))
     other = ["OTHER.losses"] if len(files) == 1 else []
     return " && ".join([*commands, shlex.join(["slm", "compare", *files, *other])])
+
+
+def _is_of_text(path: str) -> bool:
+    """Whether a file is the certificate of an evaluation of text, which `--on` names, and not of the data of a run."""
+    with suppress(SlmmodelError, SlmtokError):
+        return bool(load_certificate(path)["documents"]["split"] == "all")
+    return False
 
 
 def _table_lines(rows: list[dict[str, Any]]) -> str:

@@ -120,6 +120,11 @@ def test_losses_of_texts_know_their_documents(slm, text_run, tmp_path, capsys):
     assert "the two files are about different documents of the same sizes" in refused.err
     assert slmtok(["align", "same.loss", "same.loss", "--on", "other.jsonl"]) == 2
     assert "the digest of the text is not the one in same.loss" in capsys.readouterr().err
+    for name, on in {"packed": "", "same": "--on TEXT "}.items():
+        given = on.replace("TEXT", "same.jsonl").split()
+        slm("eval", text_run, *given, "--certificate", f"{name}.json", "--no-baselines", "--quiet", code=0)
+        fix = f"slm eval RUN {on}--losses {name}.losses && slm compare same.loss {name}.losses\n"
+        assert fix in slm("compare", "same.loss", f"{name}.json", code=2).err
 
 
 @pytest.mark.parametrize(("better", "verdict"), [("A", "A is better"), ("B", "B is better"), ("", "no decision")])
