@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, suppress, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -184,7 +184,9 @@ class App(NamedTuple):
             if is_own
             else self.policy.translate(caught) or errors.system_error(caught, self.package, settings.written)
         )
-        check_fix(error, self._program, arguments, *([self.other._program] if self.other else []))
+        with suppress(Exception):
+            # What is wrong is said, also where its remedy cannot be checked.
+            check_fix(error, self._program, arguments, *([self.other._program] if self.other else []))
         flags = self._flags(name)
         if not self.reports(errors.error_text(error, flags)):
             return self.policy.exit_status(error)

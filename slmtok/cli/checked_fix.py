@@ -89,9 +89,11 @@ def _near_lines(given: Sequence[str], program: Program) -> Iterator[list[str]]:
 
 
 def _command(words: Sequence[str], program: Program) -> click.Command | None:
-    """The command of a command line; None for an unknown one."""
+    """The command of a command line; None for an unknown one, and where a package that it needs is missing."""
     name = words[0].replace("_", "-") if words else ""
-    return program.command(name) if name in program.commands else None
+    with suppress(ImportError, OSError):
+        return program.command(name) if name in program.commands else None
+    return None
 
 
 def _says_little(fix: str) -> bool:

@@ -90,12 +90,17 @@ def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[l
 
 
 def without_one(words: Sequence[str], command: click.Command) -> Iterator[tuple[list[str], str]]:
-    """The words without one argument, and that: a file, or what names none where all arguments name inputs."""
+    """The words without one argument, and that: a file, or what names none where all arguments name inputs.
+
+    The tokenizer of -t counts as an argument.
+    """
     options = options_by_flag(command)
     places = positional_params(command)
     # A preset is no file.
     are_inputs = all(names_input(place) and "PRESET" not in placeholder_words(place) for place in places)
     for at, (before, word) in enumerate(pairwise(words), 1):
+        if before in ("-t", "--tokenizer"):
+            yield [*words[: at - 1], *words[at + 1 :]], word
         is_value = before in options and not options[before].is_flag
         if not (word.startswith("-") or is_value) and (are_inputs or os.path.exists(word)):  # noqa: PTH110
             yield [*words[:at], *words[at + 1 :]], word
