@@ -212,12 +212,21 @@ def _counted_apart(apart: dict[str, list[str]], ctx: click.Context) -> str:
 
 
 def _train_own(path: str, ctx: click.Context) -> str:
-    """The command that trains a tokenizer in place of the one at `path`, on the other files of the command."""
+    """The command that trains a tokenizer with as many ids as the one at `path`, on the corpus of the command.
+
+    The text of another command, which is encoded or measured, is no corpus to train on. Fewer ids are accepted, as a
+    corpus may be too small for them.
+    """
+    from slmtok.formats.foreign_files import n_ids_in
+
     texts = [value for is_place, value in _values(ctx) if not is_place and value != path]
-    corpus = shlex.join(each for each in texts if os.path.exists(each)) or "CORPUS"  # noqa: PTH110
+    corpus = shlex.join(each for each in texts if os.path.exists(each)) if takes_corpus(ctx.command) else ""  # noqa: PTH110
     beside = f"{os.path.splitext(path.rstrip(os.sep))[0]}-slmtok.json"  # noqa: PTH122
     output, force = _imported(ctx) or (free_name(beside), False)
-    return f"slmtok train {corpus} --vocab 8192 -o {shlex.quote(output)}{' --force' * force}"
+    n_ids = n_ids_in(path) or 0
+    size = n_ids if n_ids > FIRST_LEARNED else 8192
+    line = f"slmtok train {corpus or 'CORPUS'} --vocab {size} --allow-smaller -o {shlex.quote(output)}"
+    return line + " --force" * force
 
 
 def _read_pair(code: str, ctx: click.Context) -> str:

@@ -253,3 +253,19 @@ def test_two_tokenizers_and_a_text(slmtok, here: Path) -> None:
     fix = fix_of(slmtok("diff", "tok.json", "a.txt"))
     assert fix == "slmtok diff tok.json small.json --on a.txt"
     assert slmtok(*fix.split()[1:]).code in (0, 3)
+
+
+def test_a_tokenizer_of_another_kind_says_how_many_ids_it_has(slmtok, here: Path) -> None:
+    vocab = [f"word{number}" for number in range(399)]
+    pieces = {"WordPiece": {each: id for id, each in enumerate(vocab)}, "Unigram": [[each, -1.0] for each in vocab]}
+    for kind, listed in pieces.items():
+        document = {"model": {"type": kind, "vocab": listed}, "added_tokens": [{"id": 399, "content": "[PAD]"}]}
+        Path("other.json").write_text(json.dumps(document))
+        trained = "slmtok train CORPUS --vocab 400 --allow-smaller -o other-slmtok.json"
+        assert fix_of(slmtok("encode", "a.txt", "-t", "other.json")) == trained
+        assert fix_of(slmtok("eval", "other.json", "--on", "a.txt")) == trained
+    Path("vocab.txt").write_text("[PAD]\n" + "\n".join(vocab) + "\n")
+    fix = fix_of(slmtok("pack", "a.txt", "-t", "vocab.txt", "-o", "new"))
+    command = fix.partition("train a tokenizer of your own: ")[2]
+    assert command == "slmtok train a.txt --vocab 400 --allow-smaller -o vocab-slmtok.json"
+    assert slmtok(*shlex.split(command)[1:]).code == 0
