@@ -65,7 +65,7 @@ MESSAGES = {
     ),
     "encode a.txt -t spm.model": (
         1,
-        "fix:   slmtok reads byte-level BPE alone; train a tokenizer of your own: slmtok train a.txt ",
+        "fix:   slmtok reads byte-level BPE alone; train a tokenizer of your own: slmtok train CORPUS ",
     ),
     "encode a.txt -t bert.txt": (1, "bert.txt is the vocabulary of a WordPiece tokenizer, not a tokenizer file"),
     "encode a.txt -t wordpiece.json": (1, "its model is WordPiece\n"),

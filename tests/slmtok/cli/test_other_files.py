@@ -269,3 +269,36 @@ def test_a_tokenizer_of_another_kind_says_how_many_ids_it_has(slmtok, here: Path
     command = fix.partition("train a tokenizer of your own: ")[2]
     assert command == "slmtok train a.txt --vocab 400 --allow-smaller -o vocab-slmtok.json"
     assert slmtok(*shlex.split(command)[1:]).code == 0
+
+
+CHATS = {
+    "messages alone": {"messages": [{"role": "user", "content": "a cat"}, {"role": "assistant", "content": "a dog"}]},
+    "beside an identifier": {"id": "7f", "conversations": [{"from": "human", "value": "a cat"}]},
+    "one message": {"message": {"role": "user", "content": "a cat"}},
+}
+
+
+@pytest.mark.parametrize("name", CHATS)
+def test_records_whose_text_is_in_their_messages(slmtok, here: Path, name: str) -> None:
+    Path("chat.jsonl").write_text(f"{json.dumps(CHATS[name])}\n" * 9)
+    Path("stories.jsonl").write_text('{"text": "the cat", "content": "the dog"}\n')
+    fix = fix_of(slmtok("train", "chat.jsonl", "--vocab", "280", "-o", "new.json"))
+    assert fix == fix_of(slmtok("count", "stories.jsonl", "chat.jsonl", "-o", "new.counts"))
+    assert fix == fix_of(slmtok("pack", "stories.jsonl", "chat.jsonl", "-t", "tok.json", "-o", "new"))
+    for key in ("text", "content"):
+        chosen = [] if key == "text" else ["--text-key", key]
+        fix = fix_of(slmtok("count", "chat.jsonl", *chosen, "-o", "new.counts"))
+        command, named = fix.rsplit(", ", 1)
+        assert (command.rpartition("> ")[2], named) == ("chat-text.jsonl", "and name it")
+        subprocess.run(["bash", "-c", command.replace("python -c", f"{shlex.quote(sys.executable)} -c")], check=True)
+        line = ["count", "stories.jsonl", "chat-text.jsonl", *chosen, "-o", f"{key}.counts"]
+        assert slmtok(*line).code == 0 and package.PretokenCounts.load(f"{key}.counts").documents == 10
+
+
+def test_records_with_a_field_of_text_beside_others(slmtok, here: Path) -> None:
+    Path("a.jsonl").write_text('{"review": "a cat", "meta": {"lang": "en"}, "tags": ["a", "b"]}\n')
+    assert fix_of(slmtok("count", "a.jsonl", "-o", "new.counts")).startswith("--text-key review")
+    Path("a.jsonl").write_text('{"content": "a cat", "messages": [{"content": "a dog"}]}\n')
+    assert fix_of(slmtok("count", "a.jsonl", "-o", "new.counts")).startswith("--text-key content")
+    Path("a.jsonl").write_text('{"stars": 5, "ids": [1, 2]}\n')
+    assert fix_of(slmtok("count", "a.jsonl", "-o", "new.counts")).startswith("--skip-malformed")
