@@ -14,6 +14,7 @@ import pytest
 import slmtok as package
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 from slmtok.formats.export import export
+from slmtok.formats.tiktoken import write_ranks
 
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
@@ -302,3 +303,33 @@ def test_records_with_a_field_of_text_beside_others(slmtok, here: Path) -> None:
     assert fix_of(slmtok("count", "a.jsonl", "-o", "new.counts")).startswith("--text-key content")
     Path("a.jsonl").write_text('{"stars": 5, "ids": [1, 2]}\n')
     assert fix_of(slmtok("count", "a.jsonl", "-o", "new.counts")).startswith("--skip-malformed")
+
+
+def test_specials_of_a_tokenizer_without_reserved_ids(slmtok, here: Path) -> None:
+    package.from_tiktoken(_ranks("bare"), pattern="gpt2").save("bare.json")
+    package.from_tiktoken(_ranks("one"), pattern="gpt2", specials={"<|endoftext|>": 256}).save("one.json")
+    fix = "leave {} out; slmtok pack adds bos and eos as new ids"
+    for line, left_out in (("--eos", "--eos"), ("--bos --eos", "--bos and --eos"), ("--allow-special eos",) * 2):
+        ran = slmtok("encode", "a.txt", "-t", "bare.json", *line.split())
+        assert fix_of(ran) == fix.format(left_out), line
+        assert "limit: this tokenizer has no specials, and no reserved ids for new ones\n" in ran.err
+    ran = slmtok("encode", "a.txt", "-t", "one.json", "--bos", "--eos")
+    assert fix_of(ran) == fix.format("--bos") and "limit: roles: eos, and no reserved ids for new ones\n" in ran.err
+    assert fix_of(slmtok("encode", "a.txt", "-t", "one.json", "--allow-special", "user")) == (
+        "leave --allow-special user out"
+    )
+    spelled = fix_of(slmtok("encode", "a.txt", "-t", "one.json", "--allow-special", "</s>")).partition(", and ")[0]
+    assert slmtok(*shlex.split(spelled)[1:]).code == 0
+    assert slmtok("pack", "a.txt", "-t", "bare.json", "-o", "packed").code == 0
+    for name, begin in (("bare.json", "leave it out: "), ("one.json", "give an existing role a new spelling, or ")):
+        assert fix_of(slmtok("set-special", name, "bos=<|bos|>", "-o", "new.json")).startswith(begin)
+    many = [word for number in range(11) for word in ("--special", f"r{number}=<|r{number}|>")]
+    fix = "name at most 10 new roles, or give an existing role a new spelling"
+    assert fix_of(slmtok("train", "a.txt", "--vocab", "280", "-o", "new.json", *many)) == fix
+
+
+def _ranks(name: str) -> Path:
+    """A rank file of the 256 bytes."""
+    path = Path(f"{name}.tiktoken")
+    path.write_bytes(write_ranks({bytes([byte]): byte for byte in range(256)}))
+    return path
