@@ -120,7 +120,7 @@ MESSAGES = {
     "train old --vocab 300 -o x": (2, "fix:   --exclude merges.txt --exclude vocab.json leave them out\n"),
     "train copy.txt --vocab 300 -o x": (2, "copy.txt is a tokenizer file of slmtok, not text\n"),
     # Values.
-    "train a.txt --vocab 300 --min-count 9999 -o x": (1, "fix:   --vocab 272, or --min-count 2, or "),
+    "train a.txt --vocab 300 --min-count 9999 -o x": (1, "fix:   --vocab 272, or --min-count 2, which may suffice"),
     "train a.txt --vocab 1GB -o x": (
         2,
         "fix:   --vocab 8192, for instance; --max-bytes 1GB limits the text that is read\n",
