@@ -92,16 +92,21 @@ def _converted(source: str, ending: str, command: str) -> str:
 
 def _decode(line: bytes) -> Any:
     try:
-        text = line.decode()
+        text = line.decode().rstrip("\r\n")
     except UnicodeDecodeError as error:
         byte, column = line[error.start], error.start + 1
         raise MalformedRecord(f"record is not valid UTF-8 (byte 0x{byte:02X} at column {column})", fix=SKIP) from None
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        near = text[max(0, error.pos - 12) : error.pos + 12].strip("\n")
+        reason, at = f"{error.msg.removesuffix(' at')} at column {error.colno}", error.pos
+        if error.msg.startswith("Unterminated string"):
+            reason, at = f"the line ends inside a string, which begins at column {error.colno}", len(text)
+        elif not text[error.pos :].strip():
+            reason = f"the line ends before the record does, at column {error.colno}"
+        near = text[max(0, at - 12) : at + 12]
         raise MalformedRecord(
-            f"record is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}, near …{near}…",
+            f"record is not JSON: {reason}, near …{near}…",
             fix=("repair the line, or ", *SKIP),
         ) from None
     except (ValueError, RecursionError):
