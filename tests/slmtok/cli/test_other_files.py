@@ -333,3 +333,22 @@ def _ranks(name: str) -> Path:
     path = Path(f"{name}.tiktoken")
     path.write_bytes(write_ranks({bytes([byte]): byte for byte in range(256)}))
     return path
+
+
+def test_a_lock_stands_for_the_text_that_it_names(slmtok, here: Path) -> None:
+    line = ["train", "tok.lock", "--vocab", "280", "-o", "new.json"]
+    fix = fix_of(slmtok(*line))
+    assert fix == "slmtok train a.txt --vocab 280 -o new.json"
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+    Path("locks").mkdir()
+    for name in ("tok.lock", "tok.json"):
+        Path(name).rename(f"locks/{name}")
+    line[1] = "locks/tok.lock"
+    fix = fix_of(slmtok(*line, "--force"))
+    assert fix == "slmtok slice locks/tok.json --vocab 280 -o new.json --force"
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+    for others in (["train", "locks/tok.lock", "--vocab", "900"], ["count", "locks/tok.lock"]):
+        assert fix_of(slmtok(*others, "-o", "other")) == "name the text of that tokenizer"
+    package.count("a.txt").save("c.counts")
+    assert slmtok("train", "c.counts", "--vocab", "280", "-o", "c.json").code == 0
+    assert fix_of(slmtok("count", "c.lock", "-o", "other.counts")) == "name the text of that tokenizer"
