@@ -279,16 +279,18 @@ CHATS = {
 }
 
 
+@pytest.mark.parametrize("chat", ["chat.jsonl", "chat.json"])
 @pytest.mark.parametrize("name", CHATS)
-def test_records_whose_text_is_in_their_messages(slmtok, here: Path, name: str) -> None:
-    Path("chat.jsonl").write_text(f"{json.dumps(CHATS[name])}\n" * 9)
+def test_records_whose_text_is_in_their_messages(slmtok, here: Path, name: str, chat: str) -> None:
+    records = [CHATS[name]] * 9
+    Path(chat).write_text("\n".join(map(json.dumps, records)) if chat.endswith("l") else json.dumps(records))
     Path("stories.jsonl").write_text('{"text": "the cat", "content": "the dog"}\n')
-    fix = fix_of(slmtok("train", "chat.jsonl", "--vocab", "280", "-o", "new.json"))
-    assert fix == fix_of(slmtok("count", "stories.jsonl", "chat.jsonl", "-o", "new.counts"))
-    assert fix == fix_of(slmtok("pack", "stories.jsonl", "chat.jsonl", "-t", "tok.json", "-o", "new"))
+    fix = fix_of(slmtok("train", chat, "--vocab", "280", "-o", "new.json"))
+    assert fix == fix_of(slmtok("count", "stories.jsonl", chat, "-o", "new.counts"))
+    assert fix == fix_of(slmtok("pack", "stories.jsonl", chat, "-t", "tok.json", "-o", "new"))
     for key in ("text", "content"):
         chosen = [] if key == "text" else ["--text-key", key]
-        fix = fix_of(slmtok("count", "chat.jsonl", *chosen, "-o", "new.counts"))
+        fix = fix_of(slmtok("count", chat, *chosen, "-o", "new.counts"))
         command, named = fix.rsplit(", ", 1)
         assert (command.rpartition("> ")[2], named) == ("chat-text.jsonl", "and name it")
         subprocess.run(["bash", "-c", command.replace("python -c", f"{shlex.quote(sys.executable)} -c")], check=True)
