@@ -265,6 +265,27 @@ class Specials(Mapping[str, int]):
                 error.fix = f"tok = {call} first" if is_first else call
             raise
 
+    @property
+    def n_reserved(self) -> int:
+        """The number of ids that a new role may take."""
+        return sum(token.role is None for token in self.tokens)
+
+    @property
+    def none_reserved(self) -> str:
+        """The limit of an error for a new role where too few ids are reserved."""
+        roles = f"roles: {', '.join(self._by_role)}" if self._by_role else "this tokenizer has no specials"
+        return f"{roles}, and {self.n_reserved or 'no'} reserved ids for new ones"
+
+    def _without_role(self) -> str:
+        """The remedy for a role that no id is left for."""
+        respelled = "give an existing role a new spelling"
+        if n_reserved := self.n_reserved:
+            return f"name at most {n_reserved} new roles, or {respelled}"
+        leave_out = (
+            "leave it out: packing adds bos and eos as new ids, and a tokenizer that slmtok trains has reserved ids"
+        )
+        return f"{respelled}, or {leave_out}" if self._by_role else leave_out
+
     def completed(self) -> Specials:
         """These specials with a name for each reserved id, `<|reserved_6|>`, for libraries that know no holes."""
         taken = {name for token in self.tokens if token.role for name in (token.role, token.text)}
@@ -308,8 +329,8 @@ class Specials(Mapping[str, int]):
             if old is None:
                 raise InvalidSpecials(
                     f"no reserved id is left for the role {role!r}",
-                    limit=f"roles: {', '.join(self._by_role)}",
-                    fix="give an existing role a new spelling instead",
+                    limit=self.none_reserved,
+                    fix=self._without_role(),
                     role=role,
                 )
             if text.isdecimal():

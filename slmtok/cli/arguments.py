@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from slmtok.errors import MissingInput, OptionError, SlmtokError
-from slmtok.file_kinds import COUNTS, MANIFEST, TOKENIZER, UNKNOWN, kind_of, kind_of_file
+from slmtok.file_kinds import COUNTS, LOCK, MANIFEST, TOKENIZER, UNKNOWN, kind_of, kind_of_file
 from slmtok.path_arguments import free_name, glob_matches
 from slmtok.specials import FIRST_LEARNED
 
@@ -159,6 +159,9 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     if path in positional(ctx) and isinstance(error, MissingInput) and (found := glob_matches(path)):
         error.fix = _globbed_line(path, found, ctx)
         return
+    if takes_corpus(ctx.command) and kind_of_file(path) == LOCK and (fix := _of_lock(path, ctx)):
+        error.fix = fix
+        return
     if error.fix and error.fix.endswith(" | slmtok ..."):
         records = ["--format", "jsonl"] if error.fields.get("records") else []
         command = command_line(ctx, [*arguments_of(ctx), *records])
@@ -178,6 +181,33 @@ def name_swap(error: SlmtokError, ctx: click.Context) -> None:
     beside = str(error.fix).partition("tokenizer file beside it: ")[2]
     if beside and beside in [value for _, value in _values(ctx)]:
         error.fix = f"name another tokenizer in place of {path}: {beside} is given already"
+
+
+def _of_lock(path: str, ctx: click.Context) -> str | None:
+    """The command line with the texts that a lock names in its place, else the slice of its tokenizer.
+
+    None for a lock that is no part of the corpus or cannot be read, and where neither is there.
+    """
+    from slmtok.training.lock import load_lock
+
+    if path not in ctx.params["corpus"]:
+        return None
+    try:
+        lock = load_lock(path)
+    except SlmtokError:
+        return None
+    arguments = arguments_of(ctx)
+    if 0 < len(lock.texts) <= MAX_FILES:
+        texts = [text for text in lock.texts if text not in arguments]
+        return command_line(ctx, [part for word in arguments for part in (texts if word == path else [word])])
+    locked, tokenizer = lock.content["tokenizer"], str(lock.sibling(lock.content["tokenizer"]["file"]))
+    sizes = [value for flag, value in pairwise(arguments) if flag in VOCAB_FLAGS]
+    is_smaller = len(sizes) == 1 and sizes[0].isdecimal() and FIRST_LEARNED <= int(sizes[0]) <= locked["n_vocab"]
+    if ctx.info_name != "train" or not is_smaller or kind_of_file(tokenizer) != TOKENIZER:
+        return None
+    output = value_after(OUTPUT_FLAGS, arguments) or free_name("small.json")
+    force = ["--force"] if ctx.params["force"] else []
+    return shlex.join(["slmtok", "slice", tokenizer, "--vocab", sizes[0], "-o", output, *force])
 
 
 def _counted_apart(apart: dict[str, list[str]], ctx: click.Context) -> str:
@@ -212,12 +242,21 @@ def _counted_apart(apart: dict[str, list[str]], ctx: click.Context) -> str:
 
 
 def _train_own(path: str, ctx: click.Context) -> str:
-    """The command that trains a tokenizer in place of the one at `path`, on the other files of the command."""
+    """The command that trains a tokenizer with as many ids as the one at `path`, on the corpus of the command.
+
+    The text of another command, which is encoded or measured, is no corpus to train on. Fewer ids are accepted, as a
+    corpus may be too small for them.
+    """
+    from slmtok.formats.foreign_files import n_ids_in
+
     texts = [value for is_place, value in _values(ctx) if not is_place and value != path]
-    corpus = shlex.join(each for each in texts if os.path.exists(each)) or "CORPUS"  # noqa: PTH110
+    corpus = shlex.join(each for each in texts if os.path.exists(each)) if takes_corpus(ctx.command) else ""  # noqa: PTH110
     beside = f"{os.path.splitext(path.rstrip(os.sep))[0]}-slmtok.json"  # noqa: PTH122
     output, force = _imported(ctx) or (free_name(beside), False)
-    return f"slmtok train {corpus} --vocab 8192 -o {shlex.quote(output)}{' --force' * force}"
+    n_ids = n_ids_in(path) or 0
+    size = n_ids if n_ids > FIRST_LEARNED else 8192
+    line = f"slmtok train {corpus or 'CORPUS'} --vocab {size} --allow-smaller -o {shlex.quote(output)}"
+    return line + " --force" * force
 
 
 def _read_pair(code: str, ctx: click.Context) -> str:

@@ -58,18 +58,19 @@ def _install_line(program: str) -> str:
 
 
 def _shell(name: str | None, program: str) -> str:
-    """The shell with this name, or that of $SHELL. Raises `OptionError` for one without completion."""
+    """The shell with this name or path, or that of $SHELL. Raises `OptionError` for one without completion."""
     path = os.environ.get("SHELL", "")
-    shell = name or PurePath(path).name
+    shell = PurePath(name or path).name
     if shell in SHELLS:
         return shell
     known = ", ".join(SHELLS)
     if not name:
         fact = f"no shell was named, and $SHELL is {repr(path) if path else 'not set'}"
         raise OptionError(fact, limit=known, fix=f"name it: {program} completion bash", option="shell")
-    meant = _OTHER_NAMES.get(name.lower()) or suggestion(name.lower(), SHELLS)
-    fix = f"{program} completion {meant}" if meant else "go without it: --help shows commands and options"
-    if name.lower() in ("install", "enable", "setup"):
+    typed = PurePath(name).stem.lower()
+    meant = _OTHER_NAMES.get(typed) or suggestion(typed, SHELLS)
+    fix = f"{program} completion {meant}" if meant else ", or ".join(f"{program} completion {each}" for each in SHELLS)
+    if typed in ("install", "enable", "setup"):
         fix = _install_line(program)
     fact = f"there is no completion for the shell {name!r}"
     raise OptionError(fact, limit=f"one of {known}", fix=fix, option="shell")

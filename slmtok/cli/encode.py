@@ -139,7 +139,8 @@ def encode(
         try:
             job = EncodeJob(load(tokenizer), files, read, bos, eos, _names(allow_special), threads, progress)
         except UnknownSpecial as error:
-            error.fix = _with_specials(tokenizer, _names(allow_special), error)
+            flags = [name for name, is_added in (("bos", bos), ("eos", eos)) if is_added]
+            _explain_specials(error, tokenizer, flags, _names(allow_special))
             raise
         if settings().as_json and output is None:
             return Outcome(job.collect(has_spans=offsets), warnings=_warnings(source, job))
@@ -214,15 +215,27 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for value in values for name in ([value] if value == "," else value.split(",")) if name)
 
 
-def _with_specials(tokenizer: str, names: Sequence[str], error: UnknownSpecial) -> str | None:
-    """The command that gives the tokenizer specials of these names; the fix of the error where it is no file."""
+def _explain_specials(error: UnknownSpecial, tokenizer: str, flags: Sequence[str], names: Sequence[str]) -> None:
+    """Changes the fix to the command that gives the tokenizer the specials which it lacks, if it has ids for them.
+
+    flags: roles of the options --bos and --eos; names: those of --allow-special. The fix stays where it is no file.
+    """
     if not Path(tokenizer).is_file():
-        return error.fix
+        return
     specials = load(tokenizer).specials
-    lacking = [name for name in names if name not in specials and name not in specials.spellings]
-    pairs = " ".join(shlex.quote(f"{role}={text}") for role, text in spellings_meant(lacking).items())
+    options = {name: f"--allow-special {shlex.quote(name)}" for name in names if name != "all"}
+    options |= {name: f"--{name}" for name in flags}
+    lacking = [name for name in options if name not in specials and name not in specials.spellings]
+    spelled = spellings_meant(lacking)
+    new = [role for role in spelled if role not in specials]
+    if len(new) > specials.n_reserved:
+        error.limit = specials.none_reserved
+        packed = "; slmtok pack adds bos and eos as new ids" if {*new} <= {"bos", "eos"} else ""
+        error.fix = f"leave {' and '.join(options[name] for name in lacking)} out{packed}"
+        return
+    pairs = " ".join(shlex.quote(f"{role}={text}") for role, text in spelled.items())
     output = free_name("with-special.json")
-    return f"slmtok set-special {shlex.quote(tokenizer)} {pairs} -o {output}, and name -t {output}"
+    error.fix = f"slmtok set-special {shlex.quote(tokenizer)} {pairs} -o {output}, and name -t {output}"
 
 
 def _warnings(source: str, job: EncodeJob, array: str | None = None) -> tuple[str, ...]:

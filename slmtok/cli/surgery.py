@@ -110,11 +110,8 @@ def _unused_on(tokenizer: str) -> list[str]:
     """`--unused-on` with each file that a tokenizer was trained on, which its lock names; else with a placeholder."""
     files: list[str] = []
     with suppress(SlmtokError):
-        lock = load_lock(lock_path(tokenizer))
-        if (root := lock.content["corpus"].get("root")) is not None:
-            files = [str(lock.sibling(root) / entry["path"]) for entry in lock.content["corpus"]["files"]]
-    are_there = files and all(map(os.path.isfile, files))
-    return [word for file in (files if are_there else ["TEXT"]) for word in ("--unused-on", file)]
+        files = load_lock(lock_path(tokenizer)).texts
+    return [word for file in (files or ["TEXT"]) for word in ("--unused-on", file)]
 
 
 def _size(value: str | None, arguments: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ _MAX_FOLDER_CHECKS = 256
 """Files of a folder that are opened to refuse those of slmtok."""
 _FIXES: dict[str, str] = {
     file_kinds.TOKENIZER: "name the text; slmtok slice and slmtok extend make other sizes of one",
-    file_kinds.LOCK: "slmtok reproduce trains it again",
+    file_kinds.LOCK: "name the text of that tokenizer",
     DIGESTS: "name the counts or the text; slmtok audit --leak reads digests",
     **dict.fromkeys((SHARD, MANIFEST, LAYOUT), "name the text that was packed"),
 }

@@ -17,6 +17,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from slmtok.corpus.nested_texts import fix_of_nested
 from slmtok.corpus.streams import open_bytes
 from slmtok.corpus.template import Template, encode, located, template_of
 from slmtok.errors import DocumentTooLarge, MalformedRecord, Setting
@@ -63,6 +64,10 @@ def read_json(path: str, options: ReadOptions, skipped: Skipped) -> Iterator[byt
             yield encode(record) if is_document else template.text_of(record)
         except MalformedRecord as error:
             if not options.skip_malformed:
+                is_array = len(values) == 1 and isinstance(values[0], list)
+                if is_array and isinstance(record, dict) and (fix := fix_of_nested(path, ".json", template, record)):
+                    error.fix = fix
+                    error.fields.pop("meant", None)
                 raise located(error, path, record=number) from None
             skipped.records += 1
 

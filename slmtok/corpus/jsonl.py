@@ -10,15 +10,13 @@ The engine parses plain records itself. This parser takes the lines that it reje
 from __future__ import annotations
 
 import json
-import shlex
 from codecs import BOM_UTF8
-from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from slmtok.corpus.nested_texts import converted, fix_of_nested
 from slmtok.corpus.template import SKIP, LineParser, located, template_of
 from slmtok.errors import MalformedRecord, Setting
-from slmtok.record_texts import text_in
 
 if TYPE_CHECKING:
     from slmtok.options import ReadOptions
@@ -41,49 +39,30 @@ def _parse_line(source: str, options: ReadOptions, line: bytes, number: int) -> 
             error.limit, error.fix = "one JSON object a line", (Setting("format", "json"), ", which reads arrays")
         elif line.rstrip().endswith(b"},") and source.endswith(".jsonl"):
             # An array without its brackets.
-            error.limit, error.fix = "a comma follows the record", _converted(source, "lines", "sed 's/,$//'")
-        elif isinstance(record, dict) and (fix := _fix_of_nested(source, {*template_of(options).fields}, record)):
+            error.limit, error.fix = "a comma follows the record", converted(source, "lines", "sed 's/,$//'")
+        elif isinstance(record, dict) and (fix := fix_of_nested(source, ".jsonl", template_of(options), record)):
             error.fix = fix
+            error.fields.pop("meant", None)
         raise located(error, source, line=number) from None
-
-
-def _fix_of_nested(
-    source: str, fields: Collection[str], record: Mapping[str, Any]
-) -> tuple[str | Setting, ...] | str | None:
-    """What to do about a field with records, words or ids: a command that makes text of it, or a field of text.
-
-    None where no such field is meant.
-    """
-    nested = {name: value for name, value in record.items() if name in fields and isinstance(value, (list, dict))}
-    if not nested:
-        return None
-    text = text_in(nested, "row")
-    if text is None or not source.endswith(".jsonl"):
-        texts = [name for name, value in record.items() if isinstance(value, str)]
-        return (Setting("text_key", texts[0]),) if texts else "name another file: this record holds no text"
-    rows = f"({{'text': {text}}} for row in map(json.loads, sys.stdin))"
-    program = f"import json, sys; print(*map(json.dumps, {rows}), sep=chr(10))"
-    return _converted(source, "text", f"python -c {shlex.quote(program)}")
-
-
-def _converted(source: str, ending: str, command: str) -> str:
-    """The command that writes a file beside `source`, to be named instead."""
-    made = shlex.quote(f"{source.removesuffix('.jsonl')}-{ending}.jsonl")
-    return f"{command} < {shlex.quote(source)} > {made}, and name it"
 
 
 def _decode(line: bytes) -> Any:
     try:
-        text = line.decode()
+        text = line.decode().rstrip("\r\n")
     except UnicodeDecodeError as error:
         byte, column = line[error.start], error.start + 1
         raise MalformedRecord(f"record is not valid UTF-8 (byte 0x{byte:02X} at column {column})", fix=SKIP) from None
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        near = text[max(0, error.pos - 12) : error.pos + 12].strip("\n")
+        reason, at = f"{error.msg.removesuffix(' at')} at column {error.colno}", error.pos
+        if error.msg.startswith("Unterminated string"):
+            reason, at = f"the line ends inside a string, which begins at column {error.colno}", len(text)
+        elif not text[error.pos :].strip():
+            reason = f"the line ends before the record does, at column {error.colno}"
+        near = text[max(0, at - 12) : at + 12]
         raise MalformedRecord(
-            f"record is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}, near …{near}…",
+            f"record is not JSON: {reason}, near …{near}…",
             fix=("repair the line, or ", *SKIP),
         ) from None
     except (ValueError, RecursionError):

@@ -71,6 +71,21 @@ def foreign_file(path: str, data: bytes) -> ForeignFile | None:
     return None if content is None else ForeignFile(content.name, "name a tokenizer file, such as tok.json")
 
 
+def n_ids_in(path: str) -> int | None:
+    """The number of ids of another library's tokenizer; None where its file does not list them."""
+    data = read_limited(path, "tokenizer.json")
+    if _WORDPIECE.match(data):
+        return len(data.splitlines())
+    try:
+        document = json.loads(data)
+        vocab = document["model"]["vocab"]
+        # The vocabulary of a Unigram model is a list of pieces with scores.
+        tokens = {each[0] for each in vocab} if isinstance(vocab, list) else {*vocab}
+        return len(tokens | {each["content"] for each in document.get("added_tokens") or ()})
+    except (ValueError, RecursionError, TypeError, LookupError, AttributeError):
+        return None
+
+
 def hint_in(folder: Path) -> str | None:
     """The remedy for a folder without a tokenizer that slmtok reads, by the other files in it."""
     if ranks := sorted(folder.glob("*.tiktoken")):

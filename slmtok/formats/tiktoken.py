@@ -526,33 +526,47 @@ def _side(data: bytes, source: str) -> dict[str, Any] | None:
 def read(data: bytes, source: str, *, pattern: str | None = None) -> Tokenizer:
     """The tokenizer of a rank file or a side file; of an export, a rank file has the side file beside it.
 
-    Raises `CorruptFile`, and as `from_tiktoken`.
+    Raises `CorruptFile`, `OptionError` for a pattern other than that of the side file, and as `from_tiktoken`.
     """
-    side, beside = _side(data, source), Path(source).with_suffix(".json")
-    if side is None and pattern is None and beside.is_file():
+    side, beside, ranks = _side(data, source), Path(source).with_suffix(".json"), Path(source)
+    if side is not None:
+        ranks = ranks.parent / side["ranks"]
+    elif beside.is_file():
         side = _side(read_limited(beside, "tokenizer file"), str(beside))
         source = str(beside) if side else source
     if side is None:
         return as_own(from_tiktoken(source, pattern=pattern))
+    _check_pattern(pattern, side, source)
     try:
-        tokenizer = from_tiktoken(
-            Path(source).parent / side["ranks"],
-            pattern=pattern or side["pat_str"],
-            specials=side["special_tokens"],
-            name=side["name"],
-        )
+        tokenizer = from_tiktoken(ranks, pattern=side["pat_str"], specials=side["special_tokens"], name=side["name"])
     except SlmtokError as error:
         name_source(error, source)
         raise
     digest, expected = tokenizer.provenance["source_sha256"], side.get("ranks_sha256")
     if expected is not None and digest != expected:
         raise CorruptFile(
-            f"{side['ranks']!r} is not the rank file that {source} was written with",
+            f"{ranks.name!r} is not the rank file that {source} was written with",
             where=f"its sha256 is {str(digest)[:16]}…, expected {str(expected)[:16]}…",
             fix="copy both files again",
             path=source,
         )
     return as_own(tokenizer)
+
+
+def _check_pattern(pattern: str | None, side: Mapping[str, Any], source: str) -> None:
+    """Raises `OptionError` for a pattern that contradicts the side file, whose special tokens it would drop."""
+    from slmtok.patterns import parse_pattern
+
+    recorded = parse_pattern(side["pat_str"])
+    if pattern is None or parse_pattern(pattern).regex == recorded.regex:
+        return
+    raise OptionError(
+        (Setting("pattern", pattern), f" is not the pattern that {source} records"),
+        where=source,
+        limit=f"its pattern is {recorded.name or recorded.regex!r}, with {len(side['special_tokens'])} special tokens",
+        fix=("leave ", Setting("pattern"), " out"),
+        option="pattern",
+    )
 
 
 def as_own(tokenizer: Tokenizer) -> Tokenizer:

@@ -72,6 +72,15 @@ class Lock:
         """A path in the folder of the lock."""
         return Path(self.path).parent / name
 
+    @property
+    def texts(self) -> list[str]:
+        """The files of the corpus; none where the lock does not record all of them, or one is not there."""
+        corpus = self.content["corpus"]
+        if (root := corpus.get("root")) is None:
+            return []
+        files = [os.path.normpath(self.sibling(root) / each["path"]) for each in corpus["files"]]
+        return files if all(map(os.path.isfile, files)) else []
+
 
 def lock_path(output: str) -> str:
     """The lock of a tokenizer file: `tok.lock` of `tok.json`."""

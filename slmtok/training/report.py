@@ -161,7 +161,7 @@ def corpus_too_small(n_vocab: int, learned: Learned, options: TrainOptions, coun
     what, best = ("merge", "pair") if options.scheme == "bpe" else ("token", "piece")
     left = learned.next_count
     times = {0: f"no {best} is left", 1: f"the next best {best} occurs once", 2: f"the next best {best} occurs twice"}
-    limits = _limits(learned, options, counts)
+    limits = _limits(learned, options, counts, n_vocab)
     remedies: list[Message] = [(Setting("vocab_size", n_vocab),), *(remedy for *_, remedy in limits if remedy)]
     remedies.append((Setting("allow_smaller", True), " to accept the smaller file"))
     return CorpusTooSmall(
@@ -192,17 +192,22 @@ def _join(messages: Sequence[Message], separator: str) -> tuple[str | Setting, .
 
 _LOW_COUNT = 2
 """The default of `min_count`."""
+_MAX_GAIN = 2
+"""How many times as many ids a lower `min_count` is expected to give at most."""
 
 
 def _limits(
-    learned: Learned, options: TrainOptions, counts: PretokenCounts
+    learned: Learned, options: TrainOptions, counts: PretokenCounts, n_vocab: int
 ) -> list[tuple[Setting, str, tuple[str | Setting, ...]]]:
     """The limits that kept something out: (as it was set, what it kept out, the setting that would admit it)."""
     left, totals, recorded = learned.next_count, counts.totals, counts.options
     found: list[tuple[Setting, str, tuple[str | Setting, ...]]] = []
     if 0 < left < options.min_count:
-        # The count of the next candidate admits that one, hardly all that are missing.
-        found.append((Setting("min_count", options.min_count), "", (Setting("min_count", min(left, _LOW_COUNT)),)))
+        # The count of the next candidate admits that one, hardly all that are missing. Only training again would tell
+        # how many ids it gives.
+        lower = (Setting("min_count", min(left, _LOW_COUNT)), ", which may suffice")
+        is_near = options.n_vocab <= _MAX_GAIN * n_vocab
+        found.append((Setting("min_count", options.min_count), "", lower if is_near else ()))
     refused = Counter(option for _, option, _ in learned.refused)
     for name in ("max_token_bytes", "max_token_chars", "forbid_regex"):
         if refused[name]:

@@ -65,7 +65,7 @@ MESSAGES = {
     ),
     "encode a.txt -t spm.model": (
         1,
-        "fix:   slmtok reads byte-level BPE alone; train a tokenizer of your own: slmtok train a.txt ",
+        "fix:   slmtok reads byte-level BPE alone; train a tokenizer of your own: slmtok train CORPUS ",
     ),
     "encode a.txt -t bert.txt": (1, "bert.txt is the vocabulary of a WordPiece tokenizer, not a tokenizer file"),
     "encode a.txt -t wordpiece.json": (1, "its model is WordPiece\n"),
@@ -120,7 +120,7 @@ MESSAGES = {
     "train old --vocab 300 -o x": (2, "fix:   --exclude merges.txt --exclude vocab.json leave them out\n"),
     "train copy.txt --vocab 300 -o x": (2, "copy.txt is a tokenizer file of slmtok, not text\n"),
     # Values.
-    "train a.txt --vocab 300 --min-count 9999 -o x": (1, "fix:   --vocab 272, or --min-count 2, or "),
+    "train a.txt --vocab 300 --min-count 9999 -o x": (1, "fix:   --vocab 272, or --min-count 2, which may suffice"),
     "train a.txt --vocab 1GB -o x": (
         2,
         "fix:   --vocab 8192, for instance; --max-bytes 1GB limits the text that is read\n",

@@ -287,6 +287,7 @@ def test_completion_in_bash(program, environment, tmp_path) -> None:
 def test_completion_of_other_shells(slmtok, monkeypatch) -> None:
     for shell in ("zsh", "fish", "powershell"):
         assert "_SLMTOK_COMPLETE" in slmtok("completion", shell).out
+        assert slmtok("completion", f"/usr/bin/{shell}").out == slmtok("completion", shell).out
     monkeypatch.setenv("SHELL", "/usr/bin/fish")
     assert slmtok("completion").out == slmtok("completion", "fish").out
     monkeypatch.setenv("SHELL", "/bin/tcsh")

@@ -296,7 +296,7 @@ def test_a_tokenizer_and_a_text_in_the_wrong_order(refused, line):
 NAMES = {
     "train link --vocab 280": (1, "make the link again\n"),
     "encode a.txt -t link": (1, "make the link again\n"),
-    "completion tcsh": (2, "go without it: --help shows commands and options\n"),
+    "completion tcsh": (2, "fix:   slmtok completion bash, or slmtok completion zsh, or slmtok completion fish, "),
     "encode a.txt -t cl100k": (1, "fix:   the public encoding cl100k_base, "),
     "encode a.txt -t tiktoken:o200k": (2, "fix:   use 'o200k_base'\n"),
     "encode a.txt -t meta-llama/Llama-3-8B": (1, "fetch the file first: hf download meta-llama/Llama-3-8B "),

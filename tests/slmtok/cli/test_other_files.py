@@ -14,6 +14,7 @@ import pytest
 import slmtok as package
 from slmtok.compat.tokenizers import ByteLevelBPETokenizer
 from slmtok.formats.export import export
+from slmtok.formats.tiktoken import write_ranks
 
 TEXT = "the cat sat on the mat, and the dog sat by the door. " * 20
 
@@ -253,3 +254,103 @@ def test_two_tokenizers_and_a_text(slmtok, here: Path) -> None:
     fix = fix_of(slmtok("diff", "tok.json", "a.txt"))
     assert fix == "slmtok diff tok.json small.json --on a.txt"
     assert slmtok(*fix.split()[1:]).code in (0, 3)
+
+
+def test_a_tokenizer_of_another_kind_says_how_many_ids_it_has(slmtok, here: Path) -> None:
+    vocab = [f"word{number}" for number in range(399)]
+    pieces = {"WordPiece": {each: id for id, each in enumerate(vocab)}, "Unigram": [[each, -1.0] for each in vocab]}
+    for kind, listed in pieces.items():
+        document = {"model": {"type": kind, "vocab": listed}, "added_tokens": [{"id": 399, "content": "[PAD]"}]}
+        Path("other.json").write_text(json.dumps(document))
+        trained = "slmtok train CORPUS --vocab 400 --allow-smaller -o other-slmtok.json"
+        assert fix_of(slmtok("encode", "a.txt", "-t", "other.json")) == trained
+        assert fix_of(slmtok("eval", "other.json", "--on", "a.txt")) == trained
+    Path("vocab.txt").write_text("[PAD]\n" + "\n".join(vocab) + "\n")
+    fix = fix_of(slmtok("pack", "a.txt", "-t", "vocab.txt", "-o", "new"))
+    command = fix.partition("train a tokenizer of your own: ")[2]
+    assert command == "slmtok train a.txt --vocab 400 --allow-smaller -o vocab-slmtok.json"
+    assert slmtok(*shlex.split(command)[1:]).code == 0
+
+
+CHATS = {
+    "messages alone": {"messages": [{"role": "user", "content": "a cat"}, {"role": "assistant", "content": "a dog"}]},
+    "beside an identifier": {"id": "7f", "conversations": [{"from": "human", "value": "a cat"}]},
+    "one message": {"message": {"role": "user", "content": "a cat"}},
+}
+
+
+@pytest.mark.parametrize("chat", ["chat.jsonl", "chat.json"])
+@pytest.mark.parametrize("name", CHATS)
+def test_records_whose_text_is_in_their_messages(slmtok, here: Path, name: str, chat: str) -> None:
+    records = [CHATS[name]] * 9
+    Path(chat).write_text("\n".join(map(json.dumps, records)) if chat.endswith("l") else json.dumps(records))
+    Path("stories.jsonl").write_text('{"text": "the cat", "content": "the dog"}\n')
+    fix = fix_of(slmtok("train", chat, "--vocab", "280", "-o", "new.json"))
+    assert fix == fix_of(slmtok("count", "stories.jsonl", chat, "-o", "new.counts"))
+    assert fix == fix_of(slmtok("pack", "stories.jsonl", chat, "-t", "tok.json", "-o", "new"))
+    for key in ("text", "content"):
+        chosen = [] if key == "text" else ["--text-key", key]
+        fix = fix_of(slmtok("count", chat, *chosen, "-o", "new.counts"))
+        command, named = fix.rsplit(", ", 1)
+        assert (command.rpartition("> ")[2], named) == ("chat-text.jsonl", "and name it")
+        subprocess.run(["bash", "-c", command.replace("python -c", f"{shlex.quote(sys.executable)} -c")], check=True)
+        line = ["count", "stories.jsonl", "chat-text.jsonl", *chosen, "-o", f"{key}.counts"]
+        assert slmtok(*line).code == 0 and package.PretokenCounts.load(f"{key}.counts").documents == 10
+
+
+def test_records_with_a_field_of_text_beside_others(slmtok, here: Path) -> None:
+    Path("a.jsonl").write_text('{"review": "a cat", "meta": {"lang": "en"}, "tags": ["a", "b"]}\n')
+    assert fix_of(slmtok("count", "a.jsonl", "-o", "new.counts")).startswith("--text-key review")
+    Path("a.jsonl").write_text('{"content": "a cat", "messages": [{"content": "a dog"}]}\n')
+    assert fix_of(slmtok("count", "a.jsonl", "-o", "new.counts")).startswith("--text-key content")
+    Path("a.jsonl").write_text('{"stars": 5, "ids": [1, 2]}\n')
+    assert fix_of(slmtok("count", "a.jsonl", "-o", "new.counts")).startswith("--skip-malformed")
+
+
+def test_specials_of_a_tokenizer_without_reserved_ids(slmtok, here: Path) -> None:
+    package.from_tiktoken(_ranks("bare"), pattern="gpt2").save("bare.json")
+    package.from_tiktoken(_ranks("one"), pattern="gpt2", specials={"<|endoftext|>": 256}).save("one.json")
+    fix = "leave {} out; slmtok pack adds bos and eos as new ids"
+    for line, left_out in (("--eos", "--eos"), ("--bos --eos", "--bos and --eos"), ("--allow-special eos",) * 2):
+        ran = slmtok("encode", "a.txt", "-t", "bare.json", *line.split())
+        assert fix_of(ran) == fix.format(left_out), line
+        assert "limit: this tokenizer has no specials, and no reserved ids for new ones\n" in ran.err
+    ran = slmtok("encode", "a.txt", "-t", "one.json", "--bos", "--eos")
+    assert fix_of(ran) == fix.format("--bos") and "limit: roles: eos, and no reserved ids for new ones\n" in ran.err
+    assert fix_of(slmtok("encode", "a.txt", "-t", "one.json", "--allow-special", "user")) == (
+        "leave --allow-special user out"
+    )
+    spelled = fix_of(slmtok("encode", "a.txt", "-t", "one.json", "--allow-special", "</s>")).partition(", and ")[0]
+    assert slmtok(*shlex.split(spelled)[1:]).code == 0
+    assert slmtok("pack", "a.txt", "-t", "bare.json", "-o", "packed").code == 0
+    for name, begin in (("bare.json", "leave it out: "), ("one.json", "give an existing role a new spelling, or ")):
+        assert fix_of(slmtok("set-special", name, "bos=<|bos|>", "-o", "new.json")).startswith(begin)
+    many = [word for number in range(11) for word in ("--special", f"r{number}=<|r{number}|>")]
+    fix = "name at most 10 new roles, or give an existing role a new spelling"
+    assert fix_of(slmtok("train", "a.txt", "--vocab", "280", "-o", "new.json", *many)) == fix
+
+
+def _ranks(name: str) -> Path:
+    """A rank file of the 256 bytes."""
+    path = Path(f"{name}.tiktoken")
+    path.write_bytes(write_ranks({bytes([byte]): byte for byte in range(256)}))
+    return path
+
+
+def test_a_lock_stands_for_the_text_that_it_names(slmtok, here: Path) -> None:
+    line = ["train", "tok.lock", "--vocab", "280", "-o", "new.json"]
+    fix = fix_of(slmtok(*line))
+    assert fix == "slmtok train a.txt --vocab 280 -o new.json"
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+    Path("locks").mkdir()
+    for name in ("tok.lock", "tok.json"):
+        Path(name).rename(f"locks/{name}")
+    line[1] = "locks/tok.lock"
+    fix = fix_of(slmtok(*line, "--force"))
+    assert fix == "slmtok slice locks/tok.json --vocab 280 -o new.json --force"
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+    for others in (["train", "locks/tok.lock", "--vocab", "900"], ["count", "locks/tok.lock"]):
+        assert fix_of(slmtok(*others, "-o", "other")) == "name the text of that tokenizer"
+    package.count("a.txt").save("c.counts")
+    assert slmtok("train", "c.counts", "--vocab", "280", "-o", "c.json").code == 0
+    assert fix_of(slmtok("count", "c.lock", "-o", "other.counts")) == "name the text of that tokenizer"

@@ -126,6 +126,24 @@ def test_the_file_beside_the_ranks_tells_the_pattern(bpe400: slmtok.Tokenizer, t
         import_file(ranks)
 
 
+@pytest.mark.parametrize("name", ["mine.tiktoken", "mine.json"])
+def test_a_pattern_that_contradicts_the_side_file(bpe400: slmtok.Tokenizer, name: str, tmp_path: Path) -> None:
+    export(bpe400, "tiktoken", tmp_path / "mine", verify=False)
+    path, side = tmp_path / "mine" / name, str(tmp_path / "mine" / "mine.json")
+    for verify in (True, False):
+        with pytest.raises(OptionError, match="is not the pattern that ") as caught:
+            import_file(path, pattern="gpt2", verify=verify)
+        assert (caught.value.where, str(caught.value.fix)) == (side, "leave pattern out")
+    assert import_file(path, pattern="slm")[0].fingerprint == bpe400.fingerprint
+
+
+def test_a_rank_file_that_was_renamed_with_its_side_file(bpe400: slmtok.Tokenizer, tmp_path: Path) -> None:
+    export(bpe400, "tiktoken", tmp_path / "mine", verify=False)
+    for ending in (".json", ".tiktoken"):
+        (tmp_path / "mine" / f"mine{ending}").rename(tmp_path / f"other{ending}")
+    assert import_file(tmp_path / "other.tiktoken", verify=False)[0].fingerprint == bpe400.fingerprint
+
+
 def test_a_model_that_is_not_bpe(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps({"model": {"type": "Unigram", "vocab": [["a", -1.0]]}}))

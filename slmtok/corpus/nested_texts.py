@@ -1,0 +1,61 @@
+"""The fix for records of JSON whose text is not a field: the command that writes their text as one.
+
+The records are the lines of a file, or one array of JSON.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from slmtok.corpus.template import Template
+from slmtok.errors import Setting
+from slmtok.record_texts import LIKELY_FIELDS, text_in
+
+
+def fix_of_nested(
+    source: str, suffix: str, template: Template, record: dict[str, Any]
+) -> tuple[str | Setting, ...] | str | None:
+    """What to do about a field with records, words or ids: a command that makes text of it, or a field of text.
+
+    It is a field that was asked for, else one that holds the text of a record without the field. None where no such
+    field is meant.
+
+    suffix: `.jsonl` for lines, `.json` for an array; files of other names, which may be compressed, have no command.
+    """
+    nested = {name: value for name, value in record.items() if isinstance(value, (list, dict))}
+    asked = {name: value for name, value in nested.items() if name in template.fields}
+    if asked:
+        text = text_in(asked, "row")
+        if text is None or not source.endswith(suffix):
+            texts = [name for name, value in record.items() if isinstance(value, str)]
+            return (Setting("text_key", texts[0]),) if texts else "name another file: this record holds no text"
+        return _as_text(source, "text", text)
+    if template.source is not None or template.fields[0] in record or not source.endswith(suffix):
+        return None
+    if any(isinstance(value, str) for value in record.values()):
+        # A field of text may be an identifier beside the messages.
+        likely = any(isinstance(record.get(name), str) for name in LIKELY_FIELDS)
+        nested = {} if likely else {name: value for name, value in nested.items() if _holds_likely(value)}
+    text = text_in(nested, "row")
+    return _as_text(source, template.fields[0], text) if text else None
+
+
+def _holds_likely(value: list[Any] | dict[str, Any]) -> bool:
+    """Whether a value is a record, or begins with one, that has a field of a usual name for text."""
+    first = value[0] if isinstance(value, list) and value else value
+    return isinstance(first, dict) and any(isinstance(first.get(name), str) for name in LIKELY_FIELDS)
+
+
+def _as_text(source: str, key: str, text: str) -> str:
+    """The command that writes records with the expression `text` of each row of `source` as their field `key`."""
+    records = "map(json.loads, sys.stdin)" if source.endswith(".jsonl") else "json.load(sys.stdin)"
+    rows = f"({{{key!r}: {text}}} for row in {records})"
+    program = f"import json, sys; print(*map(json.dumps, {rows}), sep=chr(10))"
+    return converted(source, "text", f"python -c {shlex.quote(program)}")
+
+
+def converted(source: str, ending: str, command: str) -> str:
+    """The command that writes a file beside `source`, to be named instead."""
+    made = shlex.quote(f"{source.removesuffix('.jsonl').removesuffix('.json')}-{ending}.jsonl")
+    return f"{command} < {shlex.quote(source)} > {made}, and name it"
