@@ -197,7 +197,9 @@ def _fault(words: Sequence[str], given: Sequence[str], program: Program) -> str 
     except click.exceptions.Exit:
         return None
     except Exception as error:
-        return error_text(error).splitlines()[0] if hasattr(error, "fact") else str(error)
+        fault = error_text(error).splitlines()[0] if hasattr(error, "fact") else str(error)
+        stand_in = any(word.isupper() and word not in given and repr(word) in fault for word in words)
+        return None if stand_in else fault
     # Other words are prose behind the line, or stand for what is to be named.
     absent = next((value for value in _absent(context) if value in given), None)
     return next(_misfits(context), None) if absent is None else f"there is no file or folder {absent!r}"

@@ -112,7 +112,9 @@ def test_required_tokens_come_last_or_for_whole_words_first() -> None:
 
 TEXT = "once upon a time there was a fox, and the fox was happy; " * 3 + "end"
 BIT = [
-    ({}, "min_count=2", "min_count=1"),
+    # A smaller min_count gives some more ids, and not 8192.
+    ({}, "min_count=2", "vocab_size="),
+    ({"vocab_size": 310}, "min_count=2", "min_count=1"),
     ({"min_count": 1}, "the 183 bytes of the corpus have no more to learn", "vocab_size="),
     ({"max_token_bytes": 3}, "max_token_bytes=3 (refused ", "a larger max_token_bytes"),
     ({"max_token_chars": 3}, "max_token_chars=3 (refused ", "a larger max_token_chars"),
@@ -126,7 +128,7 @@ BIT = [
 @pytest.mark.parametrize(("options", "limit", "remedy"), BIT)
 def test_the_limits_that_applied_are_named(options, limit, remedy) -> None:
     with pytest.raises(errors.CorpusTooSmall) as caught:
-        slmtok.train(slmtok.Texts([TEXT, TEXT[:9]]), vocab_size=8192, **options)
+        slmtok.train(slmtok.Texts([TEXT, TEXT[:9]]), **{"vocab_size": 8192, **options})
     assert limit in caught.value.limit
     assert remedy in caught.value.fix
     named = {part.split("=")[0] for part in caught.value.limit.split(", ") if "=" in part}
