@@ -282,6 +282,12 @@ class SampleJob:
             samples.append(writer.finish(ids[:length], reason if length == len(ids) else "stop") | entries)
         return self._outcome(mode, samples, more or {}, warnings)
 
+    def _is_match(self, ids: Sequence[int]) -> bool:
+        """Whether the constraint, if there is one, matches a whole sample."""
+        constraint = self.options.constraint
+        state = None if constraint is None else constraint.run(ids)
+        return constraint is None or (state is not None and constraint.is_match(state))
+
     def _outcome(
         self, mode: str, samples: list[dict[str, Any]], more: dict[str, Any], warnings: tuple[str, ...] = ()
     ) -> Outcome:
@@ -292,8 +298,7 @@ class SampleJob:
                 "the prompt ends in white space, with which most tokens begin: leave it out for likelier text",
                 *warnings,
             )
-        regex = self.options.regex
-        if regex and text and (unmatched := sum(not _is_match(regex, text.data(one["ids"])) for one in samples)):
+        if unmatched := sum(not self._is_match(one["ids"]) for one in samples):
             which = "the sample" if len(samples) == 1 else f"{unmatched} of {len(samples)} samples"
             fact = f"{which} ended before --regex matched the whole text"
             warnings = (f"{fact}; a larger --max-new than {self.options.max_new_tokens:,} may let it", *warnings)
@@ -322,19 +327,6 @@ class SampleJob:
             warnings = (f"{fact}; for the character: {meant}", *warnings)
         result = {"mode": mode, "seed": self.options.seed, "prompt_ids": self.prompt, "samples": samples, **more}
         return Outcome(result, warnings=warnings)
-
-
-def _is_match(regex: str, text: bytes) -> bool:
-    """Whether a regular expression matches a whole text."""
-    from slmtok.patterns import compile_automaton
-
-    classes, following, is_end = compile_automaton(regex)
-    state, n_classes = 0, len(following) // len(is_end)
-    for byte in text:
-        state = int(following[state * n_classes + int(classes[byte])])
-        if state >= len(is_end):
-            return False
-    return bool(is_end[state])
 
 
 class _SampleWriter:
