@@ -28,7 +28,7 @@ from slmtok.cli.arguments import (
     stands_for_path,
     text_values,
 )
-from slmtok.cli.errors import EXTRA_ARGUMENT, error_text
+from slmtok.cli.errors import EXTRA_ARGUMENT, QUOTED, error_text
 from slmtok.cli.repairs import divided, read_as_argument, with_dashes, without_one, without_quotes
 from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
 
@@ -44,7 +44,6 @@ class Program(NamedTuple):
     """Parses the words of a command line without running the command; raises the error that a user would meet."""
 
 
-_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 _SEVERAL = re.compile(r"[|&;<>$`\n]|, ")
 """In several commands, or in prose behind one."""
 _REPEATED = re.compile(r"(--\S+) is given \d+ times")
@@ -172,7 +171,7 @@ def _mend(error: Any, program: Program, words: list[str], given: Sequence[str]) 
 
 def _words(line: str) -> list[str] | None:
     """The words of a command line without the program; None for several commands, and for what only prints help."""
-    if _SEVERAL.search(_QUOTED.sub("", line)):
+    if _SEVERAL.search(QUOTED.sub("", line)):
         return None
     with suppress(ValueError):
         words = shlex.split(line)[1:]

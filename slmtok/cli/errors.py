@@ -396,13 +396,14 @@ def _redirected(flag: str, arguments: Sequence[str], where: str, known: Sequence
     return f"{where} {shlex.join(words)} > {shlex.quote(free_name(target))}"
 
 
-_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
+QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
+"""Words of a command line in quotes."""
 
 
 def _use(text: str) -> str:
     """The remedy for what stands here instead; a command alone, to be pasted."""
     is_command = text.startswith(("printf ", "leave ")) or (
-        _COMMAND.match(text) and not re.search("[,:] ", _QUOTED.sub("", text))
+        _COMMAND.match(text) and not re.search("[,:] ", QUOTED.sub("", text))
     )
     return text if is_command else f"use {text}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 
@@ -13,39 +13,15 @@ import click
 from slmtok.cli.arguments import is_packed, names_input, options_by_flag, placeholder_words, positional_params
 from slmtok.file_kinds import is_run
 
-_OF_INPUTS = {
-    *("i", "f", "m", "in", "input", "inputs", "input-file", "file", "files", "file-name", "filename", "path", "paths"),
-    *(
-        "source",
-        "src",
-        "text",
-        "texts",
-        "prompt",
-        "corpus",
-        "corpora",
-        "on",
-        "data",
-        "data-path",
-        "data-file",
-        "dataset",
-    ),
-    *(
-        "data-path",
-        "data-file",
-        "train",
-        "train-file",
-        "train-data",
-        "folder",
-        "dir",
-        "data-dir",
-        "input-dir",
-        "shards",
-        "counts",
-        "ids",
-    ),
-    *("run", "model", "model-path", "checkpoint", "ckpt", "tokenizer", "tok"),
-}
+_OF_INPUTS = set(
+    ["i", "f", "m", "in", "input", "inputs", "input-file", "input-dir", "file", "files", "file-name", "filename", "path", "paths", "source", "src", "text", "texts", "prompt", "corpus", "corpora", "on", "data", "data-path", "data-file", "data-dir", "dataset", "train", "train-file", "train-data", "folder", "dir", "shards", "counts", "ids", "run", "model", "model-path", "checkpoint", "ckpt", "tokenizer", "tok"]
+)
 """Names that other tools give to options for what is an argument here."""
+
+
+def _takes_value(flag: str, options: Mapping[str, click.Option]) -> bool:
+    """Whether a word is an option whose value is the next word."""
+    return flag in options and not options[flag].is_flag
 
 
 def with_dashes(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:
@@ -59,8 +35,7 @@ def with_dashes(words: Sequence[str], command: click.Command) -> Iterator[list[s
     for at, (before, word) in enumerate(pairwise(words), 1):
         name, equals, value = word.partition("=")
         flag = f"{'-' * min(len(name), 2)}{name.replace('_', '-')}"
-        is_value = before in options and not options[before].is_flag
-        if flag not in options or options[flag].is_flag or is_value or os.path.exists(word):  # noqa: PTH110
+        if not _takes_value(flag, options) or _takes_value(before, options) or os.path.exists(word):  # noqa: PTH110
             continue
         if equals and not takes_pairs:
             yield [*words[:at], flag, value, *words[at + 1 :]]
@@ -84,9 +59,11 @@ def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[l
         value = value if equals else following
         is_unknown = flag.startswith("-") and flag not in options and flag.lstrip("-").replace("_", "-") in names
         is_misplaced = flag == "--on" and (names_tokenizer(value) or is_run(value) or is_packed(value))
-        is_new = words.count(value) <= (not equals)
+        before, after = words[:at], words[at + (1 if equals else 2) :]
+        # An input is named once.
+        is_new = value not in (*before, *after)
         if (is_unknown or is_misplaced) and is_new and os.path.exists(value):  # noqa: PTH110
-            yield [*words[:at], value, *words[at + (1 if equals else 2) :]]
+            yield [*before, value, *after]
 
 
 def without_one(words: Sequence[str], command: click.Command) -> Iterator[tuple[list[str], str]]:
@@ -101,8 +78,8 @@ def without_one(words: Sequence[str], command: click.Command) -> Iterator[tuple[
     for at, (before, word) in enumerate(pairwise(words), 1):
         if before in ("-t", "--tokenizer"):
             yield [*words[: at - 1], *words[at + 1 :]], word
-        is_value = before in options and not options[before].is_flag
-        if not (word.startswith("-") or is_value) and (are_inputs or os.path.exists(word)):  # noqa: PTH110
+        is_place = not (word.startswith("-") or _takes_value(before, options))
+        if is_place and (are_inputs or os.path.exists(word)):  # noqa: PTH110
             yield [*words[:at], *words[at + 1 :]], word
 
 
