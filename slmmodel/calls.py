@@ -145,7 +145,7 @@ _EXAMPLES = {"batch_size": "8", "seq_len": "256", "vocab": "source.vocab"}
 def _completed(
     parameters: Sequence[Parameter], given: Sequence[object], keywords: Mapping[str, object]
 ) -> Iterator[str]:
-    """The arguments of a call that were given, and examples of those that it lacks."""
+    """The arguments that a call was given, and an example of each that is missing."""
     values = {**dict(zip((each.name for each in parameters), given, strict=False)), **keywords}
     for each in parameters:
         if each.kind == Parameter.VAR_KEYWORD or (each.name not in values and each.default is not Parameter.empty):

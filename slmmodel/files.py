@@ -223,7 +223,7 @@ def reading(path: Path) -> Iterator[None]:
 def read_file(path: Path, max_bytes: int = -1) -> bytes:
     """The bytes of a file, or the first `max_bytes` of them. Raises `Unreadable`, and `FileNotFoundError`."""
     with reading(path), path.open("rb") as file:
-        # Python allocates the number that is asked for, which another file may have named.
+        # Python allocates as many bytes as it is asked for, and the number may come from an edited file.
         return file.read(min(max_bytes, os.fstat(file.fileno()).st_size) if max_bytes > 0 else max_bytes)
 
 

@@ -226,7 +226,7 @@ def _all_unknown(
 ) -> UnknownOption:
     """The error for all unknown options of a call, each of which has an error of its own.
 
-    Several of transformers are taken together by its call of `encode` and `encode_batch`, with those that alone would
+    Where several are options of transformers, one call of its `encode` or `encode_batch` takes all, also those that
     have a counterpart here.
     """
     names = [str(each.fields["option"]) for each in errors]
