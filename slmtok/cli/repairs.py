@@ -13,9 +13,12 @@ import click
 from slmtok.cli.arguments import is_packed, names_input, options_by_flag, placeholder_words, positional_params
 from slmtok.file_kinds import is_run
 
-_OF_INPUTS = set(
-    ["i", "f", "m", "in", "input", "inputs", "input-file", "input-dir", "file", "files", "file-name", "filename", "path", "paths", "source", "src", "text", "texts", "prompt", "corpus", "corpora", "on", "data", "data-path", "data-file", "data-dir", "dataset", "train", "train-file", "train-data", "folder", "dir", "shards", "counts", "ids", "run", "model", "model-path", "checkpoint", "ckpt", "tokenizer", "tok"]
-)
+_OF_INPUTS = {
+    *("i", "f", "m", "in", "input", "inputs", "input-file", "input-dir", "file", "files", "file-name", "filename"),
+    *("path", "paths", "source", "src", "text", "texts", "prompt", "corpus", "corpora", "on", "folder", "dir"),
+    *("data", "data-path", "data-file", "data-dir", "dataset", "train", "train-file", "train-data", "shards"),
+    *("counts", "ids", "run", "model", "model-path", "checkpoint", "ckpt", "tokenizer", "tok"),
+}
 """Names that other tools give to options for what is an argument here."""
 
 
