@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from slmmodel.errors import Argument, OptionError
@@ -71,6 +72,16 @@ def use_threads(threads: int) -> None:
         )
     if threads:
         torch.set_num_threads(threads)
+
+
+def _use_one_thread() -> None:
+    """In a forked process: of OpenMP's threads it has none, and the next step that is shared among them would hang."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_use_one_thread)
 
 
 def has_bf16_matmul(device: str) -> bool:

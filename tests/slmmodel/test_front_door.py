@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +122,23 @@ def test_the_same_with_text(run: Any, folder: Path) -> None:
     bits = run.score([1, *tok.encode_list("the fox")]).sum() / math.log(2)
     assert text_run.score("the fox") == pytest.approx(bits / 7)
     assert app.load(folder, tokenizer=folder / "tok.json", device="cpu").tokenizer == tok
+
+
+FORKED = """
+import os, signal, sys, torch, slmmodel
+run = slmmodel.load(sys.argv[1])
+torch.set_num_threads(2)
+torch.randn(400_000).exp().sum()  # starts OpenMP's threads
+pid = os.fork()
+if pid == 0:
+    signal.alarm(60)
+    torch.randn(400_000).exp().sum()
+    run.generate([5, 6, 7], max_new_tokens=2)
+    os._exit(7)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_generates(folder: Path) -> None:
+    assert subprocess.run([sys.executable, "-c", FORKED, str(folder)], check=False).returncode == 7
