@@ -192,6 +192,8 @@ def _of_lock(path: str, ctx: click.Context) -> str | None:
 
     if path not in ctx.params["corpus"]:
         return None
+    if len(ctx.params["corpus"]) > 1:
+        return line_without([path], ctx)
     try:
         lock = load_lock(path)
     except SlmtokError:

@@ -29,7 +29,7 @@ from slmtok.cli.arguments import (
     text_values,
 )
 from slmtok.cli.errors import EXTRA_ARGUMENT, QUOTED, error_text
-from slmtok.cli.repairs import divided, read_as_argument, with_dashes, without_one, without_quotes
+from slmtok.cli.repairs import divided, read_as_argument, with_dashes, with_equals, without_one, without_quotes
 from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
 
 
@@ -69,6 +69,9 @@ def check_fix(error: Any, program: Program, given: Sequence[str], *others: Progr
         error.fix = shlex.join([program.name, *known])
         error.limit = f"{program.name} {known[0]} has no such option: {line} lists its options"
         return
+    if sound := _without_blamed(error, given, program):
+        error.fix = shlex.join([program.name, *sound])
+        return
     if line.startswith("leave one out: ") and (rest := _without_one(given, program)):
         error.fix = rest
         return
@@ -81,7 +84,8 @@ def check_fix(error: Any, program: Program, given: Sequence[str], *others: Progr
 def _near_lines(given: Sequence[str], program: Program) -> Iterator[list[str]]:
     """The sound command lines that differ from the given one in the way of writing a word."""
     command = _command(given, program)
-    lines = [*without_quotes(given), *(with_dashes(given, command) if command else ())]
+    lines = [*without_quotes(given)]
+    lines += [*with_dashes(given, command), *with_equals(given, command)] if command else ()
     if command is None or not any("TEXT" in placeholder_words(param) for param in positional_params(command)):
         lines += divided(given)
     return (words for words in lines if _command(words, program) and _fault(words, words, program) is None)
@@ -98,6 +102,17 @@ def _command(words: Sequence[str], program: Program) -> click.Command | None:
 def _says_little(fix: str) -> bool:
     """Whether a remedy leaves an option out, or only names where to read on."""
     return fix.endswith("--help") or fix.startswith(("leave out ", "printf "))
+
+
+def _without_blamed(error: Any, given: Sequence[str], program: Program) -> list[str] | None:
+    """The sound command line without the file that an error blames, where its fix is to make one of something else."""
+    path = error.fields.get("path")
+    has_placeholder = any(word.isupper() and word not in given for word in error.fix.split())
+    if path not in given or not (has_placeholder and os.path.exists(path)):  # noqa: PTH110
+        return None
+    rest = [word for word in given if word != path]
+    is_sound = _command(rest, program) is not None and _fault(rest, given, program) is None
+    return rest if is_sound and positional(program.parse(rest)) else None
 
 
 def _without_one(given: Sequence[str], program: Program) -> str | None:

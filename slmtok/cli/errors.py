@@ -175,6 +175,8 @@ def usage_error(error: click.ClickException, called: str) -> SlmtokError:
             fix = with_tokenizer_first(context, error.message) or valid_value(name, error, context) or fix
             if not name.startswith("-"):
                 fix = re.sub(f"^{re.escape(name)} ", f"{where} ", fix)
+    elif option := options_by_flag(context.command).get(name := getattr(error, "option_name", "")):
+        fix = f"{name} {option.metavar}"
     elif found := EXTRA_ARGUMENT.fullmatch(message):
         # An argument may hold spaces.
         extra = next((each for each in arguments_of(context) if f"{each} ".startswith(f"{found[1]} ")), found[1])
@@ -214,7 +216,8 @@ def _without_extra(extra: str, context: click.Context) -> str:
         return fix
     if sentence := _with_quotes(context):
         return sentence
-    if _takes_text_on(command) and not os.path.isdir(extra):  # noqa: PTH112
+    is_input = os.path.isfile(extra) or not (os.path.exists(extra) or "--on" in arguments_of(context))  # noqa: PTH110, PTH113
+    if _takes_text_on(command) and is_input:
         return _named_by_on(extra, context)
     taken = " ".join(str(param.metavar) for param in positional_params(command))
     return f"leave one out: {where} takes {taken} and options" if taken else f"{where} takes options alone"
@@ -277,7 +280,9 @@ def _repeated(extra: str, context: click.Context) -> str | None:
     # Words behind `--set` have habits of their own; behind `-t TOK` is an argument.
     if option is None or not option.multiple or flag in ("--set", "-t", "--tokenizer"):
         return None
-    values = takewhile(lambda word: not word.startswith("-"), arguments[start + 1 :])
+    values = [*takewhile(lambda word: not word.startswith("-"), arguments[start + 1 :])]
+    if flag == "--on" and not any(map(os.path.exists, values[1:])):
+        return None
     return " ".join(f"{flag} {shlex.quote(word)}" for word in values)
 
 

@@ -190,12 +190,12 @@ def _metavars(ctx: click.Context) -> dict[str, str]:
 
 
 def _divide_short(ctx: click.Context, args: Sequence[str]) -> list[str]:
-    """The arguments with `-o=FILE` as two, as after a long option: click takes `=FILE` as the value."""
+    """The arguments with `-o=FILE` and `-o:FILE` as two: click takes `=FILE` as the value."""
     taking = {flag for flag, option in options_by_flag(ctx.command).items() if not option.is_flag}
     divided: list[str] = []
     for at, (before, word) in enumerate(pairwise(["", *args])):
-        flag, equals, value = word.partition("=")
-        is_option = equals and len(flag) == len("-o") and flag in taking and before not in taking
+        flag, sign, value = word[:2], word[2:3], word[3:]
+        is_option = sign and sign in "=:" and flag in taking and before not in taking
         divided += [flag, value] if is_option and "--" not in args[:at] else [word]
     return divided
 

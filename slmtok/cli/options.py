@@ -219,7 +219,12 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As `read_arguments` reads them."""
-        return super().parse_args(ctx, read_arguments(ctx, args))
+        try:
+            return super().parse_args(ctx, read_arguments(ctx, args))
+        except click.BadOptionUsage as error:
+            # click gives none to an option without its value.
+            error.ctx = error.ctx or ctx
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Builds the option objects, then calls the function."""

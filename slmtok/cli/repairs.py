@@ -17,9 +17,9 @@ _OF_INPUTS = {
     *("i", "f", "m", "in", "input", "inputs", "input-file", "input-dir", "file", "files", "file-name", "filename"),
     *("path", "paths", "source", "src", "text", "texts", "prompt", "corpus", "corpora", "on", "folder", "dir"),
     *("data", "data-path", "data-file", "data-dir", "dataset", "train", "train-file", "train-data", "shards"),
-    *("counts", "ids", "run", "model", "model-path", "checkpoint", "ckpt", "tokenizer", "tok"),
+    *("counts", "ids", "run", "model", "model-path", "checkpoint", "ckpt", "tokenizer", "tok", "o", "output"),
 }
-"""Names that other tools give to options for what is an argument here."""
+"""Names of options for what is an argument here: those of other tools, and an output where none is written."""
 
 
 def _takes_value(flag: str, options: Mapping[str, click.Option]) -> bool:
@@ -44,6 +44,15 @@ def with_dashes(words: Sequence[str], command: click.Command) -> Iterator[list[s
             yield [*words[:at], flag, value, *words[at + 1 :]]
         elif not equals and at + 1 < len(words):
             yield [*words[:at], flag, *words[at + 1 :]]
+
+
+def with_equals(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:
+    """The words with `--vocab:500` as an option and its value."""
+    options = options_by_flag(command)
+    for at, word in enumerate(words):
+        flag, colon, value = word.partition(":")
+        if colon and _takes_value(flag, options):
+            yield [*words[:at], flag, value, *words[at + 1 :]]
 
 
 def read_as_argument(words: Sequence[str], command: click.Command) -> Iterator[list[str]]:

@@ -120,6 +120,8 @@ def text_last(command: str) -> dict[str, Habit]:
 
     def line(value: str | None, arguments: Sequence[str]) -> str:
         words = without_options(arguments, options)
+        if value and (is_tokenizer(value) or names_tokenizer(value)):
+            return shlex.join([*command.split(), value, *words])
         if value and os.path.isfile(value):  # noqa: PTH113
             return f"{shlex.join([*command.split(), *words, STDIO])} < {shlex.quote(value)}"
         return shlex.join([*command.split(), *words, "some text" if value is None else value])

@@ -63,7 +63,18 @@ def test_prose_behind_a_line_is_no_part_of_it(slmtok, here):
     assert fix_of(slmtok("decode", "data")) == "slmtok decode data -t TOK names it"
     package.count("a.txt").save("all.counts")
     (here / "a.npy").write_bytes(b"\x93NUMPY" + bytes(99))
-    assert fix_of(slmtok("merge", "all.counts", "a.npy", "-o", "z.counts")).endswith(" makes one")
+    assert fix_of(slmtok("merge", "a.npy", "-o", "z.counts")).endswith(" makes one")
+
+
+def test_a_file_of_another_kind_among_right_ones_is_left_out(slmtok, here):
+    package.count("a.txt").save("all.counts")
+    (here / "a.npy").write_bytes(b"\x93NUMPY" + bytes(99))
+    fix = fix_of(slmtok("merge", "all.counts", "a.npy", "-o", "z.counts"))
+    assert fix == "slmtok merge all.counts -o z.counts"
+    assert slmtok(*shlex.split(fix)[1:]).code == 0
+    assert slmtok("train", "a.txt", "--vocab", "280", "-o", "t.json").code == 0
+    fix = fix_of(slmtok("train", "all.counts", "t.lock", "--vocab", "280", "-o", "u.json"))
+    assert fix == "slmtok train all.counts --vocab 280 -o u.json"
 
 
 @pytest.mark.parametrize(
@@ -76,6 +87,9 @@ def test_prose_behind_a_line_is_no_part_of_it(slmtok, here):
         "--encode a.txt -t tok.json": "slmtok encode a.txt -t tok.json",
         "encode --on a.txt -t tok.json": "slmtok encode a.txt -t tok.json",
         "eval --corpus=tok.json --on a.txt": "slmtok eval tok.json --on a.txt",
+        "info -o tok.json": "slmtok info tok.json",
+        "slice tok.json --vocab:280 -o x.json": "slmtok slice tok.json --vocab 280 -o x.json",
+        "show --text tok.json low": "slmtok show tok.json low",
     }.items(),
 )
 def test_a_sound_line_with_one_option_written_otherwise_is_proposed(slmtok, here, line, fix):
@@ -109,6 +123,25 @@ def test_an_option_is_no_value_of_another(slmtok, here, line, fact, fix):
     ran = slmtok(*line.split())
     assert (ran.code, fix_of(ran)) == (2, fix)
     assert fact in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    {"count a.txt -o": "-o FILE", "train a.txt --vocab": "--vocab N", "encode a.txt -t": "-t TOK"}.items(),
+)
+def test_the_value_that_an_option_lacks_is_shown(slmtok, here, line, fix):
+    assert fix_of(slmtok(*line.split())) == fix
+
+
+def test_a_colon_or_a_slash_is_no_part_of_a_name(slmtok, here):
+    assert slmtok("count", "a.txt", "-o:all.counts").code == 0
+    assert slmtok("merge", "all.counts/", "-o", "z.counts").code == 0
+    assert (here / "z.counts").is_file()
+
+
+def test_a_word_that_names_no_file_is_no_further_text(slmtok, here):
+    fix = "slmtok diff tok.json tok.json --on a.txt; there is no file or folder 'all'"
+    assert fix_of(slmtok("diff", "tok.json", "tok.json", "--on", "a.txt", "all")) == fix
 
 
 def test_an_input_of_another_kind_is_said(slmtok, here):
