@@ -10,17 +10,19 @@ import inspect
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
+from threading import Thread
 from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from slmmodel import torchrun
 from slmmodel.errors import CorruptFile, RankFailed
 
 BYTES_PER_PARAMETER = 16
@@ -31,6 +33,8 @@ _ONE_BUCKET_MB = 1 << 20
 COLLECTIVE_TIMEOUT = timedelta(minutes=10)
 """For a rank whose machine vanished; a process that ends closes its connections and is noticed at once."""
 POLL_SECONDS = 0.02
+QUIET_SECONDS = 5.0
+"""After which waiting for other ranks is noted."""
 
 
 @dataclass(frozen=True)
@@ -63,31 +67,58 @@ class World:
 
 
 @contextmanager
-def process_group(device: torch.device) -> Iterator[World]:
+def process_group(device: torch.device, note: Callable[[str], None] = lambda text: None) -> Iterator[World]:
     """The process group that torchrun describes in the environment; a world of one without it.
 
     On CUDA each process uses the device of its local rank. A group that the caller has made is used and left as it is.
-    Raises `RankFailed` in the block where another rank has ended.
+    `note` takes a remark about a long wait. Raises `InvalidInput` for a wrong environment, and `RankFailed` in the
+    block where another rank has ended.
     """
-    size = int(os.environ.get("WORLD_SIZE", "1"))
-    if size == 1 or "RANK" not in os.environ:
+    if not torchrun.is_rank():
         yield World(device=device)
         return
     if device.type == "cuda":
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        device = torch.device("cuda", torchrun.number("LOCAL_RANK", 0))
         torch.cuda.set_device(device)
     is_own = not dist.is_initialized()
     with rank_failures():
         if is_own:
-            store, rank, size = _environment_store()
             backend = "nccl" if device.type == "cuda" else "gloo"
-            store = _fresh_store(store, rank, size)
+            store, rank, size = _heard(_joined_store, note)
             dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=COLLECTIVE_TIMEOUT)
         try:
             yield World(dist.get_rank(), dist.get_world_size(), device)
         finally:
             if is_own:
                 dist.destroy_process_group()
+
+
+def _heard(call: Callable[[], Any], note: Callable[[str], None]) -> Any:
+    """The result of a call that waits for other ranks, in a thread: torch waits without hearing signals.
+
+    A call that a signal ends goes on in its thread until the process ends.
+    """
+    done: list[tuple[Any, BaseException | None]] = []
+
+    def run() -> None:
+        try:
+            done.append((call(), None))
+        except BaseException as error:
+            done.append((None, error))
+
+    thread, started = Thread(target=run, daemon=True), time.monotonic()
+    thread.start()
+    is_noted = False
+    while not done:
+        thread.join(POLL_SECONDS)
+        if not is_noted and time.monotonic() > started + QUIET_SECONDS:
+            is_noted = True
+            address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+            note(f"rank {os.environ['RANK']} waits for all {os.environ['WORLD_SIZE']} ranks at {address}")
+    result, error = done[0]
+    if error is not None:
+        raise error
+    return result
 
 
 def is_restart() -> bool:
@@ -100,6 +131,12 @@ def _environment_store() -> tuple[Any, int, int]:
     """The store that torchrun names, rank and world size. It is kept: without torchrun's agent, rank 0 serves it."""
     store, rank, size = next(dist.rendezvous("env://", timeout=COLLECTIVE_TIMEOUT))  # type: ignore[attr-defined]
     return store, rank, size
+
+
+def _joined_store() -> tuple[Any, int, int]:
+    """The store that all ranks have reached, rank and world size."""
+    store, rank, size = _environment_store()
+    return _fresh_store(store, rank, size), rank, size
 
 
 def _fresh_store(store: Any, rank: int, size: int) -> Any:

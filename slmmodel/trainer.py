@@ -73,7 +73,7 @@ def train(
     # Also checked by the command, before torch is loaded; here, so that a wrong setting is named before
     # `OutputExists`, whose fix would not mend it; by `configure`, with the data.
     setup.check_settings(given)
-    with _process(given) as world, setup.exclusive(Path(output), world) as handle:
+    with _process(given, note) as world, setup.exclusive(Path(output), world) as handle:
         # After a restart by torchrun `force` must not replace the run again. Each machine's agent counts its own
         # restarts, so one rank is enough.
         force = force and not world.reduce("max", [is_restart()])[0]
@@ -158,11 +158,11 @@ def _resolved(
 
 
 @contextmanager
-def _process(settings: Settings) -> Iterator[World]:
+def _process(settings: Settings, note: Callable[[str], None] = lambda text: None) -> Iterator[World]:
     """Joins the process group and sets what holds for the whole process; restores it at the end."""
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     try:
-        with process_group(device_for(setup.value_of(settings, "run.device", "auto"))) as world:
+        with process_group(device_for(setup.value_of(settings, "run.device", "auto")), note) as world:
             use_threads(setup.value_of(settings, "run.threads", 0))
             yield world
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import pairwise
+from itertools import islice, pairwise
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NoReturn, SupportsIndex, cast, final
@@ -123,6 +123,19 @@ def _depth_of_ids(values: object) -> int:
 
 def check_row(ids: object, call: str = "tok.decode({})") -> Any:
     """`ids` as one sequence for the engine. Raises `WrongType` for a batch or text; `call` takes one sequence."""
+    row = _check_lazy_row(ids, call)
+    return as_list(row) if _is_lazy(row) else row
+
+
+def _is_lazy(row: object) -> bool:
+    """Whether the ids of a row are made while it is read, such as those of a `range`."""
+    import numpy as np
+
+    return not isinstance(row, (list, tuple, np.ndarray))
+
+
+def _check_lazy_row(ids: object, call: str) -> Any:
+    """As `check_row`, with an iterable that is no sequence or array as it is."""
     import numpy as np
 
     if isinstance(ids, np.ndarray):
@@ -148,7 +161,7 @@ def check_row(ids: object, call: str = "tok.decode({})") -> Any:
         fix = _call_with_ids(ids, call) or (_TEXT_FIX if isinstance(ids, (Mapping, float)) else listed)
         raise WrongType(f"ids must be an array or a sequence, not {type(ids).__name__}", fix=fix)
     array = _array_of(ids)
-    return as_list(ids) if array is None else array
+    return ids if array is None else array
 
 
 def _widened(ids: NDArray[Any]) -> NDArray[Any]:
@@ -259,6 +272,7 @@ def _check_id(id: SupportsIndex, n_vocab: int | None, position: int, document: i
         raise WrongType(
             f"id {shown} is {type(id).__name__}, not an integer",
             where=_where(position, document),
+            position=position,
             fix=_call_with_rows(id) or "tok.decode_batch(rows)"
             if hasattr(id, "__len__") and not isinstance(id, (str, bytes))
             else ("list(map(int, ids))" if id.is_integer() else "of logits: logits.argmax(-1); these are no ids")
@@ -386,11 +400,31 @@ def decode_row(encoder: Encoder, row: Any, document: int | None = None) -> bytes
 
 def decode_ids(encoder: Encoder, ids: object, specials: Specials | None = None) -> bytes:
     """The bytes of ids, without `specials` if any are given. Raises `UnknownId`, `WrongType`, with the position."""
+    row = _check_lazy_row(ids, "tok.decode({})")
+    if not _is_lazy(row):
+        return _decode_part(encoder, row, specials)
+    decoded, first, rest = list[bytes](), 0, iter(row)
+    # An iterator may have no end; its first wrong id ends the call.
+    while part := as_list(islice(rest, _CONVERTED_IDS)):
+        try:
+            decoded.append(_decode_part(encoder, part, specials))
+        except (UnknownId, WrongType) as error:
+            position = error.fields.get("position")
+            if isinstance(position, int):
+                error.fields["position"] = first + position
+                error.where = _where(first + position, None)
+            raise
+        first += len(part)
+    return b"".join(decoded)
+
+
+def _decode_part(encoder: Encoder, row: Any, specials: Specials | None) -> bytes:
+    """As `decode_ids`, of a sequence or an array."""
     if specials is None:
-        return decode_row(encoder, check_row(ids))
+        return decode_row(encoder, row)
     import numpy as np
 
-    array = as_id_array(ids, encoder.n_vocab)
+    array = as_id_array(row, encoder.n_vocab)
     try:
         return encoder.decode_bytes(array[~np.isin(array, [token.id for token in specials.tokens])])
     except UnknownId:

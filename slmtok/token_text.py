@@ -10,7 +10,7 @@ import re
 import shlex
 from pathlib import Path
 
-from slmtok.errors import MissingInput, OptionError, Setting, Unreadable
+from slmtok.errors import InvalidText, MissingInput, OptionError, Setting, Unreadable
 
 SPACE = "␣"
 _NAMED = {" ": SPACE, "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
@@ -47,7 +47,11 @@ def unescape_token(word: str) -> bytes:
 
 
 def _plain(text: str) -> bytes:
-    return text.replace(SPACE, " ").encode("utf-8", "surrogateescape")
+    try:
+        return text.replace(SPACE, " ").encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        fact = f"{text!r} has a lone surrogate U+{ord(text[error.start]):04X}"
+        raise InvalidText(fact, fix="text, or its bytes as \\xNN") from None
 
 
 def _unescape(match: re.Match[str]) -> bytes:

@@ -118,14 +118,23 @@ def check_figure(target: str, *, force: bool, option: str) -> None:
     check_outputs(target, force=force, option=option.lstrip("-"))
 
 
+def figure_class() -> Any:
+    """matplotlib's `Figure`; MPLBACKEND, which says where windows open, must not end its import."""
+    chosen = os.environ.pop("MPLBACKEND", None)
+    try:
+        from matplotlib.figure import Figure
+    finally:
+        if chosen is not None:
+            os.environ["MPLBACKEND"] = chosen
+    return Figure
+
+
 def draw(runs: Sequence[RunFolder], target: str, against: Sequence[str] = tuple(AXES), *, force: bool) -> list[Curve]:
     """Draws a figure and gives its curves. Raises `MissingInput` for a run without a step."""
-    from matplotlib.figure import Figure
-
     curves = [read_curve(run) for run in runs]
     has_gates = any(line.get("gates") for curve in curves for line in curve.lines)
     n_rows = len(PANELS) + has_gates
-    figure = Figure(figsize=(1.5 + 4.5 * len(against), 3.75 * n_rows), layout="constrained")
+    figure = figure_class()(figsize=(1.5 + 4.5 * len(against), 3.75 * n_rows), layout="constrained")
     panels = figure.subplots(n_rows, len(against), squeeze=False)
     names = ", ".join(curve.name for curve in curves[:3]) + (" …" if len(curves) > 3 else "")
     figure.suptitle(_label(f"Training of {names}"))

@@ -29,7 +29,7 @@ from slmmodel.cli.open_by_path import (
     refuse_file_of_run,
     refuse_run,
 )
-from slmmodel.cli.options import POSITIVE, device_option, run_tokenizer_option, step_option
+from slmmodel.cli.options import POSITIVE, RESAMPLES, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
 from slmmodel.cli.recorded import begun_stages, open_mixture_of, split_of_mixture, steps_trained, training_data
 from slmmodel.cli.result_files import check_result, load_certificate, proof, to_envelope, write_result
@@ -590,7 +590,7 @@ def _table_lines(rows: list[dict[str, Any]]) -> str:
 @command("compare", example="slm compare a.losses b.losses")
 @argument("a", metavar="A", help="Losses of one model, from slm eval RUN --losses A.")
 @argument("b", metavar="B", help="Losses of the other one.")
-@option("--resamples", metavar="N", type=POSITIVE, default=10_000, help="Resamples of the bootstrap.")
+@option("--resamples", metavar="N", type=RESAMPLES, default=10_000, help="Resamples of the bootstrap.")
 @option("--content", is_flag=True, help="Leave out closing specials: compare bpb_content.")
 def compare(a: str, b: str, resamples: int, content: bool) -> Outcome:
     """Compare the bits per byte of two models, document by document, with a confidence interval."""

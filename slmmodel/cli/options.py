@@ -79,6 +79,7 @@ SAMPLING_HABITS = {
 COUNT = _number(sizes.parse_count, "an integer >= 0")
 POSITIVE = _number(sizes.parse_count, "an integer >= 1", minimum=1)
 SAMPLES = _number(sizes.parse_count, "an integer from 1 to 1,000,000", minimum=1, maximum=1_000_000)
+RESAMPLES = _number(sizes.parse_count, "an integer from 1 to 10,000,000", minimum=1, maximum=10_000_000)
 SEEDS = _number(sizes.parse_count, "an integer from 1 to 1,000", minimum=1, maximum=1000)
 SECONDS = _number(sizes.parse_time, "a time such as 130s, 5min or 2h")
 DURATION = _number(sizes.parse_time, "a time above 0, such as 0.5s or 2min", minimum=0.001)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slmmodel.cli.curves import check_figure, save_figure
+from slmmodel.cli.curves import check_figure, figure_class, save_figure
 from slmmodel.cli.open_by_path import RunContext, check_distinct, check_written, open_run, refuse_file_of_run
 from slmmodel.cli.options import (
     COUNT,
@@ -312,12 +312,10 @@ def _shaded(cell: Mapping[str, Any]) -> str:
 
 def draw_heat_map(result: Mapping[str, Any], target: str, *, force: bool) -> None:
     """Draws the share of right answers by length and depth."""
-    from matplotlib.figure import Figure
-
     lengths, depths = result["settings"]["lengths"], result["settings"]["depths"]
     of = {(cell["length"], cell["depth"]): cell for cell in result["cells"]}
     shares = [[of[length, depth]["exact"] / of[length, depth]["samples"] for length in lengths] for depth in depths]
-    figure = Figure(figsize=(2.5 + 0.9 * len(lengths), 1.8 + 0.4 * len(depths)), layout="constrained")
+    figure = figure_class()(figsize=(2.5 + 0.9 * len(lengths), 1.8 + 0.4 * len(depths)), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(shares, vmin=0, vmax=1, cmap="RdYlGn", aspect="auto")
     axes.set_xticks(range(len(lengths)), [f"{length:,}" for length in lengths])

@@ -92,7 +92,7 @@ NAMES = Parsed(
 @option("--tasks", metavar="NAME,...", type=NAMES, default=tuple(TASKS), show_default=",".join(TASKS),
         help="Copy words; reverse a word, letter by letter; addition of two numbers; count open brackets.")  # fmt: skip
 @option("--steps", metavar="N", type=COUNT, default=300, help="Steps of training on a task; 0 asks without training.")
-@option("--batch-size", metavar="N", type=POSITIVE, default=32, help="Questions of a step.")
+@option("--batch-size", metavar="N", type=SAMPLES, default=32, help="Questions of a step.")
 @option("--lr", metavar="X", type=float, default=1e-3, help="Learning rate of AdamW.")
 @option("--samples", metavar="N", type=SAMPLES, default=200, help="Questions of the test; training has none of them.")
 @option("--digits", metavar="N", type=POSITIVE, default=3, help="Digits of the numbers that are added, 2 to 9.")

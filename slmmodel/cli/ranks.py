@@ -6,6 +6,8 @@ import hashlib
 import os
 from datetime import timedelta
 
+from slmmodel import torchrun
+
 STORE_TIMEOUT_SECONDS = 5.0
 """For connecting to torchrun's store; without it every rank prints."""
 
@@ -20,12 +22,14 @@ def reports(error: str) -> bool:
 
     The ranks agree through the store of torchrun, which is there before a process group is.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return True
     try:
+        if torchrun.number("WORLD_SIZE", 1) == 1:
+            return True
         import torch.distributed as dist
 
-        address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        address, port = os.environ["MASTER_ADDR"], torchrun.number("MASTER_PORT")
         wait = timedelta(seconds=STORE_TIMEOUT_SECONDS)
         store = dist.TCPStore(address, port, timeout=wait)  # type: ignore[attr-defined]
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")

@@ -760,7 +760,7 @@ def system_error(error: Exception, package: str, written: Sequence[str] = ()) ->
             os_error=error.errno,
         )
     if isinstance(error, MemoryError):
-        fix = "free memory, raise its limit (ulimit -v), or give less text at a time, for instance with --max-bytes"
+        fix = "free memory, raise its limit (ulimit -v), or give less at a time"
         return Unreadable("not enough memory", fix=fix)
     if isinstance(error, RuntimeError) and "start new thread" in str(error):
         fix = "raise the limits on memory or processes (ulimit -v, ulimit -u), or use fewer threads"

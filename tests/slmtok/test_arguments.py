@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import os
 import threading
 from collections.abc import Callable
@@ -87,6 +88,23 @@ def _check(error: errors.UnknownId, id: int, where: str) -> None:
     assert error.limit == "0 <= id < 280 (n_vocab)"
     assert error.fix
     assert error.fields["id"] == id
+
+
+@pytest.mark.parametrize("skip_special", [False, True])
+def test_ids_of_an_iterator_are_read_up_to_the_first_that_is_wrong(tok, monkeypatch, skip_special) -> None:
+    monkeypatch.setattr(id_arrays, "_CONVERTED_IDS", 16)
+    for ids in (range(10**12), itertools.count(), iter([*range(279), "a"]), (id for id in [*range(279), 1000])):
+        with pytest.raises((errors.UnknownId, errors.WrongType)) as caught:
+            tok.decode(ids, skip_special=skip_special)
+        position = 279 if not isinstance(ids, (range, itertools.count)) else 280
+        assert caught.value.where == f"position {position}" and caught.value.fields["position"] == position
+    ids = list(range(16, 280)) * 3
+    assert tok.decode(iter(ids), skip_special=skip_special) == tok.decode(ids, skip_special=skip_special)
+
+
+def test_a_word_with_a_lone_surrogate(tok) -> None:
+    with pytest.raises(errors.InvalidText, match="lone surrogate U\\+D800"):
+        tok.token_to_id("\ud800")
 
 
 def test_a_ragged_batch_with_an_unknown_id(tok) -> None:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
 import pytest
+
+from slmmodel import torchrun
+from slmmodel.errors import InvalidInput
 
 torch = pytest.importorskip("torch")
 
@@ -40,3 +50,59 @@ def test_without_the_store_every_rank_prints(slm, rank, monkeypatch):
     monkeypatch.setenv("MASTER_PORT", "1")
     monkeypatch.setattr("slmmodel.cli.ranks.STORE_TIMEOUT_SECONDS", 0.5)
     assert "nowhere" in slm("train", "nowhere", code=1).err
+
+
+@pytest.mark.parametrize(
+    ("variables", "fact"),
+    [
+        ({"WORLD_SIZE": "abc"}, "WORLD_SIZE is 'abc'"),
+        ({"WORLD_SIZE": "-3"}, "WORLD_SIZE is '-3'"),
+        ({"MASTER_ADDR": ""}, "RANK and WORLD_SIZE are set, and MASTER_ADDR is not"),
+        ({"MASTER_PORT": "99999"}, "MASTER_PORT is '99999'"),
+        ({"RANK": "2"}, "RANK is 2"),
+        ({"RANK": "first"}, "RANK is 'first'"),
+    ],
+)
+def test_a_wrong_variable_is_named(monkeypatch, variables, fact):
+    right = {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29512"}
+    for name, value in {**right, **variables}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidInput) as caught:
+        torchrun.is_rank()
+    assert caught.value.fact == fact
+    assert "torchrun" in str(caught.value.fix)
+
+
+def test_a_wrong_variable_hides_no_error(slm, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "abc")
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
+    assert "nowhere" in slm("train", "nowhere", code=1).err
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("number", ["0", "1"])
+def test_waiting_for_other_ranks_is_noted_and_ends_with_a_signal(number):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    variables = {"WORLD_SIZE": "2", "RANK": number, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING], env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"rank {number} waits for all 2 ranks at 127.0.0.1:{port}\n"
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == -signal.SIGINT or process.returncode == 130
+    assert time.monotonic() - started < 10, "a second, and what a machine that runs other tests may add"
+    process.stdout.close()
+
+
+WAITING = """
+import torch
+from functools import partial
+from slmmodel import distributed
+distributed.QUIET_SECONDS = 0.2
+with distributed.process_group(torch.device("cpu"), partial(print, flush=True)):
+    pass
+"""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -64,6 +66,12 @@ def test_pictures(slm, runs, name):
     assert content.startswith(b"\x89PNG" if name == "x.png" else b"<!doctype html>")
     assert name == "x.png" or (content.count(b"<svg") == 1 and b"<?xml" not in content)
     assert "exists" in slm("plot", runs / "a", "-o", name, code=1).err
+
+
+def test_the_variable_of_windows_is_of_no_use_to_a_file(runs, tmp_path):
+    variables = {**os.environ, "MPLBACKEND": "nonsense", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "slmmodel", "plot", str(runs / "a"), "-o", "x.svg"]
+    subprocess.run(command, cwd=tmp_path, env=variables, check=True)
 
 
 def test_a_running_run(slm, runs):
