@@ -59,6 +59,10 @@ class Ragged:
             raise OptionError(
                 f"the first and last offset are {first:,} and {last:,}", limit=f"0 and {total:,}, the ids", fix=_MADE
             )
+        if (falls := self.offsets[1:] < self.offsets[:-1]).any():
+            document = int(falls.argmax())
+            fact = f"the offset {int(self.offsets[document + 1]):,} is below the one before it"
+            raise OptionError(fact, where=f"document {document}", limit="offsets that do not fall", fix=_MADE)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("tolist", "to_list", "to_pylist"):

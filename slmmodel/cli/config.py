@@ -148,7 +148,8 @@ def config(
         raise OptionError(f"{file!r} is a run, and a check reads a file", fix=fix, option="check")
     if check and file is None:
         named = f"; {tokenizer} is a tokenizer" if tokenizer and not is_text_for_tokenizer(tokenizer) else ""
-        fix = "slm config --check run.yaml, or slm config > run.yaml"
+        written = shlex.join(["slm", "config", *(["--preset", preset] if preset else [])])
+        fix = f"slm config --check run.yaml, or {written} > run.yaml"
         raise OptionError(f"--check needs a FILE of settings{named}", fix=fix, option="check")
     if check and (preset or full):
         flag = "--full" if full else "--preset"

@@ -31,7 +31,14 @@ from slmmodel.cli.open_by_path import (
 )
 from slmmodel.cli.options import POSITIVE, RESAMPLES, device_option, run_tokenizer_option, step_option
 from slmmodel.cli.reading import corpus_options, recorded, require_text
-from slmmodel.cli.recorded import begun_stages, open_mixture_of, split_of_mixture, steps_trained, training_data
+from slmmodel.cli.recorded import (
+    begun_stages,
+    note_changes,
+    open_mixture_of,
+    split_of_mixture,
+    steps_trained,
+    training_data,
+)
 from slmmodel.cli.result_files import check_result, load_certificate, proof, to_envelope, write_result
 from slmmodel.cli.run_argument import on_texts, run_argument_of
 from slmmodel.cli.text import STDIN, Text, is_text
@@ -211,9 +218,7 @@ def _certified_name(run: RunFolder, source: TokenSource, on: str | None, split: 
     """What the documents are called in the name of a certificate; "" for those of the run, unless they have changed."""
     if on is not None:
         return "stdin" if on == STDIN else Path(on).stem if Path(on).is_file() else Path(on).name
-    recorded_digest = run.fingerprint.get("data" if split == "train" else "val")
-    if isinstance(run.config["data"]["train"], str) and recorded_digest not in (None, source.digest):
-        note_of_command(f"the data of the run have changed since training: {source_name(run)}")
+    if note_changes(run, source, split):
         return Path(source_name(run)).stem
     return ""
 

@@ -351,10 +351,11 @@ def open_ids_or_text(
     tokenizer: Text | str | Path | None,
     read: ReadOptions | None = None,
     owner: Path | None = None,
+    val: str = "auto",
 ) -> TokenSource:
     """A split of ids, or of text with a tokenizer. Without a split: all of a text; of ids `val`, else `train`.
 
-    `owner` is the run that `vocab` belongs to.
+    `owner` is the run that `vocab` belongs to. `val`: the setting `data.val`, without which all of a text is `train`.
 
     Raises what opening and reading raise, and `MissingInput` for text without a tokenizer.
     """
@@ -375,7 +376,7 @@ def open_ids_or_text(
             raise MissingInput(fact, where=path, limit=f"{ALL}, train, val", fix=fix)
         text = tokenizer if isinstance(tokenizer, Text) else Text(tokenizer, vocab, owner)
         corpus = Corpus(text, [path], read)
-        rule = corpus.split("none" if split in (None, ALL) else "auto")
+        rule = corpus.split("none" if split in (None, ALL) or val != "auto" else "auto")
         _note_on(corpus)
         return text_source(corpus, vocab, split or ALL, rule)
     from slmmodel.data.opening import open_source

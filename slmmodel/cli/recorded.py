@@ -52,8 +52,21 @@ def training_data(run: RunFolder, split: str = "train", tokenizer: str | Path | 
         from slmmodel.cli.open_by_path import open_ids_or_text
 
         path, file = str(run.config["data"]["train"]), tokenizer or run.tokenizer
-        data = RunData(open_ids_or_text(path, split, run.vocab, file, reading.recorded(run)), None, run.vocab)
+        options = {"read": reading.recorded(run), "val": run.config["data"].get("val", "auto")}
+        data = RunData(open_ids_or_text(path, split, run.vocab, file, **options), None, run.vocab)
     elif split != "train":
         data = RunData(split_of_mixture(run, data, split), None, run.vocab)
     check_tokenizer(data.train, run.vocab, run.path, run.tokenizer)
+    note_changes(run, data.train, split)
     return data
+
+
+def note_changes(run: RunFolder, source: TokenSource, split: str | None) -> bool:
+    """Whether data on the path of a run are others than those that it was trained on, which is noted."""
+    from slmmodel.cli.open_by_path import note_of_command
+
+    path, recorded = run.config["data"]["train"], run.fingerprint.get("data" if split == "train" else "val")
+    if not isinstance(path, str) or recorded in (None, source.digest):
+        return False
+    note_of_command(f"the data of the run have changed since training: {path}")
+    return True

@@ -237,13 +237,19 @@ def _continued(value: str | None, arguments: Sequence[str]) -> str:
     if named is None:
         return f"{_resumed(arguments)}, or the same command again: it continues an interrupted run"
     run, step = RunFolder(named[0]), named[1]
-    words = [str(run.path), *(["--step", str(step)] if step is not None else []), *_kept_by_resume(arguments)]
+    kept = _kept_by_resume(arguments)
+    written = next((value for flag, value in pairwise(kept) if flag in _WRITTEN), None)
+    if written is not None and Path(written).resolve() == run.path.resolve():
+        # It goes on in its folder, or branches off into another one.
+        kept = without(_WRITTEN, kept)
+    words = [str(run.path), *(["--step", str(step)] if step is not None else []), *kept]
     has_changes = bool({"-o", "--output", "--budget", "--set"} & {word.partition("=")[0] for word in words})
     if run.finished or step is not None or has_changes:
         return resumed_at(run, step, words)
     return shlex.join(["slm", "resume", *words])
 
 
+_WRITTEN = ("-o", "--output")
 _OF_RESUME = ("-o", "--output", "--budget", "--set", "--device", "--threads", "--allow-mismatch")
 _FLAGS_OF_RESUME = ("--eval", "--no-eval", "--no-verify", "--force", "--quiet", "-q", "--json")
 _FLAGS_OF_TRAIN = ("--dry-run", "--streaming", "--skip-malformed")

@@ -31,6 +31,7 @@ from slmtok.cli.arguments import (
 from slmtok.cli.errors import EXTRA_ARGUMENT, QUOTED, error_text
 from slmtok.cli.repairs import divided, read_as_argument, with_dashes, with_equals, without_one, without_quotes
 from slmtok.file_kinds import COUNTS, NAMES, is_run, kind_of_file
+from slmtok.files import free_name
 
 
 class Program(NamedTuple):
@@ -46,6 +47,8 @@ class Program(NamedTuple):
 
 _SEVERAL = re.compile(r"[|&;<>$`\n]|, ")
 """In several commands, or in prose behind one."""
+_WRITTEN = re.compile(r" > ([^\s;,'\"]+)")
+"""A file that gets the stdout of a command."""
 _REPEATED = re.compile(r"(--\S+) is given \d+ times")
 """The fault of an option with one value that is given several times."""
 _TRAINING = ("train", "extend")
@@ -58,10 +61,28 @@ def check_fix(error: Any, program: Program, given: Sequence[str], *others: Progr
     """Changes the fix of an error where it is a command line that would be refused, or where a sound one is near.
 
     given: the words of the command line that failed, without the program. A fix may be a line of the other programs.
+    A file that a fix writes gets a name that is free.
     """
     line = getattr(error, "fix", None)
     if not isinstance(line, str):
         return
+    _check_line(error, line, program, given, *others)
+    if (free := _with_free_names(error.fix)) != error.fix:
+        error.fix = free
+
+
+def _with_free_names(fix: str) -> str:
+    """The fix with another name for each file that exists and that a shell would replace with stdout."""
+    for written in _WRITTEN.findall(QUOTED.sub("", fix)):
+        if os.path.isfile(written) and (free := free_name(written)) != written:  # noqa: PTH113
+            before, sign, after = fix.partition(f" > {written}")
+            # Behind it, the name stands for what was written.
+            fix = f"{before} > {free}{after.replace(written, free)}" if sign else fix
+    return fix
+
+
+def _check_line(error: Any, line: str, program: Program, given: Sequence[str], *others: Program) -> None:
+    """Changes the fix of an error, which is `line`, as `check_fix`."""
     if near := next(_near_lines(given, program), None) or _as_argument(given, program, is_only=not _says_little(line)):
         error.fix = shlex.join([program.name, *near])
         return

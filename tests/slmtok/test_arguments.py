@@ -107,6 +107,12 @@ def test_a_word_with_a_lone_surrogate(tok) -> None:
         tok.token_to_id("\ud800")
 
 
+@pytest.mark.parametrize("offsets", [[0, 2, 1, 3], [0, 2**40, 3], [0, -1, 3]])
+def test_offsets_that_fall_are_refused(offsets) -> None:
+    with pytest.raises(errors.OptionError, match="is below the one before it"):
+        slmtok.Ragged(np.array([300, 301, 302], dtype=np.uint16), np.array(offsets))
+
+
 def test_a_ragged_batch_with_an_unknown_id(tok) -> None:
     batch = slmtok.Ragged(np.array([1, 270, 999], np.uint16), np.array([0, 1, 3]))
     with pytest.raises(errors.UnknownId) as caught:

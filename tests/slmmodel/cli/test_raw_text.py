@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 import slmtok
+from slmmodel.checkpoint import RunFolder
 from slmmodel.cli.text import Text, is_text
 from slmmodel.cli.text_source import NO_VALIDATION, Corpus, corpus_data, text_source
 from slmmodel.data import Cursor, Loader, RunData, open_source
@@ -147,6 +148,25 @@ def test_commands_take_text(slm, tmp_path: Path, tok: Path) -> None:
     slm("resume", "run", "--step", 4, "-o", "more", "--budget", "steps=6", "--quiet", code=0)
     refused = slm("train", file, "-o", "other")
     assert (refused.code, f"-t {tok} " in refused.err) == (1, True), refused.err
+
+
+@pytest.mark.parametrize("val", ["auto", "none", "held.jsonl"])
+def test_the_data_of_a_run_are_read_as_training_read_them(slm, tmp_path: Path, tok: Path, val: str) -> None:
+    """With a note once they have changed."""
+    from slmmodel.cli.recorded import training_data
+
+    write(tmp_path / "held.jsonl", 3)
+    settings = "model.d_model=16 model.n_layers=1 model.n_heads=2 model.n_kv_heads=1 model.d_ff=16 model.seq_len=64"
+    sets = [part for one in (*settings.split(), "run.batch_tokens=256") for part in ("--set", one)]
+    command = ["train", write(tmp_path / "text.jsonl", 60), "-t", tok, "-o", "run", "--preset", "cpu-demo", *sets]
+    slm(*command, "--val", val, "--budget", "steps=1", code=0)
+    run = RunFolder.open("run")
+    assert training_data(run).train.digest == run.fingerprint["data"]
+    commands = (["batches", "run", "--n", 1], ["prompts", "run", "--max-new", 1, "--threads", 1, "--force"])
+    note = "note: the data of the run have changed since training"
+    assert not any(note in slm(*each, code=0).err for each in commands)
+    write(tmp_path / "text.jsonl", 50)
+    assert all(note in slm(*each, code=0).err for each in commands)
 
 
 @pytest.mark.parametrize(

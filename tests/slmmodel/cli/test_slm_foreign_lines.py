@@ -15,6 +15,7 @@ from slm_folder import make_folder
 
 import slmmodel
 from slmmodel import app
+from slmmodel.checkpoint import RunFolder
 from slmmodel.errors import MissingInput
 
 
@@ -102,3 +103,22 @@ def test_a_model_of_hugging_face_in_python(slm, here, load, monkeypatch):
     reader = "transformers reads this folder: AutoModelForCausalLM.from_pretrained('hf')"
     assert caught.value.fix == f"name a run, which slm train and slmmodel.train write; {reader}"
     assert Path("hf").is_dir()
+
+
+def test_no_fix_writes_over_a_file(slm, here):
+    Path("run.yaml").write_text(slm("config", "--preset", "cpu-demo", code=0).out)
+    Path("pairs.csv").write_text("good,bad\na,b\n")
+    Path("pairs.jsonl").write_text("")
+    Path("gpt.py").write_text("n_layer = 4\n")
+    fix = "  fix:   slm config --check run.yaml, or slm config --preset cpu-demo > run-2.yaml\n"
+    assert slm("config", "--check", "--preset", "cpu-demo", code=2).err.endswith(fix)
+    assert slm("pairs", "run", "pairs.csv", code=1).err.endswith(" < pairs.csv > pairs-2.jsonl\n")
+    assert "slm config > run-2.yaml" in slm("train", "data", "--config", "gpt.py", "-o", "x").err
+
+
+def test_a_run_that_goes_on_is_no_output(slm, here):
+    run = RunFolder.open("run")
+    err = slm("train", "data", "-o", "run", "--resume-from-checkpoint", "run", code=2).err
+    fix = err.rpartition("fix:   ")[2].strip()
+    assert fix.startswith("slm resume run ") and " -o run-2" in fix
+    assert run.finished
