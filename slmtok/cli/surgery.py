@@ -464,9 +464,24 @@ def set_special(tokenizer: str, names: dict[str, str], output: str, force: bool)
     vocabulary = before.vocabulary.with_specials(specials)
     after = Tokenizer(vocabulary, options=before.options, provenance=before.provenance)
     after.save(output, force=force)
+    add_notes(note for role, text in names.items() if (note := _spelling_note(before, role, text)))
     named = [{"id": slot.id, "role": slot.role, "text": slot.text} for slot in after.specials.tokens if slot.role]
     listed = "  ".join(f"{slot['id']} {slot['role']} {slot['text']}" for slot in named)
     return _outcome(before, after, output, [("specials", listed)], {"specials": named})
+
+
+def _spelling_note(tokenizer: Tokenizer, role: str, text: str) -> str | None:
+    """What a spelling does that text has for itself, or that spaces are part of; None for others."""
+    if text != text.strip() and text.strip():
+        return f"the spelling {text!r} of {role} begins or ends with a space; {text.strip()!r} in a text is not it"
+    is_token = tokenizer.token_id(text.encode()) is not None
+    if not is_token and not (text.isalpha() and text.islower()):
+        return None
+    what = "an ordinary token" if is_token else "an ordinary word"
+    return (
+        f"{role} is spelled {text!r}, which is {what}: with --allow-special {role} it is the special token "
+        f"wherever it stands in a text, within words too"
+    )
 
 
 def _without_alias(names: Mapping[str, str], specials: Specials, line: str) -> str | None:
